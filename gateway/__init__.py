@@ -1,0 +1,1 @@
+"""The server: protocols in front, the broker behind."""

@@ -1,0 +1,1 @@
+"""What connections share: streams, users, permissions."""

@@ -1,0 +1,1 @@
+"""One stream as chunks in a segment."""

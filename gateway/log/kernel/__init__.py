@@ -1,0 +1,1 @@
+"""Compiled loops over chunks (Cython, pure-Python mode)."""

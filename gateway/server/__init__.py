@@ -1,0 +1,1 @@
+"""The only asyncio: listeners, connections, delivery, start and stop."""

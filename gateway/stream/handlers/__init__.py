@@ -1,0 +1,1 @@
+"""A function a command."""

@@ -1,0 +1,1 @@
+"""What one connection knows; no I/O."""

@@ -1,0 +1,1 @@
+"""Bytes to messages and back: the command table and its codec; no I/O."""

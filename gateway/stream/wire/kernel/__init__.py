@@ -1,0 +1,1 @@
+"""Compiled loops over wire bytes (Cython, pure-Python mode)."""

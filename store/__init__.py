@@ -1,0 +1,1 @@
+"""The segment store: named append-only runs of bytes, their attributes, and tables."""

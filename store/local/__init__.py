@@ -1,0 +1,1 @@
+"""The embedded segment store: one process, one data directory."""
