@@ -1,0 +1,275 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+"""Stored chunks: walk them, check them, and join many small ones into one for delivery.
+
+Cython compiles this file as it stands; uncompiled it is the reference and does the same, slowly.
+
+A chunk is stored as one event, all integers big-endian:
+
+    event   | u32 0 | u32 size of the rest | header 48 | data | trailer | filter values |
+    header  | 0x50 | type u8 | entries u16 | records u32 | timestamp ms i64 | epoch u64
+            | chunk id u64 | crc u32 | data size u32 | trailer size u32 | bloom u8 | 0 u24 |
+"""
+
+import cython
+
+# Why a walk or a join stopped.
+NEEDS_BYTES = 0  # what was given is used up, or ends inside a chunk
+BAD_CRC = 1  # the data of the chunk at the place does not have its checksum
+MALFORMED = 2  # what is at the place is not a chunk
+NOT_JOINABLE = 3  # the chunk at the place must not be joined to what was joined so far
+
+_NEEDS_BYTES = cython.declare(cython.int, 0)
+_BAD_CRC = cython.declare(cython.int, 1)
+_MALFORMED = cython.declare(cython.int, 2)
+_NOT_JOINABLE = cython.declare(cython.int, 3)
+
+_EVENT_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 8)
+_HEADER_BYTES = cython.declare(cython.Py_ssize_t, 48)
+_EVENT_AND_HEADER_BYTES = cython.declare(cython.Py_ssize_t, 56)
+_JOINED_SPAN_MS = cython.declare(cython.longlong, 1000)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _u16_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.uint:
+    return (cython.cast(cython.uint, source[position]) << 8) | source[position + 1]
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _u32_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.uint:
+    return (
+        (cython.cast(cython.uint, source[position]) << 24)
+        | (cython.cast(cython.uint, source[position + 1]) << 16)
+        | (cython.cast(cython.uint, source[position + 2]) << 8)
+        | source[position + 3]
+    )
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _u64_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.ulonglong:
+    return (cython.cast(cython.ulonglong, _u32_at(source, position)) << 32) | _u32_at(
+        source, position + 4
+    )
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _crc32(
+    source: cython.const_uchar[::1],
+    position: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    table: cython.const_uint[::1],
+) -> cython.uint:
+    """CRC-32 (IEEE, as zlib) of [position, end), eight bytes a step with eight tables of 256."""
+    crc: cython.uint = 0xFFFFFFFF
+    while position + 8 <= end:
+        crc ^= (
+            cython.cast(cython.uint, source[position])
+            | (cython.cast(cython.uint, source[position + 1]) << 8)
+            | (cython.cast(cython.uint, source[position + 2]) << 16)
+            | (cython.cast(cython.uint, source[position + 3]) << 24)
+        )
+        crc = (
+            table[1792 + (crc & 0xFF)]
+            ^ table[1536 + ((crc >> 8) & 0xFF)]
+            ^ table[1280 + ((crc >> 16) & 0xFF)]
+            ^ table[1024 + (crc >> 24)]
+            ^ table[768 + source[position + 4]]
+            ^ table[512 + source[position + 5]]
+            ^ table[256 + source[position + 6]]
+            ^ table[cython.cast(cython.Py_ssize_t, source[position + 7])]
+        )
+        position += 8
+    while position < end:
+        crc = table[(crc ^ source[position]) & 0xFF] ^ (crc >> 8)
+        position += 1
+    return crc ^ 0xFFFFFFFF
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _event_size(
+    source: cython.const_uchar[::1], position: cython.Py_ssize_t, limit: cython.Py_ssize_t
+) -> cython.Py_ssize_t:
+    """Size of the event at `position`; 0 if it is not all there, -1 if it is not a chunk."""
+    size: cython.Py_ssize_t
+    if position + _EVENT_AND_HEADER_BYTES > limit:
+        return 0
+    size = cython.cast(cython.Py_ssize_t, _u32_at(source, position + 4))
+    if (
+        _u32_at(source, position) != 0
+        or source[position + 8] != 0x50
+        or cython.cast(cython.longlong, 48)
+        + _u32_at(source, position + 44)
+        + _u32_at(source, position + 48)
+        > size
+    ):
+        return -1
+    if position + _EVENT_HEAD_BYTES + size > limit:
+        return 0
+    return _EVENT_HEAD_BYTES + size
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _is_simple(
+    source: cython.const_uchar[::1],
+    position: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    entries: cython.uint,
+) -> cython.bint:
+    """Tell whether [position, end) is exactly `entries` simple entries."""
+    head: cython.uint
+    while entries != 0:
+        if position + 4 > end:
+            return False
+        head = _u32_at(source, position)
+        if head >= 0x80000000:
+            return False
+        position += 4 + cython.cast(cython.Py_ssize_t, head)
+        entries -= 1
+    return position == end
+
+
+def walk_chunks(
+    source: cython.const_uchar[::1],
+    position: cython.Py_ssize_t,
+    limit: cython.Py_ssize_t,
+    table: cython.const_uint[::1],
+    checks_crc: cython.bint,
+):
+    """List the whole chunks in [position, limit).
+
+    Args:
+        source: Stored bytes.
+        position: Start of an event.
+        limit: End of the bytes.
+        table: The CRC table of `gateway.log.chunk`.
+        checks_crc: Whether to stop at a chunk whose data does not have its checksum.
+
+    Returns:
+        (reason, position, chunks): why and where it stopped; a chunk is the tuple (place of its
+        event, size of the event, chunk id, records, timestamp, epoch, data size, trailer size).
+    """
+    chunks: list = []
+    size: cython.Py_ssize_t
+    data_end: cython.Py_ssize_t
+    reason: cython.int = _NEEDS_BYTES
+    while True:
+        size = _event_size(source, position, limit)
+        if size <= 0:
+            if size < 0:
+                reason = _MALFORMED
+            break
+        if checks_crc:
+            data_end = position + _EVENT_AND_HEADER_BYTES + _u32_at(source, position + 44)
+            if _crc32(source, position + 56, data_end, table) != _u32_at(source, position + 40):
+                reason = _BAD_CRC
+                break
+        chunks.append(
+            (
+                position,
+                size,
+                _u64_at(source, position + 32),
+                _u32_at(source, position + 12),
+                _u64_at(source, position + 16),
+                _u64_at(source, position + 24),
+                _u32_at(source, position + 44),
+                _u32_at(source, position + 48),
+            )
+        )
+        position += size
+    return reason, position, chunks
+
+
+def join_chunks(
+    source: cython.const_uchar[::1],
+    position: cython.Py_ssize_t,
+    limit: cython.Py_ssize_t,
+    target: cython.uchar[::1],
+    written: cython.Py_ssize_t,
+    capacity: cython.Py_ssize_t,
+    table: cython.const_uint[::1],
+):
+    """Copy the data of a run of whole small chunks behind one another.
+
+    A run holds chunks of one epoch with simple entries only, whose offsets follow one another, at
+    most 65,535 entries, at most 1 s between the first and the last timestamp. Each chunk's CRC is
+    checked before it is taken.
+
+    Args:
+        source: Stored bytes.
+        position: Start of the first chunk's event.
+        limit: End of the bytes.
+        target: Gets the data sections.
+        written: Where in `target` to begin.
+        capacity: Where in `target` to end at most.
+        table: The CRC table of `gateway.log.chunk`.
+
+    Returns:
+        (reason, position, written, chunk count, entries, records, last chunk's id): why and where
+        it stopped. With NOT_JOINABLE and no chunk the first chunk itself must go alone.
+    """
+    first_timestamp: cython.longlong = 0
+    timestamp: cython.longlong
+    epoch: cython.ulonglong = 0
+    next_id: cython.ulonglong = 0
+    last_id: cython.ulonglong = 0
+    entries: cython.uint = 0
+    records: cython.uint = 0
+    chunk_entries: cython.uint
+    chunk_count: cython.Py_ssize_t = 0
+    size: cython.Py_ssize_t
+    data_start: cython.Py_ssize_t
+    data_size: cython.Py_ssize_t
+    reason: cython.int = _NEEDS_BYTES
+
+    # hot: no Python operation from here to the return
+    while True:
+        size = _event_size(source, position, limit)
+        if size <= 0:
+            if size < 0:
+                reason = _MALFORMED
+            break
+        chunk_entries = _u16_at(source, position + 10)
+        data_start = position + _EVENT_AND_HEADER_BYTES
+        data_size = cython.cast(cython.Py_ssize_t, _u32_at(source, position + 44))
+        timestamp = cython.cast(cython.longlong, _u64_at(source, position + 16))
+        if chunk_count == 0:
+            first_timestamp = timestamp
+            epoch = _u64_at(source, position + 24)
+            next_id = _u64_at(source, position + 32)
+        if (
+            source[position + 9] != 0
+            or _u64_at(source, position + 24) != epoch
+            or _u64_at(source, position + 32) != next_id
+            or timestamp - first_timestamp > _JOINED_SPAN_MS
+            or entries + chunk_entries > 65535
+            or written + data_size > capacity
+            or chunk_entries != _u32_at(source, position + 12)
+            or not _is_simple(source, data_start, data_start + data_size, chunk_entries)
+        ):
+            reason = _NOT_JOINABLE
+            break
+        if _crc32(source, data_start, data_start + data_size, table) != _u32_at(
+            source, position + 40
+        ):
+            reason = _BAD_CRC
+            break
+        target[written : written + data_size] = source[data_start : data_start + data_size]
+        written += data_size
+        entries += chunk_entries
+        records += chunk_entries
+        last_id = next_id
+        next_id += chunk_entries
+        chunk_count += 1
+        position += size
+    # end of hot
+
+    return reason, position, written, chunk_count, entries, records, last_id

@@ -1,0 +1,21 @@
+from typing import Final
+
+from typing_extensions import Buffer
+
+NEEDS_BYTES: Final = 0
+BAD_CRC: Final = 1
+MALFORMED: Final = 2
+NOT_JOINABLE: Final = 3
+
+def walk_chunks(
+    source: Buffer, position: int, limit: int, table: Buffer, checks_crc: bool
+) -> tuple[int, int, list[tuple[int, int, int, int, int, int, int, int]]]: ...
+def join_chunks(
+    source: Buffer,
+    position: int,
+    limit: int,
+    target: bytearray,
+    written: int,
+    capacity: int,
+    table: Buffer,
+) -> tuple[int, int, int, int, int, int, int]: ...
