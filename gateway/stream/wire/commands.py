@@ -1,0 +1,158 @@
+"""The protocol as one table: the only place that says which commands there are.
+
+Look-ups, checks of version and sender, the answer to ExchangeCommandVersions, the page
+`docs/protocol.md` and the property tests are derived from it.
+
+Source: RabbitMQ stream protocol, Commands; states and permissions as observed on RabbitMQ 4.3.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, Flag
+from typing import Final
+
+from gateway.stream.wire import messages as m
+
+RESPONSE_BIT: Final = 0x8000
+
+
+class Sender(Flag):
+    """Which side may start a command; the other side answers, if it is answered at all."""
+
+    CLIENT = 1
+    SERVER = 2
+    BOTH = CLIENT | SERVER
+
+
+class State(Flag):
+    """How far a connection has come; a row names all states in which its command is legal."""
+
+    CONNECTED = 1
+    """nothing has been said"""
+    IDENTIFIED = 2
+    """peer properties are exchanged"""
+    AUTHENTICATING = 4
+    """mechanisms are known, the user is not"""
+    TUNING = 8
+    """the user is known, the server has sent Tune"""
+    TUNED = 16
+    """the client has answered Tune"""
+    OPEN = 32
+    """the client is in a virtual host"""
+    ANY = CONNECTED | IDENTIFIED | AUTHENTICATING | TUNING | TUNED | OPEN
+
+
+class Permission(Enum):
+    """What the user needs on the stream, super stream or virtual host that a command names."""
+
+    NONE = "none"
+    CONFIGURE = "configure"
+    WRITE = "write"
+    READ = "read"
+    READ_OR_WRITE = "read or write"
+    MANAGE_SUPER_STREAM = "configure, write and read, on super stream and partitions"
+    VIRTUAL_HOST = "access to the virtual host"
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A row of the table.
+
+    Attributes:
+        key: u16 on the wire; the reply's is `key | 0x8000`.
+        name: Lower case with underscores; handlers, metrics and logs use it.
+        sender: Who may start it.
+        is_correlated: Whether a u32 correlation id follows the version, in request and reply.
+        requests: The n-th is the layout of version n + 1.
+        reply: The layout of the answer, or None.
+        state: When it is legal.
+        permission: What the user needs.
+    """
+
+    key: int
+    name: str
+    sender: Sender
+    is_correlated: bool
+    requests: tuple[type[m.Message], ...]
+    reply: type[m.Message] | None
+    state: State
+    permission: Permission
+
+    @property
+    def version_max(self) -> int:
+        """The highest version; the lowest is 1."""
+        return len(self.requests)
+
+
+# The kernel reads these bodies, in one pass over many frames.
+KERNEL: Final = m.KernelBody
+
+YES: Final = True
+NO: Final = False
+CLIENT: Final = Sender.CLIENT
+SERVER: Final = Sender.SERVER
+BOTH: Final = Sender.BOTH
+OPEN: Final = State.OPEN
+ANY: Final = State.ANY
+# A step may be repeated until the next one, so each is legal in two states.
+GREETING: Final = State.CONNECTED | State.IDENTIFIED
+CHOOSING: Final = State.IDENTIFIED | State.AUTHENTICATING
+# Once open, authenticating again renews the secret.
+LOGIN: Final = State.AUTHENTICATING | State.OPEN
+# A client that is content with the server's Tune need not answer it before Open.
+TUNE: Final = State.TUNING | State.TUNED
+NONE: Final = Permission.NONE
+CONFIGURE: Final = Permission.CONFIGURE
+WRITE: Final = Permission.WRITE
+READ: Final = Permission.READ
+EITHER: Final = Permission.READ_OR_WRITE
+MANAGE: Final = Permission.MANAGE_SUPER_STREAM
+VHOST: Final = Permission.VIRTUAL_HOST
+
+# fmt: off
+COMMANDS: Final = (
+    #       key   name                         sent by corr. request, one a version         reply                    state     permission
+    Command(0x01, "declare_publisher",         CLIENT, YES,  (m.DeclarePublisher,),         m.Status,                OPEN,     WRITE),
+    Command(0x02, "publish",                   CLIENT, NO,   (KERNEL, KERNEL),              None,                    OPEN,     NONE),
+    Command(0x03, "publish_confirm",           SERVER, NO,   (m.PublishConfirm,),           None,                    OPEN,     NONE),
+    Command(0x04, "publish_error",             SERVER, NO,   (m.PublishError,),             None,                    OPEN,     NONE),
+    Command(0x05, "query_publisher_sequence",  CLIENT, YES,  (m.QueryPublisherSequence,),   m.PublisherSequence,     OPEN,     READ),
+    Command(0x06, "delete_publisher",          CLIENT, YES,  (m.DeletePublisher,),          m.Status,                OPEN,     NONE),
+    Command(0x07, "subscribe",                 CLIENT, YES,  (m.Subscribe,),                m.Status,                OPEN,     READ),
+    Command(0x08, "deliver",                   SERVER, NO,   (KERNEL, KERNEL),              None,                    OPEN,     NONE),
+    Command(0x09, "credit",                    CLIENT, NO,   (m.Credit,),                   m.CreditRefused,         OPEN,     NONE),
+    Command(0x0a, "store_offset",              CLIENT, NO,   (m.StoreOffset,),              None,                    OPEN,     READ),
+    Command(0x0b, "query_offset",              CLIENT, YES,  (m.QueryOffset,),              m.StoredOffset,          OPEN,     READ),
+    Command(0x0c, "unsubscribe",               CLIENT, YES,  (m.Unsubscribe,),              m.Status,                OPEN,     NONE),
+    Command(0x0d, "create_stream",             CLIENT, YES,  (m.CreateStream,),             m.Status,                OPEN,     CONFIGURE),
+    Command(0x0e, "delete_stream",             CLIENT, YES,  (m.DeleteStream,),             m.Status,                OPEN,     CONFIGURE),
+    Command(0x0f, "metadata",                  CLIENT, YES,  (m.Metadata,),                 m.MetadataReply,         OPEN,     EITHER),
+    Command(0x10, "metadata_update",           SERVER, NO,   (m.MetadataUpdate,),           None,                    OPEN,     NONE),
+    Command(0x11, "peer_properties",           CLIENT, YES,  (m.PeerProperties,),           m.PeerPropertiesReply,   GREETING, NONE),
+    Command(0x12, "sasl_handshake",            CLIENT, YES,  (m.SaslHandshake,),            m.SaslHandshakeReply,    CHOOSING, NONE),
+    Command(0x13, "sasl_authenticate",         CLIENT, YES,  (m.SaslAuthenticate,),         m.SaslAuthenticateReply, LOGIN,    NONE),
+    Command(0x14, "tune",                      BOTH,   NO,   (m.Tune,),                     m.Tune,                  TUNE,     NONE),
+    Command(0x15, "open",                      CLIENT, YES,  (m.Open,),                     m.OpenReply,             TUNE,     VHOST),
+    Command(0x16, "close",                     BOTH,   YES,  (m.Close,),                    m.Status,                OPEN,     NONE),
+    Command(0x17, "heartbeat",                 BOTH,   NO,   (m.Heartbeat,),                None,                    ANY,      NONE),
+    Command(0x18, "route",                     CLIENT, YES,  (m.Route,),                    m.StreamsReply,          OPEN,     WRITE),
+    Command(0x19, "partitions",                CLIENT, YES,  (m.Partitions,),               m.StreamsReply,          OPEN,     EITHER),
+    Command(0x1a, "consumer_update",           SERVER, YES,  (m.ConsumerUpdate,),           m.ConsumerUpdateReply,   OPEN,     NONE),
+    Command(0x1b, "exchange_command_versions", CLIENT, YES,  (m.ExchangeCommandVersions,),  m.CommandVersionsReply,  OPEN,     NONE),
+    Command(0x1c, "stream_stats",              CLIENT, YES,  (m.StreamStats,),              m.StreamStatsReply,      OPEN,     READ),
+    Command(0x1d, "create_super_stream",       CLIENT, YES,  (m.CreateSuperStream,),        m.Status,                OPEN,     MANAGE),
+    Command(0x1e, "delete_super_stream",       CLIENT, YES,  (m.DeleteSuperStream,),        m.Status,                OPEN,     MANAGE),
+    Command(0x1f, "resolve_offset_spec",       CLIENT, YES,  (m.ResolveOffsetSpec,),        m.ResolvedOffset,        OPEN,     READ),
+)
+# fmt: on
+
+BY_KEY: Final = {command.key: command for command in COMMANDS}
+BY_NAME: Final = {command.name: command for command in COMMANDS}
+
+# RabbitMQ lists what a client may send once it is open, but neither the renewal of the secret
+# nor the exchange itself.
+NOT_LISTED: Final = frozenset({"sasl_authenticate", "exchange_command_versions"})
+COMMAND_VERSIONS: Final = tuple(
+    m.CommandVersions(command.key, 1, command.version_max)
+    for command in COMMANDS
+    if CLIENT in command.sender and OPEN in command.state and command.name not in NOT_LISTED
+)

@@ -1,0 +1,330 @@
+"""How single fields stand in a frame. All integers are big-endian.
+
+    u8 i16 u16 u32 u64 i64   as they say; a truth value is a u8, 0 or 1
+    string                   u16 size | bytes            size 0xFFFF: null
+    bytes                    i32 size | bytes            size -1: null
+    list                     u32 count | items
+    map                      u32 count | (string | string or i64) ...
+    offset                   u16 type | u64 offset (type 4) or i64 ms (type 5) or nothing
+
+A list or map that ends the frame is read to the end of the frame and its count is ignored, as
+RabbitMQ does for what clients send (`Rest`, `StringMap`). `Counted` is the list that believes
+its count.
+"""
+
+import struct
+from collections.abc import Callable, Mapping
+from typing import Final, Generic, Protocol, TypeVar
+
+from gateway.stream.wire.errors import MalformedFrame
+from gateway.stream.wire.offsets import OffsetSpec, OffsetType
+
+T = TypeVar("T")
+
+NULL_STRING_SIZE: Final = 0xFFFF
+NULL_BYTES_SIZE: Final = -1
+COUNT_BYTES: Final = 4
+
+
+class WireType(Protocol[T]):
+    """How one field stands in a frame.
+
+    Attributes:
+        name: What documents call it.
+        zero: The value that a refusal carries in this field.
+        is_last: Whether it reads to the end of the frame, and so must be the last field.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def zero(self) -> T: ...
+    @property
+    def is_last(self) -> bool: ...
+
+    def read(self, frame: bytes, position: int) -> tuple[T, int]:
+        """Return the value at `position` and the position after it, or raise MalformedFrame."""
+
+    def write(self, value: T, target: bytearray) -> None:
+        """Append the bytes of `value`; ValueError or struct.error if it does not fit the type."""
+
+
+class Fixed(Generic[T]):
+    """A number of fixed size: one character of the struct module's language."""
+
+    is_last: Final = False
+
+    def __init__(
+        self, name: str, code: str, zero: T, convert: Callable[[int], T] | None = None
+    ) -> None:
+        self.name: Final = name
+        self.code: Final = code
+        self.zero: Final = zero
+        self.convert: Final = convert
+        self._struct: Final = struct.Struct(">" + code)
+
+    def read(self, frame: bytes, position: int) -> tuple[T, int]:
+        end = position + self._struct.size
+        if end > len(frame):
+            raise MalformedFrame(f"{self.name} is cut short", position)
+        value = self._struct.unpack_from(frame, position)[0]
+        return (self.convert(value) if self.convert else value), end
+
+    def write(self, value: T, target: bytearray) -> None:
+        target += self._struct.pack(value)
+
+
+class String:
+    """Text with a u16 size.
+
+    Clients may send bytes that are no UTF-8; they survive as lone surrogates and are written
+    back as they came.
+    """
+
+    name: Final = "string"
+    zero: Final = ""
+    is_last: Final = False
+
+    def read(self, frame: bytes, position: int) -> tuple[str, int]:
+        first = position + 2
+        if first > len(frame):
+            raise MalformedFrame("string size is cut short", position)
+        size = (frame[position] << 8) | frame[position + 1]
+        if size == NULL_STRING_SIZE:
+            raise MalformedFrame("null where a string is needed", position)
+        end = first + size
+        if end > len(frame):
+            raise MalformedFrame("string ends past the frame", position)
+        return frame[first:end].decode("utf-8", "surrogateescape"), end
+
+    def write(self, value: str, target: bytearray) -> None:
+        put_short(value.encode("utf-8", "surrogateescape"), target)
+
+
+class ShortBytes:
+    """Bytes with a u16 size, as RabbitMQ writes a SASL challenge."""
+
+    name: Final = "short bytes"
+    zero: Final = b""
+    is_last: Final = False
+
+    def read(self, frame: bytes, position: int) -> tuple[bytes, int]:
+        first = position + 2
+        end = first + int.from_bytes(frame[position:first])
+        if first > len(frame) or end > len(frame):
+            raise MalformedFrame("short bytes end past the frame", position)
+        return frame[first:end], end
+
+    def write(self, value: bytes, target: bytearray) -> None:
+        put_short(value, target)
+
+
+def put_short(value: bytes, target: bytearray) -> None:
+    """Append a u16 size and the bytes.
+
+    Raises:
+        ValueError: More than 65,534 bytes; a size of 65,535 means null.
+    """
+    if len(value) >= NULL_STRING_SIZE:
+        raise ValueError(f"a string of {len(value)} bytes has no size on the wire")
+    target += len(value).to_bytes(2)
+    target += value
+
+
+class NullableBytes:
+    """Bytes with an i32 size, or None for a size of -1."""
+
+    name: Final = "bytes or null"
+    zero: Final = None
+    is_last: Final = False
+
+    def read(self, frame: bytes, position: int) -> tuple[bytes | None, int]:
+        first = position + 4
+        if first > len(frame):
+            raise MalformedFrame("bytes size is cut short", position)
+        size = int.from_bytes(frame[position:first], signed=True)
+        if size == NULL_BYTES_SIZE:
+            return None, first
+        end = first + size
+        if size < 0 or end > len(frame):
+            raise MalformedFrame("bytes end past the frame", position)
+        return frame[first:end], end
+
+    def write(self, value: bytes | None, target: bytearray) -> None:
+        if value is None:
+            target += NULL_BYTES_SIZE.to_bytes(4, signed=True)
+        else:
+            target += len(value).to_bytes(4)
+            target += value
+
+
+class Remainder:
+    """Whatever is left of the frame: a body that is read elsewhere."""
+
+    name: Final = "rest of the frame"
+    zero: Final = b""
+    is_last: Final = True
+
+    def read(self, frame: bytes, position: int) -> tuple[bytes, int]:
+        return frame[position:], len(frame)
+
+    def write(self, value: bytes, target: bytearray) -> None:
+        target += value
+
+
+class Counted(Generic[T]):
+    """A list whose count is believed; each item takes at least a byte, so the frame bounds it."""
+
+    is_last: Final = False
+
+    def __init__(self, item: WireType[T]) -> None:
+        self.name: Final = f"list of {item.name}"
+        self.zero: Final[tuple[T, ...]] = ()
+        self._item: Final = item
+
+    def read(self, frame: bytes, position: int) -> tuple[tuple[T, ...], int]:
+        count, position = U32_TYPE.read(frame, position)
+        read = self._item.read
+        items: list[T] = []
+        for _ in range(count):
+            item, position = read(frame, position)
+            items.append(item)
+        return tuple(items), position
+
+    def write(self, value: tuple[T, ...], target: bytearray) -> None:
+        target += len(value).to_bytes(COUNT_BYTES)
+        for item in value:
+            self._item.write(item, target)
+
+
+class Rest(Generic[T]):
+    """A list that ends the frame: written with its count, read to the end whatever the count."""
+
+    is_last: Final = True
+
+    def __init__(self, item: WireType[T]) -> None:
+        self.name: Final = f"list of {item.name}"
+        self.zero: Final[tuple[T, ...]] = ()
+        self._item: Final = item
+
+    def read(self, frame: bytes, position: int) -> tuple[tuple[T, ...], int]:
+        _count, position = U32_TYPE.read(frame, position)
+        read = self._item.read
+        items: list[T] = []
+        while position < len(frame):
+            item, position = read(frame, position)
+            items.append(item)
+        return tuple(items), position
+
+    def write(self, value: tuple[T, ...], target: bytearray) -> None:
+        target += len(value).to_bytes(COUNT_BYTES)
+        for item in value:
+            self._item.write(item, target)
+
+
+class StringMap(Generic[T]):
+    """A map that ends the frame: its count is ignored; of equal keys the last wins."""
+
+    is_last: Final = True
+
+    def __init__(self, value: WireType[T]) -> None:
+        self.name: Final = f"map of string to {value.name}"
+        self.zero: Final[Mapping[str, T]] = {}
+        self._value: Final = value
+
+    def read(self, frame: bytes, position: int) -> tuple[Mapping[str, T], int]:
+        _count, position = U32_TYPE.read(frame, position)
+        read_key, read_value = STRING_TYPE.read, self._value.read
+        items: dict[str, T] = {}
+        while position < len(frame):
+            key, position = read_key(frame, position)
+            items[key], position = read_value(frame, position)
+        return items, position
+
+    def write(self, value: Mapping[str, T], target: bytearray) -> None:
+        target += len(value).to_bytes(COUNT_BYTES)
+        for key, item in value.items():
+            STRING_TYPE.write(key, target)
+            self._value.write(item, target)
+
+
+class Offset:
+    """An offset specification of the types in `legal`; all others are malformed."""
+
+    is_last: Final = False
+
+    def __init__(self, legal: frozenset[OffsetType], zero: OffsetSpec) -> None:
+        self.name: Final = f"offset of type {min(legal)} to {max(legal)}"
+        self.zero: Final = zero
+        self._legal: Final = {int(offset_type): offset_type for offset_type in legal}
+
+    def read(self, frame: bytes, position: int) -> tuple[OffsetSpec, int]:
+        number, after = U16_TYPE.read(frame, position)
+        offset_type = self._legal.get(number)
+        if offset_type is None:
+            raise MalformedFrame(f"offset type {number} is not allowed here", position)
+        number_type = OFFSET_NUMBERS.get(offset_type)
+        if number_type is None:
+            return OffsetSpec(offset_type), after
+        value, after = number_type.read(frame, after)
+        return OffsetSpec(offset_type, value), after
+
+    def write(self, value: OffsetSpec, target: bytearray) -> None:
+        if value.type not in self._legal:
+            raise ValueError(f"offset type {value.type.name} is not allowed here")
+        U16_TYPE.write(value.type, target)
+        number_type = OFFSET_NUMBERS.get(value.type)
+        if number_type is not None:
+            number_type.write(value.value, target)
+
+
+class PlainOffset:
+    """An offset that is always sent as an offset specification of type 4."""
+
+    name: Final = "offset of type 4"
+    zero: Final = 0
+    is_last: Final = False
+
+    def read(self, frame: bytes, position: int) -> tuple[int, int]:
+        number, after = U16_TYPE.read(frame, position)
+        if number != OffsetType.OFFSET:
+            raise MalformedFrame(f"offset type {number} is not allowed here", position)
+        return U64_TYPE.read(frame, after)
+
+    def write(self, value: int, target: bytearray) -> None:
+        U16_TYPE.write(OffsetType.OFFSET, target)
+        U64_TYPE.write(value, target)
+
+
+class Trailing(Generic[T]):
+    """A last field that is left out when it is empty.
+
+    Args:
+        inner: The field's type when it is there.
+        slack_bytes: Up to so many leftover bytes count as a missing field too.
+    """
+
+    is_last: Final = True
+
+    def __init__(self, inner: WireType[T], slack_bytes: int = 0) -> None:
+        self.name: Final = f"optional {inner.name}"
+        self.zero: Final = inner.zero
+        self._inner: Final = inner
+        self._slack_bytes: Final = slack_bytes
+
+    def read(self, frame: bytes, position: int) -> tuple[T, int]:
+        if len(frame) - position <= self._slack_bytes:
+            return self.zero, len(frame)
+        return self._inner.read(frame, position)
+
+    def write(self, value: T, target: bytearray) -> None:
+        if value:
+            self._inner.write(value, target)
+
+
+U16_TYPE: Final = Fixed("u16", "H", 0)
+U32_TYPE: Final = Fixed("u32", "I", 0)
+U64_TYPE: Final = Fixed("u64", "Q", 0)
+I64_TYPE: Final = Fixed("i64", "q", 0)
+STRING_TYPE: Final = String()
+OFFSET_NUMBERS: Final = {OffsetType.OFFSET: U64_TYPE, OffsetType.TIMESTAMP: I64_TYPE}
