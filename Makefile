@@ -1,0 +1,145 @@
+# One command each. `make help` lists them.
+#
+# Everything is installed into $(VENV); stamps in it remember what was done, so that a second run
+# starts at once. pip's own settings (PIP_INDEX_URL, PIP_FIND_LINKS, …) are respected.
+
+VENV   ?= .venv
+ARGS   ?=
+SEED   ?=
+# The first of these that is Python 3.11 or later; `make PYTHON=/path/to/python …` decides itself.
+PYTHON ?= $(shell for name in python3 python3.11 python3.12 python3.13 python3.14; do \
+              command -v $$name >/dev/null 2>&1 || continue; \
+              $$name -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || continue; \
+              echo $$name; break; done)
+
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet install
+PYTEST := $(BIN)/python -m pytest
+STAMPS := $(VENV)/stamps
+KERNEL_SOURCES := $(wildcard gateway/log/kernel/*.py gateway/stream/wire/kernel/*.py)
+KERNEL_FILES    = $(foreach folder,gateway/log/kernel gateway/stream/wire/kernel,$(wildcard $(folder)/*.so $(folder)/*.c $(folder)/*.html))
+BUILD_KERNELS  := $(BIN)/python -c 'import setuptools; setuptools.setup()' --quiet build_ext --inplace
+
+# What takes longer than a cup of coffee is asked for by name.
+BY_HAND := bench or compat or fuzz or soak
+NOT_QUICK := $(BY_HAND) or integration or simulation or slow
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.PHONY: help setup run test quick check lint types imports docs fmt kernel kernel-clean test-both \
+        integration compat broker bench sim fuzz soak clean
+
+help: ## list these commands
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+# ------------------------------------------------------------------------------------ running it
+
+run: $(STAMPS)/run $(STAMPS)/kernel ## install, build, and serve on port 5552 (ARGS="--port 6000 …")
+	@exec $(BIN)/hutch serve $(ARGS)
+
+setup: $(STAMPS)/dev $(STAMPS)/kernel ## install everything for development, build the kernels
+
+# ---------------------------------------------------------------------------------------- testing
+
+test: $(STAMPS)/test $(STAMPS)/kernel ## every test but those that need a real broker or a long time
+	$(PYTEST) -rs -m "not ($(BY_HAND))" $(ARGS)
+
+quick: $(STAMPS)/test $(STAMPS)/kernel ## the tests that take seconds
+	$(PYTEST) -q -m "not ($(NOT_QUICK))" $(ARGS)
+
+test-both: $(STAMPS)/test ## the quick tests with the kernels uncompiled, then compiled
+	@$(MAKE) --no-print-directory kernel-clean
+	$(PYTEST) -q -m "not ($(NOT_QUICK))" $(ARGS)
+	@$(MAKE) --no-print-directory quick
+
+integration: $(STAMPS)/test $(STAMPS)/kernel ## a running server, real sockets
+	$(PYTEST) -m integration $(ARGS)
+
+sim: $(STAMPS)/test $(STAMPS)/kernel ## the simulation; SEED=n replays one history
+	HUTCH_TEST_SEED=$(SEED) $(PYTEST) -m "simulation and not soak" $(ARGS)
+
+fuzz: $(STAMPS)/test $(STAMPS)/kernel ## random bytes, longer than a property test
+	HYPOTHESIS_PROFILE=night $(PYTEST) -m fuzz $(ARGS)
+
+soak: $(STAMPS)/test $(STAMPS)/kernel ## minutes to hours: load, kills, restarts
+	$(PYTEST) -m soak tests compat $(ARGS)
+
+compat: $(STAMPS)/test $(STAMPS)/kernel ## real clients, and the real broker side by side
+	$(PYTEST) -rs -m "not (bench or soak)" compat $(ARGS)
+
+broker: $(STAMPS)/test ## start a reference RabbitMQ and keep it until interrupted
+	$(BIN)/python -m compat.broker $(ARGS)
+
+bench: $(STAMPS)/test $(STAMPS)/kernel ## Hutch against RabbitMQ on this machine (let it be quiet)
+	$(BIN)/python -m compat.bench $(ARGS)
+
+# --------------------------------------------------------------------------------------- checking
+
+check: lint types imports docs quick ## lint, types, imports, documents, sizes and the quick tests
+
+lint: $(STAMPS)/dev ## ruff: rules and format
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+
+types: $(STAMPS)/dev ## mypy --strict
+	$(BIN)/mypy
+
+imports: $(STAMPS)/dev ## the import arrows
+	$(BIN)/lint-imports
+
+docs: $(STAMPS)/run ## write the generated pages anew (a tidy test fails while they are old)
+	$(BIN)/hutch config --reference > docs/configuration.md.new
+	@mv docs/configuration.md.new docs/configuration.md
+
+fmt: $(STAMPS)/dev ## ruff: format, and mend what can be mended
+	$(BIN)/ruff format
+	$(BIN)/ruff check --fix
+
+# ---------------------------------------------------------------------------------------- kernels
+
+kernel: $(STAMPS)/kernel ## compile the kernels in place
+
+kernel-clean: ## back to the interpreted kernels
+	@rm -f $(KERNEL_FILES) $(STAMPS)/kernel
+
+clean: kernel-clean ## remove the environment and everything built (never data)
+	@rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+
+# ------------------------------------------------------------------------------------ environment
+
+$(STAMPS)/venv:
+	@test -n "$(PYTHON)" || { echo "make: no Python 3.11 or later on the PATH (Debian: apt install python3 python3-venv python3-dev; or make PYTHON=/path/to/python)" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: $(PYTHON) is older than Python 3.11" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import ensurepip, venv' 2>/dev/null || { echo "make: $(PYTHON) cannot make virtual environments (Debian: apt install python3-venv)" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import pathlib, sys, sysconfig; sys.exit(not pathlib.Path(sysconfig.get_path("include"), "Python.h").exists())' || { echo "make: $(PYTHON) has no Python.h, which the kernels are compiled against (Debian: apt install python3-dev)" >&2; exit 1; }
+	@command -v $${CC:-gcc} >/dev/null 2>&1 || command -v cc >/dev/null 2>&1 || { echo "make: no C compiler for the kernels (Debian: apt install gcc libc6-dev)" >&2; exit 1; }
+	@echo "make: creating $(VENV) with $(PYTHON)"
+	@"$(PYTHON)" -m venv $(VENV)
+	@mkdir -p $(STAMPS)
+	@touch $@
+
+$(STAMPS)/build: pyproject.toml | $(STAMPS)/venv
+	@echo "make: installing the build tools"
+	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' > $(STAMPS)/build-requirements.txt
+	@$(PIP) -r $(STAMPS)/build-requirements.txt
+	@touch $@
+
+$(STAMPS)/run: $(STAMPS)/build
+	@echo "make: installing what the server needs"
+	@$(PIP) --no-build-isolation --editable .
+	@touch $@
+
+$(STAMPS)/test: $(STAMPS)/run
+	@echo "make: installing what the tests need"
+	@$(PIP) --no-build-isolation --editable '.[test]'
+	@touch $@
+
+$(STAMPS)/dev: $(STAMPS)/test
+	@echo "make: installing what development needs"
+	@$(PIP) --no-build-isolation --editable '.[dev]'
+	@touch $@
+
+$(STAMPS)/kernel: $(KERNEL_SOURCES) | $(STAMPS)/run
+	@echo "make: compiling the kernels"
+	@$(BUILD_KERNELS)
+	@touch $@

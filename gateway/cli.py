@@ -1,0 +1,245 @@
+"""The command `hutch`: start the server, show its settings, hash a password.
+
+What a command needs is imported when it is chosen, so that `hutch --help` answers at once.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from typing import Final
+
+EXIT_FAILED: Final = 1
+EXIT_CONFIG: Final = 2
+EXIT_INTERRUPTED: Final = 130
+
+_DESCRIPTION: Final = """\
+Hutch serves the RabbitMQ Streams protocol: point any RabbitMQ stream client at it.
+
+  hutch serve                 listens on 127.0.0.1:5552, keeps its data in ./data
+"""
+
+_SERVE: Final = """\
+Start the server. It prints one line beginning `hutch ready` when clients can connect, and stops
+on SIGTERM or Ctrl-C: it takes no more connections, stores and confirms what has arrived, exits 0.
+
+examples:
+  hutch serve
+      for clients on this machine: guest / guest at localhost:5552, data in ./data
+  hutch serve --data /var/lib/hutch --host 0.0.0.0 --advertised-host streams.example.org \\
+              --users /etc/hutch/users.toml
+      for clients anywhere. They connect to the advertised host and port again, once they know
+      where a stream lives, so that name must lead here from where they are.
+  hutch serve --config /etc/hutch/hutch.toml --log-format json
+      for a service: see `hutch config --reference` for what the file may hold
+"""
+
+_DURABILITY: Final = """\
+durability: what a confirmed message has survived
+  disk       it is synced to the disk before it is confirmed, and survives a power cut. Many
+             messages share one sync, so this costs little where clients publish in bulk.
+  interval   it is confirmed once written and synced at most --interval-ms later, which is
+             what a power cut can take
+  os         the operating system has it and writes it when it likes (as RabbitMQ does)
+  All three survive the death of the server, by kill -9 too.
+
+settings: a flag counts before the environment (HUTCH_STREAM__PORT=5552), that before the file
+  (--config or HUTCH_CONFIG), and that before the default. `hutch config` shows what is in force
+  and where it came from; `hutch config --reference` describes every setting there is.
+  A wrong setting stops the start with exit code 2 and a line for each that is wrong.
+"""
+
+_CONFIG: Final = """\
+Print the settings in force as a TOML file, each with where it came from. Takes the flags of
+`hutch serve`; start the server with the same ones and it will use just these settings.
+"""
+
+_HASH: Final = """\
+Read a password (without echo, or from a pipe) and print its hash for the users file, salted the
+way RabbitMQ does it. The same password gives another hash each time.
+
+example of a users file:
+  [[users]]
+  name = "app"
+  password_hash = "…what this command printed…"
+  hashing_algorithm = "rabbit_password_hashing_sha256"
+"""
+
+
+@dataclass(frozen=True)
+class _Command:
+    summary: str
+    description: str
+    epilog: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return the exit code of the process.
+
+    Returns:
+        0 when all went well, 1 when the server could not do its work, 2 when the command line or
+        the configuration is wrong.
+    """
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    parser = _parser(given)
+    options = parser.parse_args(given)
+    if options.command is None:
+        parser.print_help()
+        return EXIT_CONFIG
+    try:
+        return _COMMANDS[options.command].run(options)
+    except KeyboardInterrupt:
+        return EXIT_INTERRUPTED
+
+
+def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        "hutch", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--version", action="version", version=f"hutch {_version()}")
+    commands = parser.add_subparsers(dest="command", metavar="command")
+    for name, command in _COMMANDS.items():
+        subparser = commands.add_parser(
+            name,
+            help=command.summary,
+            description=command.description,
+            epilog=command.epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+            allow_abbrev=False,
+        )
+        if name in given:  # describing the flags takes the settings, and those take time to import
+            command.add_arguments(subparser)
+    return parser
+
+
+def _version() -> str:
+    try:
+        return version("hutch-streams")
+    except PackageNotFoundError:  # run from the sources
+        return "(not installed)"
+
+
+# ------------------------------------------------------------------------------ serve and config
+
+
+def _add_flags(parser: argparse.ArgumentParser) -> None:
+    from gateway import config_page  # noqa: PLC0415 (see above)
+    from gateway.config_sources import FLAGS  # noqa: PLC0415
+
+    parser.add_argument("--config", metavar="FILE", help="TOML file with settings. (HUTCH_CONFIG)")
+    for flag, key in FLAGS.items():
+        parser.add_argument(flag, metavar=_METAVARS[flag], help=config_page.flag_help(key))
+
+
+def _add_config_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--reference", action="store_true", help="describe every setting instead")
+    _add_flags(parser)
+
+
+_METAVARS: Final = {
+    "--data": "DIR",
+    "--host": "H",
+    "--port": "N",
+    "--durability": "disk|interval|os",
+    "--interval-ms": "N",
+    "--advertised-host": "H",
+    "--advertised-port": "N",
+    "--users": "FILE",
+    "--log-level": "LEVEL",
+    "--log-format": "text|json",
+}
+
+
+def _serve(options: argparse.Namespace) -> int:
+    from gateway.config import ConfigError  # noqa: PLC0415
+    from gateway.config_sources import load  # noqa: PLC0415
+
+    try:
+        settings = load(_flags_of(options), options.config).settings
+
+        # Only now: a wrong setting is told without loading the server.
+        from gateway.server.assembly import serve  # noqa: PLC0415
+        from store.errors import StoreError  # noqa: PLC0415
+
+        try:
+            return serve(settings)
+        except (StoreError, OSError) as error:
+            return _complain(str(error), EXIT_FAILED)
+    except ConfigError as error:
+        return _complain(str(error), EXIT_CONFIG)
+
+
+def _config(options: argparse.Namespace) -> int:
+    from gateway import config_page  # noqa: PLC0415
+    from gateway.config import ConfigError  # noqa: PLC0415
+    from gateway.config_sources import load  # noqa: PLC0415
+
+    if options.reference:
+        print(config_page.reference(), end="")
+        return 0
+    try:
+        print(config_page.effective(load(_flags_of(options), options.config)), end="")
+    except ConfigError as error:
+        return _complain(str(error), EXIT_CONFIG)
+    return 0
+
+
+def _flags_of(options: argparse.Namespace) -> dict[str, str]:
+    """Return the flags that were given, by name."""
+    from gateway.config_sources import FLAGS  # noqa: PLC0415
+
+    given = {flag: getattr(options, flag.removeprefix("--").replace("-", "_")) for flag in FLAGS}
+    return {flag: value for flag, value in given.items() if value is not None}
+
+
+def _complain(lines: str, code: int) -> int:
+    for line in lines.splitlines():
+        print(f"hutch: {line}", file=sys.stderr)
+    return code
+
+
+# --------------------------------------------------------------------------------- hash-password
+
+
+def _add_hash_flags(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--algorithm",
+        choices=("sha256", "sha512", "md5"),
+        default="sha256",
+        help="sha256 (default) unless the other side knows only another",
+    )
+
+
+def _hash_password(options: argparse.Namespace) -> int:
+    import getpass  # noqa: PLC0415
+
+    from gateway.broker.passwords import Algorithm, hash_password  # noqa: PLC0415
+
+    if sys.stdin.isatty():
+        password = getpass.getpass("password: ")
+        if getpass.getpass("again: ") != password:
+            return _complain("the two passwords differ", EXIT_FAILED)
+    else:
+        password = sys.stdin.readline().rstrip("\r\n")
+    if not password:
+        return _complain("an empty password can never log in", EXIT_FAILED)
+    print(hash_password(password, Algorithm[options.algorithm.upper()]))
+    return 0
+
+
+_COMMANDS: Final = {
+    "serve": _Command("start the server", _SERVE, _DURABILITY, _add_flags, _serve),
+    "config": _Command(
+        "show the settings in force and where they came from",
+        _CONFIG,
+        "",
+        _add_config_flags,
+        _config,
+    ),
+    "hash-password": _Command(
+        "hash a password for the users file", _HASH, "", _add_hash_flags, _hash_password
+    ),
+}

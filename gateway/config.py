@@ -1,0 +1,345 @@
+"""The settings: every one with its meaning, unit, default and range.
+
+Nothing here is global, and nothing reads a file or the environment (config_sources does): each
+part of the server is handed the section it needs.
+"""
+
+import enum
+import logging
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple, Self, cast
+
+from annotated_types import Ge, Le
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
+from pydantic.fields import FieldInfo
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+
+from store.api import Durability
+
+KIB: Final = 1024
+MIB: Final = 1024 * KIB
+
+ENVIRONMENT_PREFIX: Final = "HUTCH_"
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong with the configuration."""
+
+    setting: str
+    """The setting as the user wrote it: a flag, a variable, or a file and its key."""
+    reason: str
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; holds all its problems, one line each."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("\n".join(f"{setting}: {reason}" for setting, reason in problems))
+        self.problems = problems
+
+
+class LogFormat(enum.Enum):
+    """How a line of the logs looks."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class LogLevel(enum.Enum):
+    """The least important lines that are still written."""
+
+    DEBUG = "debug"
+    INFO = "info"
+    WARNING = "warning"
+    ERROR = "error"
+
+    @property
+    def number(self) -> int:
+        """The level as the logging module counts it."""
+        return logging.getLevelNamesMapping()[self.name]
+
+
+def _not_a_bool(value: object) -> object:
+    # A bool is an int to Python: `port = true` would be port 1.
+    if isinstance(value, bool):
+        raise ValueError("a bool is no number")  # noqa: TRY004 (pydantic takes ValueError only)
+    return value
+
+
+Integer = Annotated[int, BeforeValidator(_not_a_bool)]
+
+
+def _setting(
+    default: object,
+    meaning: str,
+    *,
+    unit: str = "",
+    ge: int | None = None,
+    le: int | None = None,
+    unset: str = "",
+) -> Any:  # noqa: ANN401 (as pydantic's Field: it stands for a value of the field's type)
+    """Describe a setting; `unset` says what the default None means."""
+    words: JsonDict = {"unit": unit, "unset": unset}
+    return Field(default, description=meaning, ge=ge, le=le, json_schema_extra=words)
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=False)
+
+
+class StreamSettings(_Section):
+    """The listener for the stream protocol and the limits of its connections."""
+
+    host: str = _setting("127.0.0.1", "Address that the server listens on; 0.0.0.0 is all of IPv4.")
+    port: Integer = _setting(
+        5552, "Port that the server listens on; 0 lets the system pick one.", ge=0, le=65_535
+    )
+    advertised_host: str = _setting(
+        "localhost", "Host name that clients are told to connect to; it must reach this server."
+    )
+    advertised_port: Integer | None = _setting(
+        None,
+        "Port that clients are told to connect to.",
+        ge=1,
+        le=65_535,
+        unset="the port listened on",
+    )
+    frame_bytes_max: Integer = _setting(
+        MIB,
+        "Largest frame that a client may send once its connection is open; also the bound of a "
+        "chunk. 0 sets no limit and bounds chunks by 16 MiB.",
+        unit="bytes",
+        ge=0,
+        le=16 * MIB,
+    )
+    initial_frame_bytes_max: Integer = _setting(
+        8 * KIB,
+        "Largest frame before the connection is open: what a stranger can make the server buffer.",
+        unit="bytes",
+        ge=KIB,
+        le=MIB,
+    )
+    heartbeat_s: Integer = _setting(
+        60,
+        "Heartbeat that the server proposes; the client's answer counts. 0 proposes none.",
+        unit="seconds",
+        ge=0,
+        le=4_294_967,
+    )
+    handshake_step_timeout_ms: Integer = _setting(
+        10_000,
+        "Longest stay in one step of the handshake.",
+        unit="milliseconds",
+        ge=10,
+        le=600_000,
+    )
+    close_timeout_ms: Integer = _setting(
+        10_000,
+        "Longest wait for the answer to a Close that the server sent.",
+        unit="milliseconds",
+        ge=10,
+        le=600_000,
+    )
+    refusal_delay_ms: Integer = _setting(
+        3_000,
+        "How long a refused login waits for its answer: slows the guessing of passwords.",
+        unit="milliseconds",
+        ge=0,
+        le=60_000,
+    )
+    connections_max: Integer = _setting(
+        65_536,
+        "Connections at a time; one more is refused when it opens the virtual host.",
+        ge=1,
+        le=1_000_000,
+    )
+    unconfirmed_entries_max: Integer = _setting(
+        50_000,
+        "Entries of one connection that may wait for their confirm before the server stops "
+        "reading from it.",
+        unit="entries",
+        ge=1,
+        le=10_000_000,
+    )
+    unconfirmed_entries_resume: Integer = _setting(
+        12_500,
+        "Reading begins again when no more than this many entries wait; not above "
+        "unconfirmed_entries_max.",
+        unit="entries",
+        ge=0,
+        le=10_000_000,
+    )
+    sub_batch_uncompressed_bytes_max: Integer = _setting(
+        64 * MIB,
+        "Largest sub-batch before compression, by what its header announces.",
+        unit="bytes",
+        ge=0,
+        le=2**31 - 1,
+    )
+    receive_buffer_bytes: Integer = _setting(
+        MIB,
+        "The one buffer that all connections are read into, in turn: larger is faster for large "
+        "publishers.",
+        unit="bytes",
+        ge=64 * KIB,
+        le=16 * MIB,
+    )
+    send_backlog_pause_bytes: Integer = _setting(
+        256 * KIB,
+        "Bytes waiting to be sent to one connection above which it is neither read nor served "
+        "with chunks.",
+        unit="bytes",
+        ge=KIB,
+        le=64 * MIB,
+    )
+    send_backlog_bytes_max: Integer = _setting(
+        16 * MIB,
+        "Bytes waiting to be sent to one connection above which it is cut off; not below "
+        "send_backlog_pause_bytes.",
+        unit="bytes",
+        ge=KIB,
+        le=1024 * MIB,
+    )
+
+    @model_validator(mode="after")
+    def _check_pairs(self) -> Self:
+        for low, high in (
+            ("unconfirmed_entries_resume", "unconfirmed_entries_max"),
+            ("send_backlog_pause_bytes", "send_backlog_bytes_max"),
+        ):
+            if getattr(self, low) > getattr(self, high):
+                raise ValueError(low, high)  # the two names: config_sources makes the sentence
+        return self
+
+
+class StoreSettings(_Section):
+    """Where the data is, and what a confirm promises."""
+
+    data_directory: Path = _setting(
+        Path("data"), "Directory of everything stored, made if missing; one server at a time."
+    )
+    durability: Durability = _setting(
+        Durability.DISK,
+        "What a confirmed message has survived. disk: it has been synced, and survives a power "
+        "cut. interval: it is synced at most interval_ms later. os: the operating system has it. "
+        "All three survive the death of the server's process.",
+    )
+    interval_ms: Integer = _setting(
+        100,
+        "Longest time to the sync under durability interval.",
+        unit="milliseconds",
+        ge=1,
+        le=60_000,
+    )
+    data_file_bytes: Integer = _setting(
+        64 * MIB,
+        "Size of the files that a stream's data is kept in.",
+        unit="bytes",
+        ge=16 * MIB,
+        le=4096 * MIB,
+    )
+
+
+class StreamsSettings(_Section):
+    """What the server keeps for each stream."""
+
+    publisher_references_max: Integer = _setting(
+        10_000,
+        "Named publishers of one stream whose last publishing id is remembered for deduplication; "
+        "the least recently used beyond that are forgotten, and logged.",
+        ge=1,
+        le=1_000_000,
+    )
+
+
+class UsersSettings(_Section):
+    """Who may log in."""
+
+    file: Path | None = _setting(
+        None,
+        "TOML or JSON file with the users; a definitions file of RabbitMQ will do.",
+        unset="the one user guest with the password guest",
+    )
+    guest_loopback_only: bool = _setting(
+        True,  # noqa: FBT003 (it is the default of a field)
+        "The user guest may log in from this machine only. Set it to false where guest must come "
+        "from outside, as in a container.",
+    )
+
+
+class LogsSettings(_Section):
+    """What the server says about itself, on standard error."""
+
+    level: LogLevel = _setting(LogLevel.INFO, "Least important lines that are still written.")
+    format: LogFormat = _setting(
+        LogFormat.TEXT, "text: one line for a person; json: the same as one object a line."
+    )
+
+
+class Settings(BaseSettings):
+    """All settings, by section."""
+
+    model_config = SettingsConfigDict(
+        env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__", extra="forbid", frozen=True
+    )
+
+    stream: StreamSettings = StreamSettings()
+    store: StoreSettings = StoreSettings()
+    streams: StreamsSettings = StreamsSettings()
+    users: UsersSettings = UsersSettings()
+    logs: LogsSettings = LogsSettings()
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],  # noqa: ARG003 (pydantic-settings' signature)
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+        file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Take what is given and nothing else: config_sources merges, to know whose each is."""
+        return (init_settings,)
+
+
+Key = tuple[str, str]
+"""Section and field, as ("stream", "port")."""
+
+
+def sections() -> dict[str, type[BaseModel]]:
+    """Every section's name and model, in the order of the reference page."""
+    return {
+        name: cast("type[BaseModel]", field.annotation)
+        for name, field in Settings.model_fields.items()
+    }
+
+
+def field_of(key: Key) -> FieldInfo | None:
+    """Return the description of a setting, None if there is no such setting."""
+    section = sections().get(key[0])
+    return None if section is None else section.model_fields.get(key[1])
+
+
+def variable_of(key: Key) -> str:
+    """Return the environment variable of a setting."""
+    return f"{ENVIRONMENT_PREFIX}{key[0]}__{key[1]}".upper()
+
+
+def allowed_of(field: FieldInfo) -> str:
+    """Say in words which values a setting takes."""
+    kind = field.annotation
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        return "one of " + ", ".join(str(member.value) for member in kind)
+    if kind is bool:
+        return "true or false"
+    bounds = _bounds_of(field)
+    if bounds is not None:
+        return "a whole number from {} to {}".format(*bounds)
+    return "a path" if "Path" in str(kind) else "text"
+
+
+def _bounds_of(field: FieldInfo) -> tuple[int, int] | None:
+    low = next((item.ge for item in field.metadata if isinstance(item, Ge)), None)
+    high = next((item.le for item in field.metadata if isinstance(item, Le)), None)
+    return None if low is None or high is None else (cast("int", low), cast("int", high))
