@@ -1,0 +1,108 @@
+"""The works with many of a kind: idle connections, and streams written at once."""
+
+import resource
+import time
+from contextlib import ExitStack
+from typing import Final
+
+from compat.bench.connection import Connection
+from compat.bench.errors import CheckFailed
+from compat.bench.frames import PublishBlock
+from compat.bench.jobs import Figures, Job
+from compat.bench.pump import Pump, run
+from compat.bench.stopwatch import Stopwatch
+from compat.bench.usage import memory_of, tree_of
+
+# Long enough for a server to collect what the handshakes left behind.
+SETTLE_S: Final = 3.0
+# Descriptors beyond the connections: pipes, the poller, and some to spare.
+DESCRIPTORS_BESIDES: Final = 100
+
+
+def idle_connections(job: Job) -> Figures:
+    """Open many connections and read by how much the server's memory grew.
+
+    Returns:
+        `rss` and `pss`, the growth in bytes; `pss_each`, the growth for one connection.
+        Socket buffers belong to the kernel and are not counted.
+    """
+    _allow_descriptors(job.connection_count + DESCRIPTORS_BESIDES)
+    pids = tree_of(job.pids)
+    with ExitStack() as stack:
+        # The first connection brings code and buffers into memory that all share.
+        stack.enter_context(Connection(job.address))
+        time.sleep(SETTLE_S)
+        before = memory_of(pids)
+        for _ in range(job.connection_count):
+            stack.enter_context(Connection(job.address))
+        time.sleep(SETTLE_S)
+        after = memory_of(pids)
+    grown = float(after.pss - before.pss)
+    return {
+        "rss": float(after.rss - before.rss),
+        "pss": grown,
+        "pss_each": grown / job.connection_count,
+    }
+
+
+def many_streams(job: Job) -> Figures:
+    """Publish one message to each of many streams in turn, at full speed.
+
+    The streams are spread over the connections evenly, at most 256 on each, and every
+    connection has its own window.
+
+    Raises:
+        CheckFailed: A confirm is missing or wrong, or a stream has another length.
+    """
+    names = [f"{job.stream}-{index}" for index in range(job.stream_count)]
+    share = job.stream_count // job.connection_count
+    rounds = -(-job.message_count // job.stream_count)
+    warmup_rounds = -(-job.warmup_count // job.stream_count)
+    with ExitStack() as stack:
+        admin = stack.enter_context(Connection(job.address))
+        began = time.perf_counter()
+        for name in names:
+            admin.delete_if_there(name)
+            admin.create(name)
+        create_s = time.perf_counter() - began
+        pumps = []
+        for index in range(job.connection_count):
+            connection = stack.enter_context(Connection(job.address))
+            for publisher_id, name in enumerate(names[index * share : (index + 1) * share]):
+                connection.declare_publisher(publisher_id, name)
+            block = PublishBlock(
+                body_bytes=job.body_bytes, messages_per_frame=1, publisher_ids=range(share)
+            )
+            block_count = warmup_rounds + rounds
+            pumps.append(Pump(connection, block, block_count=block_count, window=job.window))
+        stopwatch = _publish(job, pumps, warmup_rounds=warmup_rounds, rounds=rounds)
+        for pump in pumps:
+            pump.arena.check(
+                block_count=warmup_rounds + rounds, block_messages=share, slot_is_publisher=True
+            )
+        for name in names[: share * job.connection_count]:
+            last = admin.stream_stats(name)["committed_offset"]
+            if last != warmup_rounds + rounds - 1:
+                raise CheckFailed(f"stream {name} ends at offset {last}")
+        for name in names:
+            admin.delete(name)
+    figures = stopwatch.figures(rounds * share * job.connection_count)
+    return figures | {"create_ms_each": create_s / job.stream_count * 1000}
+
+
+def _publish(job: Job, pumps: list[Pump], *, warmup_rounds: int, rounds: int) -> Stopwatch:
+    for pump in pumps:
+        pump.begin(warmup_rounds)
+    run(pumps)
+    for pump in pumps:
+        pump.begin(rounds)
+    stopwatch = Stopwatch(job.pids)
+    with stopwatch:
+        run(pumps)
+    return stopwatch
+
+
+def _allow_descriptors(count: int) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < count:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))

@@ -1,0 +1,166 @@
+"""Chunks as they arrive: every header is judged, of the data a CRC now and then or always.
+
+    Deliver | u32 size | u16 8 | u16 1 | u8 subscription | chunk header (48) | data
+
+Because every message of a stream has the same body, the length and the CRC of a chunk's
+data follow from its record count; so a chunk whose CRC is the expected one has the
+expected content too.
+"""
+
+import socket
+import struct
+from typing import Final
+
+from compat.bench.errors import BenchError, CheckFailed
+from compat.bench.frames import CREDIT, DELIVER, HEARTBEAT, RESPONSE_BIT, credit_frame, entry_of
+
+try:
+    from isal.isal_zlib import crc32
+except ImportError:
+    from zlib import crc32
+
+# Size, key, version, subscription id; magic and version, type, entries, records,
+# timestamp, epoch, chunk id, CRC, data length. Trailer and bloom lengths don't matter.
+DELIVER_HEAD: Final = struct.Struct(">IHHB BBHIqQQII8x")
+FRAME_HEAD: Final = struct.Struct(">IHH")
+CHUNK_MAGIC: Final = 0x50
+USER_CHUNK: Final = 0
+# What a Deliver's size says beyond the chunk's data: key, version, subscription, header.
+DELIVER_OVERHEAD_BYTES: Final = DELIVER_HEAD.size - 4
+RECEIVE_BYTES: Final = 1 << 20
+# A CRC costs about a fifth of receiving the bytes, so a timed run checks a sample.
+SAMPLE_EVERY: Final = 16
+
+
+class DeliveryReader:
+    """Reads the chunks of one subscription from a socket, and grants credit for more.
+
+    Attributes:
+        records: Records received so far; the next one must have this offset.
+        chunks: Chunks received so far.
+    """
+
+    def __init__(
+        self, source: socket.socket, *, body_bytes: int, credit: int, check_all: bool = False
+    ) -> None:
+        """Prepare for a subscription from `first` whose stream begins at offset 0.
+
+        Args:
+            source: The socket, without credit granted so far.
+            body_bytes: Size of every record's body.
+            credit: Chunks that may be on their way; half is granted anew each time
+                that half was used.
+            check_all: Compare the CRC of every chunk, not of one in 16.
+        """
+        self._source = source
+        self._entry = entry_of(body_bytes)
+        self._credit = credit
+        self._to_grant = 0
+        self._sample_every = 1 if check_all else SAMPLE_EVERY
+        self._data = bytearray(RECEIVE_BYTES)
+        self._view = memoryview(self._data)
+        self._filled = 0
+        # What is still to come of the chunk whose header was read last.
+        self._data_left = 0
+        self._is_sampled = False
+        self._crc = 0
+        self._crc_wanted = 0
+        self._crc_of_records: dict[int, int] = {}
+        self.records = 0
+        self.chunks = 0
+
+    def grant(self) -> None:
+        """Grant the first credit: the server may begin."""
+        self._source.sendall(credit_frame(subscription_id=0, credit=self._credit))
+
+    def read_until(self, record_count: int) -> None:
+        """Read until so many records have arrived in all.
+
+        Raises:
+            CheckFailed: A chunk is not the one that must come next.
+            BenchError: The server hung up or sent something else than chunks.
+        """
+        while self.records < record_count or self._data_left:
+            received = self._source.recv_into(self._view[self._filled :])
+            if not received:
+                raise BenchError("server hung up while chunks were awaited")
+            self._walk(self._filled + received)
+            if self._to_grant >= self._credit // 2:
+                self._source.sendall(credit_frame(subscription_id=0, credit=self._to_grant))
+                self._to_grant = 0
+
+    def _walk(self, filled: int) -> None:
+        position = 0
+        while True:
+            if self._data_left:
+                position = self._pass_data(position, filled)
+                if self._data_left:
+                    break
+            if filled - position < DELIVER_HEAD.size:
+                skipped = self._pass_other_frame(position, filled)
+                if not skipped:
+                    break
+                position += skipped
+                continue
+            head = DELIVER_HEAD.unpack_from(self._data, position)
+            if head[1] == DELIVER:
+                self._open_chunk(head)
+                position += DELIVER_HEAD.size
+                continue
+            skipped = self._pass_other_frame(position, filled)
+            if not skipped:
+                break
+            position += skipped
+        # Less than a header is left, so the move costs nothing.
+        self._filled = filled - position
+        self._data[: self._filled] = self._data[position:filled]
+
+    def _open_chunk(self, head: tuple[int, ...]) -> None:
+        (size, _key, _version, _sub, magic, kind, entries, records) = head[:8]
+        chunk_id, crc, data_bytes = head[10:]
+        if magic != CHUNK_MAGIC or kind != USER_CHUNK:
+            raise CheckFailed(f"a chunk begins with {magic:#04x}, type {kind}")
+        if chunk_id != self.records:
+            raise CheckFailed(f"chunk {chunk_id} came where {self.records} was next")
+        if size != DELIVER_OVERHEAD_BYTES + data_bytes:
+            raise CheckFailed(f"a chunk of {data_bytes} bytes came in a frame of {size}")
+        if entries != records or data_bytes != records * len(self._entry):
+            raise CheckFailed(f"{records} records in {entries} entries and {data_bytes} bytes")
+        if self.chunks % self._sample_every == 0:
+            if crc != self._crc_of(records):
+                raise CheckFailed(f"chunk {chunk_id} announces another CRC than its content's")
+            self._is_sampled = True
+            self._crc = 0
+            self._crc_wanted = crc
+        self._data_left = data_bytes
+        self.records += records
+        self.chunks += 1
+        self._to_grant += 1
+
+    def _pass_data(self, position: int, filled: int) -> int:
+        taken = min(self._data_left, filled - position)
+        self._data_left -= taken
+        if self._is_sampled:
+            self._crc = crc32(self._view[position : position + taken], self._crc)
+            if not self._data_left:
+                self._is_sampled = False
+                if self._crc != self._crc_wanted:
+                    raise CheckFailed(f"the chunk before offset {self.records} is damaged")
+        return position + taken
+
+    def _pass_other_frame(self, position: int, filled: int) -> int:
+        if filled - position < FRAME_HEAD.size:
+            return 0
+        size, key, _version = FRAME_HEAD.unpack_from(self._data, position)
+        if key == DELIVER:
+            return 0
+        if key != HEARTBEAT or size != FRAME_HEAD.size - 4:
+            reason = "credit refused" if key == RESPONSE_BIT | CREDIT else f"command {key:#06x}"
+            raise BenchError(f"{reason} while chunks were awaited")
+        return FRAME_HEAD.size
+
+    def _crc_of(self, records: int) -> int:
+        crc = self._crc_of_records.get(records)
+        if crc is None:
+            crc = self._crc_of_records[records] = crc32(self._entry * records)
+        return crc

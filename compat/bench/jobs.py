@@ -1,0 +1,72 @@
+"""What the generator's process is told to do, and what it answers, as JSON on its pipes."""
+
+import json
+from dataclasses import asdict, dataclass
+from typing import Literal
+
+from compat.bench.connection import Address
+
+Work = Literal[
+    "ingest",
+    "fill_single",
+    "drain",
+    "confirm_latency",
+    "delivery_latency",
+    "idle_connections",
+    "many_streams",
+    "delete",
+]
+
+# Names such as seconds, server_cpu_s, generator_share; see the works for theirs.
+Figures = dict[str, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One piece of work against one server; each work reads the fields that concern it.
+
+    Attributes:
+        work: Which one.
+        address: The server.
+        pids: The server's processes, whose CPU time and memory are read; may be empty.
+        stream: Name of the stream, or what the names of several begin with.
+        body_bytes: Size of every message's body.
+        messages_per_frame: Messages in one Publish frame.
+        message_count: Messages that are measured.
+        warmup_count: Messages of the same kind sent before, unmeasured.
+        window: Messages that may be unconfirmed at a time.
+        repeats: How often a drain reads the stream from its beginning.
+        credit: Chunks that a drain lets the server have on their way.
+        check_all: Whether a drain compares the CRC of all chunks instead of a sample.
+        stream_count: Streams that are written at once.
+        connection_count: Connections that are opened, or that share the streams.
+        keep: Whether the stream is left for the next job.
+    """
+
+    work: Work
+    address: Address
+    pids: tuple[int, ...] = ()
+    stream: str = "bench"
+    body_bytes: int = 100
+    messages_per_frame: int = 1
+    message_count: int = 0
+    warmup_count: int = 0
+    window: int = 1
+    repeats: int = 1
+    credit: int = 100
+    check_all: bool = False
+    stream_count: int = 1
+    connection_count: int = 1
+    keep: bool = False
+
+    def to_json(self) -> str:
+        """Write the job as one line of JSON."""
+        return json.dumps(asdict(self) | {"address": tuple(self.address)})
+
+    @classmethod
+    def from_json(cls, line: str) -> "Job":
+        """Read a job that `to_json` wrote."""
+        fields = json.loads(line)
+        fields["address"] = Address(*fields["address"])
+        fields["pids"] = tuple(fields["pids"])
+        return cls(**fields)

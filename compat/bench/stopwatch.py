@@ -1,0 +1,53 @@
+"""The timed part of a work: wall clock, the server's CPU time and the generator's own."""
+
+import time
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+
+from compat.bench.jobs import Figures
+from compat.bench.usage import cpu_seconds, tree_of
+
+
+class Stopwatch:
+    """A context manager around the timed part; it may be entered again and adds up."""
+
+    def __init__(self, pids: Sequence[int]) -> None:
+        """Find the server's processes; none means that its CPU time is not known."""
+        self._pids = tree_of(pids)
+        self._seconds = 0.0
+        self._server_cpu_s = 0.0
+        self._own_cpu_s = 0.0
+
+    def __enter__(self) -> Self:
+        self._server_cpu_s -= cpu_seconds(self._pids)
+        self._own_cpu_s -= time.process_time()
+        self._seconds -= time.perf_counter()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._seconds += time.perf_counter()
+        self._own_cpu_s += time.process_time()
+        self._server_cpu_s += cpu_seconds(self._pids)
+
+    def figures(self, message_count: int) -> Figures:
+        """Return rates for so many messages.
+
+        Returns:
+            `rate` in messages/s, `seconds`, `generator_share` (the generator's CPU time
+            over the wall clock: at 0.9 or more it is the bottleneck itself), and if the
+            processes are known `cpu`, the server's CPU seconds per million messages.
+        """
+        figures = {
+            "rate": message_count / self._seconds,
+            "seconds": self._seconds,
+            "generator_share": self._own_cpu_s / self._seconds,
+        }
+        if self._pids:
+            figures["cpu"] = self._server_cpu_s / message_count * 1e6
+        return figures
