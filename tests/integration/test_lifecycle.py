@@ -1,0 +1,222 @@
+"""How a server starts, refuses to start, and stops."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import time
+from pathlib import Path
+
+import pytest
+
+from gateway.stream.wire.offsets import FIRST
+from tests.client import Client, PeerGone, Refused
+from tests.integration.conftest import StartServer
+from tests.integration.load import Publishing, last_id, record_of, records_of
+from tests.integration.server import STOP_SECONDS, HutchServer, ServerDidNotStart, run_serve
+
+pytestmark = pytest.mark.timeout(60)
+
+
+def test_the_ready_line_is_printed_once_and_names_where_clients_connect(
+    server: HutchServer,
+) -> None:
+    lines = [line for line in server.stdout.splitlines() if line.startswith("hutch ready")]
+    assert len(lines) == 1
+    assert f"127.0.0.1:{server.port}" in lines[0]
+    with Client.opened(*server.endpoint) as client:
+        assert client.open_properties == {
+            "advertised_host": "localhost",
+            "advertised_port": str(server.port),
+        }
+
+
+def test_the_advertised_address_is_the_one_that_was_set(start_server: StartServer) -> None:
+    server = start_server("--advertised-host", "streams.example", "--advertised-port", "6000")
+    with Client.opened(*server.endpoint) as client:
+        assert client.open_properties["advertised_host"] == "streams.example"
+        assert client.open_properties["advertised_port"] == "6000"
+
+
+def test_settings_come_from_file_and_environment_too(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    file = tmp_path / "hutch.toml"
+    file.write_text('[stream]\nadvertised_host = "from-file"\nheartbeat_s = 17\n')
+    environment = {"HUTCH_STREAM__ADVERTISED_HOST": "from-environment"}
+    server = start_server("--config", str(file), environment=environment)
+    with Client.opened(*server.endpoint) as client:
+        assert client.open_properties["advertised_host"] == "from-environment"
+        assert client.tune.heartbeat_s == 17
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_an_idle_server_stops_at_once_with_exit_code_0(
+    server: HutchServer, number: signal.Signals
+) -> None:
+    with Client.opened(*server.endpoint) as client:
+        server.process.send_signal(number)
+        assert server.process.wait(5) == 0
+        client.wait_until_gone(1)
+
+
+def test_a_stop_does_not_wait_for_clients_that_never_speak_or_never_read(
+    server: HutchServer,
+) -> None:
+    with Client.opened(*server.endpoint) as client:
+        client.create("orders")
+        client.declare(1, "orders")
+        for first in range(1, 20_000, 1_000):
+            client.publish(1, {i: bytes(1_000) for i in range(first, first + 1_000)})
+        client.confirmed_ids(20_000)
+    with (
+        Client(*server.endpoint),
+        Client(*server.endpoint) as half,
+        Client.opened(*server.endpoint) as stuck,
+    ):
+        half.send(bytes.fromhex("000000ff 0011"))
+        stuck.subscribe(1, "orders", FIRST, credit=1_000)
+        time.sleep(0.3)
+        assert server.terminate() < STOP_SECONDS
+
+
+@pytest.mark.parametrize("durability", ["disk", "interval", "os"])
+def test_a_stop_under_load_loses_nothing_that_was_confirmed(
+    start_server: StartServer, durability: str
+) -> None:
+    server = start_server("--durability", durability)
+    with Client.opened(*server.endpoint) as client:
+        client.create("orders")
+    publishing = Publishing(server.endpoint, "orders", "w")
+    publishing.start()
+    assert publishing.has_begun.wait(10)
+    time.sleep(0.3)
+    server.terminate()
+    publishing.finish()
+    server.restart()
+    with Client.opened(*server.endpoint) as client:
+        records = records_of(client, "orders")
+        assert records == [record_of(i) for i in range(1, len(records) + 1)]
+        assert max(publishing.confirmed) <= len(records) < publishing.next_id
+        assert last_id(client, "orders", "w") == len(records)
+
+
+def test_what_has_arrived_when_the_stop_comes_is_stored_and_confirmed(
+    server: HutchServer,
+) -> None:
+    with Client.opened(*server.endpoint) as client:
+        client.create("orders")
+        client.declare(1, "orders")
+        client.publish(1, {i: record_of(i) for i in range(1, 501)})
+        # Answered after the Publish before it, on the same connection: that has arrived.
+        assert last_id(client, "orders", "") == 0
+        server.process.send_signal(signal.SIGTERM)
+        assert sorted(client.confirmed_ids(500)) == list(range(1, 501))
+        client.wait_until_gone(STOP_SECONDS)
+    assert server.process.wait(STOP_SECONDS) == 0
+    server.restart()
+    with Client.opened(*server.endpoint) as client:
+        assert records_of(client, "orders") == [record_of(i) for i in range(1, 501)]
+
+
+def test_a_stopping_server_accepts_nobody(server: HutchServer) -> None:
+    server.terminate()
+    with pytest.raises(ConnectionError), socket.create_connection(server.endpoint, 1):
+        pass
+
+
+def test_a_second_server_on_the_same_data_is_refused_and_told_who_holds_it(
+    server: HutchServer,
+) -> None:
+    done = run_serve(server.data_dir, "--port", "0")
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
+    assert "hutch ready" not in done.stdout
+    line = next(line for line in done.stderr.splitlines() if str(server.pid) in line)
+    assert str(server.data_dir) in line
+    with Client.opened(*server.endpoint) as client:
+        client.create("undisturbed")
+
+
+def test_the_data_is_free_again_after_a_kill(server: HutchServer) -> None:
+    server.kill()
+    with HutchServer(server.data_dir) as another:
+        assert another.is_running
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environment", "named"),
+    [
+        (["--durability", "banana"], {}, "--durability"),
+        (["--port", "99999"], {}, "--port"),
+        (["--port", "http"], {}, "--port"),
+        (["--interval-ms", "0"], {}, "--interval-ms"),
+        (["--advertised-port", "0"], {}, "--advertised-port"),
+        (["--config", "/nowhere/hutch.toml"], {}, "/nowhere/hutch.toml"),
+        (["--no-such-flag"], {}, "--no-such-flag"),
+        ([], {"HUTCH_STREAM__FRAME_BYTES_MAX": "lots"}, "HUTCH_STREAM__FRAME_BYTES_MAX"),
+        ([], {"HUTCH_STREAM__NO_SUCH_SETTING": "1"}, "HUTCH_STREAM__NO_SUCH_SETTING"),
+    ],
+)
+def test_a_wrong_setting_stops_the_start_with_a_line_that_names_it(
+    tmp_path: Path, arguments: list[str], environment: dict[str, str], named: str
+) -> None:
+    done = run_serve(tmp_path / "data", *arguments, environment=environment)
+    assert done.returncode == 2
+    assert any(named in line for line in done.stderr.splitlines()), done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "data").exists(), "nothing is touched before the settings are right"
+
+
+def test_all_wrong_settings_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+    file = tmp_path / "hutch.toml"
+    file.write_text('[stream]\nport = "http"\nheartbeats = 5\n[store]\ndurability = "paper"\n')
+    done = run_serve(tmp_path / "data", "--config", str(file))
+    assert done.returncode == 2
+    for setting in ("stream.port", "stream.heartbeats", "store.durability"):
+        assert any(setting in line for line in done.stderr.splitlines()), done.stderr
+
+
+def test_a_taken_port_stops_the_start_with_a_line_that_names_it(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = run_serve(tmp_path / "data", "--port", str(port))
+    assert done.returncode == 1
+    assert any(re.search(rf"\b{port}\b", line) for line in done.stderr.splitlines()), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_data_that_cannot_be_a_directory_stops_the_start_with_a_line_that_names_it(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "file"
+    file.write_text("not a directory")
+    done = run_serve(file, "--port", "0")
+    assert done.returncode == 1
+    assert any(str(file) in line for line in done.stderr.splitlines()), done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_harness_tells_why_a_server_did_not_start(tmp_path: Path) -> None:
+    with pytest.raises(ServerDidNotStart, match="--durability") as failure:
+        HutchServer(tmp_path / "data", "--durability", "banana")
+    assert failure.value.exit_code == 2
+
+
+def test_logs_are_json_where_that_is_asked_for(start_server: StartServer) -> None:
+    server = start_server("--log-format", "json")
+    with Client.opened(*server.endpoint) as client:
+        client.create("orders")
+    server.terminate()
+    lines = server.stderr.splitlines()
+    assert lines
+    assert all(isinstance(json.loads(line), dict) for line in lines)
+
+
+def test_guest_is_let_in_from_this_machine_and_nobody_else_is(server: HutchServer) -> None:
+    started = time.monotonic()
+    with Client(*server.endpoint) as client, pytest.raises((Refused, PeerGone)):
+        client.handshake(user="guest", password="wrong")
+    assert time.monotonic() - started >= 2.5, "guessing passwords is slow"
