@@ -1,0 +1,1 @@
+"""Hutch beside the real thing: a reference RabbitMQ, real clients, frame-by-frame comparison."""
