@@ -18,7 +18,8 @@ PYTEST := $(BIN)/python -m pytest
 STAMPS := $(VENV)/stamps
 KERNEL_SOURCES := $(wildcard gateway/log/kernel/*.py gateway/stream/wire/kernel/*.py)
 KERNEL_FILES    = $(foreach folder,gateway/log/kernel gateway/stream/wire/kernel,$(wildcard $(folder)/*.so $(folder)/*.c $(folder)/*.html))
-BUILD_KERNELS  := $(BIN)/python -c 'import setuptools; setuptools.setup()' --quiet build_ext --inplace
+# The requirements in one of pyproject's lists, a line each.
+LIST           := $(BIN)/python -c 'import functools, sys, tomllib; found = functools.reduce(dict.__getitem__, sys.argv[1:], tomllib.load(open("pyproject.toml", "rb"))); print(*(line for line in found if not line.startswith("hutch-streams")), sep="\n")'
 
 # What takes longer than a cup of coffee is asked for by name.
 BY_HAND := bench or compat or fuzz or soak
@@ -34,7 +35,7 @@ help: ## list these commands
 
 # ------------------------------------------------------------------------------------ running it
 
-run: $(STAMPS)/run $(STAMPS)/kernel ## install, build, and serve on port 5552 (ARGS="--port 6000 …")
+run: $(STAMPS)/kernel ## install, build, and serve on port 5552 (ARGS="--port 6000 …")
 	@exec $(BIN)/hutch serve $(ARGS)
 
 setup: $(STAMPS)/dev $(STAMPS)/kernel ## install everything for development, build the kernels
@@ -75,7 +76,7 @@ bench: $(STAMPS)/test $(STAMPS)/kernel ## Hutch against RabbitMQ on this machine
 
 # --------------------------------------------------------------------------------------- checking
 
-check: lint types imports docs quick ## lint, types, imports, documents, sizes and the quick tests
+check: lint types imports quick ## lint, types, imports, sizes, documents and the quick tests
 
 lint: $(STAMPS)/dev ## ruff: rules and format
 	$(BIN)/ruff check
@@ -87,7 +88,7 @@ types: $(STAMPS)/dev ## mypy --strict
 imports: $(STAMPS)/dev ## the import arrows
 	$(BIN)/lint-imports
 
-docs: $(STAMPS)/run ## write the generated pages anew (a tidy test fails while they are old)
+docs: $(STAMPS)/kernel ## write the generated pages anew (a tidy test fails while they are old)
 	$(BIN)/hutch config --reference > docs/configuration.md.new
 	@mv docs/configuration.md.new docs/configuration.md
 
@@ -118,28 +119,27 @@ $(STAMPS)/venv:
 	@mkdir -p $(STAMPS)
 	@touch $@
 
-$(STAMPS)/build: pyproject.toml | $(STAMPS)/venv
-	@echo "make: installing the build tools"
-	@$(BIN)/python -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' > $(STAMPS)/build-requirements.txt
-	@$(PIP) -r $(STAMPS)/build-requirements.txt
-	@touch $@
-
-$(STAMPS)/run: $(STAMPS)/build
-	@echo "make: installing what the server needs"
-	@$(PIP) --no-build-isolation --editable .
+$(STAMPS)/run: pyproject.toml | $(STAMPS)/venv
+	@echo "make: installing what the server and its build need"
+	@$(LIST) build-system requires > $(STAMPS)/run.txt
+	@$(LIST) project dependencies >> $(STAMPS)/run.txt
+	@$(PIP) -r $(STAMPS)/run.txt
 	@touch $@
 
 $(STAMPS)/test: $(STAMPS)/run
 	@echo "make: installing what the tests need"
-	@$(PIP) --no-build-isolation --editable '.[test]'
+	@$(LIST) project optional-dependencies test > $(STAMPS)/test.txt
+	@$(PIP) -r $(STAMPS)/test.txt
 	@touch $@
 
 $(STAMPS)/dev: $(STAMPS)/test
 	@echo "make: installing what development needs"
-	@$(PIP) --no-build-isolation --editable '.[dev]'
+	@$(LIST) project optional-dependencies dev > $(STAMPS)/dev.txt
+	@$(PIP) -r $(STAMPS)/dev.txt
 	@touch $@
 
-$(STAMPS)/kernel: $(KERNEL_SOURCES) | $(STAMPS)/run
+# An editable installation compiles in place.
+$(STAMPS)/kernel: $(KERNEL_SOURCES) $(STAMPS)/run
 	@echo "make: compiling the kernels"
-	@$(BUILD_KERNELS)
+	@$(PIP) --no-build-isolation --no-deps --editable .
 	@touch $@

@@ -117,20 +117,8 @@ def _environment_layer(problems: list[Problem]) -> _Layer:
 
 
 def _file_layer(config: str | None, problems: list[Problem]) -> _Layer:
-    path, origin = config, "--config"
-    if path is None:
-        path, origin = os.environ.get(CONFIG_VARIABLE), CONFIG_VARIABLE
-    if not path:
-        return {}
-    try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        problems.append(Problem(origin, f"cannot read {path}: {error.strerror}"))
-        return {}
-    except ValueError as error:  # of TOML or of UTF-8
-        problems.append(Problem(path, f"not TOML: {error}"))
-        return {}
     layer: _Layer = {}
+    path, content = _read_file(config, problems)
     for section, fields in content.items():
         if not isinstance(fields, dict):  # a key above the first [section]
             problems.append(Problem(f"{path}: {section}", _unknown(("", section))))
@@ -140,6 +128,21 @@ def _file_layer(config: str | None, problems: list[Problem]) -> _Layer:
             for name, value in fields.items():
                 layer[section, name] = (value, f"{path}: {section}.{name}")
     return layer
+
+
+def _read_file(config: str | None, problems: list[Problem]) -> tuple[str, dict[str, object]]:
+    """Return the configuration file's path and content; empty ones if there is none to read."""
+    path = os.environ.get(CONFIG_VARIABLE, "") if config is None else config
+    if not path:
+        return "", {}
+    try:
+        return path, tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        origin = CONFIG_VARIABLE if config is None else "--config"
+        problems.append(Problem(origin, f"cannot read {path}: {error.strerror}"))
+    except ValueError as error:  # of TOML or of UTF-8
+        problems.append(Problem(path, f"not TOML: {error}"))
+    return path, {}
 
 
 def _unknown(key: Key) -> str:
