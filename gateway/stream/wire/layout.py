@@ -9,8 +9,9 @@ and one for each other field.
 import struct
 from collections.abc import Callable
 from dataclasses import fields
+from itertools import starmap
 from operator import attrgetter
-from typing import Any, Final, Generic, TypeVar, get_type_hints
+from typing import Any, Final, Generic, TypeGuard, TypeVar, get_type_hints
 
 from gateway.stream.wire.errors import MalformedFrame
 from gateway.stream.wire.wire_types import Fixed, WireType
@@ -49,6 +50,17 @@ class Layout(Generic[M]):
         for read in self._reads:
             position = read(frame, position, values)
         return self.make(*values), position
+
+    def read_rest(self, frame: bytes, position: int) -> list[M]:
+        """Read messages up to the end of the frame."""
+        numbers = _struct_of(self.fields)
+        if numbers is not None and (len(frame) - position) % numbers.size == 0:
+            return list(starmap(self.make, numbers.iter_unpack(frame[position:])))
+        items: list[M] = []
+        while position < len(frame):
+            item, position = self.read(frame, position)
+            items.append(item)
+        return items
 
     def write(self, value: M, target: bytearray) -> None:
         """Append one message; see `WireType.write`."""
@@ -96,18 +108,23 @@ def _runs(layout_fields: Fields) -> list[Fields]:
     runs: list[list[tuple[str, WireType[Any]]]] = []
     joins = False
     for name, wire_type in layout_fields:
-        is_plain = isinstance(wire_type, Fixed) and wire_type.convert is None
-        if is_plain and joins:
+        if joins and is_plain(wire_type):
             runs[-1].append((name, wire_type))
         else:
             runs.append([(name, wire_type)])
-        joins = is_plain
+        joins = is_plain(wire_type)
     return [tuple(run) for run in runs]
 
 
 def _struct_of(run: Fields) -> struct.Struct | None:
-    codes = [wire_type.code for _, wire_type in run if isinstance(wire_type, Fixed)]
-    return struct.Struct(">" + "".join(codes)) if len(codes) > 1 else None
+    """Join fields to one struct, if they are several and all plain numbers."""
+    codes = [wire_type.code for _, wire_type in run if is_plain(wire_type)]
+    return struct.Struct(">" + "".join(codes)) if len(codes) == len(run) > 1 else None
+
+
+def is_plain(wire_type: WireType[Any]) -> TypeGuard[Fixed[Any]]:
+    """Whether a struct gives and takes a type's values just as they are."""
+    return isinstance(wire_type, Fixed) and wire_type.convert is None
 
 
 def _reads(layout_fields: Fields) -> list[Read]:

@@ -40,17 +40,15 @@ NullableBytes = Annotated[bytes | None, wire_types.NullableBytes()]
 Body = Annotated[bytes, wire_types.Remainder()]
 Strings = Annotated[tuple[str, ...], wire_types.Rest(STRING_TYPE)]
 CountedStrings = Annotated[tuple[str, ...], wire_types.Counted(STRING_TYPE)]
-Properties = Annotated[Mapping[str, str], wire_types.StringMap(STRING_TYPE)]
+Properties = Annotated[Mapping[str, str], wire_types.StringMap()]
 # RabbitMQ takes one to three leftover bytes of a request for no properties.
 TrailingProperties = Annotated[
     Mapping[str, str],
-    wire_types.Trailing(wire_types.StringMap(STRING_TYPE), slack_bytes=wire_types.COUNT_BYTES - 1),
+    wire_types.Trailing(wire_types.StringMap(), slack_bytes=wire_types.COUNT_BYTES - 1),
 ]
-TrailingReplyProperties = Annotated[
-    Mapping[str, str], wire_types.Trailing(wire_types.StringMap(STRING_TYPE))
-]
+TrailingReplyProperties = Annotated[Mapping[str, str], wire_types.Trailing(wire_types.StringMap())]
 TrailingShortBytes = Annotated[bytes, wire_types.Trailing(wire_types.ShortBytes())]
-Statistics = Annotated[Mapping[str, int], wire_types.StringMap(wire_types.I64_TYPE)]
+Statistics = Annotated[Mapping[str, int], wire_types.NumberMap()]
 Offset = Annotated[OffsetSpec, wire_types.Offset(STARTING_TYPES, zero=at_offset(0))]
 OffsetOrNone = Annotated[OffsetSpec, wire_types.Offset(frozenset(OffsetType), zero=NONE)]
 PlainOffset = Annotated[int, wire_types.PlainOffset()]
@@ -280,8 +278,11 @@ class CommandVersions(Message):
     version_max: U16
 
 
+# Keys have 15 bits, so a longer list repeats itself; 1 MiB of them would take 0.4 s to read.
+COMMAND_VERSIONS_BYTES_MAX: Final = 6 << 15
 CommandVersionsList = Annotated[
-    tuple[CommandVersions, ...], wire_types.Rest(Layout(CommandVersions))
+    tuple[CommandVersions, ...],
+    wire_types.Rest(Layout(CommandVersions), COMMAND_VERSIONS_BYTES_MAX),
 ]
 
 

@@ -8,8 +8,8 @@
     offset                   u16 type | u64 offset (type 4) or i64 ms (type 5) or nothing
 
 A list or map that ends the frame is read to the end of the frame and its count is ignored, as
-RabbitMQ does for what clients send (`Rest`, `StringMap`). `Counted` is the list that believes
-its count.
+RabbitMQ does for what clients send (`Rest`, `StringMap`). `Counted` and `NumberMap` believe
+their count.
 """
 
 import struct
@@ -97,6 +97,25 @@ class String:
             raise MalformedFrame("string ends past the frame", position)
         return frame[first:end].decode("utf-8", "surrogateescape"), end
 
+    def read_rest(self, frame: bytes, position: int) -> list[str]:
+        """Read strings up to the end of the frame.
+
+        Does what `read` does, in one loop: a frame of 1 MiB may hold half a million of them.
+        """
+        items: list[str] = []
+        frame_end = len(frame)
+        while position + 2 <= frame_end:
+            size = (frame[position] << 8) | frame[position + 1]
+            first = position + 2
+            end = first + size
+            if end > frame_end or size == NULL_STRING_SIZE:
+                break
+            items.append(frame[first:end].decode("utf-8", "surrogateescape"))
+            position = end
+        if position < frame_end:
+            self.read(frame, position)  # says what is wrong
+        return items
+
     def write(self, value: str, target: bytearray) -> None:
         put_short(value.encode("utf-8", "surrogateescape"), target)
 
@@ -180,11 +199,11 @@ class Counted(Generic[T]):
     def __init__(self, item: WireType[T]) -> None:
         self.name: Final = f"list of {item.name}"
         self.zero: Final[tuple[T, ...]] = ()
-        self._item: Final = item
+        self.item: Final = item
 
     def read(self, frame: bytes, position: int) -> tuple[tuple[T, ...], int]:
         count, position = U32_TYPE.read(frame, position)
-        read = self._item.read
+        read = self.item.read
         items: list[T] = []
         for _ in range(count):
             item, position = read(frame, position)
@@ -194,58 +213,91 @@ class Counted(Generic[T]):
     def write(self, value: tuple[T, ...], target: bytearray) -> None:
         target += len(value).to_bytes(COUNT_BYTES)
         for item in value:
-            self._item.write(item, target)
+            self.item.write(item, target)
+
+
+class RestItem(WireType[T], Protocol[T]):
+    """What a list that ends the frame may hold: a type that can read many at once."""
+
+    def read_rest(self, frame: bytes, position: int) -> list[T]:
+        """Return the values from `position` to the end of the frame, or raise MalformedFrame."""
 
 
 class Rest(Generic[T]):
-    """A list that ends the frame: written with its count, read to the end whatever the count."""
+    """A list that ends the frame: written with its count, read to the end whatever the count.
+
+    Args:
+        item: What the list holds.
+        bytes_max: The size that all items together may have; None leaves it to the frame.
+    """
 
     is_last: Final = True
 
-    def __init__(self, item: WireType[T]) -> None:
+    def __init__(self, item: RestItem[T], bytes_max: int | None = None) -> None:
         self.name: Final = f"list of {item.name}"
         self.zero: Final[tuple[T, ...]] = ()
-        self._item: Final = item
+        self.item: Final = item
+        self._bytes_max: Final = bytes_max
 
     def read(self, frame: bytes, position: int) -> tuple[tuple[T, ...], int]:
         _count, position = U32_TYPE.read(frame, position)
-        read = self._item.read
-        items: list[T] = []
-        while position < len(frame):
-            item, position = read(frame, position)
-            items.append(item)
-        return tuple(items), position
+        if self._bytes_max is not None and len(frame) - position > self._bytes_max:
+            raise MalformedFrame("list is longer than it can sensibly be", position)
+        return tuple(self.item.read_rest(frame, position)), len(frame)
 
     def write(self, value: tuple[T, ...], target: bytearray) -> None:
         target += len(value).to_bytes(COUNT_BYTES)
         for item in value:
-            self._item.write(item, target)
+            self.item.write(item, target)
 
 
-class StringMap(Generic[T]):
-    """A map that ends the frame: its count is ignored; of equal keys the last wins."""
+class StringMap:
+    """A map of strings that ends the frame: its count is ignored; of equal keys the last wins."""
 
+    name: Final = "map of string to string"
     is_last: Final = True
 
-    def __init__(self, value: WireType[T]) -> None:
-        self.name: Final = f"map of string to {value.name}"
-        self.zero: Final[Mapping[str, T]] = {}
-        self._value: Final = value
+    @property
+    def zero(self) -> Mapping[str, str]:
+        return {}
 
-    def read(self, frame: bytes, position: int) -> tuple[Mapping[str, T], int]:
+    def read(self, frame: bytes, position: int) -> tuple[Mapping[str, str], int]:
         _count, position = U32_TYPE.read(frame, position)
-        read_key, read_value = STRING_TYPE.read, self._value.read
-        items: dict[str, T] = {}
-        while position < len(frame):
-            key, position = read_key(frame, position)
-            items[key], position = read_value(frame, position)
-        return items, position
+        strings = STRING_TYPE.read_rest(frame, position)
+        if len(strings) % 2:
+            raise MalformedFrame("a key without a value ends the map", len(frame))
+        return dict(zip(strings[::2], strings[1::2], strict=True)), len(frame)
 
-    def write(self, value: Mapping[str, T], target: bytearray) -> None:
+    def write(self, value: Mapping[str, str], target: bytearray) -> None:
         target += len(value).to_bytes(COUNT_BYTES)
         for key, item in value.items():
             STRING_TYPE.write(key, target)
-            self._value.write(item, target)
+            STRING_TYPE.write(item, target)
+
+
+class NumberMap:
+    """A map of string to i64 that ends the frame; servers send it, so its count is believed."""
+
+    name: Final = "map of string to i64"
+    is_last: Final = True
+
+    @property
+    def zero(self) -> Mapping[str, int]:
+        return {}
+
+    def read(self, frame: bytes, position: int) -> tuple[Mapping[str, int], int]:
+        count, position = U32_TYPE.read(frame, position)
+        items: dict[str, int] = {}
+        for _ in range(count):
+            key, position = STRING_TYPE.read(frame, position)
+            items[key], position = I64_TYPE.read(frame, position)
+        return items, position
+
+    def write(self, value: Mapping[str, int], target: bytearray) -> None:
+        target += len(value).to_bytes(COUNT_BYTES)
+        for key, number in value.items():
+            STRING_TYPE.write(key, target)
+            I64_TYPE.write(number, target)
 
 
 class Offset:
@@ -256,11 +308,11 @@ class Offset:
     def __init__(self, legal: frozenset[OffsetType], zero: OffsetSpec) -> None:
         self.name: Final = f"offset of type {min(legal)} to {max(legal)}"
         self.zero: Final = zero
-        self._legal: Final = {int(offset_type): offset_type for offset_type in legal}
+        self.legal: Final = {int(offset_type): offset_type for offset_type in legal}
 
     def read(self, frame: bytes, position: int) -> tuple[OffsetSpec, int]:
         number, after = U16_TYPE.read(frame, position)
-        offset_type = self._legal.get(number)
+        offset_type = self.legal.get(number)
         if offset_type is None:
             raise MalformedFrame(f"offset type {number} is not allowed here", position)
         number_type = OFFSET_NUMBERS.get(offset_type)
@@ -270,7 +322,7 @@ class Offset:
         return OffsetSpec(offset_type, value), after
 
     def write(self, value: OffsetSpec, target: bytearray) -> None:
-        if value.type not in self._legal:
+        if value.type not in self.legal:
             raise ValueError(f"offset type {value.type.name} is not allowed here")
         U16_TYPE.write(value.type, target)
         number_type = OFFSET_NUMBERS.get(value.type)
@@ -308,18 +360,21 @@ class Trailing(Generic[T]):
 
     def __init__(self, inner: WireType[T], slack_bytes: int = 0) -> None:
         self.name: Final = f"optional {inner.name}"
-        self.zero: Final = inner.zero
-        self._inner: Final = inner
+        self.inner: Final = inner
         self._slack_bytes: Final = slack_bytes
+
+    @property
+    def zero(self) -> T:
+        return self.inner.zero
 
     def read(self, frame: bytes, position: int) -> tuple[T, int]:
         if len(frame) - position <= self._slack_bytes:
             return self.zero, len(frame)
-        return self._inner.read(frame, position)
+        return self.inner.read(frame, position)
 
     def write(self, value: T, target: bytearray) -> None:
         if value:
-            self._inner.write(value, target)
+            self.inner.write(value, target)
 
 
 U16_TYPE: Final = Fixed("u16", "H", 0)
