@@ -6,7 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from compat.bench.jobs import Figures
-from compat.bench.usage import cpu_seconds, tree_of
+from compat.bench.usage import cpu_seconds, machine_busy_seconds, tree_of
 
 
 class Stopwatch:
@@ -18,8 +18,10 @@ class Stopwatch:
         self._seconds = 0.0
         self._server_cpu_s = 0.0
         self._own_cpu_s = 0.0
+        self._machine_cpu_s = 0.0
 
     def __enter__(self) -> Self:
+        self._machine_cpu_s -= machine_busy_seconds()
         self._server_cpu_s -= cpu_seconds(self._pids)
         self._own_cpu_s -= time.process_time()
         self._seconds -= time.perf_counter()
@@ -34,6 +36,7 @@ class Stopwatch:
         self._seconds += time.perf_counter()
         self._own_cpu_s += time.process_time()
         self._server_cpu_s += cpu_seconds(self._pids)
+        self._machine_cpu_s += machine_busy_seconds()
 
     def figures(self, message_count: int) -> Figures:
         """Return rates for so many messages.
@@ -41,7 +44,8 @@ class Stopwatch:
         Returns:
             `rate` in messages/s, `seconds`, `generator_share` (the generator's CPU time
             over the wall clock: at 0.9 or more it is the bottleneck itself), and if the
-            processes are known `cpu`, the server's CPU seconds per million messages.
+            processes are known `cpu`, the server's CPU seconds per million messages, and
+            `others_share`, what everything else on the machine used over the wall clock.
         """
         figures = {
             "rate": message_count / self._seconds,
@@ -50,4 +54,6 @@ class Stopwatch:
         }
         if self._pids:
             figures["cpu"] = self._server_cpu_s / message_count * 1e6
+            others_s = self._machine_cpu_s - self._server_cpu_s - self._own_cpu_s
+            figures["others_share"] = max(0.0, others_s / self._seconds)
         return figures

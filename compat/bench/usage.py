@@ -1,9 +1,12 @@
 """What a server's processes use: CPU time and memory, as Linux counts them."""
 
+import os
 import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final, NamedTuple
+
+from compat.broker.processes import descendants
 
 PROC: Final = Path("/proc")
 # The scheduler's count for a whole process, its threads that have ended included. It is
@@ -26,20 +29,9 @@ class Memory(NamedTuple):
 
 def tree_of(roots: Iterable[int]) -> list[int]:
     """Return these processes and all their living descendants, ascending."""
-    children: dict[int, list[int]] = {}
-    for path in PROC.glob("[0-9]*/stat"):
-        try:
-            parent = int(path.read_text().rpartition(")")[2].split()[1])
-        except (OSError, IndexError):
-            continue
-        children.setdefault(parent, []).append(int(path.parent.name))
-    found: set[int] = set()
-    waiting = list(roots)
-    while waiting:
-        pid = waiting.pop()
-        if pid not in found:
-            found.add(pid)
-            waiting.extend(children.get(pid, ()))
+    found = set(roots)
+    for root in list(found):
+        found.update(descendants(root))
     return sorted(found)
 
 
@@ -69,6 +61,15 @@ def memory_of(pids: Iterable[int]) -> Memory:
             elif name == "Pss":
                 pss += int(rest.split()[0]) * 1024
     return Memory(rss, pss)
+
+
+def machine_busy_seconds() -> float:
+    """Return the CPU seconds that the whole machine has spent on anything, since boot."""
+    user, nice, system, _idle, _wait, irq, softirq, steal = map(
+        int, (PROC / "stat").read_text().split()[1:9]
+    )
+    ticks = user + nice + system + irq + softirq + steal
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def listeners_on(port: int) -> list[int]:

@@ -1,0 +1,111 @@
+"""`python -m compat.bench`: measure, print the table, write the page.
+
+The exit status tells whether everything could be measured and every check held, not
+whether the targets are reached: figures differ between machines, and the table says it.
+"""
+
+import json
+import shlex
+import signal
+import sys
+import tempfile
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from compat.bench import report
+from compat.bench.campaign import Outcome, measure
+from compat.bench.errors import BenchError
+from compat.bench.hutch import Hutch
+from compat.bench.machine import describe_machine, fsync_ms_of
+from compat.bench.rabbitmq import Rabbitmq
+from compat.bench.servers import RABBITMQ, TITLES, Server, properties_of
+from compat.bench.settings import Settings, parse
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the benchmark; return the exit status."""
+    settings = parse(arguments)
+    # A polite end must stop the servers as well as an interrupt from the keyboard does.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    settings.data.mkdir(parents=True, exist_ok=True)
+    fsync_ms = fsync_ms_of(settings.data)
+    servers = _servers(settings)
+    try:
+        outcome = measure(servers, settings.scale, settings.rows, _say)
+        versions = {TITLES[server.name]: _version_of(server) for server in servers}
+    except BenchError as error:
+        _say(f"bench: {error}")
+        return 1
+    finally:
+        for server in servers:
+            server.stop()
+    run = report.Run(
+        medians=outcome.medians(),
+        rounds=settings.scale.rounds,
+        machine=describe_machine(settings.data, fsync_ms),
+        versions=versions,
+        command=shlex.join(["python", "-m", "compat.bench", *arguments]),
+        date=datetime.now(UTC).date().isoformat(),
+        fsync_ms=fsync_ms,
+        failures=outcome.failures,
+    )
+    _show(run)
+    if settings.json is not None:
+        _write_samples(settings.json, outcome, run)
+    if settings.page is not None and not outcome.failures:
+        settings.page.write_text(report.page_of(run))
+        _say(f"wrote {settings.page.name}")
+    return 1 if outcome.failures else 0
+
+
+def _servers(settings: Settings) -> list[Server]:
+    servers: list[Server] = []
+    for mode in ("os", "disk"):
+        if mode in settings.modes:
+            folder = Path(tempfile.mkdtemp(prefix=f"bench-{mode}-", dir=settings.data))
+            servers.append(Hutch(settings.hutch_command, folder, mode))
+    if settings.with_rabbitmq:
+        servers.append(Rabbitmq(settings.rabbitmq))
+    return servers
+
+
+def _version_of(server: Server) -> str:
+    said = properties_of(server.address)
+    wanted = ("product", "version", "platform")
+    text = ", ".join(said[key] for key in wanted if key in said)
+    return text if server.name == RABBITMQ else f"says {text}"
+
+
+def _show(run: report.Run) -> None:
+    _say("")
+    for line in report.table_of(run.medians):
+        _say(line)
+    _say(report.LEGEND)
+    _say("")
+    for line in report.verdicts_of(run.medians, run.fsync_ms):
+        _say(line)
+    for line in run.failures:
+        _say(f"FAILED {line}")
+
+
+def _write_samples(path: Path, outcome: Outcome, run: report.Run) -> None:
+    content = {
+        "machine": dict(run.machine),
+        "versions": dict(run.versions),
+        "command": run.command,
+        "date": run.date,
+        "fsync_ms": run.fsync_ms,
+        "medians": run.medians,
+        "samples": outcome.samples,
+        "failures": outcome.failures,
+    }
+    path.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,106 @@
+"""The whole run: every step on every server in turn, A B C A B C …, and the medians of it."""
+
+import os
+import statistics
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from compat.bench.errors import BenchError
+from compat.bench.jobs import Figures
+from compat.bench.scale import Scale
+from compat.bench.servers import Server, ServerName
+from compat.bench.steps import STEPS, Results, Step
+from compat.bench.usage import cpu_seconds, tree_of
+
+# A server is quiet when it uses less than this of one core.
+QUIET_SHARE: Final = 0.05
+QUIET_LOOK_S: Final = 0.25
+QUIET_LIMIT_S: Final = 20.0
+
+# Tells a person how far the run is: one line of text.
+Report = Callable[[str], None]
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a run gave.
+
+    Attributes:
+        samples: By row and server, the figures of each round in order.
+        failures: A line for each measurement that could not be made.
+    """
+
+    samples: dict[str, dict[ServerName, list[Figures]]] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
+
+    def add(self, server: ServerName, results: Results) -> None:
+        """Take the figures of one round of one server."""
+        for row, figures in results.items():
+            self.samples.setdefault(row, {}).setdefault(server, []).append(figures)
+
+    def medians(self) -> dict[str, dict[ServerName, Figures]]:
+        """Return the median of every figure over the rounds."""
+        return {
+            row: {server: median_figures(rounds) for server, rounds in servers.items()}
+            for row, servers in self.samples.items()
+        }
+
+
+def median_figures(rounds: Sequence[Figures]) -> Figures:
+    """Return each figure's median over the rounds that have it."""
+    keys = {key for figures in rounds for key in figures}
+    return {
+        key: statistics.median(figures[key] for figures in rounds if key in figures)
+        for key in sorted(keys)
+    }
+
+
+def measure(
+    servers: Sequence[Server], scale: Scale, wanted: Collection[str], report: Report
+) -> Outcome:
+    """Start the servers, and measure the wanted rows on each in turn.
+
+    A measurement that fails is noted, the others go on.
+
+    Raises:
+        BenchError: A server does not start.
+    """
+    outcome = Outcome()
+    for server in servers:
+        server.start()
+    time.sleep(scale.settle_s)
+    rows = set(wanted)
+    for step in STEPS:
+        if not rows & set(step.rows):
+            continue
+        for number in range(1 if step.once else scale.rounds):
+            for server in servers:
+                _measure_one(server, step, scale, rows & set(step.rows), outcome)
+                await_quiet(servers)
+                report(f"round {number + 1}  {server.name:10}  {' '.join(step.rows)}")
+    return outcome
+
+
+def _measure_one(
+    server: Server, step: Step, scale: Scale, rows: set[str], outcome: Outcome
+) -> None:
+    try:
+        # A server that a former step brought down is started again.
+        server.start()
+        outcome.add(server.name, step.run(server, scale, rows))
+    except (BenchError, OSError) as error:
+        outcome.failures.append(f"{server.name}, {' '.join(sorted(rows))}: {error}")
+
+
+def await_quiet(servers: Sequence[Server]) -> None:
+    """Let the disk take what was written, and wait until no server is busy any more."""
+    os.sync()
+    deadline = time.monotonic() + QUIET_LIMIT_S
+    pids = tree_of([pid for server in servers for pid in server.pids])
+    while time.monotonic() < deadline:
+        before = cpu_seconds(pids)
+        time.sleep(QUIET_LOOK_S)
+        if cpu_seconds(pids) - before < QUIET_SHARE * QUIET_LOOK_S:
+            return

@@ -1,0 +1,189 @@
+"""The table of medians, the verdicts and the page `docs/benchmarks.md`, as text."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from compat.bench.jobs import Figures
+from compat.bench.rows import ROWS, Metric, Row
+from compat.bench.servers import HUTCH_DISK, HUTCH_OS, RABBITMQ, TITLES, ServerName
+from compat.bench.targets import TARGETS, Medians, Target, Verdict, judge
+
+# From this share of its time on, the generator is slower than the server.
+BOTTLENECK_SHARE: Final = 0.9
+# From this share of one core on, other work on the machine disturbs the figures.
+DISTURBED_SHARE: Final = 0.25
+BOTTLENECK_MARK: Final = "*"
+DISTURBED_MARK: Final = "~"
+# Work and figure, or target and bound; the others are numbers and stand right.
+NAME_COLUMNS: Final = 2
+NOTHING: Final = "-"
+RATIOS: Final[tuple[tuple[ServerName, str], ...]] = (
+    (HUTCH_OS, "`os` ÷ RabbitMQ"),
+    (HUTCH_DISK, "`disk` ÷ RabbitMQ"),
+)
+LEGEND: Final = (
+    f"{BOTTLENECK_MARK} the generator used 90 % of its time or more: it is the bottleneck, and the "
+    f"server could do more. {DISTURBED_MARK} other processes used a quarter of a core or more "
+    "meanwhile. A ratio of messages/s is better when it is higher, all others when they are lower."
+)
+
+
+INTRODUCTION: Final = (
+    "Hutch and RabbitMQ on one machine, measured in turn by the same generator; medians of "
+    "{rounds} rounds. All servers run during the whole measurement, and those that are not "
+    "measured are idle."
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Run:
+    """All that a report says.
+
+    Attributes:
+        medians: By row and server.
+        rounds: Of how many measurements.
+        machine: What the figures depend on, by title.
+        versions: What each server says it is, by its title.
+        command: The command that made it.
+        date: When, as year, month and day.
+        fsync_ms: A small fsync on the data's disk.
+        failures: Measurements that could not be made.
+    """
+
+    medians: Medians
+    rounds: int
+    machine: Mapping[str, str]
+    versions: Mapping[str, str]
+    command: str
+    date: str
+    fsync_ms: float
+    failures: Sequence[str]
+
+
+def table_of(medians: Medians) -> list[str]:
+    """Return the lines of the table, in Markdown that can be read as it stands."""
+    servers = [name for name in TITLES if any(name in row for row in medians.values())]
+    ratios = [(name, title) for name, title in RATIOS if {name, RABBITMQ} <= set(servers)]
+    heads = ["work", "figure", *(TITLES[name] for name in servers), *(t for _, t in ratios)]
+    lines = [heads]
+    for row in ROWS:
+        if row.name not in medians:
+            continue
+        for index, metric in enumerate(row.metrics):
+            figures = medians[row.name]
+            cells = [row.title if index == 0 else "", metric.title]
+            cells += [cell(figures.get(name, {}), metric) for name in servers]
+            cells += [ratio(figures, metric, name) for name, _ in ratios]
+            lines.append(cells)
+    return aligned(lines)
+
+
+def cell(figures: Figures, metric: Metric) -> str:
+    """Return a figure as the table prints it, with its marks."""
+    value = figures.get(metric.key)
+    if value is None:
+        return NOTHING
+    is_bottleneck = metric.key == "rate" and figures["generator_share"] >= BOTTLENECK_SHARE
+    is_disturbed = figures.get("others_share", 0.0) >= DISTURBED_SHARE
+    marks = BOTTLENECK_MARK * is_bottleneck + DISTURBED_MARK * is_disturbed
+    return short(value / metric.unit_size) + marks
+
+
+def ratio(row: Mapping[ServerName, Figures], metric: Metric, name: ServerName) -> str:
+    """Return a server's figure over RabbitMQ's."""
+    value = row.get(name, {}).get(metric.key)
+    base = row.get(RABBITMQ, {}).get(metric.key)
+    return NOTHING if value is None or not base else f"{value / base:.2f}"
+
+
+def short(value: float) -> str:
+    """Return a number with three digits that matter."""
+    for size, letter in ((1_000_000, " M"), (1_000, " k")):
+        if abs(value) >= size:
+            return (
+                f"{value / size:.3g}{letter}"
+                if value < size * 999
+                else f"{value / size:.0f}{letter}"
+            )
+    return f"{value:.3g}"
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Return rows of cells as a Markdown table whose columns line up."""
+    widths = [max(len(row[column]) for row in lines) for column in range(len(lines[0]))]
+
+    def line_of(cells: Sequence[str]) -> str:
+        padded = [
+            text.ljust(width) if column < NAME_COLUMNS else text.rjust(width)
+            for column, (text, width) in enumerate(zip(cells, widths, strict=True))
+        ]
+        return f"| {' | '.join(padded)} |"
+
+    rule = [
+        "-" * width if column < NAME_COLUMNS else "-" * (width - 1) + ":"
+        for column, width in enumerate(widths)
+    ]
+    return [line_of(lines[0]), line_of(rule), *(line_of(row) for row in lines[1:])]
+
+
+def verdicts_of(medians: Medians, fsync_ms: float) -> list[str]:
+    """Return a table of the targets: what is required, what was measured, whether it is reached."""
+    lines = [["target", "required", "measured", "reached"]]
+    for target in TARGETS:
+        verdict = judge(target, medians, fsync_ms=fsync_ms)
+        lines.append(
+            [
+                title_of(target),
+                f"{target.sense} {short(target.bound)}{'' if target.base is None else ' times'}",
+                NOTHING if verdict.value is None else short(verdict.value),
+                _word_of(verdict, fsync_ms),
+            ]
+        )
+    return aligned(lines)
+
+
+def title_of(target: Target) -> str:
+    """Return a target as a phrase."""
+    row = next(row for row in ROWS if row.name == target.row)
+    metric = next(metric for metric in row.metrics if metric.key == target.metric)
+    base = "" if target.base is None else f" ÷ {TITLES[target.base]}"
+    return f"{row.title}: {metric.title}, {TITLES[target.subject]}{base}"
+
+
+def _word_of(verdict: Verdict, fsync_ms: float) -> str:
+    if verdict.is_reached is None:
+        return "not measured" if verdict.value is None else f"not asked: fsync {fsync_ms:.2f} ms"
+    return "yes" if verdict.is_reached else "**no**"
+
+
+def page_of(run: Run) -> str:
+    """Return the page `docs/benchmarks.md`."""
+    facts = {**run.versions, **run.machine, "command": f"`{run.command}`", "date": run.date}
+    parts = [
+        "# Benchmarks",
+        "Written by `make bench`; not edited by hand.",
+        INTRODUCTION.format(rounds=run.rounds),
+        "\n".join(f"- {title}: {text}" for title, text in facts.items()),
+        "## Figures",
+        "\n".join(table_of(run.medians)),
+        LEGEND,
+        "## Targets",
+        "\n".join(verdicts_of(run.medians, run.fsync_ms)),
+        "## What each row means",
+        "\n".join(f"- **{row.title}**: {row.meaning}" for row in _without_repeats(run.medians)),
+    ]
+    if run.failures:
+        parts += ["## Not measured", "\n".join(f"- {line}" for line in run.failures)]
+    return "\n\n".join(parts) + "\n"
+
+
+def _without_repeats(medians: Medians) -> list[Row]:
+    seen: dict[str, Row] = {}
+    for row in ROWS:
+        if row.name in medians:
+            first = seen.setdefault(row.meaning, row)
+            if first is not row:
+                title = f"{first.title}; {row.title}"
+                seen[row.meaning] = Row(first.name, title, first.metrics, first.meaning)
+    return list(seen.values())

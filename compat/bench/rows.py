@@ -1,0 +1,119 @@
+"""The rows of the table: what each measures, in which units, and in a sentence what it means."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+MIB: Final = 1 << 20
+KIB: Final = 1 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One line of a row.
+
+    Attributes:
+        key: Name of the figure that a work returns.
+        title: What the table calls it.
+        unit_size: The figure is divided by this for the table.
+        better: Which way is good.
+    """
+
+    key: str
+    title: str
+    unit_size: float
+    better: Literal["higher", "lower"]
+
+
+RATE: Final = Metric("rate", "messages/s", 1, "higher")
+# Seconds per million are microseconds per message.
+CPU: Final = Metric("cpu", "server CPU s per million", 1, "lower")
+P50: Final = Metric("p50", "p50 µs", 1, "lower")
+P99: Final = Metric("p99", "p99 µs", 1, "lower")
+RSS: Final = Metric("rss", "RSS MiB", MIB, "lower")
+PSS: Final = Metric("pss", "PSS MiB", MIB, "lower")
+PSS_EACH: Final = Metric("pss_each", "PSS KiB each", KIB, "lower")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row: its name on the command line, its title, its lines, and what it means."""
+
+    name: str
+    title: str
+    metrics: tuple[Metric, ...]
+    meaning: str
+
+
+INGEST_MEANING: Final = (
+    "One connection, one publisher without a reference, one new stream; pipelined with a bounded "
+    "number of unconfirmed messages; from the first send to the last confirm. Every id must be "
+    "confirmed once, and the stream must end at the last offset."
+)
+DRAIN_MEANING: Final = (
+    "One subscription from `first`, credit always ahead; from the first credit to the last "
+    "record. Offsets must be dense, every header right, and the CRC and content of one chunk in "
+    "16 (in a pass that is not timed: of all chunks) those of what was written."
+)
+
+ROWS: Final = (
+    Row(
+        "idle_memory",
+        "idle, after the start",
+        (RSS, PSS),
+        "Resident memory of the server's processes after the start, before the first connection.",
+    ),
+    Row(
+        "idle_connections",
+        "1,000 idle connections",
+        (PSS, PSS_EACH),
+        "By how much the server's resident memory grows with 1,000 connections that are open and "
+        "silent. Socket buffers belong to the kernel and are not counted.",
+    ),
+    Row("ingest_100x1", "ingest 100 B, 1 per frame", (RATE, CPU), INGEST_MEANING),
+    Row("ingest_100x100", "ingest 100 B, 100 per frame", (RATE, CPU), INGEST_MEANING),
+    Row("ingest_100x1000", "ingest 100 B, 1,000 per frame", (RATE, CPU), INGEST_MEANING),
+    Row("ingest_1024x100", "ingest 1 KiB, 100 per frame", (RATE, CPU), INGEST_MEANING),
+    Row("drain_large", "drain, large chunks", (RATE, CPU), DRAIN_MEANING),
+    Row(
+        "drain_restarted",
+        "the same after a restart",
+        (RATE, CPU),
+        "Hutch restarted, the files still in the page cache: it checks the CRC of chunks that "
+        "this process did not write. RabbitMQ, which never checks them, is not restarted.",
+    ),
+    Row(
+        "drain_cold",
+        "the same from a cold disk",
+        (RATE, CPU),
+        "Hutch restarted, and both servers' files dropped from the page cache.",
+    ),
+    Row(
+        "drain_single",
+        "drain, one-message chunks",
+        (RATE, CPU),
+        "A stream written one message at a time, each confirmed before the next, so that every "
+        "stored chunk has one message. Hutch joins small chunks when it delivers them; records "
+        "are compared.",
+    ),
+    Row(
+        "confirm_latency",
+        "ping-pong, publish to confirm",
+        (P50, P99, CPU),
+        "One 100-byte message on its way at a time, on one connection.",
+    ),
+    Row(
+        "delivery_latency",
+        "ping-pong, publish to delivery",
+        (P50, P99),
+        "One 100-byte message on its way at a time, from its send on one connection to its "
+        "arrival at a subscriber on another.",
+    ),
+    Row(
+        "many_streams",
+        "1,000 streams at once",
+        (RATE, CPU),
+        "One 100-byte message to each of 1,000 streams in turn, over four connections with 250 "
+        "publishers each, 10 unconfirmed messages for each publisher.",
+    ),
+)
+ROW_NAMES: Final = tuple(row.name for row in ROWS)

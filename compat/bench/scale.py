@@ -1,0 +1,71 @@
+"""How much work a run does: the counts for figures, and those for a smoke test."""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """Counts of one run; those of messages are per measurement and per server.
+
+    Attributes:
+        rounds: Measurements of each server, in turn; the table has their medians.
+        ingest_messages: By (body bytes, messages per frame).
+        drain_messages: Records of the stream of large chunks.
+        single_messages: Records of the stream of one-message chunks.
+        drain_repeats: How often a measurement reads the stream.
+        latency_messages: Messages of a ping-pong.
+        idle_connections: Connections whose memory is measured.
+        streams: Streams that are written at once.
+        streams_messages: Messages to all of them together.
+        settle_s: How long a fresh server is left alone before its memory is read.
+    """
+
+    rounds: int
+    ingest_messages: dict[tuple[int, int], int]
+    drain_messages: int
+    single_messages: int
+    drain_repeats: int
+    latency_messages: int
+    idle_connections: int
+    streams: int
+    streams_messages: int
+    settle_s: float
+
+
+# Bounded by disk space, 0.5 to 1 GiB a measurement, and by a server that takes 10 s for it.
+FULL: Final = Scale(
+    rounds=5,
+    ingest_messages={
+        (100, 1): 4_000_000,
+        (100, 100): 8_000_000,
+        (100, 1000): 8_000_000,
+        (1024, 100): 800_000,
+    },
+    drain_messages=8_000_000,
+    single_messages=50_000,
+    drain_repeats=5,
+    latency_messages=10_000,
+    idle_connections=1_000,
+    streams=1_000,
+    streams_messages=500_000,
+    settle_s=10.0,
+)
+
+QUICK: Final = Scale(
+    rounds=1,
+    ingest_messages={
+        (100, 1): 50_000,
+        (100, 100): 100_000,
+        (100, 1000): 100_000,
+        (1024, 100): 20_000,
+    },
+    drain_messages=200_000,
+    single_messages=2_000,
+    drain_repeats=2,
+    latency_messages=300,
+    idle_connections=100,
+    streams=40,
+    streams_messages=4_000,
+    settle_s=1.0,
+)

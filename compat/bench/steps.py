@@ -1,0 +1,202 @@
+"""How each row is measured on one server: the jobs, in order, that give its figures.
+
+A step gives several rows where they need the same stream. Steps run in the order of
+`STEPS`: memory first, while the servers are fresh.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from typing import Final
+
+from compat.bench.generator import perform
+from compat.bench.jobs import Figures, Job
+from compat.bench.scale import Scale
+from compat.bench.servers import Server
+from compat.bench.usage import memory_of, tree_of
+
+# Unconfirmed messages by messages per frame. RabbitMQ stops reading a connection that has
+# 50,000 unconfirmed, and clients default to 10,000; large frames need several on their way.
+WINDOWS: Final = {1: 10_000, 100: 40_000, 1000: 100_000}
+# A twentieth of a measurement lets a server find its batch size and warm its buffers.
+WARMUP_PART: Final = 20
+LARGE_CREDIT: Final = 100
+SINGLE_CREDIT: Final = 20_000
+CONNECTIONS_OF_STREAMS: Final = 4
+WINDOW_OF_EACH_STREAM: Final = 10
+STREAM: Final = "bench"
+
+# Figures by row.
+Results = dict[str, Figures]
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """Something that is done on each server in turn.
+
+    Attributes:
+        rows: The rows that it can give.
+        run: Measures the wanted ones of them on a server.
+        once: Whether it is done in the first round only, because it needs fresh servers.
+    """
+
+    rows: tuple[str, ...]
+    run: Callable[[Server, Scale, Collection[str]], Results]
+    once: bool = False
+
+
+def idle_memory(server: Server, _scale: Scale, _wanted: Collection[str]) -> Results:
+    """Read the memory of a server that nobody has used."""
+    memory = memory_of(tree_of(server.pids))
+    return {"idle_memory": {"rss": float(memory.rss), "pss": float(memory.pss)}}
+
+
+def idle_connections(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
+    """Open many connections that do nothing."""
+    job = Job(
+        work="idle_connections",
+        address=server.address,
+        pids=server.pids,
+        connection_count=scale.idle_connections,
+    )
+    return {"idle_connections": perform(job)}
+
+
+def ingest(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
+    """Publish into a new stream for each size and number per frame."""
+    results = {}
+    for (body_bytes, per_frame), count in scale.ingest_messages.items():
+        row = ingest_row(body_bytes, per_frame)
+        if row in wanted:
+            results[row] = perform(
+                Job(
+                    work="ingest",
+                    address=server.address,
+                    pids=server.pids,
+                    stream=STREAM,
+                    body_bytes=body_bytes,
+                    messages_per_frame=per_frame,
+                    message_count=count,
+                    warmup_count=count // WARMUP_PART,
+                    window=WINDOWS[per_frame],
+                )
+            )
+    return results
+
+
+def ingest_row(body_bytes: int, messages_per_frame: int) -> str:
+    """Return the name of an ingest's row."""
+    return f"ingest_{body_bytes}x{messages_per_frame}"
+
+
+def drain_large(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
+    """Write a stream at full speed; read it, also after a restart and from a cold disk."""
+    written = perform(
+        Job(
+            work="ingest",
+            address=server.address,
+            stream=STREAM,
+            messages_per_frame=100,
+            message_count=scale.drain_messages,
+            window=WINDOWS[100],
+            keep=True,
+        )
+    )
+    count = int(written["stored"])
+    results = {}
+    if "drain_large" in wanted:
+        results["drain_large"] = perform(
+            _drain(server, count, repeats=scale.drain_repeats, credit=LARGE_CREDIT)
+        )
+        perform(_drain(server, count, credit=LARGE_CREDIT, check_all=True))
+    # Once each: a second reading would be neither unchecked nor cold.
+    if "drain_restarted" in wanted:
+        server.restart(evict=False)
+        results["drain_restarted"] = perform(_drain(server, count, credit=LARGE_CREDIT))
+    if "drain_cold" in wanted and server.data_folder is not None:
+        server.restart(evict=True)
+        results["drain_cold"] = perform(_drain(server, count, credit=LARGE_CREDIT))
+    perform(Job(work="delete", address=server.address, stream=STREAM))
+    return results
+
+
+def drain_single(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
+    """Write a stream message by message, and read it."""
+    count = scale.single_messages
+    perform(Job(work="fill_single", address=server.address, stream=STREAM, message_count=count))
+    figures = perform(_drain(server, count, repeats=scale.drain_repeats, credit=SINGLE_CREDIT))
+    perform(_drain(server, count, credit=SINGLE_CREDIT, check_all=True))
+    perform(Job(work="delete", address=server.address, stream=STREAM))
+    return {"drain_single": figures}
+
+
+def latencies(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
+    """Play ping-pong with the server."""
+    results = {}
+    if "confirm_latency" in wanted:
+        results["confirm_latency"] = perform(
+            Job(
+                work="confirm_latency",
+                address=server.address,
+                pids=server.pids,
+                stream=STREAM,
+                message_count=scale.latency_messages,
+                warmup_count=scale.latency_messages // 10,
+            )
+        )
+    if "delivery_latency" in wanted:
+        results["delivery_latency"] = perform(
+            Job(
+                work="delivery_latency",
+                address=server.address,
+                pids=server.pids,
+                stream=STREAM,
+                message_count=scale.latency_messages,
+                warmup_count=scale.latency_messages // 10,
+            )
+        )
+    return results
+
+
+def many_streams(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
+    """Write many streams at once."""
+    job = Job(
+        work="many_streams",
+        address=server.address,
+        pids=server.pids,
+        stream=STREAM,
+        stream_count=scale.streams,
+        connection_count=CONNECTIONS_OF_STREAMS,
+        message_count=scale.streams_messages,
+        warmup_count=scale.streams_messages // WARMUP_PART,
+        window=WINDOW_OF_EACH_STREAM * scale.streams // CONNECTIONS_OF_STREAMS,
+    )
+    return {"many_streams": perform(job)}
+
+
+def _drain(
+    server: Server, count: int, *, credit: int, repeats: int = 1, check_all: bool = False
+) -> Job:
+    return Job(
+        work="drain",
+        address=server.address,
+        pids=server.pids,
+        stream=STREAM,
+        message_count=count,
+        repeats=repeats,
+        credit=credit,
+        check_all=check_all,
+    )
+
+
+STEPS: Final = (
+    Step(("idle_memory",), idle_memory, once=True),
+    Step(("idle_connections",), idle_connections, once=True),
+    Step(("ingest_100x1",), ingest),
+    Step(("ingest_100x100",), ingest),
+    Step(("ingest_100x1000",), ingest),
+    Step(("ingest_1024x100",), ingest),
+    Step(("drain_large", "drain_restarted", "drain_cold"), drain_large),
+    Step(("drain_single",), drain_single),
+    Step(("confirm_latency", "delivery_latency"), latencies),
+    Step(("many_streams",), many_streams),
+)

@@ -1,0 +1,85 @@
+"""What Hutch must reach, as a table, and whether a set of medians reaches it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from compat.bench.jobs import Figures
+from compat.bench.servers import HUTCH_DISK, HUTCH_OS, RABBITMQ, ServerName
+
+# Medians by row, then by server.
+Medians = Mapping[str, Mapping[ServerName, Figures]]
+# Where an fsync is slower than this, no server that syncs can keep the latency of one that doesn't.
+FSYNC_LIMIT_MS: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """One requirement.
+
+    Attributes:
+        row: The row it is about.
+        metric: The figure of that row.
+        subject: Which server must reach it.
+        base: The server to whose figure it is a ratio, None for an absolute bound.
+        sense: Whether the bound is a least or a most.
+        bound: The ratio, or the figure.
+        only_with: What it needs to be asked at all: an fsync of at most 0.1 ms.
+    """
+
+    row: str
+    metric: str
+    subject: ServerName
+    base: ServerName | None
+    sense: Literal["at least", "at most"]
+    bound: float
+    only_with: Literal["", "fast fsync"] = ""
+
+
+# fmt: off
+TARGETS: Final = (
+    #      row                metric  subject     ratio to   sense       bound  only with
+    Target("ingest_100x100",  "rate", HUTCH_OS,   RABBITMQ,  "at least", 10),
+    Target("ingest_100x100",  "cpu",  HUTCH_OS,   None,      "at most",  0.10),
+    Target("ingest_100x1",    "rate", HUTCH_OS,   RABBITMQ,  "at least", 5),
+    Target("ingest_100x1",    "cpu",  HUTCH_OS,   None,      "at most",  0.40),
+    Target("ingest_1024x100", "rate", HUTCH_OS,   RABBITMQ,  "at least", 4),
+    Target("drain_large",     "rate", HUTCH_OS,   RABBITMQ,  "at least", 1),
+    Target("drain_large",     "cpu",  HUTCH_OS,   RABBITMQ,  "at most",  0.6),
+    Target("drain_single",    "rate", HUTCH_OS,   None,      "at least", 500_000),
+    Target("confirm_latency", "p50",  HUTCH_OS,   RABBITMQ,  "at most",  0.4),
+    Target("ingest_100x1000", "rate", HUTCH_DISK, HUTCH_OS,  "at least", 0.7),
+    Target("ingest_1024x100", "rate", HUTCH_DISK, HUTCH_OS,  "at least", 0.7),
+    Target("confirm_latency", "p50",  HUTCH_DISK, RABBITMQ,  "at most",  1.2, "fast fsync"),
+)
+# fmt: on
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What came of a target: the figure, and whether it is reached (None: cannot be told)."""
+
+    target: Target
+    value: float | None
+    is_reached: bool | None
+
+
+def judge(target: Target, medians: Medians, *, fsync_ms: float) -> Verdict:
+    """Compare a target with the medians of a run.
+
+    Args:
+        target: What is required.
+        medians: What was measured.
+        fsync_ms: How long a small fsync takes on this machine's disk.
+    """
+    row = medians.get(target.row, {})
+    value = row.get(target.subject, {}).get(target.metric)
+    if value is not None and target.base is not None:
+        base = row.get(target.base, {}).get(target.metric)
+        value = value / base if base else None
+    if value is None:
+        return Verdict(target, None, None)
+    is_reached = value >= target.bound if target.sense == "at least" else value <= target.bound
+    if not is_reached and target.only_with and fsync_ms > FSYNC_LIMIT_MS:
+        return Verdict(target, value, None)
+    return Verdict(target, value, is_reached)
