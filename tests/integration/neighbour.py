@@ -1,0 +1,98 @@
+"""A well-behaved client beside a hostile one, and a watch on what the server spends."""
+
+from __future__ import annotations
+
+import threading
+import time
+from types import TracebackType
+from typing import Final, Self
+
+from gateway.stream.wire.offsets import NEXT
+from tests.client import Client
+from tests.integration.server import HutchServer
+
+# The longest that one round trip may take while others misbehave. Far above what it
+# takes (a millisecond), far below what a blocked event loop would make of it.
+PATIENCE_S: Final = 2.0
+MIB: Final = 1 << 20
+
+
+class Neighbour(threading.Thread):
+    """Publishes one record after another, and gets a confirm and a delivery for each.
+
+        with Neighbour(server):
+            …something hostile…
+
+    Leaving the block checks that its traffic went on all the time, and that the server's
+    memory grew by no more than `growth_bytes_max` over what it was before.
+    """
+
+    def __init__(self, server: HutchServer, *, growth_bytes_max: int = 64 * MIB) -> None:
+        super().__init__(daemon=True)
+        self._server = server
+        self._growth_bytes_max = growth_bytes_max
+        self._before_bytes = 0
+        self._peak_bytes = 0
+        self._is_done = threading.Event()
+        self._has_begun = threading.Event()
+        self._error: BaseException | None = None
+        self._count = 0
+        self._slowest_s = 0.0
+
+    def __enter__(self) -> Self:
+        self._before_bytes = self._server.rss_bytes()
+        self.start()
+        assert self._has_begun.wait(10), self._error
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._is_done.set()
+        self.join(10)
+        if kind is not None:
+            return
+        assert self._server.is_running, self._server.stderr
+        if self._error is not None:
+            raise AssertionError("the neighbour was disturbed") from self._error
+        assert self._count > 1
+        assert self._slowest_s < PATIENCE_S, f"a round trip took {self._slowest_s:.3f} s"
+        growth = self._peak_bytes - self._before_bytes
+        assert growth <= self._growth_bytes_max, f"memory grew by {growth / MIB:.1f} MiB"
+
+    @property
+    def growth_bytes(self) -> int:
+        """How much memory the server has taken on at most since the block began."""
+        return self._peak_bytes - self._before_bytes
+
+    def run(self) -> None:
+        try:
+            with Client.opened(*self._server.endpoint) as client:
+                stream = f"neighbour-{id(self)}-{time.monotonic_ns()}"
+                client.create(stream)
+                client.declare(1, stream, "neighbour")
+                client.subscribe(1, stream, NEXT, credit=2)
+                while not self._is_done.is_set():
+                    self._round_trip(client)
+                    self._has_begun.set()
+                    time.sleep(0.005)
+        except BaseException as error:  # noqa: BLE001 (raised in the test's own thread)
+            self._error = error
+        finally:
+            self._has_begun.set()
+
+    def _round_trip(self, client: Client) -> None:
+        publishing_id = self._count + 1
+        record = b"record %d" % publishing_id
+        sent_at = time.monotonic()
+        client.publish(1, {publishing_id: record})
+        assert client.confirmed() == (1, (publishing_id,))
+        chunk = client.delivery().chunk
+        client.credit(1, 1)
+        assert (chunk.chunk_id, chunk.records()) == (self._count, [record])
+        self._slowest_s = max(self._slowest_s, time.monotonic() - sent_at)
+        self._count = publishing_id
+        self._peak_bytes = max(self._peak_bytes, self._server.rss_bytes())
