@@ -216,7 +216,7 @@ def _add_hash_flags(parser: argparse.ArgumentParser) -> None:
 def _hash_password(options: argparse.Namespace) -> int:
     import getpass  # noqa: PLC0415
 
-    from gateway.broker.passwords import Algorithm, hash_password  # noqa: PLC0415
+    from gateway.broker.passwords import Algorithm, PasswordHash  # noqa: PLC0415
 
     if sys.stdin.isatty():
         password = getpass.getpass("password: ")
@@ -226,7 +226,7 @@ def _hash_password(options: argparse.Namespace) -> int:
         password = sys.stdin.readline().rstrip("\r\n")
     if not password:
         return _complain("an empty password can never log in", EXIT_FAILED)
-    print(hash_password(password, Algorithm[options.algorithm.upper()]))
+    print(PasswordHash.of(password, Algorithm[options.algorithm.upper()]))
     return 0
 
 

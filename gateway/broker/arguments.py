@@ -1,0 +1,129 @@
+"""The arguments of a stream: what a Create may carry, which values it takes, and when two agree.
+
+On the wire and in the store they are texts. RabbitMQ's rules, but for texts that should be
+integers and are not (it drops the connection; here they are refused as any other wrong value) and
+segments of 8 bytes or less (it would begin a new segment for ever; here they are refused).
+
+Source: RabbitMQ, "Streams and Superstreams"; rabbit_stream_manager.erl, rabbit_amqqueue.erl.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+SEGMENT_BYTES_MIN: Final = 9  # a segment file's own header has 8
+SEGMENT_BYTES_MAX: Final = 3_000_000_000
+SEGMENT_BYTES_DEFAULT: Final = 500_000_000
+FILTER_SIZE_BYTES_MIN: Final = 16
+FILTER_SIZE_BYTES_MAX: Final = 255
+FILTER_SIZE_BYTES_DEFAULT: Final = 16
+LEADER_LOCATORS: Final = ("client-local", "balanced", "least-leaders", "random")
+
+_DAY_S: Final = 86_400
+_UNIT_S: Final = {"Y": 365 * _DAY_S, "M": 30 * _DAY_S, "D": _DAY_S, "h": 3_600, "m": 60, "s": 1}
+_AGE: Final = re.compile(r"([0-9]+)([YMDhms])")
+_INTEGER: Final = re.compile(r"[+-]?[0-9]+")
+
+_DIGITS_MAX: Final = 1_000
+"""More than any number here can need: reading a number takes time that grows as its square."""
+
+
+class InvalidArgument(ValueError):
+    """An argument has a value that it does not take (response code 17)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MaxAge:
+    """How long a stream keeps its records. Any text is accepted; two agree that mean the same."""
+
+    text: str = field(compare=False)
+    """As the client wrote it."""
+    meaning: int | str = field(init=False, repr=False)
+    """The age in seconds; the text where it says no age."""
+
+    def __post_init__(self) -> None:
+        match = _AGE.fullmatch(self.text)
+        meaning: int | str = self.text
+        if match is not None and len(self.text) <= _DIGITS_MAX:
+            meaning = int(match[1]) * _UNIT_S[match[2]]
+        object.__setattr__(self, "meaning", meaning)
+
+    @property
+    def seconds(self) -> int | None:
+        """The age at which records go; None if they never do, as with `0s` or `soon`."""
+        return self.meaning if isinstance(self.meaning, int) and self.meaning > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamArguments:
+    """What a stream was created with; None where nothing was said, which equals no value.
+
+    Two are equal if they give the same arguments with the same meaning: `1h` is `60m`, and
+    `05000` is `5000`.
+    """
+
+    max_length_bytes: int | None = None
+    """0 and less are accepted."""
+    max_age: MaxAge | None = None
+    segment_bytes: int | None = None
+    initial_cluster_size: int | None = None
+    leader_locator: str | None = None
+    filter_size_bytes: int | None = None
+
+    @classmethod
+    def parse(cls, arguments: Mapping[str, str]) -> "StreamArguments":
+        """Check the arguments of a Create; unknown names are left out.
+
+        Raises:
+            InvalidArgument: Says which argument has which value, and what it takes.
+        """
+        age = arguments.get("max-age")
+        return cls(
+            max_length_bytes=_integer(arguments, "max-length-bytes"),
+            max_age=None if age is None else MaxAge(age),
+            segment_bytes=_integer(
+                arguments, "stream-max-segment-size-bytes", SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX
+            ),
+            initial_cluster_size=_integer(arguments, "initial-cluster-size", 1),
+            leader_locator=_leader_locator(arguments),
+            filter_size_bytes=_integer(
+                arguments, "stream-filter-size-bytes", FILTER_SIZE_BYTES_MIN, FILTER_SIZE_BYTES_MAX
+            ),
+        )
+
+    def texts(self) -> dict[str, str]:
+        """Return what was given, in the form that `parse` takes: for the store."""
+        given = {
+            "max-length-bytes": self.max_length_bytes,
+            "max-age": None if self.max_age is None else self.max_age.text,
+            "stream-max-segment-size-bytes": self.segment_bytes,
+            "initial-cluster-size": self.initial_cluster_size,
+            "queue-leader-locator": self.leader_locator,
+            "stream-filter-size-bytes": self.filter_size_bytes,
+        }
+        return {name: str(value) for name, value in given.items() if value is not None}
+
+
+def _integer(
+    arguments: Mapping[str, str], name: str, lowest: int | None = None, highest: int | None = None
+) -> int | None:
+    text = arguments.get(name)
+    if text is None:
+        return None
+    if _INTEGER.fullmatch(text) is None or len(text) > _DIGITS_MAX:
+        raise InvalidArgument(f"{name} is {text[:40]!r}, which is no integer")
+    value = int(text)
+    if lowest is not None and value < lowest:
+        raise InvalidArgument(f"{name} is {text[:40]}, which is below {lowest}")
+    if highest is not None and value > highest:
+        raise InvalidArgument(f"{name} is {text[:40]}, which is above {highest}")
+    return value
+
+
+def _leader_locator(arguments: Mapping[str, str]) -> str | None:
+    text = arguments.get("queue-leader-locator")
+    if text is not None and text not in LEADER_LOCATORS:
+        known = ", ".join(LEADER_LOCATORS)
+        raise InvalidArgument(f"queue-leader-locator is {text[:40]!r}, which is not one of {known}")
+    return text

@@ -1,0 +1,230 @@
+import pytest
+
+from gateway.broker.arguments import InvalidArgument, MaxAge, StreamArguments
+
+DAY = 24 * 60 * 60
+
+
+def parse(**arguments: str) -> StreamArguments:
+    return StreamArguments.parse({name.replace("_", "-"): text for name, text in arguments.items()})
+
+
+def test_no_arguments_are_all_none() -> None:
+    assert StreamArguments.parse({}) == StreamArguments()
+
+
+def test_every_argument_is_read() -> None:
+    arguments = StreamArguments.parse(
+        {
+            "max-length-bytes": "5000",
+            "max-age": "7D",
+            "stream-max-segment-size-bytes": "1000000",
+            "initial-cluster-size": "3",
+            "queue-leader-locator": "balanced",
+            "stream-filter-size-bytes": "32",
+        }
+    )
+
+    assert arguments == StreamArguments(5000, MaxAge("7D"), 1_000_000, 3, "balanced", 32)
+
+
+@pytest.mark.parametrize(
+    "name", ["x-max-age", "max-length", "x-queue-type", "", "Max-Age", "max_age"]
+)
+def test_an_unknown_name_is_left_out_whatever_its_value(name: str) -> None:
+    assert StreamArguments.parse({name: "no integer"}) == StreamArguments()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0", 0),
+        ("-1", -1),
+        ("+7", 7),
+        ("05000", 5000),
+        ("100000000000000000000", 10**20),
+    ],
+)
+def test_any_integer_is_a_max_length(text: str, value: int) -> None:
+    assert parse(max_length_bytes=text).max_length_bytes == value
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "max-length-bytes",
+        "stream-max-segment-size-bytes",
+        "initial-cluster-size",
+        "stream-filter-size-bytes",
+    ],
+)
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        " ",
+        " 20",
+        "20 ",
+        "20\n",
+        "20.0",
+        "2e1",
+        "2_0",
+        "0x14",
+        "ten",
+        "+",
+        "-",
+        "\u0662\u0660",
+        "--2",
+    ],
+)
+def test_what_is_no_integer_is_refused(name: str, text: str) -> None:
+    with pytest.raises(InvalidArgument, match=name):
+        StreamArguments.parse({name: text})
+
+
+def test_a_number_too_long_to_be_meant_is_refused() -> None:
+    with pytest.raises(InvalidArgument, match="max-length-bytes"):
+        parse(max_length_bytes="9" * 5_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "accepted", "refused"),
+    [
+        ("stream-max-segment-size-bytes", ["9", "3000000000"], ["8", "0", "-5", "3000000001"]),
+        ("initial-cluster-size", ["1", "1000"], ["0", "-1"]),
+        ("stream-filter-size-bytes", ["16", "255"], ["15", "256", "-16"]),
+    ],
+)
+def test_integers_are_taken_from_their_range_only(
+    name: str, accepted: list[str], refused: list[str]
+) -> None:
+    for text in accepted:
+        assert StreamArguments.parse({name: text}).texts() == {name: text}
+    for text in refused:
+        with pytest.raises(InvalidArgument, match=name):
+            StreamArguments.parse({name: text})
+
+
+@pytest.mark.parametrize("text", ["client-local", "balanced", "least-leaders", "random"])
+def test_the_four_leader_locators_are_taken(text: str) -> None:
+    assert parse(queue_leader_locator=text).leader_locator == text
+
+
+@pytest.mark.parametrize("text", ["", "Balanced", "min-masters", "client-local "])
+def test_any_other_leader_locator_is_refused(text: str) -> None:
+    with pytest.raises(InvalidArgument, match="queue-leader-locator"):
+        parse(queue_leader_locator=text)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1s", 1),
+        ("90m", 90 * 60),
+        ("1h", 60 * 60),
+        ("07D", 7 * DAY),
+        ("2M", 60 * DAY),
+        ("1Y", 365 * DAY),
+    ],
+)
+def test_a_max_age_counts_in_its_unit(text: str, seconds: int) -> None:
+    age = parse(max_age=text).max_age
+
+    assert age is not None
+    assert age.text == text
+    assert age.seconds == seconds
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "abc",
+        "5x",
+        "0s",
+        "5",
+        "s",
+        "-1h",
+        "+1h",
+        "1h30m",
+        "1 h",
+        "1.5h",
+        "1H",
+        "1h\n",
+        "\u0661h",
+    ],
+)
+def test_a_max_age_that_means_nothing_is_taken_and_never_expires(text: str) -> None:
+    age = parse(max_age=text).max_age
+
+    assert age is not None
+    assert age.text == text
+    assert age.seconds is None
+
+
+def test_a_max_age_too_long_to_be_meant_never_expires() -> None:
+    age = parse(max_age="9" * 5_000 + "s").max_age
+
+    assert age is not None
+    assert age.seconds is None
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({"max-age": "60m"}, {"max-age": "1h"}),
+        ({"max-age": "30D"}, {"max-age": "1M"}),
+        ({"max-age": "abc"}, {"max-age": "abc"}),
+        ({"max-length-bytes": "05000"}, {"max-length-bytes": "5000"}),
+        ({"max-length-bytes": "1", "x-other": "1"}, {"max-length-bytes": "1"}),
+    ],
+)
+def test_arguments_of_the_same_meaning_are_equal(
+    one: dict[str, str], other: dict[str, str]
+) -> None:
+    assert StreamArguments.parse(one) == StreamArguments.parse(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ({}, {"max-age": "1h"}),
+        ({}, {"stream-max-segment-size-bytes": "500000000"}),
+        ({}, {"queue-leader-locator": "client-local"}),
+        ({}, {"stream-filter-size-bytes": "16"}),
+        ({"max-age": "1h"}, {"max-age": "61m"}),
+        ({"max-age": "abc"}, {"max-age": "def"}),
+        ({"max-age": "abc"}, {"max-age": "0s"}),
+        ({"max-length-bytes": "1"}, {"max-length-bytes": "2"}),
+        ({"max-length-bytes": "1"}, {"max-length-bytes": "1", "max-age": "1h"}),
+        ({"queue-leader-locator": "random"}, {"queue-leader-locator": "balanced"}),
+    ],
+)
+def test_missing_added_and_other_values_differ(one: dict[str, str], other: dict[str, str]) -> None:
+    assert StreamArguments.parse(one) != StreamArguments.parse(other)
+
+
+def test_stored_texts_give_the_same_arguments_again() -> None:
+    arguments = StreamArguments.parse(
+        {
+            "max-length-bytes": "05000",
+            "max-age": "soon",
+            "stream-max-segment-size-bytes": "9",
+            "initial-cluster-size": "1",
+            "queue-leader-locator": "least-leaders",
+            "stream-filter-size-bytes": "255",
+            "x-unknown": "1",
+        }
+    )
+
+    texts = arguments.texts()
+
+    assert texts == {
+        "max-length-bytes": "5000",
+        "max-age": "soon",
+        "stream-max-segment-size-bytes": "9",
+        "initial-cluster-size": "1",
+        "queue-leader-locator": "least-leaders",
+        "stream-filter-size-bytes": "255",
+    }
+    assert StreamArguments.parse(texts) == arguments
