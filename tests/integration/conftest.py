@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from gateway.stream.wire import messages as m
+from tests.client import Client
 from tests.integration.server import Endpoint, HutchServer
 
 ADDRESS_VARIABLE = "HUTCH_TEST_ADDRESS"
@@ -95,10 +97,16 @@ def endpoint(shared_server: HutchServer | None) -> Endpoint:
 
 
 @pytest.fixture
-def stream(request: pytest.FixtureRequest) -> str:
+def stream(request: pytest.FixtureRequest) -> Iterator[str]:
     """A stream name that no other test uses; the stream is not made yet."""
     plain = re.sub(r"\W+", "-", request.node.name)
-    return f"{plain[:60]}-{uuid.uuid4().hex[:8]}"
+    name = f"{plain[:60]}-{uuid.uuid4().hex[:8]}"
+    yield name
+    external = external_endpoint()
+    if external is not None:
+        # Somebody else's server is left as it was found.
+        with Client.opened(*external) as client:
+            client.code_of("delete_stream", m.DeleteStream(name))
 
 
 def assert_no_traceback(server: HutchServer) -> None:
