@@ -145,6 +145,26 @@ def test_streams_stay_created_and_deleted(start_server: StartServer) -> None:
             client.must("delete_publisher", m.DeletePublisher(1))
 
 
+def test_a_record_in_each_of_many_streams_is_there_after_a_kill(start_server: StartServer) -> None:
+    server = start_server()
+    streams = [f"slow-{number}" for number in range(200)]
+    with Client.opened(*server.endpoint) as client:
+        for publisher_id, stream in enumerate(streams):
+            client.create(stream)
+            client.declare(publisher_id, stream, "w")
+        for publishing_id in (1, 2):
+            for publisher_id, stream in enumerate(streams):
+                client.publish(publisher_id, {publishing_id: record_of(publishing_id, stream)})
+            for _ in streams:
+                assert client.confirmed()[1] == (publishing_id,)
+    server.kill()
+    server.restart()
+    with Client.opened(*server.endpoint) as client:
+        for stream in streams:
+            assert records_of(client, stream) == [record_of(i, stream) for i in (1, 2)]
+            assert last_id(client, stream, "w") == 2
+
+
 def test_a_server_killed_while_it_recovers_recovers_the_next_time(
     start_server: StartServer,
 ) -> None:
