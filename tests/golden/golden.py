@@ -5,7 +5,7 @@ prefix, gaps between fields), who sends it, and every field of its message. `ori
 
     derived    by hand from the protocol's text
     observed   seen on a running RabbitMQ 4.3, by hand
-    captured   recorded by a program from a running RabbitMQ 4.3
+    captured   recorded from a running RabbitMQ 4.3.6 by `capture.py`, into `captured/`
 
 `encodes_as` stands where a lenient reading is not written back as it came.
 """
@@ -29,6 +29,7 @@ from gateway.stream.wire.codec import (
 from gateway.stream.wire.messages import Message
 
 FOLDER = Path(__file__).parent / "frames"
+CAPTURED_FOLDER = Path(__file__).parent / "captured"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +79,8 @@ def load() -> list[Golden]:
     """Read all golden frames, by key."""
     return [
         Golden(command=path.stem[3:], **entry)
-        for path in sorted(FOLDER.glob("*.json"))
+        for folder in (FOLDER, CAPTURED_FOLDER)
+        for path in sorted(folder.glob("*.json"))
         for entry in json.loads(path.read_text(encoding="utf-8"))
     ]
 

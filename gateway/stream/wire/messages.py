@@ -50,7 +50,10 @@ TrailingReplyProperties = Annotated[Mapping[str, str], wire_types.Trailing(wire_
 TrailingShortBytes = Annotated[bytes, wire_types.Trailing(wire_types.ShortBytes())]
 Statistics = Annotated[Mapping[str, int], wire_types.NumberMap()]
 Offset = Annotated[OffsetSpec, wire_types.Offset(STARTING_TYPES, zero=at_offset(0))]
-OffsetOrNone = Annotated[OffsetSpec, wire_types.Offset(frozenset(OffsetType), zero=NONE)]
+# RabbitMQ ignores what follows an answer's type where no number belongs.
+OffsetOrNone = Annotated[
+    OffsetSpec, wire_types.Offset(frozenset(OffsetType), zero=NONE, is_last=True)
+]
 PlainOffset = Annotated[int, wire_types.PlainOffset()]
 
 

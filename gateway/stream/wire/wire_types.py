@@ -301,12 +301,19 @@ class NumberMap:
 
 
 class Offset:
-    """An offset specification of the types in `legal`; all others are malformed."""
+    """An offset specification.
 
-    is_last: Final = False
+    Args:
+        legal: The types it may have; all others are malformed.
+        zero: The value that a refusal carries.
+        is_last: Whether it ends the frame, and bytes after a type without number are ignored.
+    """
 
-    def __init__(self, legal: frozenset[OffsetType], zero: OffsetSpec) -> None:
+    def __init__(
+        self, legal: frozenset[OffsetType], zero: OffsetSpec, *, is_last: bool = False
+    ) -> None:
         self.name: Final = f"offset of type {min(legal)} to {max(legal)}"
+        self.is_last: Final = is_last
         self.zero: Final = zero
         self.legal: Final = {int(offset_type): offset_type for offset_type in legal}
 
@@ -317,7 +324,7 @@ class Offset:
             raise MalformedFrame(f"offset type {number} is not allowed here", position)
         number_type = OFFSET_NUMBERS.get(offset_type)
         if number_type is None:
-            return OffsetSpec(offset_type), after
+            return OffsetSpec(offset_type), len(frame) if self.is_last else after
         value, after = number_type.read(frame, after)
         return OffsetSpec(offset_type, value), after
 
