@@ -170,8 +170,9 @@ def _problems_of(error: ValidationError, origins: Mapping[Key, str]) -> list[Pro
             continue
         field = field_of((section, rest[0]))
         assert field is not None, "unknown settings never reach the model"
-        reason = f"{item['input']!r} is not {allowed_of(field)}"
-        problems.append(Problem(origins[section, rest[0]], reason))
+        value = item["input"]
+        shown = str(value).lower() if isinstance(value, bool) else repr(value)
+        problems.append(Problem(origins[section, rest[0]], f"{shown} is not {allowed_of(field)}"))
     return problems
 
 

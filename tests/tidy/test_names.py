@@ -1,0 +1,65 @@
+"""What a name or a line of source may not be."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gateway.kernels import KERNELS
+
+ROOT = Path(__file__).parents[2]
+BANNED_MODULES = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base"}
+# Written apart, so that this file does not find itself.
+BANNED_WORDS = re.compile(r"\b(FIX" + r"ME|XX" + r"X)\b|\bTODO\b(?!\(#\d+\):)")
+# A line that is nothing but a comment and would be a statement without its hash.
+COMMENTED_CODE = re.compile(
+    r"^\s*#\s*(def \w+\(.*\):|import \w+$|return \w+|print\(|assert \w+ ==)"
+)
+
+SOURCES = sorted(
+    path
+    for folder in ("gateway", "store", "compat", "tests")
+    for path in (ROOT / folder).rglob("*.py")
+    if "node_modules" not in path.parts
+)
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_a_module_is_named_for_what_it_is(path: Path) -> None:
+    parts = {path.stem, *path.relative_to(ROOT).parent.parts}
+
+    assert not parts & BANNED_MODULES
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=name_of)
+def test_nothing_is_left_lying_about(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+
+    found = [
+        f"{name_of(path)}:{number} {line.strip()}"
+        for number, line in enumerate(lines, 1)
+        if BANNED_WORDS.search(line) or COMMENTED_CODE.search(line)
+    ]
+
+    assert not found, "\n".join(found)
+
+
+def test_kernels_are_listed_alike_in_pyproject_in_the_code_and_on_the_disk() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    extensions = project["tool"]["setuptools"]["ext-modules"]
+    on_disk = sorted(
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for path in (ROOT / "gateway").rglob("kernel/*.py")
+        if path.name != "__init__.py"
+    )
+
+    assert sorted(extension["name"] for extension in extensions) == on_disk
+    assert list(KERNELS) == on_disk
+    for extension in extensions:
+        assert extension["sources"] == [extension["name"].replace(".", "/") + ".py"]
+        assert (ROOT / extension["sources"][0]).with_suffix(".pyi").exists()

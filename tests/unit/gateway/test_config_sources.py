@@ -1,0 +1,251 @@
+import os
+from pathlib import Path
+
+import pytest
+
+from gateway.config import ConfigError
+from gateway.config_sources import FLAGS, load
+from store.api import Durability
+
+
+@pytest.fixture(autouse=True)
+def no_settings_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("HUTCH_"):
+            monkeypatch.delenv(name)
+
+
+def config_file(folder: Path, content: str) -> str:
+    path = folder / "hutch.toml"
+    path.write_text(content, encoding="utf-8")
+    return str(path)
+
+
+def problems_of(flags: dict[str, str], config: str | None = None) -> list[tuple[str, str]]:
+    with pytest.raises(ConfigError) as caught:
+        load(flags, config)
+    return [(problem.setting, problem.reason) for problem in caught.value.problems]
+
+
+def test_nothing_given_is_all_defaults_without_origins() -> None:
+    loaded = load({})
+
+    assert loaded.settings.stream.port == 5552
+    assert loaded.origins == {}
+
+
+def test_a_flag_counts_before_the_environment_before_the_file_before_the_default(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = config_file(
+        tmp_path, '[stream]\nport = 1\nhost = "file"\nadvertised_host = "file"\nheartbeat_s = 1\n'
+    )
+    monkeypatch.setenv("HUTCH_STREAM__PORT", "2")
+    monkeypatch.setenv("HUTCH_STREAM__HOST", "environment")
+    flags = {"--port": "3"}
+
+    loaded = load(flags, config)
+
+    stream = loaded.settings.stream
+    assert (stream.port, stream.host, stream.advertised_host) == (3, "environment", "file")
+    assert stream.heartbeat_s == 1
+    assert stream.close_timeout_ms == 10_000
+    assert loaded.origins == {
+        ("stream", "port"): "--port",
+        ("stream", "host"): "HUTCH_STREAM__HOST",
+        ("stream", "advertised_host"): f"{config}: stream.advertised_host",
+        ("stream", "heartbeat_s"): f"{config}: stream.heartbeat_s",
+    }
+
+
+def test_a_variable_names_the_file_unless_a_flag_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("HUTCH_CONFIG", config_file(tmp_path, "[stream]\nport = 1\n"))
+    other = tmp_path / "other.toml"
+    other.write_text("[stream]\nport = 2\n", encoding="utf-8")
+
+    assert load({}).settings.stream.port == 1
+    assert load({}, str(other)).settings.stream.port == 2
+
+
+def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
+    values = {
+        "--data": str(tmp_path),
+        "--host": "0.0.0.0",
+        "--port": "6000",
+        "--durability": "interval",
+        "--interval-ms": "7",
+        "--advertised-host": "example.org",
+        "--advertised-port": "7000",
+        "--users": "users.toml",
+        "--log-level": "debug",
+        "--log-format": "json",
+    }
+    assert values.keys() == FLAGS.keys()
+
+    settings = load(values).settings
+
+    assert settings.store.data_directory == tmp_path
+    assert settings.stream.host == "0.0.0.0"
+    assert settings.stream.port == 6000
+    assert settings.store.durability is Durability.INTERVAL
+    assert settings.store.interval_ms == 7
+    assert settings.stream.advertised_host == "example.org"
+    assert settings.stream.advertised_port == 7000
+    assert settings.users.file == Path("users.toml")
+    assert settings.logs.level.value == "debug"
+    assert settings.logs.format.value == "json"
+
+
+@pytest.mark.parametrize(("text", "value"), [("false", False), ("true", True), ("0", False)])
+def test_a_variable_can_be_a_truth_value(
+    monkeypatch: pytest.MonkeyPatch, text: str, *, value: bool
+) -> None:
+    monkeypatch.setenv("HUTCH_USERS__GUEST_LOOPBACK_ONLY", text)
+
+    assert load({}).settings.users.guest_loopback_only is value
+
+
+@pytest.mark.parametrize(
+    ("flags", "problem"),
+    [
+        ({"--port": "65536"}, ("--port", "'65536' is not a whole number from 0 to 65535")),
+        ({"--port": "a"}, ("--port", "'a' is not a whole number from 0 to 65535")),
+        ({"--port": ""}, ("--port", "'' is not a whole number from 0 to 65535")),
+        ({"--durability": "dsk"}, ("--durability", "'dsk' is not one of disk, interval, os")),
+        ({"--interval-ms": "0"}, ("--interval-ms", "'0' is not a whole number from 1 to 60000")),
+    ],
+)
+def test_a_wrong_flag_is_named_with_its_value_and_what_it_takes(
+    flags: dict[str, str], problem: tuple[str, str]
+) -> None:
+    assert problems_of(flags) == [problem]
+
+
+def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUTCH_STORE__INTERVAL_MS", "soon")
+
+    assert problems_of({}) == [
+        ("HUTCH_STORE__INTERVAL_MS", "'soon' is not a whole number from 1 to 60000")
+    ]
+
+
+def test_a_wrong_value_in_the_file_is_named_by_its_key(tmp_path: Path) -> None:
+    config = config_file(tmp_path, "[stream]\nport = true\nhost = 7\n[users]\nfile = 1\n")
+
+    assert problems_of({}, config) == [
+        (f"{config}: stream.host", "7 is not text"),
+        (f"{config}: stream.port", "true is not a whole number from 0 to 65535"),
+        (f"{config}: users.file", "1 is not a path"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("content", "where", "meant"),
+    [
+        ("[stream]\nprot = 1", "stream.prot", "stream.port"),
+        ("[steam]\nport = 1", "[steam]", ""),
+        ("port = 1", "port", "stream.port"),
+        ("[stream.port]\nx = 1", "stream.port", ""),
+    ],
+)
+def test_what_is_no_setting_is_named_and_the_likely_one_told(
+    tmp_path: Path, content: str, where: str, meant: str
+) -> None:
+    config = config_file(tmp_path, content)
+
+    [(setting, reason)] = problems_of({}, config)
+
+    assert setting == f"{config}: {where}"
+    if meant:
+        assert reason == f"no such setting; did you mean {meant}?"
+
+
+@pytest.mark.parametrize(
+    ("variable", "meant"),
+    [
+        ("HUTCH_STREAM__PROT", "did you mean stream.port?"),
+        ("HUTCH_STREM__PORT", "did you mean stream.port?"),
+        ("HUTCH_NOTHING__LIKE_IT", "the sections are stream, store, streams, users, logs"),
+    ],
+)
+def test_a_variable_that_is_no_setting_is_named(
+    monkeypatch: pytest.MonkeyPatch, variable: str, meant: str
+) -> None:
+    monkeypatch.setenv(variable, "1")
+
+    assert problems_of({}) == [(variable, f"no such setting; {meant}")]
+
+
+@pytest.mark.parametrize("variable", ["HUTCH_PORT", "HUTCH_SERVICE_HOST", "HUTCH_PORT_5552_TCP"])
+def test_variables_that_others_set_are_left_alone(
+    monkeypatch: pytest.MonkeyPatch, variable: str
+) -> None:
+    monkeypatch.setenv(variable, "tcp://10.0.0.1:5552")
+
+    assert load({}).origins == {}
+
+
+def test_all_problems_come_at_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    config = config_file(tmp_path, "[stream]\nprot = 1\nheartbeat_s = -1\n")
+    monkeypatch.setenv("HUTCH_STREM__PORT", "1")
+    monkeypatch.setenv("HUTCH_LOGS__LEVEL", "loud")
+
+    problems = problems_of({"--port": "x", "--durability": "none"}, config)
+
+    assert {setting for setting, _ in problems} == {
+        f"{config}: stream.prot",
+        "HUTCH_STREM__PORT",
+        f"{config}: stream.heartbeat_s",
+        "--port",
+        "--durability",
+        "HUTCH_LOGS__LEVEL",
+    }
+
+
+def test_of_two_settings_that_exclude_each_other_the_given_one_is_blamed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HUTCH_STREAM__UNCONFIRMED_ENTRIES_MAX", "5")
+
+    assert problems_of({}) == [
+        (
+            "HUTCH_STREAM__UNCONFIRMED_ENTRIES_MAX",
+            "5 is below unconfirmed_entries_resume, which is 12500",
+        )
+    ]
+
+    monkeypatch.setenv("HUTCH_STREAM__UNCONFIRMED_ENTRIES_RESUME", "6")
+
+    assert problems_of({}) == [
+        (
+            "HUTCH_STREAM__UNCONFIRMED_ENTRIES_RESUME",
+            "6 is above unconfirmed_entries_max, which is 5",
+        )
+    ]
+
+
+def test_a_file_that_cannot_be_read_is_blamed_on_who_named_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    missing = str(tmp_path / "missing.toml")
+
+    assert problems_of({}, missing) == [
+        ("--config", f"cannot read {missing}: No such file or directory")
+    ]
+
+    monkeypatch.setenv("HUTCH_CONFIG", missing)
+
+    assert problems_of({})[0][0] == "HUTCH_CONFIG"
+
+
+@pytest.mark.parametrize("content", [b"[stream", b"\xff\xfe"])
+def test_a_file_that_is_not_toml_is_named(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "hutch.toml"
+    path.write_bytes(content)
+
+    [(setting, reason)] = problems_of({}, str(path))
+
+    assert setting == str(path)
+    assert reason.startswith("not TOML: ")
