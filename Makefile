@@ -63,10 +63,10 @@ fuzz: $(STAMPS)/test $(STAMPS)/kernel ## random bytes, longer than a property te
 	HYPOTHESIS_PROFILE=night $(PYTEST) -m fuzz $(ARGS)
 
 soak: $(STAMPS)/test $(STAMPS)/kernel ## minutes to hours: load, kills, restarts
-	$(PYTEST) -m soak tests compat $(ARGS)
+	$(PYTEST) -m soak $(ARGS)
 
 compat: $(STAMPS)/test $(STAMPS)/kernel ## real clients, and the real broker side by side
-	$(PYTEST) -rs -m "not (bench or soak)" compat $(ARGS)
+	$(PYTEST) -rs -m "compat and not (bench or soak)" $(ARGS)
 
 broker: $(STAMPS)/test ## start a reference RabbitMQ and keep it until interrupted
 	$(BIN)/python -m compat.broker $(ARGS)

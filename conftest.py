@@ -13,13 +13,13 @@ hypothesis.settings.register_profile("dev", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("ci", max_examples=300, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("night", max_examples=5_000, deadline=None)
 
-IN_CI = os.environ.get("HUTCH_CI") == "1"
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+
+REQUIRE_ALL = os.environ.get("HUTCH_REQUIRE_ALL") == "1"
 """Everything must run: a test that would be skipped fails with the reason it gives."""
 
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if IN_CI else "dev"))
-
 TESTS = Path(__file__).parent / "tests"
-MARKER_OF_FOLDER = {"integration": "integration", "simulation": "simulation", "fuzz": "fuzz"}
+FOLDERS_WITH_MARKER = ("compat", "fuzz", "integration", "simulation")
 
 
 def pytest_report_header() -> list[str]:
@@ -30,7 +30,7 @@ def pytest_report_header() -> list[str]:
         kernels = "UNCOMPILED (make kernel)"
     else:
         kernels = f"UNCOMPILED: {', '.join(plain)} (make kernel)"
-    skips = "forbidden (HUTCH_CI=1)" if IN_CI else "allowed, with a reason"
+    skips = "forbidden (HUTCH_REQUIRE_ALL=1)" if REQUIRE_ALL else "allowed, with a reason"
     return [f"kernels: {kernels}", f"skips: {skips}"]
 
 
@@ -39,15 +39,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if TESTS not in item.path.parents:
             continue
         folder = item.path.relative_to(TESTS).parts[0]
-        if folder in MARKER_OF_FOLDER:
-            item.add_marker(MARKER_OF_FOLDER[folder])
+        if folder in FOLDERS_WITH_MARKER:
+            item.add_marker(folder)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
     # An expected failure is "skipped" to pytest too; it did run.
-    if IN_CI and report.skipped and not hasattr(report, "wasxfail"):
+    if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped, where nothing may be: {report.longreprtext}"
     return report
@@ -56,7 +56,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     report = yield
-    if IN_CI and report.skipped:  # a whole module
+    if REQUIRE_ALL and report.skipped:  # a whole module
         report.outcome = "failed"
         report.longrepr = f"skipped, where nothing may be: {report.longreprtext}"
     return report

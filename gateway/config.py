@@ -258,7 +258,8 @@ class UsersSettings(_Section):
 
     file: Path | None = _setting(
         None,
-        "TOML or JSON file with the users; a definitions file of RabbitMQ will do.",
+        "TOML or JSON file with the users; RabbitMQ's exported definitions will do, and "
+        "`hutch hash-password` makes the hashes for a new one.",
         unset="the one user guest with the password guest",
     )
     guest_loopback_only: bool = _setting(

@@ -1,0 +1,79 @@
+"""What the documents promise is there."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gateway import cli
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+RECORDS = sorted((ROOT / "docs" / "adr").glob("[0-9]*.md"))
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+TARGETS = set(re.findall(r"^([a-z-]+):", MAKEFILE, re.MULTILINE))
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_links_within_the_repository_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+
+    targets = [link.split("#")[0] for link in re.findall(r"\]\(([^)\s]+)\)", text)]
+
+    for target in targets:
+        if target and "://" not in target:
+            assert (page.parent / target).exists(), target
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_make_command_in_a_document_exists(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+
+    named = re.findall(r"(?:^|`)make ([a-z-]+)", text, re.MULTILINE)
+
+    assert set(named) <= TARGETS
+
+
+def test_every_make_command_has_its_line_of_help() -> None:
+    phony = re.search(r"^\.PHONY:((?:.*\\\n)*.*)$", MAKEFILE, re.MULTILINE)
+    assert phony is not None
+    described = set(re.findall(r"^([a-z-]+):.*## \S", MAKEFILE, re.MULTILINE))
+
+    assert set(phony[1].replace("\\", " ").split()) == described
+
+
+def test_every_command_of_hutch_is_in_a_document() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+
+    for command in cli._COMMANDS:
+        assert f"hutch {command}" in text, command
+
+
+@pytest.mark.parametrize("record", RECORDS, ids=name_of)
+def test_a_decision_record_has_all_its_parts(record: Path) -> None:
+    template = (ROOT / "docs" / "adr" / "0000-template.md").read_text(encoding="utf-8")
+    parts = re.findall(r"^## .+$", template, re.MULTILINE)
+    text = record.read_text(encoding="utf-8")
+
+    assert re.findall(r"^## .+$", text, re.MULTILINE) == parts
+    assert re.search(r"^- Status: ", text, re.MULTILINE)
+    number = "NNNN" if record.name.startswith("0000") else record.name[:4]
+    assert text.startswith(f"# {number}. ")
+
+
+def test_decision_records_are_numbered_without_gap_or_double() -> None:
+    assert [record.name[:4] for record in RECORDS] == [f"{n:04}" for n in range(len(RECORDS))]
+
+
+def test_the_script_for_continuous_integration_is_bash_that_stops_at_the_first_failure() -> None:
+    script = ROOT / ".ci" / "run"
+
+    subprocess.run(["bash", "-n", str(script)], check=True, timeout=10)
+
+    assert "set -euo pipefail\n" in script.read_text(encoding="utf-8")
+    assert script.stat().st_mode & 0o111
