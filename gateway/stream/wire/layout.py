@@ -30,11 +30,13 @@ class Layout(Generic[M]):
     is_last: Final = False
 
     def __init__(self, message_class: type[M]) -> None:
-        self.name: Final = message_class.__name__
         self.fields: Final = wire_fields(message_class)
+        self.name: Final = f"({', '.join(f'{name} {wire.name}' for name, wire in self.fields)})"
         for field, wire_type in self.fields[:-1]:
             if wire_type.is_last:
-                raise TypeError(f"{self.name}.{field} reads to the end and must be the last field")
+                raise TypeError(
+                    f"{message_class.__name__}.{field} reads to the end, but is not last"
+                )
         self.make: Final[Callable[..., M]] = message_class
         self._reads: Final = tuple(_reads(self.fields))
         self._writes: Final = tuple(_writes(self.fields))

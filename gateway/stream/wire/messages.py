@@ -33,8 +33,8 @@ I16 = Annotated[int, Fixed("i16", "h", 0)]
 U16 = Annotated[int, wire_types.U16_TYPE]
 U32 = Annotated[int, wire_types.U32_TYPE]
 U64 = Annotated[int, wire_types.U64_TYPE]
-Truth = Annotated[bool, Fixed("truth u8", "?", zero=False)]
-Code = Annotated[int, Fixed("code u16", "H", 0, code_of)]
+Truth = Annotated[bool, Fixed("u8", "?", zero=False)]
+Code = Annotated[int, Fixed("u16", "H", 0, code_of)]
 String = Annotated[str, STRING_TYPE]
 NullableBytes = Annotated[bytes | None, wire_types.NullableBytes()]
 Body = Annotated[bytes, wire_types.Remainder()]
@@ -215,7 +215,10 @@ class SaslHandshake(Message):
 
 @dataclass(frozen=True, slots=True)
 class SaslAuthenticate(Message):
-    """Authenticates, or after Open renews the secret; `data` may hold it, and is not shown."""
+    """Authenticates, or after Open renews the secret.
+
+    `data` may hold the secret, and is not shown.
+    """
 
     mechanism: String
     data: NullableBytes = field(repr=False)

@@ -1,0 +1,120 @@
+"""Writes the tables of `docs/protocol.md`: `python -m gateway.stream.wire.document PAGE`.
+
+The page's own text stays as it is; what stands between `<!-- begin NAME -->` and
+`<!-- end NAME -->` is written anew from the command table.
+"""
+
+import sys
+from pathlib import Path
+from typing import Final
+
+from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.commands import COMMANDS, KERNEL, Command, Sender, State
+from gateway.stream.wire.layout import layout_of
+from gateway.stream.wire.messages import Message
+
+KERNEL_PURPOSES: Final = {
+    "publish": "Appends entries to the stream of a publisher.",
+    "deliver": "Brings a chunk to a subscription.",
+}
+SENDERS: Final = {Sender.CLIENT: "client", Sender.SERVER: "server", Sender.BOTH: "both"}
+
+
+def commands_table() -> str:
+    """Return a row for each command: what it is for, who sends it, when, and who may."""
+    lines = [
+        "| key | command | from | versions | correlated | answer | state | permission | purpose |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in COMMANDS:
+        versions = "1" if row.version_max == 1 else f"1 to {row.version_max}"
+        cells = (
+            f"`{row.key:02x}`",
+            f"`{row.name}`",
+            SENDERS[row.sender],
+            versions,
+            "yes" if row.is_correlated else "no",
+            "no" if row.reply is None else "yes",
+            states(row.state),
+            row.permission.value,
+            purpose(row),
+        )
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def layouts_table() -> str:
+    """Return a row for each message: its fields in the order of the bytes."""
+    lines = ["| command | message | fields |", "|---|---|---|"]
+    for row in COMMANDS:
+        for version, request in enumerate(row.requests, start=1):
+            title = "request" if row.version_max == 1 else f"version {version}"
+            lines.append(f"| `{row.name}` | {title} | {fields_of(request)} |")
+        if row.reply is not None:
+            lines.append(f"| | answer | {fields_of(row.reply)} |")
+    return "\n".join(lines)
+
+
+def codes_table() -> str:
+    """Return a row for each response code."""
+    rows = (f"| {code.value} | {code.phrase} |" for code in ResponseCode)
+    return "\n".join(("| code | means |", "|---|---|", *rows))
+
+
+def states(state: State) -> str:
+    """Return the states of a row in words."""
+    if state is State.ANY:
+        return "any"
+    return ", ".join(single.name.lower() for single in state if single.name is not None)
+
+
+def purpose(row: Command) -> str:
+    """Return the first sentence of the documentation of a command's request."""
+    if row.requests[0] is KERNEL:
+        return KERNEL_PURPOSES[row.name]
+    text = (row.requests[-1].__doc__ or "").partition("\n")[0]
+    return text.replace("|", "\\|")
+
+
+def fields_of(message_class: type[Message]) -> str:
+    """Return the fields of a message in words."""
+    if message_class is KERNEL:
+        return "see below"
+    named = [f"`{name}` {wire.name}" for name, wire in layout_of(message_class).fields]
+    return " · ".join(named) or "none"
+
+
+SECTIONS: Final = {
+    "commands": commands_table,
+    "layouts": layouts_table,
+    "codes": codes_table,
+}
+
+
+def rewritten(page: str) -> str:
+    """Return the page with its tables written anew.
+
+    Raises:
+        ValueError: The page has not each section's marks exactly once.
+    """
+    for name, table in SECTIONS.items():
+        begin, end = f"<!-- begin {name} -->\n", f"\n<!-- end {name} -->"
+        if page.count(begin) != 1 or page.count(end) != 1:
+            raise ValueError(f"the page needs one {begin.strip()} and one {end.strip()}")
+        above, _, rest = page.partition(begin)
+        page = above + begin + table() + end + rest.partition(end)[2]
+    return page
+
+
+def main(arguments: list[str]) -> int:
+    """Write the tables of the page that the argument names; return the exit code."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m gateway.stream.wire.document docs/protocol.md\n")
+        return 2
+    path = Path(arguments[0])
+    path.write_text(rewritten(path.read_text(encoding="utf-8")), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
