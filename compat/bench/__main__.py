@@ -26,8 +26,6 @@ from compat.bench.settings import Settings, parse
 def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; return the exit status."""
     settings = parse(arguments)
-    # A polite end must stop the servers as well as an interrupt from the keyboard does.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     settings.data.mkdir(parents=True, exist_ok=True)
     fsync_ms = fsync_ms_of(settings.data)
     servers = _servers(settings)
@@ -108,4 +106,6 @@ def _say(line: str) -> None:
 
 
 if __name__ == "__main__":
+    # A polite end must stop the servers as well as an interrupt from the keyboard does.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(main(sys.argv[1:]))

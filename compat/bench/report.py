@@ -99,14 +99,11 @@ def ratio(row: Mapping[ServerName, Figures], metric: Metric, name: ServerName) -
 
 def short(value: float) -> str:
     """Return a number with three digits that matter."""
+    rounded = float(f"{value:.3g}")
     for size, letter in ((1_000_000, " M"), (1_000, " k")):
-        if abs(value) >= size:
-            return (
-                f"{value / size:.3g}{letter}"
-                if value < size * 999
-                else f"{value / size:.0f}{letter}"
-            )
-    return f"{value:.3g}"
+        if abs(rounded) >= size:
+            return f"{rounded / size:.3g}{letter}"
+    return f"{rounded:.3g}"
 
 
 def aligned(lines: Sequence[Sequence[str]]) -> list[str]:

@@ -52,7 +52,8 @@ INGEST_MEANING: Final = (
 DRAIN_MEANING: Final = (
     "One subscription from `first`, credit always ahead; from the first credit to the last "
     "record. Offsets must be dense, every header right, and the CRC and content of one chunk in "
-    "16 (in a pass that is not timed: of all chunks) those of what was written."
+    "16 (in a pass that is not timed: of all chunks) those of what was written. The kernel drops "
+    "the data of the other large chunks unread, so that the reader is not the limit."
 )
 
 ROWS: Final = (

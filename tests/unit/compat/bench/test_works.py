@@ -1,0 +1,153 @@
+"""The works against a server that behaves, and against one that errs."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from compat.bench import crowd, frames
+from compat.bench.connection import Connection
+from compat.bench.errors import BenchError, CheckFailed
+from compat.bench.generator import WORKS, perform
+from compat.bench.jobs import Job, Work
+from tests.unit.compat.bench.stand_in import Fault, StandIn
+
+LATENCIES: tuple[Work, ...] = ("confirm_latency", "delivery_latency")
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture(autouse=True)
+def _small_and_impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "BLOCK_BYTES", 1 << 17)
+    monkeypatch.setattr(crowd, "SETTLE_S", 0.0)
+
+
+def job_of(work: Work, server: StandIn, **fields: Any) -> Job:  # noqa: ANN401 - the fields of a job
+    job = Job(
+        work=work,
+        address=server.address,
+        messages_per_frame=100,
+        message_count=4_000,
+        warmup_count=500,
+        window=2_000,
+    )
+    return replace(job, **fields)
+
+
+@pytest.mark.parametrize("per_frame", [1, 100, 1000])
+@pytest.mark.parametrize("window", [1, 10_000])
+def test_ingest_publishes_whole_blocks_and_cleans_up(per_frame: int, window: int) -> None:
+    with StandIn() as server:
+        job = job_of("ingest", server, messages_per_frame=per_frame, window=window)
+        figures = WORKS["ingest"](replace(job, message_count=3_000, warmup_count=0))
+        assert figures["stored"] >= 3_000
+        assert figures["rate"] > 0
+        assert "cpu" not in figures
+        assert server.streams == {}
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        ("loses a confirm", CheckFailed),
+        ("confirms twice", CheckFailed),
+        ("loses a message", CheckFailed),
+        ("refuses messages", BenchError),
+    ],
+)
+def test_ingest_finds_what_a_server_does_wrong(fault: Fault, error: type[Exception]) -> None:
+    with StandIn(fault) as server, pytest.raises(error):
+        WORKS["ingest"](job_of("ingest", server))
+
+
+def test_a_drain_reads_what_an_ingest_kept_as_often_as_asked() -> None:
+    with StandIn() as server:
+        stored = int(WORKS["ingest"](job_of("ingest", server, keep=True))["stored"])
+        job = job_of("drain", server, message_count=stored, repeats=3, credit=10)
+        figures = WORKS["drain"](job)
+        assert figures["records_per_chunk"] == 100
+        assert WORKS["delete"](job) == {}
+        assert server.streams == {}
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        ("skips an offset", CheckFailed),
+        ("damages data", CheckFailed),
+        ("announces a wrong crc", CheckFailed),
+        ("hangs up", BenchError),
+    ],
+)
+def test_a_drain_finds_what_a_server_does_wrong(fault: Fault, error: type[Exception]) -> None:
+    with StandIn(fault) as server:
+        stored = int(WORKS["ingest"](job_of("ingest", server, keep=True))["stored"])
+        with pytest.raises(error):
+            WORKS["drain"](job_of("drain", server, message_count=stored, credit=10))
+
+
+def test_latencies_are_those_of_single_messages() -> None:
+    with StandIn() as server:
+        for work in LATENCIES:
+            job = job_of(work, server, message_count=50, warmup_count=5)
+            figures = WORKS[job.work](job)
+            assert 0 < figures["p50"] <= figures["p99"]
+            assert server.streams == {}
+
+
+def test_a_confirm_of_another_message_is_found_in_a_ping_pong() -> None:
+    with StandIn("loses a confirm") as server, pytest.raises(CheckFailed, match="was answered"):
+        WORKS["confirm_latency"](job_of("confirm_latency", server))
+
+
+def test_a_stream_of_single_messages_has_a_chunk_for_each() -> None:
+    with StandIn() as server:
+        WORKS["fill_single"](job_of("fill_single", server, message_count=200))
+        assert [records for _, records, _ in server.streams["bench"].chunks] == [1] * 200
+
+
+def test_a_server_that_joins_what_it_stores_is_found() -> None:
+    with StandIn("joins stored chunks") as server, pytest.raises(CheckFailed, match="not alone"):
+        WORKS["fill_single"](job_of("fill_single", server, message_count=200))
+
+
+def test_idle_connections_are_opened_and_closed() -> None:
+    with StandIn() as server:
+        figures = WORKS["idle_connections"](job_of("idle_connections", server, connection_count=20))
+        assert figures["pss_each"] * 20 == pytest.approx(figures["pss"])
+        assert server.connection_count == 21
+
+
+def test_many_streams_get_a_message_each_in_turn() -> None:
+    with StandIn() as server:
+        job = job_of("many_streams", server, stream_count=12, connection_count=3)
+        figures = WORKS["many_streams"](replace(job, message_count=600, warmup_count=12, window=8))
+        assert figures["rate"] > 0
+        assert server.streams == {}
+
+
+@pytest.mark.parametrize("fault", ["confirms for another publisher", "loses a message"])
+def test_many_streams_find_what_a_server_does_wrong(fault: Fault) -> None:
+    with StandIn(fault) as server:
+        job = job_of("many_streams", server, stream_count=4, connection_count=1)
+        with pytest.raises(CheckFailed):
+            WORKS["many_streams"](replace(job, message_count=40, warmup_count=0, window=8))
+
+
+def test_a_refused_request_is_an_error() -> None:
+    with (
+        StandIn() as server,
+        Connection(server.address) as connection,
+        pytest.raises(BenchError, match="code 2"),
+    ):
+        connection.delete("nobody made it")
+
+
+def test_a_job_done_in_a_process_of_its_own_gives_figures_or_the_reason() -> None:
+    with StandIn() as server:
+        job = job_of("fill_single", server, message_count=20)
+        assert perform(job)["rate"] > 0
+        server.fault = "hangs up"
+        with pytest.raises(BenchError, match="hung up"):
+            perform(replace(job, work="drain", message_count=20, credit=1))
