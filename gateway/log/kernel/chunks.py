@@ -26,10 +26,13 @@ _NOT_JOINABLE = cython.declare(cython.int, 3)
 _EVENT_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 8)
 _HEADER_BYTES = cython.declare(cython.Py_ssize_t, 48)
 _EVENT_AND_HEADER_BYTES = cython.declare(cython.Py_ssize_t, 56)
+_CRC_MASK = cython.declare(cython.uint, 0xFFFFFFFF)  # a bare literal this large is a Python int
+_SUB_BATCH_FLAG = cython.declare(cython.uint, 0x80000000)
 _JOINED_SPAN_MS = cython.declare(cython.longlong, 1000)
 
 
 @cython.cfunc
+@cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
 def _u16_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.uint:
@@ -37,6 +40,7 @@ def _u16_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cyt
 
 
 @cython.cfunc
+@cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
 def _u32_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.uint:
@@ -49,6 +53,7 @@ def _u32_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cyt
 
 
 @cython.cfunc
+@cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
 def _u64_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.ulonglong:
@@ -58,6 +63,7 @@ def _u64_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cyt
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _crc32(
     source: cython.const_uchar[::1],
@@ -66,7 +72,7 @@ def _crc32(
     table: cython.const_uint[::1],
 ) -> cython.uint:
     """CRC-32 (IEEE, as zlib) of [position, end), eight bytes a step with eight tables of 256."""
-    crc: cython.uint = 0xFFFFFFFF
+    crc: cython.uint = _CRC_MASK
     while position + 8 <= end:
         crc ^= (
             cython.cast(cython.uint, source[position])
@@ -88,10 +94,11 @@ def _crc32(
     while position < end:
         crc = table[(crc ^ source[position]) & 0xFF] ^ (crc >> 8)
         position += 1
-    return crc ^ 0xFFFFFFFF
+    return crc ^ _CRC_MASK
 
 
 @cython.cfunc
+@cython.nogil
 @cython.inline
 @cython.exceptval(check=False)
 def _event_size(
@@ -117,6 +124,7 @@ def _event_size(
 
 
 @cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _is_simple(
     source: cython.const_uchar[::1],
@@ -130,7 +138,7 @@ def _is_simple(
         if position + 4 > end:
             return False
         head = _u32_at(source, position)
-        if head >= 0x80000000:
+        if head >= _SUB_BATCH_FLAG:
             return False
         position += 4 + cython.cast(cython.Py_ssize_t, head)
         entries -= 1
@@ -138,20 +146,14 @@ def _is_simple(
 
 
 def walk_chunks(
-    source: cython.const_uchar[::1],
-    position: cython.Py_ssize_t,
-    limit: cython.Py_ssize_t,
-    table: cython.const_uint[::1],
-    checks_crc: cython.bint,
+    source: cython.const_uchar[::1], position: cython.Py_ssize_t, limit: cython.Py_ssize_t
 ):
-    """List the whole chunks in [position, limit).
+    """List the whole chunks in [position, limit) by their headers; no checksum is looked at.
 
     Args:
         source: Stored bytes.
         position: Start of an event.
         limit: End of the bytes.
-        table: The CRC table of `gateway.log.chunk`.
-        checks_crc: Whether to stop at a chunk whose data does not have its checksum.
 
     Returns:
         (reason, position, chunks): why and where it stopped; a chunk is the tuple (place of its
@@ -159,7 +161,6 @@ def walk_chunks(
     """
     chunks: list = []
     size: cython.Py_ssize_t
-    data_end: cython.Py_ssize_t
     reason: cython.int = _NEEDS_BYTES
     while True:
         size = _event_size(source, position, limit)
@@ -167,18 +168,13 @@ def walk_chunks(
             if size < 0:
                 reason = _MALFORMED
             break
-        if checks_crc:
-            data_end = position + _EVENT_AND_HEADER_BYTES + _u32_at(source, position + 44)
-            if _crc32(source, position + 56, data_end, table) != _u32_at(source, position + 40):
-                reason = _BAD_CRC
-                break
         chunks.append(
             (
                 position,
                 size,
                 _u64_at(source, position + 32),
                 _u32_at(source, position + 12),
-                _u64_at(source, position + 16),
+                cython.cast(cython.longlong, _u64_at(source, position + 16)),
                 _u64_at(source, position + 24),
                 _u32_at(source, position + 44),
                 _u32_at(source, position + 48),
@@ -186,6 +182,36 @@ def walk_chunks(
         )
         position += size
     return reason, position, chunks
+
+
+def verify_chunks(
+    source: cython.const_uchar[::1],
+    position: cython.Py_ssize_t,
+    limit: cython.Py_ssize_t,
+    table: cython.const_uint[::1],
+):
+    """Check the CRC of every whole chunk in [position, limit); lets other threads run meanwhile.
+
+    Returns:
+        (reason, position): BAD_CRC or MALFORMED with the place of the chunk at fault, or
+        NEEDS_BYTES with the end of the last whole chunk.
+    """
+    size: cython.Py_ssize_t
+    data_end: cython.Py_ssize_t
+    reason: cython.int = _NEEDS_BYTES
+    with cython.nogil:
+        while True:
+            size = _event_size(source, position, limit)
+            if size <= 0:
+                if size < 0:
+                    reason = _MALFORMED
+                break
+            data_end = position + _EVENT_AND_HEADER_BYTES + _u32_at(source, position + 44)
+            if _crc32(source, position + 56, data_end, table) != _u32_at(source, position + 40):
+                reason = _BAD_CRC
+                break
+            position += size
+    return reason, position
 
 
 def join_chunks(

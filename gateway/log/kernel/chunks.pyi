@@ -8,8 +8,9 @@ MALFORMED: Final = 2
 NOT_JOINABLE: Final = 3
 
 def walk_chunks(
-    source: Buffer, position: int, limit: int, table: Buffer, checks_crc: bool
+    source: Buffer, position: int, limit: int
 ) -> tuple[int, int, list[tuple[int, int, int, int, int, int, int, int]]]: ...
+def verify_chunks(source: Buffer, position: int, limit: int, table: Buffer) -> tuple[int, int]: ...
 def join_chunks(
     source: Buffer,
     position: int,

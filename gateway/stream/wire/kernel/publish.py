@@ -8,16 +8,33 @@ Cython compiles this file as it stands; uncompiled it is the reference and does 
              | publishing id u64 | 1:1 codec:3 0:4 | records u16 | uncompressed u32 | size u32 | body
     entry v2 | publishing id u64 | filter size u16 (0xFFFF: none) | filter | 0:1 size:31 | body
     chunk    | entry without its publishing id (and filter), otherwise byte for byte
+
+What a call is given and gives back besides bytes is an array of signed 64-bit numbers, `state`:
+
+    POSITION         where to go on: a frame's start, or an entry's if FRAME_END is not 0     in out
+    FRAME_END        0, or the end of the frame whose middle POSITION is                      in out
+    LIMIT            end of what was received                                                 in
+    FRAME_BYTES_MAX  a frame with a larger size field is left to the caller                   in
+    PUBLISHER        id of the publisher whose frames are taken                               in
+    UNCOMPRESSED_MAX largest uncompressed size of a sub-batch, bytes                          in
+    WRITTEN          bytes of the target in use                                               in out
+    CAPACITY         how far entries may reach in the target; a single larger entry is taken
+                     into an empty chunk (ENTRIES_MAX is 65,535) if the target has the room   in
+    ENTRIES_MAX      how many entries the chunk still takes                                   in
+    IS_NAMED         1 if ids at or below the last are duplicates, and dropped                in
+    HAS_LAST, LAST   whether there is a last id, and which (u64 in two's complement)          in out
+    ENTRIES, RECORDS entries taken by this call, and how many offsets they use                out
+    DUPLICATES       entries dropped by this call                                             out
 """
 
 import cython
 
-# What made `take_publishes` stop. Each is a place where only the caller can go on.
-NEEDS_BYTES = 0  # the frame at `position` is not complete yet
-OTHER_FRAME = 1  # the frame at `position` is not a Publish v1 of this publisher
-CHUNK_FULL = 2  # the entry at `position` does not fit: close the chunk and call again
-BAD_SUB_BATCH = 3  # the sub-batch at `position` breaks a rule: it and the rest of its frame are refused
-MALFORMED = 4  # the entry at `position` ends past its frame
+# What made a call stop. Each is a place where only the caller can go on.
+NEEDS_BYTES = 0  # the frame at POSITION is not complete yet, or the frame is used up
+OTHER_FRAME = 1  # the frame at POSITION is not a Publish v1 of this publisher
+CHUNK_FULL = 2  # the entry at POSITION does not fit, or no more duplicates: call again
+BAD_SUB_BATCH = 3  # the sub-batch at POSITION breaks a rule: it and the rest of its frame are refused
+MALFORMED = 4  # the entry at POSITION does not fit its frame
 
 _NEEDS_BYTES = cython.declare(cython.int, 0)
 _OTHER_FRAME = cython.declare(cython.int, 1)
@@ -25,12 +42,51 @@ _CHUNK_FULL = cython.declare(cython.int, 2)
 _BAD_SUB_BATCH = cython.declare(cython.int, 3)
 _MALFORMED = cython.declare(cython.int, 4)
 
+# Places in `state`; the second list is the same for the compiled code.
+POSITION = 0
+FRAME_END = 1
+LIMIT = 2
+FRAME_BYTES_MAX = 3
+PUBLISHER = 4
+UNCOMPRESSED_MAX = 5
+WRITTEN = 6
+CAPACITY = 7
+ENTRIES_MAX = 8
+IS_NAMED = 9
+HAS_LAST = 10
+LAST = 11
+ENTRIES = 12
+RECORDS = 13
+DUPLICATES = 14
+STATE_SIZE = 15
+
+_POSITION = cython.declare(cython.Py_ssize_t, 0)
+_FRAME_END = cython.declare(cython.Py_ssize_t, 1)
+_LIMIT = cython.declare(cython.Py_ssize_t, 2)
+_FRAME_BYTES_MAX = cython.declare(cython.Py_ssize_t, 3)
+_PUBLISHER = cython.declare(cython.Py_ssize_t, 4)
+_UNCOMPRESSED_MAX = cython.declare(cython.Py_ssize_t, 5)
+_WRITTEN = cython.declare(cython.Py_ssize_t, 6)
+_CAPACITY = cython.declare(cython.Py_ssize_t, 7)
+_ENTRIES_MAX = cython.declare(cython.Py_ssize_t, 8)
+_IS_NAMED = cython.declare(cython.Py_ssize_t, 9)
+_HAS_LAST = cython.declare(cython.Py_ssize_t, 10)
+_LAST = cython.declare(cython.Py_ssize_t, 11)
+_ENTRIES = cython.declare(cython.Py_ssize_t, 12)
+_RECORDS = cython.declare(cython.Py_ssize_t, 13)
+_DUPLICATES = cython.declare(cython.Py_ssize_t, 14)
+
 _FRAME_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 13)  # size, key, version, publisher, count
 _PUBLISHING_ID_BYTES = cython.declare(cython.Py_ssize_t, 8)
 _SIMPLE_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 4)
 _SUB_BATCH_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 11)
 _CODEC_MAX = cython.declare(cython.int, 4)
+_SUB_BATCH_FLAG = cython.declare(cython.uint, 0x80000000)  # a bare literal is a Python int
+_PUBLISH_V1 = cython.declare(cython.uint, 0x00020001)
 _NO_FILTER = cython.declare(cython.int, 0xFFFF)
+
+
+_ENTRIES_IN_EMPTY = cython.declare(cython.Py_ssize_t, 65535)
 
 
 @cython.cfunc
@@ -79,258 +135,229 @@ def _sub_batch_is_good(
     return not (size == 0 and codec != 0)
 
 
-def take_publishes(
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _as_id(number: cython.longlong) -> cython.ulonglong:
+    """Undo two's complement, compiled or not."""
+    return cython.cast(cython.ulonglong, number)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _put_id(
     source: cython.const_uchar[::1],
     position: cython.Py_ssize_t,
-    limit: cython.Py_ssize_t,
-    frame_end: cython.Py_ssize_t,
-    frame_bytes_max: cython.ulonglong,
-    publisher_id: cython.int,
-    is_named: cython.bint,
-    has_last: cython.bint,
-    last_id: cython.ulonglong,
     target: cython.uchar[::1],
-    written: cython.Py_ssize_t,
-    capacity: cython.Py_ssize_t,
-    entries_max: cython.Py_ssize_t,
+    state: cython.longlong[::1],
+    counter: cython.Py_ssize_t,
+) -> cython.bint:
+    """Copy the publishing id at `position` behind those counted in `counter`; False if full."""
+    place: cython.Py_ssize_t = state[counter] * 8
+    index: cython.Py_ssize_t
+    if place + 8 > len(target):
+        return False
+    for index in range(8):
+        target[place + index] = source[position + index]
+    state[counter] += 1
+    return True
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _fits(
+    state: cython.longlong[::1], end: cython.Py_ssize_t, target_bytes: cython.Py_ssize_t
+) -> cython.bint:
+    """Tell whether the chunk takes one more entry that would end at `end`."""
+    if state[_ENTRIES] == state[_ENTRIES_MAX]:
+        return False
+    if end <= state[_CAPACITY]:
+        return True
+    is_empty: cython.bint = state[_ENTRIES] == 0 and state[_ENTRIES_MAX] == _ENTRIES_IN_EMPTY
+    return is_empty and end <= target_bytes
+
+
+@cython.cfunc
+def _put_filter(
+    source: cython.const_uchar[::1],
+    position: cython.Py_ssize_t,
+    start: cython.Py_ssize_t,
+    filters: set,
+) -> cython.int:
+    """Note the filter value of the entry at `position`; no value and an empty one are the same."""
+    filters.add(bytes(source[position + _PUBLISHING_ID_BYTES + 2 : start]))
+    return 0
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _body_start(
+    source: cython.const_uchar[::1],
+    position: cython.Py_ssize_t,
+    frame_end: cython.Py_ssize_t,
+    has_filters: cython.bint,
+) -> cython.Py_ssize_t:
+    """Where the stored part of the entry at `position` begins; `frame_end` if that is cut short."""
+    filter_size: cython.Py_ssize_t
+    position += _PUBLISHING_ID_BYTES
+    if has_filters:
+        if position + 2 > frame_end:
+            return frame_end
+        filter_size = _u16_at(source, position)
+        position += 2 if filter_size == _NO_FILTER else 2 + filter_size
+    return position
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _body_size(
+    source: cython.const_uchar[::1],
+    start: cython.Py_ssize_t,
+    frame_end: cython.Py_ssize_t,
+    has_filters: cython.bint,
+) -> cython.Py_ssize_t:
+    """Size of the stored part at `start` with its head; 0 if it does not fit the frame."""
+    size: cython.Py_ssize_t
+    if start + _SIMPLE_HEAD_BYTES > frame_end:
+        return 0
+    if source[start] < 128:
+        size = _SIMPLE_HEAD_BYTES + cython.cast(cython.Py_ssize_t, _u32_at(source, start))
+    elif has_filters or start + _SUB_BATCH_HEAD_BYTES > frame_end:
+        return 0  # version 2 has no room for a sub-batch
+    else:
+        size = _SUB_BATCH_HEAD_BYTES + cython.cast(
+            cython.Py_ssize_t, _u32_at(source, start + 7)
+        )
+    return size if start + size <= frame_end else 0
+
+
+@cython.cfunc
+def _take_entries(
+    source: cython.const_uchar[::1],
+    target: cython.uchar[::1],
     ids: cython.uchar[::1],
     duplicates: cython.uchar[::1],
-    uncompressed_max: cython.uint,
-):
+    state: cython.longlong[::1],
+    filters: object,
+) -> cython.int:
+    """Copy the entries from POSITION to FRAME_END; returns why it stopped."""
+    position: cython.Py_ssize_t = state[_POSITION]
+    frame_end: cython.Py_ssize_t = state[_FRAME_END]
+    written: cython.Py_ssize_t = state[_WRITTEN]
+    has_filters: cython.bint = filters is not None
+    is_named: cython.bint = state[_IS_NAMED] != 0
+    reason: cython.int = _NEEDS_BYTES
+    publishing_id: cython.ulonglong = 0
+    # hot: no Python operation up to the end of the loop, but for filter values
+    while position < frame_end:
+        start: cython.Py_ssize_t = _body_start(source, position, frame_end, has_filters)
+        size: cython.Py_ssize_t = _body_size(source, start, frame_end, has_filters)
+        is_batch: cython.bint = size != 0 and source[start] >= 128
+        if size == 0:
+            reason = _MALFORMED
+            break
+        if is_batch and not _sub_batch_is_good(source, start, state[_UNCOMPRESSED_MAX]):
+            reason = _BAD_SUB_BATCH
+            break
+        if is_named:
+            publishing_id = _u64_at(source, position)
+            if state[_HAS_LAST] != 0 and publishing_id <= _as_id(state[_LAST]):
+                if not _put_id(source, position, duplicates, state, _DUPLICATES):
+                    reason = _CHUNK_FULL
+                    break
+                position = start + size
+                continue
+        if not _fits(state, written + size, len(target)):
+            reason = _CHUNK_FULL
+            break
+        if is_named:
+            state[_LAST] = cython.cast(cython.longlong, publishing_id)
+            state[_HAS_LAST] = 1
+        if has_filters:
+            _put_filter(source, position, start, filters)
+        state[_RECORDS] += _u16_at(source, start + 1) if is_batch else 1
+        _put_id(source, position, ids, state, _ENTRIES)
+        target[written : written + size] = source[start : start + size]
+        if is_batch:  # the four unused bits are stored as 0
+            target[written] = target[written] & 0xF0
+        written += size
+        position = start + size
+    # end of hot
+    state[_POSITION] = position
+    state[_WRITTEN] = written
+    return reason
+
+
+def take_publishes(
+    source: cython.const_uchar[::1],
+    target: cython.uchar[::1],
+    ids: cython.uchar[::1],
+    duplicates: cython.uchar[::1],
+    state: cython.longlong[::1],
+) -> cython.int:
     """Copy the entries of a run of Publish v1 frames of one publisher into a chunk.
 
     Args:
         source: The receive buffer.
-        position: Where to go on: the start of a frame, or of an entry if `frame_end` is not 0.
-        limit: End of what was received.
-        frame_end: 0, or the end of the frame whose middle `position` is (after CHUNK_FULL).
-        frame_bytes_max: A frame with a larger size field is left to the caller (OTHER_FRAME).
-        publisher_id: The publisher whose frames are taken.
-        is_named: Whether duplicates are dropped.
-        has_last: Whether this publisher's reference has a last publishing id yet.
-        last_id: That id; ids at or below it are duplicates.
         target: The open chunk's buffer.
-        written: Bytes of `target` in use.
-        capacity: Bytes of `target` an entry may reach; an entry that exceeds it is taken only
-            while `entries_max` is its full 65,535 (an empty chunk) and `target` has the room.
-        entries_max: How many entries the chunk still takes.
-        ids: Gets the publishing ids of stored entries, 8 bytes each, as they came; at least
-            8 × entries_max bytes.
-        duplicates: Gets the ids of dropped entries, same layout; the call stops with CHUNK_FULL
-            when it is full.
-        uncompressed_max: Largest uncompressed size of a sub-batch in bytes.
+        ids: Gets the publishing ids of stored entries, 8 bytes each; room for 65,535.
+        duplicates: Gets the ids of dropped entries; the call stops when it is full.
+        state: See the module's docstring.
 
     Returns:
-        (reason, position, frame_end, written, entries, records, duplicate count, has_last,
-        last_id): reason is one of the constants above; entries were stored, records is how many
-        offsets they use.
+        Why it stopped: one of the constants above.
 
     Source: RabbitMQ stream protocol, Publish; osiris chunk entries.
     """
-    entries: cython.Py_ssize_t = 0
-    records: cython.longlong = 0
-    duplicate_bytes: cython.Py_ssize_t = 0
-    duplicate_bytes_max: cython.Py_ssize_t = len(duplicates)
-    target_bytes: cython.Py_ssize_t = len(target)
-    entries_at_start: cython.Py_ssize_t = entries_max
     reason: cython.int = _NEEDS_BYTES
-    size: cython.Py_ssize_t
-    start: cython.Py_ssize_t
-    body_end: cython.Py_ssize_t
-    index: cython.Py_ssize_t
-    entry_records: cython.uint
-    head: cython.uint
-    frame_size: cython.ulonglong
-    publishing_id: cython.ulonglong = 0
-
-    # hot: no Python operation from here to the return
+    position: cython.Py_ssize_t
+    size: cython.longlong
+    state[_ENTRIES] = state[_RECORDS] = state[_DUPLICATES] = 0
     while True:
-        if frame_end == 0:
-            if position + _FRAME_HEAD_BYTES > limit:
-                reason = _OTHER_FRAME if position + 4 <= limit else _NEEDS_BYTES
-                break
-            frame_size = _u32_at(source, position)
+        if state[_FRAME_END] == 0:
+            position = state[_POSITION]
+            if position + _FRAME_HEAD_BYTES > state[_LIMIT]:
+                return _OTHER_FRAME if position + 4 <= state[_LIMIT] else _NEEDS_BYTES
+            size = _u32_at(source, position)
             if (
-                _u32_at(source, position + 4) != 0x00020001
-                or source[position + 8] != publisher_id
-                or frame_size > frame_bytes_max
-                or frame_size < 9
+                _u32_at(source, position + 4) != _PUBLISH_V1
+                or source[position + 8] != state[_PUBLISHER]
+                or size > state[_FRAME_BYTES_MAX]
+                or size < _FRAME_HEAD_BYTES - 4
             ):
-                reason = _OTHER_FRAME
-                break
-            if position + 4 + cython.cast(cython.Py_ssize_t, frame_size) > limit:
-                break
-            frame_end = position + 4 + cython.cast(cython.Py_ssize_t, frame_size)
-            position += _FRAME_HEAD_BYTES
-        while position < frame_end:
-            start = position + _PUBLISHING_ID_BYTES
-            if start + _SIMPLE_HEAD_BYTES > frame_end:
-                reason = _MALFORMED
-                break
-            head = _u32_at(source, start)
-            if head < 0x80000000:
-                size = _SIMPLE_HEAD_BYTES + cython.cast(cython.Py_ssize_t, head)
-                entry_records = 1
-            else:
-                if start + _SUB_BATCH_HEAD_BYTES > frame_end:
-                    reason = _MALFORMED
-                    break
-                size = _SUB_BATCH_HEAD_BYTES + cython.cast(
-                    cython.Py_ssize_t, _u32_at(source, start + 7)
-                )
-                entry_records = _u16_at(source, start + 1)
-            body_end = start + size
-            if body_end > frame_end:
-                reason = _MALFORMED
-                break
-            if head >= 0x80000000 and not _sub_batch_is_good(source, start, uncompressed_max):
-                reason = _BAD_SUB_BATCH
-                break
-            if is_named:
-                publishing_id = _u64_at(source, position)
-                if has_last and publishing_id <= last_id:
-                    if duplicate_bytes == duplicate_bytes_max:
-                        reason = _CHUNK_FULL
-                        break
-                    for index in range(8):
-                        duplicates[duplicate_bytes + index] = source[position + index]
-                    duplicate_bytes += 8
-                    position = body_end
-                    continue
-            if entries == entries_max or (
-                written + size > capacity
-                and not (entries == 0 and entries_at_start == 65535 and written + size <= target_bytes)
-            ):
-                reason = _CHUNK_FULL
-                break
-            if is_named:
-                last_id = publishing_id
-                has_last = True
-            for index in range(8):
-                ids[entries * 8 + index] = source[position + index]
-            target[written : written + size] = source[start:body_end]
-            if head >= 0x80000000:  # the four unused bits of a sub-batch's first byte are stored as 0
-                target[written] = target[written] & 0xF0
-            written += size
-            entries += 1
-            records += entry_records
-            position = body_end
-        if position < frame_end:
-            break
-        frame_end = 0
-    # end of hot
-
-    return (
-        reason,
-        position,
-        frame_end,
-        written,
-        entries,
-        records,
-        duplicate_bytes // 8,
-        bool(has_last),
-        last_id,
-    )
+                return _OTHER_FRAME
+            if position + 4 + size > state[_LIMIT]:
+                return _NEEDS_BYTES
+            state[_FRAME_END] = position + 4 + size
+            state[_POSITION] = position + _FRAME_HEAD_BYTES
+        reason = _take_entries(source, target, ids, duplicates, state, None)
+        if reason != _NEEDS_BYTES:
+            return reason
+        state[_FRAME_END] = 0
 
 
 def take_filtered(
     source: cython.const_uchar[::1],
-    position: cython.Py_ssize_t,
-    frame_end: cython.Py_ssize_t,
-    is_named: cython.bint,
-    has_last: cython.bint,
-    last_id: cython.ulonglong,
     target: cython.uchar[::1],
-    written: cython.Py_ssize_t,
-    capacity: cython.Py_ssize_t,
-    entries_max: cython.Py_ssize_t,
     ids: cython.uchar[::1],
     duplicates: cython.uchar[::1],
+    state: cython.longlong[::1],
     filters: set,
-):
+) -> cython.int:
     """Copy the entries of one Publish v2 frame into a chunk, and collect their filter values.
 
-    Like `take_publishes`, for a frame whose head the caller has read: `position` is an entry's
-    start and `frame_end` the frame's end. `filters` gets the distinct values of stored entries as
-    bytes, and b"" for entries without one (no value and an empty value mean the same). A
-    sub-batch is MALFORMED here: the protocol has no room for it in version 2.
-
-    Returns:
-        The same tuple; the reason is NEEDS_BYTES when the frame is used up.
+    Like `take_publishes`, for a frame whose head the caller has read: POSITION is an entry's start
+    and FRAME_END the frame's end. `filters` gets the distinct values of stored entries, and b""
+    for entries without one. A sub-batch is MALFORMED here.
 
     Source: RabbitMQ stream protocol, Publish version 2.
     """
-    entries: cython.Py_ssize_t = 0
-    duplicate_bytes: cython.Py_ssize_t = 0
-    duplicate_bytes_max: cython.Py_ssize_t = len(duplicates)
-    target_bytes: cython.Py_ssize_t = len(target)
-    entries_at_start: cython.Py_ssize_t = entries_max
-    reason: cython.int = _NEEDS_BYTES
-    size: cython.Py_ssize_t
-    start: cython.Py_ssize_t
-    body_end: cython.Py_ssize_t
-    index: cython.Py_ssize_t
-    filter_size: cython.Py_ssize_t
-    head: cython.uint
-    publishing_id: cython.ulonglong = 0
-
-    while position < frame_end:
-        start = position + _PUBLISHING_ID_BYTES
-        if start + 2 > frame_end:
-            reason = _MALFORMED
-            break
-        filter_size = _u16_at(source, start)
-        if filter_size == _NO_FILTER:
-            filter_size = 0
-        start += 2 + filter_size
-        if start + _SIMPLE_HEAD_BYTES > frame_end:
-            reason = _MALFORMED
-            break
-        head = _u32_at(source, start)
-        size = _SIMPLE_HEAD_BYTES + cython.cast(cython.Py_ssize_t, head)
-        body_end = start + size
-        if head >= 0x80000000 or body_end > frame_end:
-            reason = _MALFORMED
-            break
-        if is_named:
-            publishing_id = _u64_at(source, position)
-            if has_last and publishing_id <= last_id:
-                if duplicate_bytes == duplicate_bytes_max:
-                    reason = _CHUNK_FULL
-                    break
-                for index in range(8):
-                    duplicates[duplicate_bytes + index] = source[position + index]
-                duplicate_bytes += 8
-                position = body_end
-                continue
-        if entries == entries_max or (
-            written + size > capacity
-            and not (entries == 0 and entries_at_start == 65535 and written + size <= target_bytes)
-        ):
-            reason = _CHUNK_FULL
-            break
-        if is_named:
-            last_id = publishing_id
-            has_last = True
-        for index in range(8):
-            ids[entries * 8 + index] = source[position + index]
-        target[written : written + size] = source[start:body_end]
-        filters.add(bytes(source[start - filter_size : start]))
-        written += size
-        entries += 1
-        position = body_end
-
-    return (
-        reason,
-        position,
-        frame_end if position < frame_end else 0,
-        written,
-        entries,
-        entries,
-        duplicate_bytes // 8,
-        bool(has_last),
-        last_id,
-    )
+    state[_ENTRIES] = state[_RECORDS] = state[_DUPLICATES] = 0
+    return _take_entries(source, target, ids, duplicates, state, filters)
 
 
 def publishing_ids_of(
@@ -338,7 +365,7 @@ def publishing_ids_of(
     position: cython.Py_ssize_t,
     frame_end: cython.Py_ssize_t,
     version: cython.int,
-):
+) -> tuple:
     """Collect the publishing ids of the entries from `position` to the end of a Publish frame.
 
     Used to refuse them; nothing is validated but that the entries fill the frame exactly.
@@ -348,29 +375,11 @@ def publishing_ids_of(
         fit begins.
     """
     ids: list = []
-    start: cython.Py_ssize_t
-    size: cython.Py_ssize_t
-    filter_size: cython.Py_ssize_t
-    head: cython.uint
+    has_filters: cython.bint = version > 1
     while position < frame_end:
-        start = position + _PUBLISHING_ID_BYTES
-        if version == 2:
-            if start + 2 > frame_end:
-                break
-            filter_size = _u16_at(source, start)
-            start += 2 if filter_size == _NO_FILTER else 2 + filter_size
-        if start + _SIMPLE_HEAD_BYTES > frame_end:
-            break
-        head = _u32_at(source, start)
-        if head < 0x80000000:
-            size = _SIMPLE_HEAD_BYTES + cython.cast(cython.Py_ssize_t, head)
-        elif version == 2 or start + _SUB_BATCH_HEAD_BYTES > frame_end:
-            break
-        else:
-            size = _SUB_BATCH_HEAD_BYTES + cython.cast(
-                cython.Py_ssize_t, _u32_at(source, start + 7)
-            )
-        if start + size > frame_end:
+        start: cython.Py_ssize_t = _body_start(source, position, frame_end, has_filters)
+        size: cython.Py_ssize_t = _body_size(source, start, frame_end, has_filters)
+        if size == 0:
             break
         ids.append(_u64_at(source, position))
         position = start + size

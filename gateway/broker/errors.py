@@ -1,0 +1,25 @@
+"""What a broker refuses, in words of streams; each protocol front has its own codes for them."""
+
+
+class BrokerError(Exception):
+    """Base of what the broker refuses; the peer may go on."""
+
+
+class StreamDoesNotExist(BrokerError):
+    """No stream of that name."""
+
+
+class StreamExists(BrokerError):
+    """A stream of that name with the same arguments exists."""
+
+
+class StreamNotAvailable(BrokerError):
+    """The stream exists but cannot be used now; the log says why."""
+
+
+class PreconditionFailed(BrokerError):
+    """The request breaks a rule; the message says which."""
+
+
+class InternalError(BrokerError):
+    """The server could not do it, and it is not the peer's fault."""

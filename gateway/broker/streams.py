@@ -1,0 +1,309 @@
+"""The streams of one virtual host: create, find, open, watch, delete.
+
+A stream's log is opened when it is first used and stays open. Who uses a stream watches it: a
+watcher is told when the stream is deleted or has failed, after which nothing of it works any more.
+"""
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from gateway.broker.arguments import InvalidArgument, StreamArguments
+from gateway.broker.catalogue import DELETING, Catalogue, StreamEntry
+from gateway.broker.errors import (
+    InternalError,
+    PreconditionFailed,
+    StreamDoesNotExist,
+    StreamExists,
+    StreamNotAvailable,
+)
+from gateway.broker.openings import Openings
+from gateway.log import names
+from gateway.log.errors import LogError
+from gateway.log.log import LogPorts, StreamLog
+from gateway.log.opening import LogNames, open_log
+from gateway.log.persisting import save_log
+from gateway.log.tracking import Tracking, open_tracking
+from gateway.pending import Pending, run, start
+from store.api import SegmentStore
+from store.errors import NoSuchSegment, SegmentExists, StoreError
+
+log = logging.getLogger(__name__)
+
+_RESERVED_PREFIX: Final = "amq."
+
+
+class Watcher(Protocol):
+    """A connection, as the streams it uses see it."""
+
+    def stream_gone(self, stream: "Stream") -> None:
+        """Drop every publisher and subscription of the stream and tell the client."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Stream:
+    """A stream that exists."""
+
+    entry: StreamEntry
+    arguments: StreamArguments
+    log: StreamLog | None = None
+    opening: Pending[StreamLog] | None = None
+    watchers: set[Watcher] = field(default_factory=set)
+    is_deleted: bool = False
+
+    @property
+    def name(self) -> str:
+        """As clients say it."""
+        return self.entry.name
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsPorts:
+    """What the streams need from outside.
+
+    Attributes:
+        store: The segment store.
+        openings: Gives each stream's epoch.
+        log_ports: Makes a log's ports from its `failed` and `save`.
+        schedule: Calls a function at the end of this turn of the event loop.
+        clock_ms: Milliseconds since the epoch.
+        references_max: Publisher references remembered per stream.
+    """
+
+    store: SegmentStore
+    openings: Openings
+    log_ports: Callable[..., LogPorts]
+    schedule: Callable[[Callable[[], None]], object]
+    clock_ms: Callable[[], int]
+    references_max: int
+
+
+class Streams:
+    """All streams of a virtual host. Create it with `open_streams`."""
+
+    def __init__(
+        self, virtual_host: str, ports: StreamsPorts, catalogue: Catalogue, tracking: Tracking
+    ) -> None:
+        self.virtual_host = virtual_host
+        self.tracking = tracking
+        self._ports = ports
+        self._catalogue = catalogue
+        self._streams: dict[str, Stream] = {}
+        self._last_generation = 0
+        # Creations and deletions of one name go one after the other.
+        self._busy: dict[str, Pending[None]] = {}
+
+    def __len__(self) -> int:
+        return len(self._streams)
+
+    def find(self, name: str) -> Stream:
+        """Return a stream. Raises StreamDoesNotExist."""
+        stream = self._streams.get(name)
+        if stream is None:
+            raise StreamDoesNotExist(name)
+        return stream
+
+    # Creating and deleting
+
+    async def create(self, name: str, arguments: Mapping[str, str]) -> Stream:
+        """Create a stream; its name loses CR and LF.
+
+        Raises:
+            PreconditionFailed: A bad name or argument, or the stream exists with other arguments.
+            StreamExists: It exists with these arguments.
+            InternalError: The store refused.
+        """
+        name = name.replace("\r", "").replace("\n", "")
+        if not name or name.startswith(_RESERVED_PREFIX):
+            raise PreconditionFailed(f"stream name {name!r} is empty or reserved")
+        try:
+            parsed = StreamArguments.parse(arguments)
+        except InvalidArgument as error:
+            raise PreconditionFailed(str(error)) from error
+        await self._take_turn(name)
+        try:
+            return await self._create(name, parsed)
+        finally:
+            self._end_turn(name)
+
+    async def _create(self, name: str, arguments: StreamArguments) -> Stream:
+        existing = self._streams.get(name)
+        if existing is not None:
+            if existing.arguments == arguments:
+                raise StreamExists(name)
+            raise PreconditionFailed(f"stream {name!r} exists with other arguments")
+        generation = max(self._last_generation + 1, self._ports.clock_ms() * 1000)
+        self._last_generation = generation
+        born = self._ports.openings.unclean_count
+        entry = StreamEntry(name, generation, arguments.texts(), born)
+        try:
+            await self._catalogue.put(entry)
+            await self._create_segment(entry)
+        except StoreError as error:
+            log.exception("stream not created stream=%s", name)
+            raise InternalError(str(error)) from error
+        stream = Stream(entry, arguments)
+        self._streams[name] = stream
+        log.info("stream created stream=%s generation=%d", name, generation)
+        return stream
+
+    async def _create_segment(self, entry: StreamEntry) -> None:
+        created: Pending[None] = Pending()
+        segment = names.data_segment(self.virtual_host, entry.name, entry.generation)
+        self._ports.store.create_segment(segment, done=created.settle)
+        try:
+            await created
+        except SegmentExists:
+            return
+
+    async def delete(self, name: str) -> Stream:
+        """Delete a stream; its watchers are to be told by the caller (`tell_watchers`).
+
+        Raises:
+            StreamDoesNotExist: No such stream.
+            InternalError: The store refused; the stream is gone for clients all the same.
+        """
+        await self._take_turn(name)
+        try:
+            stream = self.find(name)
+            del self._streams[name]
+            stream.is_deleted = True
+            await self._remove(stream.entry)
+        except StoreError as error:
+            log.exception("stream not deleted stream=%s", name)
+            raise InternalError(str(error)) from error
+        finally:
+            self._end_turn(name)
+        log.info("stream deleted stream=%s", name)
+        return stream
+
+    async def _remove(self, entry: StreamEntry) -> None:
+        """Remove a stream's segments, then its place in the catalogue, then its tracking."""
+        entry.state = DELETING
+        await self._catalogue.put(entry)
+        for name_of in (names.data_segment, names.index_segment):
+            deleted: Pending[None] = Pending()
+            self._ports.store.delete_segment(
+                name_of(self.virtual_host, entry.name, entry.generation), done=deleted.settle
+            )
+            try:
+                await deleted
+            except NoSuchSegment:
+                continue
+        await self._catalogue.remove(entry)
+
+        def forgotten(outcome: BaseException | None) -> None:
+            if outcome is not None:
+                log.warning("tracking not removed stream=%s error=%s", entry.name, outcome)
+
+        run(self.tracking.forget(entry.generation), forgotten)
+
+    def tell_watchers(self, stream: Stream) -> None:
+        """Tell everybody who uses a stream that it is gone."""
+        watchers, stream.watchers = stream.watchers, set()
+        for watcher in watchers:
+            watcher.stream_gone(stream)
+
+    async def _take_turn(self, name: str) -> None:
+        while name in self._busy:
+            await self._busy[name]
+        self._busy[name] = Pending()
+
+    def _end_turn(self, name: str) -> None:
+        self._busy.pop(name).settle(None)
+
+    # Opening
+
+    async def log_of(self, stream: Stream) -> StreamLog:
+        """Return a stream's log, opening it if need be.
+
+        Raises:
+            StreamNotAvailable: It cannot be opened now.
+            StreamDoesNotExist: It was deleted meanwhile.
+        """
+        if stream.log is not None and stream.log.failure is None:
+            return stream.log
+        if stream.opening is None:
+            stream.opening = start(self._open(stream))
+        try:
+            return await stream.opening
+        except (StoreError, LogError) as error:
+            if stream.is_deleted:
+                raise StreamDoesNotExist(stream.name) from error
+            log.error("stream cannot be opened stream=%s error=%s", stream.name, error)  # noqa: TRY400  # a line, not a traceback, for the operator
+            raise StreamNotAvailable(stream.name) from error
+
+    async def _open(self, stream: Stream) -> StreamLog:
+        entry = stream.entry
+        where = LogNames(
+            entry.name,
+            names.data_segment(self.virtual_host, entry.name, entry.generation),
+            names.index_segment(self.virtual_host, entry.name, entry.generation),
+        )
+
+        def failed(_log: StreamLog, _error: StoreError) -> None:
+            self.tell_watchers(stream)
+
+        try:
+            opened = await open_log(
+                self._ports.store,
+                where,
+                self._ports.log_ports(
+                    failed=failed,
+                    save=lambda log_, snapshot: save_log(
+                        self._ports.store, self.tracking, entry.generation, where, log_, snapshot
+                    ),
+                ),
+                snapshot=await self.tracking.load_snapshot(entry.generation),
+                epoch=self._ports.openings.epoch_of(entry.born),
+                references_max=self._ports.references_max,
+            )
+        finally:
+            stream.opening = None
+        stream.log = opened
+        return opened
+
+    # Life
+
+    async def load(self) -> None:
+        """Take over what the catalogue holds; finish deletions that were under way."""
+        for entry in await self._catalogue.load():
+            self._last_generation = max(self._last_generation, entry.generation)
+            if entry.state == DELETING:
+                await self._remove(entry)
+                continue
+            await self._create_segment(entry)
+            self._streams[entry.name] = Stream(entry, StreamArguments.parse(entry.arguments))
+
+    async def close(self) -> None:
+        """Wait until all that was accepted is stored, and save what makes opening fast."""
+        for stream in self._streams.values():
+            stream_log = stream.log
+            if stream_log is None or stream_log.failure is not None:
+                continue
+            stream_log.flush()
+            await stream_log.when_all_committed()
+            snapshot = stream_log.final_snapshot()
+            if snapshot is not None:
+                where = names.index_segment(self.virtual_host, stream.name, stream.entry.generation)
+                data = names.data_segment(self.virtual_host, stream.name, stream.entry.generation)
+                await save_log(
+                    self._ports.store,
+                    self.tracking,
+                    stream.entry.generation,
+                    LogNames(stream.name, data, where),
+                    stream_log,
+                    snapshot,
+                )
+        await self.tracking.settled()
+
+
+async def open_streams(virtual_host: str, ports: StreamsPorts) -> Streams:
+    """Open everything of a virtual host. Raises StoreError."""
+    catalogue = Catalogue(ports.store, names.meta_table(virtual_host))
+    tracking = await open_tracking(ports.store, names.tracking_table(virtual_host), ports.schedule)
+    streams = Streams(virtual_host, ports, catalogue, tracking)
+    await streams.load()
+    return streams

@@ -1,0 +1,184 @@
+"""The stored form of a chunk: pure bytes, no I/O.
+
+A chunk is what RabbitMQ's osiris calls a chunk, wrapped in one Pravega event, all big-endian:
+
+     0  u32 0, u32 size          head of the event; size counts everything after it
+     8  u8  0x50                 magic 5, version 0
+     9  u8  type                 0: records of users (the only one stored here)
+    10  u16 entries
+    12  u32 records              offsets used; a sub-batch of n is one entry, n records
+    16  i64 timestamp ms         never below that of the chunk before
+    24  u64 epoch
+    32  u64 chunk id             offset of the first record
+    40  u32 crc                  CRC-32 of the data section
+    44  u32 data size
+    48  u32 trailer size         only the publisher sequences, as RabbitMQ counts it
+    52  u8  bloom size = 0, u24 reserved = 0
+    56  data                     entries behind one another
+        trailer                  (u8 0, u8 size, reference, u64 sequence) per named publisher
+        filter values            (u8 kind, u16 count, (u16 size, value) × count), may be missing; kind 0:
+                                 every entry has a value, 1: some have none, 2: too many to list
+
+Bytes 8 … 56 + data size are what a Deliver carries.
+
+Source: RabbitMQ osiris, the log's header comment; Pravega wire protocol, Event.
+"""
+
+import struct
+from array import array
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from typing_extensions import Buffer
+
+try:
+    from isal.isal_zlib import crc32
+except ImportError:  # pragma: no cover  # the wheel does not exist for every platform
+    from zlib import crc32
+
+__all__ = [
+    "CRC_TABLE",
+    "DATA_POSITION",
+    "ENTRIES_MAX",
+    "EVENT_HEAD_BYTES",
+    "HEADER_BYTES",
+    "ChunkHeader",
+    "crc32",
+    "pack_filters",
+    "pack_head",
+    "pack_header",
+    "pack_trailer",
+    "unpack_header",
+    "unpack_trailer",
+]
+
+EVENT_HEAD_BYTES: Final = 8
+HEADER_BYTES: Final = 48
+DATA_POSITION: Final = EVENT_HEAD_BYTES + HEADER_BYTES
+ENTRIES_MAX: Final = 65_535
+MAGIC_AND_VERSION: Final = 0x50
+USER_CHUNK: Final = 0
+
+_HEADER: Final = struct.Struct(">BBHIqQQIIII")
+_HEAD: Final = struct.Struct(">IIBBHIqQQIIII")
+_SEQUENCE: Final = 0
+_ANY_VALUE: Final = 2
+
+
+def _crc_table() -> "array[int]":
+    """Eight tables of 256 for the kernels' CRC-32 (IEEE, reflected 0xEDB88320)."""
+    table: list[int] = []
+    for value in range(256):
+        crc = value
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0xEDB88320 if crc & 1 else 0)
+        table.append(crc)
+    for row in range(1, 8):
+        table.extend(
+            (previous >> 8) ^ table[previous & 0xFF]
+            for previous in table[(row - 1) * 256 : row * 256]
+        )
+    return array("I", table)
+
+
+CRC_TABLE: Final = _crc_table()
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkHeader:
+    """The 48 bytes in front of a chunk's data."""
+
+    entries: int
+    records: int
+    timestamp_ms: int
+    epoch: int
+    chunk_id: int
+    crc: int
+    data_bytes: int
+    trailer_bytes: int
+
+
+def pack_header(header: ChunkHeader) -> bytes:
+    """Encode a header (48 bytes) for a chunk that is put together for delivery."""
+    return _HEADER.pack(
+        MAGIC_AND_VERSION,
+        USER_CHUNK,
+        header.entries,
+        header.records,
+        header.timestamp_ms,
+        header.epoch,
+        header.chunk_id,
+        header.crc,
+        header.data_bytes,
+        header.trailer_bytes,
+        0,
+    )
+
+
+def pack_head(buffer: bytearray, header: ChunkHeader, event_bytes: int) -> None:
+    """Write the event's head and the header into the first 56 bytes of `buffer`.
+
+    Args:
+        buffer: A chunk's buffer; its data is in place.
+        header: What to write.
+        event_bytes: Size of the event after its own head: header, data, trailer, filters.
+    """
+    _HEAD.pack_into(
+        buffer,
+        0,
+        0,
+        event_bytes,
+        MAGIC_AND_VERSION,
+        USER_CHUNK,
+        header.entries,
+        header.records,
+        header.timestamp_ms,
+        header.epoch,
+        header.chunk_id,
+        header.crc,
+        header.data_bytes,
+        header.trailer_bytes,
+        0,
+    )
+
+
+def unpack_header(source: Buffer, position: int) -> ChunkHeader:
+    """Decode the header at `position` (the byte after the event's head)."""
+    (_, _, entries, records, timestamp_ms, epoch, chunk_id, crc, data_bytes, trailer_bytes, _) = (
+        _HEADER.unpack_from(source, position)
+    )
+    return ChunkHeader(
+        entries, records, timestamp_ms, epoch, chunk_id, crc, data_bytes, trailer_bytes
+    )
+
+
+def pack_trailer(sequences: Mapping[bytes, int]) -> bytes:
+    """Encode the last publishing id of each publisher reference (≤ 255 bytes) of a chunk."""
+    return b"".join(
+        struct.pack(f">BB{len(reference)}sQ", _SEQUENCE, len(reference), reference, sequence)
+        for reference, sequence in sequences.items()
+    )
+
+
+def unpack_trailer(trailer: Buffer) -> Iterable[tuple[bytes, int]]:
+    """Give (reference, publishing id) pairs of a trailer; stops at anything it does not know."""
+    view = bytes(trailer)
+    position = 0
+    while position + 2 <= len(view) and view[position] == _SEQUENCE:
+        size = view[position + 1]
+        end = position + 2 + size
+        if end + 8 > len(view):
+            return
+        yield view[position + 2 : end], int.from_bytes(view[end : end + 8], "big")
+        position = end + 8
+
+
+def pack_filters(values: set[bytes] | None) -> bytes:
+    """Encode the filter values of a chunk; b"" stands for entries without one, None for too many."""
+    if values is None:
+        return struct.pack(">BH", _ANY_VALUE, 0)
+    named = sorted(value for value in values if value)
+    return struct.pack(">BH", b"" in values, len(named)) + b"".join(
+        struct.pack(">H", len(value)) + value for value in named
+    )

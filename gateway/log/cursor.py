@@ -1,0 +1,249 @@
+"""A reader of one stream that gives one chunk at a time, ready to be sent.
+
+A large chunk is given as a region of a file (for sendfile). Small chunks in a row are joined into
+one. What may have to come from the disk is read (and, if this process did not write it, checked)
+by a thread of the store first: `next` then gives nothing and `wake` is called when it is there.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.log.chunk import (
+    CRC_TABLE,
+    DATA_POSITION,
+    EVENT_HEAD_BYTES,
+    HEADER_BYTES,
+    ChunkHeader,
+    crc32,
+    pack_header,
+    unpack_header,
+)
+from gateway.log.kernel.chunks import BAD_CRC, NEEDS_BYTES, join_chunks, verify_chunks
+from gateway.log.log import StreamLog
+from gateway.log.open_chunk import DELIVER_HEAD_BYTES
+from store.api import APPEND_BYTES_MAX, FileRegion
+from store.errors import SegmentTruncated, StoreError
+
+log = logging.getLogger(__name__)
+
+_GLANCE_BYTES: Final = 4096
+_ALONE_BYTES: Final = 64 * 1024
+"""A chunk of this size goes alone, from its file; smaller ones are worth a copy to be joined."""
+_WARM_BYTES: Final = 64 * 1024 * 1024
+"""What was written this recently is taken to be in memory without asking."""
+_CHECK_BYTES: Final = 4 * 1024 * 1024
+
+
+@dataclass(slots=True)
+class Delivery:
+    """One chunk for a consumer: its header and data, either in memory or in a file.
+
+    Attributes:
+        chunk_id: Offset of its first record.
+        next_offset: Offset after its last record.
+        size: Bytes of header and data.
+        head: The first bytes (all of them if there is no region).
+        region: The rest.
+    """
+
+    chunk_id: int
+    next_offset: int
+    size: int
+    head: bytes
+    region: FileRegion | None
+
+
+class Cursor:
+    """Reads chunks from `position` on."""
+
+    def __init__(
+        self,
+        stream_log: StreamLog,
+        position: int,
+        wake: Callable[[], object],
+        *,
+        frame_bytes_max: int,
+        takes_regions: bool,
+    ) -> None:
+        self.log = stream_log
+        self.position = position
+        self._wake = wake
+        self._takes_regions = takes_regions
+        self._joined_bytes_max = frame_bytes_max - DELIVER_HEAD_BYTES - HEADER_BYTES
+        self._verified_to = 0
+        self._is_waiting = False
+        self._is_closed = False
+
+    def close(self) -> None:
+        """Stop; `wake` is not called any more."""
+        self._is_closed = True
+        self.log.forget(self._woken)
+
+    def next(self, scratch: bytearray) -> Delivery | None:
+        """Return the next chunk, or None; then `wake` will be called when there may be one.
+
+        Args:
+            scratch: Room for a joined chunk's data; its content does not matter.
+        """
+        if self._is_waiting or self._is_closed:
+            return None
+        stream_log = self.log
+        while stream_log.failure is None:
+            self.position = max(self.position, stream_log.start)
+            available = stream_log.committed_length - self.position
+            if available <= 0:
+                self._is_waiting = True
+                stream_log.when_more(self._woken)
+                return None
+            if self.position >= self._verified_to and not self._is_verified():
+                return None
+            glance = stream_log.reader.read_cached(self.position, min(available, _GLANCE_BYTES))
+            if glance is None or len(glance) < DATA_POSITION:
+                self._fetch(self.position, min(available, _CHECK_BYTES), verifies=False)
+                return None
+            event_bytes = EVENT_HEAD_BYTES + int.from_bytes(glance[4:8], "big")
+            if event_bytes >= _ALONE_BYTES:
+                return self._alone(glance, event_bytes)
+            delivery = self._joined(glance, event_bytes, available, scratch)
+            if delivery is not None or self._is_waiting:
+                return delivery
+        return None
+
+    def _woken(self) -> None:
+        self._is_waiting = False
+        if not self._is_closed:
+            self._wake()
+
+    # Giving
+
+    def _alone(self, glance: bytes, event_bytes: int) -> Delivery | None:
+        """Give one stored chunk from its file (or its bytes, for a connection without sendfile)."""
+        reader = self.log.reader
+        header = unpack_header(glance, EVENT_HEAD_BYTES)
+        size = HEADER_BYTES + header.data_bytes
+        position = self.position + EVENT_HEAD_BYTES
+        is_recent = self.position >= max(
+            self.log.committed_length - _WARM_BYTES, self.log.trusted_position
+        )
+        if not is_recent and not reader.is_cached(position, size):
+            self._fetch(self.position, event_bytes, verifies=False)
+            return None
+        region = reader.region(position, size) if self._takes_regions else None
+        head = b""
+        if region is not None and region.size < size:
+            region.release()
+            region = None
+        if region is None:
+            data = reader.read_cached(position, size)
+            if data is None or len(data) < size:
+                self._fetch(self.position, event_bytes, verifies=False)
+                return None
+            head = data
+        self.position += event_bytes
+        return Delivery(
+            header.chunk_id, header.chunk_id + header.records, size, head, region
+        )
+
+    def _joined(
+        self, glance: bytes, event_bytes: int, available: int, scratch: bytearray
+    ) -> Delivery | None:
+        """Give a run of small chunks as one, or the first as it is if it must go alone."""
+        source = glance
+        if len(glance) < available:
+            wanted = min(available, max(self._joined_bytes_max, event_bytes))
+            source = self.log.reader.read_cached(self.position, wanted) or b""
+        if len(source) < event_bytes:
+            self._fetch(self.position, min(available, _CHECK_BYTES), verifies=False)
+            return None
+        reason, place, written, count, entries, records, _ = join_chunks(
+            source, 0, len(source), scratch, 0, self._joined_bytes_max, CRC_TABLE
+        )
+        header = unpack_header(source, EVENT_HEAD_BYTES)
+        if count <= 1:
+            if reason == BAD_CRC and count == 0:
+                self._skip_bad(self.position, event_bytes)
+                return None
+            self.position += event_bytes
+            size = HEADER_BYTES + header.data_bytes
+            head = source[EVENT_HEAD_BYTES : EVENT_HEAD_BYTES + size]
+            return Delivery(header.chunk_id, header.chunk_id + header.records, size, head, None)
+        self.position += place
+        data = memoryview(scratch)[:written]
+        joined = ChunkHeader(
+            entries,
+            records,
+            header.timestamp_ms,
+            header.epoch,
+            header.chunk_id,
+            crc32(data),
+            written,
+            0,
+        )
+        head = pack_header(joined) + data
+        return Delivery(
+            header.chunk_id, header.chunk_id + records, HEADER_BYTES + written, head, None
+        )
+
+    def _skip_bad(self, position: int, event_bytes: int) -> None:
+        """Go past a chunk whose data is damaged: it is not delivered."""
+        log.error(
+            "damaged chunk is not delivered stream=%s position=%d bytes=%d",
+            self.log.stream,
+            position,
+            event_bytes,
+        )
+        self.position = position + event_bytes
+
+    # Fetching
+
+    def _is_verified(self) -> bool:
+        """Tell whether what begins here has been checked; if not, start checking its span."""
+        stream_log = self.log
+        if self.position >= stream_log.trusted_position:
+            self._verified_to = 2**63
+            return True
+        _, end, is_verified = stream_log.index.span_at(self.position)
+        if end < 0 or end > stream_log.trusted_position:
+            end = stream_log.trusted_position
+        if is_verified:
+            self._verified_to = end
+            return True
+        self._fetch(self.position, end - self.position, verifies=True)
+        return False
+
+    def _fetch(self, position: int, size: int, *, verifies: bool) -> None:
+        """Have bytes read by the store's thread, checked if asked, then wake."""
+        self._is_waiting = True
+
+        def look(view: memoryview) -> tuple[int, int]:
+            if not verifies:
+                return NEEDS_BYTES, len(view)
+            return verify_chunks(view, 0, len(view), CRC_TABLE)
+
+        def done(outcome: tuple[int, int] | StoreError) -> None:
+            if isinstance(outcome, StoreError):
+                if not isinstance(outcome, SegmentTruncated):
+                    log.error(
+                        "stream cannot be read stream=%s error=%s", self.log.stream, outcome
+                    )
+                    return
+            elif verifies:
+                self._checked(position, size, *outcome)
+            self._woken()
+
+        self.log.reader.check(position, min(size, APPEND_BYTES_MAX), look, done=done)
+
+    def _checked(self, position: int, size: int, reason: int, consumed: int) -> None:
+        """Note how far the bytes from `position` on are good."""
+        self._verified_to = position + consumed
+        if consumed >= size:
+            self.log.index.verify(position)
+        elif reason != NEEDS_BYTES and consumed == 0:
+            self._verified_to = position
+            glance = self.log.reader.read_cached(position, EVENT_HEAD_BYTES)
+            if glance is None or len(glance) < EVENT_HEAD_BYTES:
+                self.position = position + size
+            else:
+                self._skip_bad(position, EVENT_HEAD_BYTES + int.from_bytes(glance[4:8], "big"))

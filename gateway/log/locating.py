@@ -1,0 +1,95 @@
+"""Where reading starts: an offset specification to a chunk.
+
+Reading always starts at a chunk's boundary. Nothing here fails because of what was asked: beyond
+the tail means the tail, before the start means the oldest chunk.
+
+Source: RabbitMQ's behaviour for each kind of specification on empty and non-empty streams.
+"""
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.log.errors import CorruptChunk
+from gateway.log.kernel.chunks import MALFORMED, walk_chunks
+from gateway.log.log import StreamLog
+from gateway.pending import Pending
+from store.api import APPEND_BYTES_MAX
+
+_SCAN_BYTES: Final = 512 * 1024
+
+Chunk = tuple[int, int, int, int, int, int, int, int]
+"""As `walk_chunks` gives it: place, size, chunk id, records, timestamp, epoch, data, trailer."""
+
+
+class StartKind(enum.Enum):
+    """The kinds of offset specification."""
+
+    FIRST = 1
+    LAST = 2
+    NEXT = 3
+    OFFSET = 4
+    TIMESTAMP = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a reader begins: a chunk's offset (or the tail's next offset) and its position."""
+
+    offset: int
+    position: int
+
+
+async def locate(log: StreamLog, kind: StartKind, value: int = 0) -> Start:
+    """Find the chunk where a subscription with this specification starts reading.
+
+    Args:
+        log: The stream.
+        kind: Which specification.
+        value: The offset (u64), or the timestamp in milliseconds (i64).
+
+    Raises:
+        StoreError: The segment cannot be read.
+        CorruptChunk: It does not hold chunks where it should.
+    """
+    tail = Start(log.committed_next_offset, log.committed_length)
+    if log.is_empty or kind is StartKind.NEXT:
+        return tail
+    if kind is StartKind.FIRST:
+        return Start(log.first_chunk_id, log.start)
+    if kind is StartKind.LAST:
+        return Start(log.last_chunk_id, log.last_chunk_position)
+    if kind is StartKind.OFFSET:
+        if value >= tail.offset:
+            return tail
+        if value <= log.first_chunk_id:
+            return Start(log.first_chunk_id, log.start)
+        position = log.index.position_before_offset(value)
+        return await _scan(log, position, tail, lambda chunk: chunk[2] + chunk[3] > value)
+    position = log.index.position_before_timestamp(value)
+    return await _scan(log, position, tail, lambda chunk: chunk[4] >= value)
+
+
+async def _scan(
+    log: StreamLog, position: int | None, tail: Start, is_wanted: Callable[[Chunk], bool]
+) -> Start:
+    """Walk from `position` to the first chunk that is wanted; the tail if none is."""
+    position = log.start if position is None else max(position, log.start)
+    size = _SCAN_BYTES
+    while position < tail.position:
+
+        def look(view: memoryview) -> tuple[int, int, list[Chunk]]:
+            return walk_chunks(view, 0, len(view))
+
+        looked: Pending[tuple[int, int, list[Chunk]]] = Pending()
+        log.reader.check(position, min(size, tail.position - position), look, done=looked.settle)
+        reason, consumed, chunks = await looked
+        for chunk in chunks:
+            if is_wanted(chunk):
+                return Start(chunk[2], position + chunk[0])
+        if reason == MALFORMED or (not chunks and size >= APPEND_BYTES_MAX):
+            raise CorruptChunk(log.stream, position + consumed, "not a chunk")
+        size = _SCAN_BYTES if chunks else APPEND_BYTES_MAX
+        position += consumed
+    return tail

@@ -1,0 +1,327 @@
+"""One stream's chunks in one segment: what is being filled, on its way, committed, and where it is.
+
+The life of an entry: a handler lets the kernel copy it into the open chunk (`open_chunk`, `took`);
+at the end of the turn of the event loop `flush` appends the chunk, unless an append is under way:
+then the chunk keeps filling and goes when that one is acknowledged (or when it is full); the
+store's acknowledgement commits it: confirms go out and waiting cursors are woken.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.log.index import ChunkIndex
+from gateway.log.names import event_number
+from gateway.log.open_chunk import ChunkBuffers, ConfirmSink, OpenChunk
+from gateway.log.sequences import PublisherSequences
+from gateway.log.snapshot import Snapshot
+from gateway.pending import Pending
+from store.api import Appended, Reader, Writer
+from store.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+SNAPSHOT_BYTES: Final = 16 * 1024 * 1024
+SNAPSHOT_CHUNKS: Final = 16_384
+"""After so much a snapshot is stored: it bounds what the next opening has to scan."""
+
+DRAINED_BYTES: Final = 8 * 1024 * 1024
+"""Who waits because too much is on its way goes on when it is no more than this."""
+
+
+class _Barrier:
+    """A sink for which a confirm means: all before me is committed."""
+
+    def __init__(self) -> None:
+        self.passed: Pending[None] = Pending()
+
+    def confirm(self, publishing_ids: bytes) -> None:
+        """Pass (duplicate calls cannot happen: one barrier, one place)."""
+        del publishing_ids
+        self.passed.settle(None)
+
+    def lost(self) -> None:
+        """Pass as well: nothing more will be committed."""
+        self.passed.settle(None)
+
+
+@dataclass(slots=True)
+class LogPorts:
+    """What a log needs from outside.
+
+    Attributes:
+        buffers: Where open chunks live.
+        clock_ms: Milliseconds since the epoch.
+        schedule: Asks that `flush` be called at the end of this turn of the event loop.
+        save: Stores a snapshot and the index, so that the next opening has less to scan.
+        failed: Told once when the log cannot go on; every publisher and consumer must be let go.
+    """
+
+    buffers: ChunkBuffers
+    clock_ms: Callable[[], int]
+    schedule: Callable[["StreamLog"], None]
+    failed: Callable[["StreamLog", StoreError], None]
+    save: Callable[["StreamLog", Snapshot], None]
+
+
+@dataclass(slots=True)
+class LogState:
+    """What opening found: see `gateway.log.opening`."""
+
+    next_offset: int = 0
+    epoch: int = 1
+    timestamp_ms: int = 0
+    first_chunk_id: int = 0
+    last_chunk_id: int = -1
+    last_chunk_position: int = 0
+    length: int = 0
+    index_saved_to: int = 0
+
+
+@dataclass(slots=True)
+class _InFlight:
+    chunk_id: int
+    next_offset: int
+    timestamp_ms: int
+    size: int
+    confirms: dict[ConfirmSink, list[bytes]]
+    snapshot: Snapshot | None = None
+
+
+class StreamLog:
+    """A stream that is open for writing and reading."""
+
+    def __init__(
+        self,
+        stream: str,
+        writer: Writer,
+        reader: Reader,
+        ports: LogPorts,
+        index: ChunkIndex,
+        sequences: PublisherSequences,
+        state: LogState,
+    ) -> None:
+        self.stream = stream
+        self.reader = reader
+        self.index = index
+        self.sequences = sequences
+        self.failure: StoreError | None = None
+        self._writer = writer
+        self._ports = ports
+        self._open: OpenChunk | None = None
+        self._is_scheduled = False
+        self._in_flight: deque[_InFlight] = deque()
+        self._waiting: list[Callable[[], object]] = []
+        self._drained: list[Callable[[], object]] = []
+        self.in_flight_bytes = 0
+        self.epoch = state.epoch
+        # Issued: includes what is on its way. Committed: what may be confirmed and seen.
+        self._next_offset = state.next_offset
+        self._timestamp_ms = state.timestamp_ms
+        self.committed_next_offset = state.next_offset
+        self.committed_length = state.length
+        self.first_chunk_id = state.first_chunk_id
+        self.last_chunk_id = state.last_chunk_id
+        self.last_chunk_position = state.last_chunk_position
+        self.trusted_position = state.length
+        """From here on every byte was written by this process."""
+        self.index_writer: Writer | None = None
+        self.index_saved_to = state.index_saved_to
+        self._chunks_since_snapshot = 0
+        self._bytes_since_snapshot = 0
+
+    @property
+    def start(self) -> int:
+        """Position of the oldest chunk."""
+        return self.reader.start
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no committed chunk is there."""
+        return self.last_chunk_id < 0
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nothing waits to be appended or acknowledged."""
+        return not self._in_flight and (self._open is None or not self._open.entry_count)
+
+    # Writing
+
+    def open_chunk(self, bytes_expected: int) -> OpenChunk:
+        """Return the chunk to fill; `flush` will be called at the end of the turn.
+
+        Raises:
+            StoreError: The log has failed; this is what it failed of.
+        """
+        if self.failure is not None:
+            raise self.failure
+        if self._open is None:
+            large = bytes_expected > 8192
+            self._open = OpenChunk(self._ports.buffers, large=large)
+        if not self._is_scheduled:
+            self._is_scheduled = True
+            self._ports.schedule(self)
+        return self._open
+
+    def make_room(self, bytes_expected: int) -> OpenChunk:
+        """Return a chunk with room after the kernel found the open one full."""
+        chunk = self._open
+        assert chunk is not None
+        if chunk.grow():
+            return chunk
+        self._append(chunk)
+        return self.open_chunk(bytes_expected)
+
+    def flush(self) -> None:
+        """Append the open chunk if there is something in it and nothing is on its way."""
+        self._is_scheduled = False
+        chunk = self._open
+        if chunk is None:
+            return
+        if not chunk.entry_count:
+            if not chunk.confirms:
+                chunk.release()
+                self._open = None
+            return
+        if not self._in_flight or chunk.is_full:
+            self._append(chunk)
+
+    def last_publishing_id(self, reference: bytes) -> int | None:
+        """Return the last id taken from a named publisher, stored or on its way."""
+        if self._open is not None and reference in self._open.sequences:
+            return self._open.sequences[reference]
+        return self.sequences.last(reference)
+
+    def when_all_committed(self) -> Pending[None]:
+        """Return what is settled when everything taken so far is committed (or the log failed)."""
+        barrier = _Barrier()
+        self.confirm_when_committed(barrier, b"")
+        return barrier.passed
+
+    def confirm_when_committed(self, sink: ConfirmSink, publishing_ids: bytes) -> None:
+        """Confirm duplicates: not before everything accepted so far has been committed."""
+        if self._open is not None and self._open.entry_count:
+            self._open.add_confirm(sink, publishing_ids)
+        elif self._in_flight:
+            self._in_flight[-1].confirms.setdefault(sink, []).append(publishing_ids)
+        else:
+            sink.confirm(publishing_ids)
+
+    def _append(self, chunk: OpenChunk) -> None:
+        self._open = None
+        self._timestamp_ms = max(self._timestamp_ms, self._ports.clock_ms())
+        chunk_id = self._next_offset
+        self._next_offset += chunk.record_count
+        event = chunk.finish(
+            chunk_id=chunk_id, epoch=self.epoch, timestamp_ms=self._timestamp_ms
+        )
+        self._in_flight.append(
+            _InFlight(
+                chunk_id, self._next_offset, self._timestamp_ms, len(event), chunk.confirms
+            )
+        )
+        self.in_flight_bytes += len(event)
+        for reference, publishing_id in chunk.sequences.items():
+            self.sequences.record(reference, publishing_id)
+        position = self._writer.length
+        self._bytes_since_snapshot += len(event)
+        self._chunks_since_snapshot += 1
+        self._writer.append(
+            event, event_number(self._next_offset, self.epoch), done=self._appended
+        )
+        if (
+            self._bytes_since_snapshot >= SNAPSHOT_BYTES
+            or self._chunks_since_snapshot >= SNAPSHOT_CHUNKS
+        ):
+            self._in_flight[-1].snapshot = self._take_snapshot(chunk_id, position, len(event))
+        event.release()
+        chunk.release()
+
+    def _take_snapshot(self, chunk_id: int, position: int, size: int) -> Snapshot:
+        """Describe the log as it is once the append just issued has been committed."""
+        self._bytes_since_snapshot = 0
+        self._chunks_since_snapshot = 0
+        return Snapshot(
+            position + size,
+            self._next_offset,
+            self._timestamp_ms,
+            chunk_id,
+            position,
+            self.sequences.pack(),
+        )
+
+    def final_snapshot(self) -> Snapshot | None:
+        """Describe the log as committed, for a graceful stop; None if nothing is new or it failed."""
+        if self.failure is not None or not self.is_idle or not self._chunks_since_snapshot:
+            return None
+        return self._take_snapshot(
+            self.last_chunk_id,
+            self.last_chunk_position,
+            self.committed_length - self.last_chunk_position,
+        )
+
+    def _appended(self, outcome: Appended | StoreError) -> None:
+        chunk = self._in_flight.popleft()
+        self.in_flight_bytes -= chunk.size
+        if isinstance(outcome, StoreError) or self.failure is not None:
+            for sink in chunk.confirms:
+                sink.lost()
+            if isinstance(outcome, StoreError):
+                self._fail(outcome)
+            return
+        self.index.offer(chunk.chunk_id, chunk.timestamp_ms, outcome.position)
+        if self.is_empty:
+            self.first_chunk_id = chunk.chunk_id
+        self.last_chunk_id = chunk.chunk_id
+        self.last_chunk_position = outcome.position
+        self.committed_next_offset = chunk.next_offset
+        self.committed_length = outcome.position + outcome.size
+        if chunk.snapshot is not None:
+            self._ports.save(self, chunk.snapshot)
+        for sink, ids in chunk.confirms.items():
+            sink.confirm(ids[0] if len(ids) == 1 else b"".join(ids))
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            for wake in waiting:
+                wake()
+        if not self._in_flight and self._open is not None and not self._is_scheduled:
+            self._is_scheduled = True
+            self._ports.schedule(self)
+        if self._drained and self.in_flight_bytes <= DRAINED_BYTES:
+            self._tell_drained()
+
+    def _tell_drained(self) -> None:
+        drained, self._drained = self._drained, []
+        for callback in drained:
+            callback()
+
+    def _fail(self, error: StoreError) -> None:
+        if self.failure is not None:
+            return
+        self.failure = error
+        log.error("stream failed stream=%s error=%s", self.stream, error)
+        if self._open is not None:
+            for sink in self._open.confirms:
+                sink.lost()
+            self._open.release()
+            self._open = None
+        self._waiting.clear()
+        self._ports.failed(self, error)
+        self._tell_drained()
+
+    # Waiting
+
+    def when_more(self, wake: Callable[[], object]) -> None:
+        """Call `wake` once when the next chunk is committed."""
+        self._waiting.append(wake)
+
+    def forget(self, wake: Callable[[], object]) -> None:
+        """Take back `when_more`."""
+        if wake in self._waiting:
+            self._waiting.remove(wake)
+
+    def when_drained(self, callback: Callable[[], object]) -> None:
+        """Call `callback` when little is on its way any more (or the log has failed)."""
+        self._drained.append(callback)

@@ -1,0 +1,93 @@
+"""Names of a stream's segments, tables and keys in the segment store: pure functions.
+
+    rmq-<virtual host>/_<stream>-<generation>/0.#epoch.0          the chunks
+    rmq-<virtual host>/_<stream>-<generation>-index/0.#epoch.0    sparse index, derived
+    rmq-<virtual host>/_meta_kvtable/0.#epoch.0                   stream name → what it is
+    rmq-<virtual host>/_tracking_kvtable/0.#epoch.0               generation, NUL, reference → offset
+
+In a virtual host's or stream's name every byte outside A-Z a-z 0-9 - is written `.hh`; where that is
+longer than 200 characters a hash stands instead. The underscore marks a stream as internal for
+Pravega. A generation is new with every creation, so no segment name is ever used twice.
+
+Source: Pravega's rules for scope and stream names (`_?[A-Za-z0-9.-]+`, at most 255).
+"""
+
+import hashlib
+import string
+import uuid
+from typing import Final
+
+_PLAIN: Final = frozenset((string.ascii_letters + string.digits + "-").encode())
+_ESCAPED_MAX: Final = 200
+_SUFFIX: Final = "/0.#epoch.0"
+
+
+def escape(name: str) -> str:
+    """Write `name` in Pravega's alphabet, at most 200 characters.
+
+    >>> escape("/"), escape("orders-1"), escape("é")
+    ('.2f', 'orders-1', '.c3.a9')
+    """
+    raw = name.encode("utf-8", "surrogateescape")
+    escaped = "".join(chr(byte) if byte in _PLAIN else f".{byte:02x}" for byte in raw)
+    if len(escaped) <= _ESCAPED_MAX:
+        return escaped
+    return "..sha256-" + hashlib.sha256(raw).hexdigest()
+
+
+def scope_of(virtual_host: str) -> str:
+    """Scope that holds everything of a virtual host."""
+    return f"rmq-{escape(virtual_host)}"
+
+
+def data_segment(virtual_host: str, stream: str, generation: int) -> str:
+    """Segment of a stream's chunks."""
+    return f"{scope_of(virtual_host)}/_{escape(stream)}-{generation}{_SUFFIX}"
+
+
+def index_segment(virtual_host: str, stream: str, generation: int) -> str:
+    """Segment of a stream's sparse index."""
+    return f"{scope_of(virtual_host)}/_{escape(stream)}-{generation}-index{_SUFFIX}"
+
+
+def meta_table(virtual_host: str) -> str:
+    """Table of the streams of a virtual host."""
+    return f"{scope_of(virtual_host)}/_meta_kvtable{_SUFFIX}"
+
+
+def tracking_table(virtual_host: str) -> str:
+    """Table of stored offsets and publisher sequences of a virtual host."""
+    return f"{scope_of(virtual_host)}/_tracking_kvtable{_SUFFIX}"
+
+
+def tracking_key(generation: int, reference: bytes) -> bytes:
+    """Key of a consumer's stored offset."""
+    return b"%d\x00%s" % (generation, reference)
+
+
+def snapshot_key(generation: int, part: int) -> bytes:
+    """Key of part `part` of a stream's snapshot (\\x01 keeps it apart from references)."""
+    return b"%d\x01%d" % (generation, part)
+
+
+def is_key_of(generation: int, key: bytes) -> bool:
+    """Tell whether a tracking key belongs to `generation`."""
+    return key.startswith((b"%d\x00" % generation, b"%d\x01" % generation))
+
+
+def writer_of(segment: str) -> uuid.UUID:
+    """The one writer id under which a segment is written, whoever leads the stream."""
+    return uuid.uuid5(uuid.NAMESPACE_URL, segment)
+
+
+EPOCH_BITS: Final = 16
+
+
+def event_number(next_offset: int, epoch: int) -> int:
+    """Event number of an append: the offset after it (47 bits) and the leader's epoch (16 bits)."""
+    return next_offset << EPOCH_BITS | epoch
+
+
+def next_offset_and_epoch(number: int) -> tuple[int, int]:
+    """Undo `event_number`."""
+    return number >> EPOCH_BITS, number & ((1 << EPOCH_BITS) - 1)

@@ -1,0 +1,163 @@
+"""The chunk that a stream is filling, and the buffers it is filled in; no I/O."""
+
+from typing import Final, Protocol
+
+from gateway.log.chunk import (
+    DATA_POSITION,
+    ENTRIES_MAX,
+    HEADER_BYTES,
+    ChunkHeader,
+    crc32,
+    pack_filters,
+    pack_head,
+    pack_trailer,
+)
+
+DELIVER_HEAD_BYTES: Final = 13
+"""Size, key, version, subscription and committed chunk id of a Deliver v2: with it a chunk fills a
+frame of the server's largest size exactly."""
+
+TRAILER_BYTES_MAX: Final = 64 * 1024
+"""A chunk with this much in its trailer is closed, so that few large trailers are ever read."""
+
+FILTER_BYTES_MAX: Final = 64 * 1024
+"""With more than this in filter values a chunk says only that it may hold any value."""
+
+_SMALL_BUFFER_BYTES: Final = 16 * 1024
+_BUFFERS_KEPT: Final = 16
+
+
+class ConfirmSink(Protocol):
+    """A publisher on a connection, as the log sees it."""
+
+    def confirm(self, publishing_ids: bytes) -> None:
+        """Take the ids (8 bytes each, big-endian) of entries that are stored."""
+        ...
+
+    def lost(self) -> None:
+        """Learn that entries will never be confirmed: the log has failed."""
+        ...
+
+
+class ChunkBuffers:
+    """Buffers for open chunks, used again and again: fresh megabytes cost page faults.
+
+    A chunk begins in a small buffer, so that a thousand streams with a record each stay small.
+    """
+
+    def __init__(self, frame_bytes_max: int) -> None:
+        self.chunk_end_max = frame_bytes_max - DELIVER_HEAD_BYTES + DATA_POSITION - HEADER_BYTES
+        self._large_bytes = frame_bytes_max + 64 + TRAILER_BYTES_MAX + FILTER_BYTES_MAX + 1024
+        self._large: list[bytearray] = []
+        self._small: list[bytearray] = []
+
+    def take(self, *, large: bool) -> bytearray:
+        """Give a buffer with any content."""
+        if large:
+            return self._large.pop() if self._large else bytearray(self._large_bytes)
+        return self._small.pop() if self._small else bytearray(_SMALL_BUFFER_BYTES)
+
+    def give_back(self, buffer: bytearray) -> None:
+        """Take a buffer back; nobody may look at it any more."""
+        kept = self._small if len(buffer) == _SMALL_BUFFER_BYTES else self._large
+        if len(kept) < _BUFFERS_KEPT:
+            kept.append(buffer)
+
+
+class OpenChunk:
+    """Entries that wait for the next append. The kernel writes into `buffer` from `written` on."""
+
+    __slots__ = (
+        "_buffers",
+        "buffer",
+        "capacity",
+        "confirms",
+        "entry_count",
+        "filters",
+        "record_count",
+        "sequence_bytes",
+        "sequences",
+        "written",
+    )
+
+    def __init__(self, buffers: ChunkBuffers, *, large: bool) -> None:
+        self._buffers = buffers
+        self.buffer = buffers.take(large=large)
+        self.capacity = buffers.chunk_end_max if large else _SMALL_BUFFER_BYTES
+        self.written = DATA_POSITION
+        self.entry_count = 0
+        self.record_count = 0
+        self.sequences: dict[bytes, int] = {}
+        self.sequence_bytes = 0
+        self.filters: set[bytes] | None = None
+        self.confirms: dict[ConfirmSink, list[bytes]] = {}
+
+    @property
+    def is_full(self) -> bool:
+        """Whether it should be appended although an append is under way."""
+        return (
+            self.written >= self._buffers.chunk_end_max
+            or self.entry_count == ENTRIES_MAX
+            or self.sequence_bytes >= TRAILER_BYTES_MAX
+        )
+
+    def grow(self) -> bool:
+        """Move to a large buffer; False if it has one."""
+        if self.capacity == self._buffers.chunk_end_max:
+            return False
+        large = self._buffers.take(large=True)
+        large[: self.written] = memoryview(self.buffer)[: self.written]
+        self._buffers.give_back(self.buffer)
+        self.buffer = large
+        self.capacity = self._buffers.chunk_end_max
+        return True
+
+    def took(self, written: int, entries: int, records: int) -> None:
+        """Note what the kernel has copied."""
+        self.written = written
+        self.entry_count += entries
+        self.record_count += records
+
+    def note_sequence(self, reference: bytes, publishing_id: int) -> None:
+        """Put a publisher's last id into the trailer."""
+        if reference not in self.sequences:
+            self.sequence_bytes += len(reference) + 10
+        self.sequences[reference] = publishing_id
+
+    def add_confirm(self, sink: ConfirmSink, publishing_ids: bytes) -> None:
+        """Confirm these ids once the chunk is stored."""
+        self.confirms.setdefault(sink, []).append(publishing_ids)
+
+    def finish(self, *, chunk_id: int, epoch: int, timestamp_ms: int) -> memoryview:
+        """Complete the event in the buffer and return it; call `release` when it was taken."""
+        data_end = self.written
+        trailer = pack_trailer(self.sequences) if self.sequences else b""
+        rest = trailer
+        if self.filters is not None:
+            rest += pack_filters(self._bounded_filters())
+        event_end = data_end + len(rest)
+        view = memoryview(self.buffer)
+        if rest:
+            view[data_end:event_end] = rest
+        header = ChunkHeader(
+            self.entry_count,
+            self.record_count,
+            timestamp_ms,
+            epoch,
+            chunk_id,
+            crc32(view[DATA_POSITION:data_end]),
+            data_end - DATA_POSITION,
+            len(trailer),
+        )
+        pack_head(self.buffer, header, event_end - DATA_POSITION + HEADER_BYTES)
+        return view[:event_end]
+
+    def _bounded_filters(self) -> set[bytes] | None:
+        assert self.filters is not None
+        size = sum(len(value) + 2 for value in self.filters)
+        return self.filters if size <= FILTER_BYTES_MAX else None
+
+    def release(self) -> None:
+        """Give the buffer back."""
+        self._buffers.give_back(self.buffer)
+        self.buffer = bytearray()

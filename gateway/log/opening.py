@@ -1,0 +1,200 @@
+"""Open a stream's log: find its end, rebuild what is derived, and take over as its leader.
+
+The writer's stored event number says where the next record goes and under which epoch the last
+leader wrote. Snapshot and stored index save scanning; without them, or if they do not fit the
+segment, everything is rebuilt from the chunks.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.log.chunk import unpack_header, unpack_trailer
+from gateway.log.errors import CorruptChunk
+from gateway.log.index import ChunkIndex
+from gateway.log.kernel.chunks import MALFORMED, walk_chunks
+from gateway.log.log import LogPorts, LogState, StreamLog
+from gateway.log.names import event_number, next_offset_and_epoch, writer_of
+from gateway.log.sequences import PublisherSequences
+from gateway.log.snapshot import Snapshot
+from gateway.pending import Pending
+from store.api import (
+    ABSENT,
+    APPEND_BYTES_MAX,
+    READ_BYTES_MAX,
+    Appended,
+    Reader,
+    ReadResult,
+    SegmentInfo,
+    SegmentStore,
+    Writer,
+)
+from store.errors import NoSuchSegment
+
+log = logging.getLogger(__name__)
+
+_SCAN_BYTES: Final = 1024 * 1024
+
+Walked = tuple[int, int, list[tuple[int, int, int, int, int, int, int, int]], list[bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class LogNames:
+    """Where a stream is: its name for people, and its segments."""
+
+    stream: str
+    data_segment: str
+    index_segment: str
+
+
+async def open_log(
+    store: SegmentStore,
+    names: LogNames,
+    ports: LogPorts,
+    *,
+    snapshot: Snapshot | None,
+    epoch: int,
+    references_max: int,
+) -> StreamLog:
+    """Open a log for writing and reading.
+
+    Args:
+        store: Where the segments are.
+        names: Which ones.
+        ports: What the log needs.
+        snapshot: The stored one, if any.
+        epoch: The epoch to lead under; written down at once if it is not the last leader's.
+        references_max: How many publisher references are remembered.
+
+    Raises:
+        StoreError: The store cannot give the segment.
+        CorruptChunk: What is stored is not a run of chunks.
+    """
+    opened_writer: Pending[Writer] = Pending()
+    store.open_writer(names.data_segment, writer_of(names.data_segment), done=opened_writer.settle)
+    writer = await opened_writer
+    opened_reader: Pending[Reader] = Pending()
+    store.open_reader(names.data_segment, done=opened_reader.settle)
+    reader = await opened_reader
+    sequences = PublisherSequences(names.stream, references_max)
+    index = ChunkIndex()
+    state = LogState(epoch=epoch, length=reader.length)
+    usable = snapshot is not None and reader.start <= snapshot.position <= reader.length
+    if snapshot is not None and usable:
+        stored = await _read_index(store, names.index_segment)
+        usable = index.restore(stored, start=reader.start, length=snapshot.position)
+        if not usable:
+            index = ChunkIndex()
+    position = reader.start
+    if snapshot is not None and usable:
+        position = state.index_saved_to = snapshot.position
+        sequences.restore(snapshot.parts)
+        state.next_offset = snapshot.next_offset
+        state.timestamp_ms = snapshot.timestamp_ms
+        if snapshot.position > reader.start:
+            state.last_chunk_id = snapshot.last_chunk_id
+            state.last_chunk_position = snapshot.last_chunk_position
+            state.first_chunk_id = await _chunk_id_at(names.stream, reader, reader.start)
+    await _scan(names.stream, reader, position, state, index, sequences)
+    await _lead(names.stream, writer, state)
+    return StreamLog(names.stream, writer, reader, ports, index, sequences, state)
+
+
+async def _lead(stream: str, writer: Writer, state: LogState) -> None:
+    """Agree with the writer's number on the next offset; write the epoch down if it is new."""
+    last_number = writer.event_number
+    if last_number == ABSENT:
+        return
+    next_offset, last_epoch = next_offset_and_epoch(last_number)
+    if state.length > 0 and state.last_chunk_id >= 0 and next_offset != state.next_offset:
+        reason = f"next offset is {next_offset} by the writer, {state.next_offset} by the chunks"
+        raise CorruptChunk(stream, state.length, reason)
+    state.next_offset = next_offset
+    if state.epoch <= last_epoch:
+        state.epoch = last_epoch
+        return
+    fenced: Pending[Appended] = Pending()
+    writer.append(b"", event_number(next_offset, state.epoch), done=fenced.settle)
+    await fenced
+
+
+async def _scan(
+    stream: str,
+    reader: Reader,
+    position: int,
+    state: LogState,
+    index: ChunkIndex,
+    sequences: PublisherSequences,
+) -> None:
+    """Walk the chunks from `position` to the end into state, index and sequences."""
+    size = _SCAN_BYTES
+    while position < reader.length:
+        reason, consumed, chunks, trailers = await _check(reader, position, size, _walk)
+        if reason == MALFORMED or (not chunks and size >= APPEND_BYTES_MAX):
+            raise CorruptChunk(stream, position + consumed, "not a chunk")
+        if not chunks:
+            size = APPEND_BYTES_MAX
+            continue
+        for place, _, chunk_id, records, timestamp_ms, _, _, _ in chunks:
+            index.offer(chunk_id, timestamp_ms, position + place, verified=False)
+            if state.last_chunk_id < 0:
+                state.first_chunk_id = chunk_id
+            state.last_chunk_id = chunk_id
+            state.last_chunk_position = position + place
+            state.next_offset = chunk_id + records
+            state.timestamp_ms = timestamp_ms
+        for trailer in trailers:
+            for reference, publishing_id in unpack_trailer(trailer):
+                sequences.record(reference, publishing_id)
+        position += consumed
+        size = _SCAN_BYTES
+
+
+def _walk(view: memoryview) -> Walked:
+    """On a thread of the store: list the chunks and copy their trailers."""
+    reason, consumed, chunks = walk_chunks(view, 0, len(view))
+    trailers = []
+    for place, _, _, _, _, _, data_bytes, trailer_bytes in chunks:
+        if trailer_bytes:
+            trailer_at = place + 56 + data_bytes
+            trailers.append(bytes(view[trailer_at : trailer_at + trailer_bytes]))
+    return reason, consumed, chunks, trailers
+
+
+async def _check(
+    reader: Reader, position: int, size: int, look: Callable[[memoryview], Walked]
+) -> Walked:
+    looked: Pending[Walked] = Pending()
+    reader.check(position, size, look, done=looked.settle)
+    return await looked
+
+
+async def _chunk_id_at(stream: str, reader: Reader, position: int) -> int:
+    read: Pending[bytes] = Pending()
+    reader.check(position, 56, bytes, done=read.settle)
+    head = await read
+    if len(head) < 56:
+        raise CorruptChunk(stream, position, "no chunk where one should begin")
+    return unpack_header(head, 8).chunk_id
+
+
+async def _read_index(store: SegmentStore, segment: str) -> bytes:
+    """Read the whole stored index; empty if it has none."""
+    described: Pending[SegmentInfo] = Pending()
+    store.info(segment, done=described.settle)
+    try:
+        info = await described
+    except NoSuchSegment:
+        return b""
+    parts: list[bytes] = []
+    position = info.start
+    while position < info.length:
+        read: Pending[ReadResult] = Pending()
+        store.read(segment, position, READ_BYTES_MAX, done=read.settle)
+        result = await read
+        if not result.data:
+            break
+        parts.append(result.data)
+        position += len(result.data)
+    return b"".join(parts)

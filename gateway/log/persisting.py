@@ -1,0 +1,73 @@
+"""Store what makes the next opening of a log fast: new index entries, then the snapshot.
+
+Both are derived, so a failure is logged and otherwise of no consequence: the next opening scans.
+"""
+
+import logging
+from collections.abc import Sequence
+
+from gateway.log.log import StreamLog
+from gateway.log.names import writer_of
+from gateway.log.opening import LogNames
+from gateway.log.snapshot import Snapshot
+from gateway.log.tracking import Tracking
+from gateway.pending import Pending, start
+from store.api import ABSENT, Appended, SegmentStore, Writer
+from store.errors import SegmentExists, StoreError
+
+log = logging.getLogger(__name__)
+
+
+def save_log(
+    store: SegmentStore,
+    tracking: Tracking,
+    generation: int,
+    names: LogNames,
+    stream_log: StreamLog,
+    snapshot: Snapshot,
+) -> Pending[None]:
+    """Append the index entries that are not stored yet, then store `snapshot`."""
+    return start(_save(store, tracking, generation, names, stream_log, snapshot))
+
+
+async def _save(
+    store: SegmentStore,
+    tracking: Tracking,
+    generation: int,
+    names: LogNames,
+    stream_log: StreamLog,
+    snapshot: Snapshot,
+) -> None:
+    try:
+        await _save_index(store, names, stream_log, snapshot.position)
+        saved: Pending[Sequence[int]] = Pending()
+        tracking.save_snapshot(generation, snapshot, saved.settle)
+        await saved
+    except StoreError as error:
+        log.warning("snapshot not stored stream=%s error=%s", names.stream, error)
+
+
+async def _save_index(
+    store: SegmentStore, names: LogNames, stream_log: StreamLog, position: int
+) -> None:
+    writer = stream_log.index_writer
+    if writer is None:
+        created: Pending[None] = Pending()
+        store.create_segment(names.index_segment, done=created.settle)
+        try:
+            await created
+        except SegmentExists:
+            pass
+        opened: Pending[Writer] = Pending()
+        store.open_writer(
+            names.index_segment, writer_of(names.index_segment), done=opened.settle
+        )
+        writer = stream_log.index_writer = await opened
+    entries, saved_to = stream_log.index.pack_after(stream_log.index_saved_to, position)
+    if not entries:
+        return
+    stream_log.index_saved_to = saved_to
+    last_number = 0 if writer.event_number == ABSENT else writer.event_number
+    appended: Pending[Appended] = Pending()
+    writer.append(entries, last_number + 1, done=appended.settle)
+    await appended

@@ -1,0 +1,45 @@
+"""What a stream remembers of its log so that opening it need not read it all; pure bytes.
+
+    head    | position u64 | next offset u64 | timestamp ms i64 | last chunk id u64
+            | last chunk's position u64 | parts u32 |
+    part n  | (size u8, reference, publishing id u64) … |     gateway.log.sequences
+
+A snapshot describes the log up to `position`; what follows it in the segment is scanned.
+"""
+
+import struct
+from dataclasses import dataclass, field
+from typing import Final
+
+_HEAD: Final = struct.Struct(">QQqQQI")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The state of a log whose committed length is `position`."""
+
+    position: int
+    next_offset: int
+    timestamp_ms: int
+    last_chunk_id: int
+    last_chunk_position: int
+    parts: list[bytes] = field(default_factory=list)
+
+    def pack_head(self) -> bytes:
+        """Encode all but the parts."""
+        return _HEAD.pack(
+            self.position,
+            self.next_offset,
+            self.timestamp_ms,
+            self.last_chunk_id,
+            self.last_chunk_position,
+            len(self.parts),
+        )
+
+
+def unpack_head(stored: bytes) -> tuple[Snapshot, int] | None:
+    """Decode a head; gives the snapshot without its parts and how many there are, None if foreign."""
+    if len(stored) != _HEAD.size:
+        return None
+    position, next_offset, timestamp_ms, chunk_id, chunk_position, parts = _HEAD.unpack(stored)
+    return Snapshot(position, next_offset, timestamp_ms, chunk_id, chunk_position), parts

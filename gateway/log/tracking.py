@@ -1,0 +1,157 @@
+"""Stored consumer offsets and log snapshots: one table of the segment store per virtual host.
+
+StoreOffset has no reply, so stores are collected while an update is on its way and go as one. A
+query waits for what was stored before it, and answers only what the store has acknowledged.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from gateway.log.names import is_key_of, snapshot_key, tracking_key
+from gateway.log.snapshot import Snapshot, unpack_head
+from gateway.pending import Pending
+from store.api import SegmentStore, TableEntry, TablePage
+from store.errors import NoSuchSegment, StoreError
+
+log = logging.getLogger(__name__)
+
+_UPDATE_ENTRIES_MAX: Final = 10_000
+_OFFSET_BYTES: Final = 8
+
+
+class Tracking:
+    """The tracking table of one virtual host.
+
+    Args:
+        store: Where the table is (it exists).
+        table: Its name.
+        schedule: Calls a function at the end of this turn of the event loop.
+    """
+
+    def __init__(
+        self,
+        store: SegmentStore,
+        table: str,
+        schedule: Callable[[Callable[[], None]], object],
+    ) -> None:
+        self._store = store
+        self._table = table
+        self._schedule = schedule
+        self._waiting: dict[bytes, bytes] = {}
+        self._update: Pending[None] | None = None
+        self._is_scheduled = False
+
+    # Offsets
+
+    def store_offset(self, generation: int, reference: bytes, offset: int) -> None:
+        """Remember a consumer's offset (u64); the last call wins."""
+        self._waiting[tracking_key(generation, reference)] = offset.to_bytes(_OFFSET_BYTES, "big")
+        if self._update is None and not self._is_scheduled:
+            self._is_scheduled = True
+            self._schedule(self._send)
+
+    async def query_offset(self, generation: int, reference: bytes) -> int | None:
+        """Return what was stored last and acknowledged, None if nothing was. Raises StoreError."""
+        await self.settled()
+        values = await self._read([tracking_key(generation, reference)])
+        return None if values[0] is None else int.from_bytes(values[0], "big")
+
+    async def settled(self) -> None:
+        """Wait until everything stored before this call is acknowledged (or refused)."""
+        if self._update is not None:
+            await self._update
+        if self._waiting:
+            self._send()
+        if self._update is not None:
+            await self._update
+
+    def _send(self) -> None:
+        self._is_scheduled = False
+        if self._update is not None or not self._waiting:
+            return
+        keys = list(self._waiting)[:_UPDATE_ENTRIES_MAX]
+        entries = [TableEntry(key, self._waiting.pop(key)) for key in keys]
+        update = self._update = Pending()
+
+        def done(outcome: Sequence[int] | StoreError) -> None:
+            if isinstance(outcome, StoreError):
+                log.error("offsets not stored table=%s error=%s", self._table, outcome)
+            self._update = None
+            if self._waiting:
+                self._send()
+            update.settle(None)
+
+        self._store.update_table(self._table, entries, done=done)
+
+    async def _read(self, keys: Sequence[bytes]) -> list[bytes | None]:
+        found: Pending[Sequence[TableEntry | None]] = Pending()
+        self._store.read_table(self._table, keys, done=found.settle)
+        return [None if entry is None else entry.value for entry in await found]
+
+    # Snapshots
+
+    async def load_snapshot(self, generation: int) -> Snapshot | None:
+        """Return the stored snapshot of a stream, None if there is none (or not whole)."""
+        (head,) = await self._read([snapshot_key(generation, 0)])
+        decoded = None if head is None else unpack_head(head)
+        if decoded is None:
+            return None
+        snapshot, part_count = decoded
+        parts = await self._read([snapshot_key(generation, n + 1) for n in range(part_count)])
+        if any(part is None for part in parts):
+            return None
+        snapshot.parts.extend(part for part in parts if part is not None)
+        return snapshot
+
+    def save_snapshot(
+        self,
+        generation: int,
+        snapshot: Snapshot,
+        done: Callable[[Sequence[int] | StoreError], None],
+    ) -> None:
+        """Store a snapshot, all parts at once."""
+        entries = [TableEntry(snapshot_key(generation, 0), snapshot.pack_head())]
+        entries.extend(
+            TableEntry(snapshot_key(generation, number), part)
+            for number, part in enumerate(snapshot.parts, 1)
+        )
+        self._store.update_table(self._table, entries, done=done)
+
+    # Deletion
+
+    async def forget(self, generation: int) -> None:
+        """Remove everything of a deleted stream."""
+        await self.settled()
+        continuation: bytes | None = None
+        while True:
+            page: Pending[TablePage] = Pending()
+            self._store.iterate_table(self._table, continuation=continuation, done=page.settle)
+            result = await page
+            dead = [
+                TableEntry(entry.key, b"")
+                for entry in result.entries
+                if is_key_of(generation, entry.key)
+            ]
+            if dead:
+                removed: Pending[None] = Pending()
+                self._store.remove_keys(self._table, dead, done=removed.settle)
+                await removed
+            continuation = result.continuation
+            if continuation is None:
+                return
+
+
+async def open_tracking(
+    store: SegmentStore, table: str, schedule: Callable[[Callable[[], None]], object]
+) -> Tracking:
+    """Open a tracking table, creating it if it is missing."""
+    described: Pending[object] = Pending()
+    store.table_info(table, done=described.settle)
+    try:
+        await described
+    except NoSuchSegment:
+        created: Pending[None] = Pending()
+        store.create_table(table, done=created.settle)
+        await created
+    return Tracking(store, table, schedule)

@@ -1,0 +1,268 @@
+"""The parts put together: settings to a running server, and its graceful end.
+
+The only module that knows which store is used.
+"""
+
+import asyncio
+import logging
+import resource
+import signal
+import socket
+import sys
+import time
+from collections.abc import Coroutine
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any, Final, TypeVar
+
+from gateway.broker.openings import Openings
+from gateway.broker.streams import Streams, StreamsPorts, open_streams
+from gateway.broker.users import VIRTUAL_HOST, Users
+from gateway.config import ConfigError, Problem, Settings
+from gateway.log.log import LogPorts, StreamLog
+from gateway.log.open_chunk import ChunkBuffers
+from gateway.pending import Pending, run
+from gateway.server.connection import Connection, ConnectionSettings, Shared
+from gateway.server.listener import Listener, bind
+from gateway.server.schedule import Schedule
+from gateway.stream.link import Host, LinkSettings
+from gateway.stream.session.session import UNLIMITED_FRAME_BYTES
+from store.errors import StoreError
+from store.local.files import DirectoryFiles
+from store.local.store import LocalStore
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+STOP_S: Final = 8.0
+"""What a graceful stop may take before connections and store are closed anyway."""
+
+
+def peer_properties() -> dict[str, str]:
+    """What the server says of itself; clients look for RabbitMQ's words and its version."""
+    try:
+        own_version = version("hutch-streams")
+    except PackageNotFoundError:
+        own_version = "unknown"
+    return {
+        "cluster_name": "rabbit@localhost (Hutch)",
+        "copyright": "Copyright (c) the Hutch authors",
+        "information": "Licensed under Apache-2.0. Speaks the protocol of https://rabbitmq.com",
+        "platform": f"Hutch {own_version} on Python; stands in for Erlang/OTP 29.1.1",
+        "product": "Hutch (compatible with RabbitMQ)",
+        "version": "4.3.6",
+    }
+
+
+class Server:
+    """Everything that runs."""
+
+    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
+        self._settings = settings
+        self._loop = loop
+        self._schedule = Schedule(loop)
+        self._streams: dict[str, Streams] = {}
+        stream = settings.stream
+        self._frame_bytes_max = stream.frame_bytes_max or UNLIMITED_FRAME_BYTES
+        self._buffers = ChunkBuffers(self._frame_bytes_max)
+        self._users = Users.load(settings.users)
+        self._socket = self._bind()
+        self._store: LocalStore | None = None
+        self._openings: Openings | None = None
+        self._listener: Listener | None = None
+
+    def _bind(self) -> socket.socket:
+        stream = self._settings.stream
+        try:
+            return bind(stream.host, stream.port)
+        except OSError as error:
+            reason = f"cannot listen on {stream.host}:{stream.port}: {error.strerror or error}"
+            raise ConfigError(Problem("--port", reason)) from error
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port listened on."""
+        name = self._socket.getsockname()
+        return name[0], name[1]
+
+    def open_store(self) -> None:
+        """Open the data directory; blocks. Raises StoreError."""
+        settings = self._settings.store
+        settings.data_directory.mkdir(parents=True, exist_ok=True)
+        self._store = LocalStore.open(
+            DirectoryFiles(settings.data_directory),
+            call_soon_threadsafe=self._loop.call_soon_threadsafe,
+            call_soon=self._loop.call_soon,
+            durability=settings.durability,
+            interval_ms=settings.interval_ms,
+            data_file_bytes=settings.data_file_bytes,
+        )
+
+    async def start(self) -> None:
+        """Open the streams and begin to accept."""
+        assert self._store is not None
+        self._openings = Openings(self._store)
+        await self._await(self._openings.begin())
+        ports = StreamsPorts(
+            self._store,
+            self._openings,
+            self._log_ports,
+            self._schedule,
+            _clock_ms,
+            self._settings.streams.publisher_references_max,
+        )
+        self._streams[VIRTUAL_HOST] = await self._await(open_streams(VIRTUAL_HOST, ports))
+        self._listener = Listener(self._loop, self._socket, self._shared)
+        self._listener.start()
+
+    def _log_ports(self, **callbacks: Any) -> LogPorts:  # noqa: ANN401
+        def schedule(stream_log: StreamLog) -> None:
+            self._schedule(stream_log.flush)
+
+        return LogPorts(
+            buffers=self._buffers, clock_ms=_clock_ms, schedule=schedule, **callbacks
+        )
+
+    def _shared(self, closed: Any) -> Shared:  # noqa: ANN401
+        stream = self._settings.stream
+        host, port = stream.advertised_host, stream.advertised_port or self.address[1]
+        link_settings = LinkSettings(
+            self._frame_bytes_max,
+            stream.refusal_delay_ms,
+            stream.sub_batch_uncompressed_bytes_max,
+            host,
+            port,
+        )
+        settings = ConnectionSettings(
+            stream.frame_bytes_max,
+            stream.initial_frame_bytes_max,
+            stream.heartbeat_s,
+            stream.handshake_step_timeout_ms,
+            stream.close_timeout_ms,
+            stream.unconfirmed_entries_max,
+            stream.unconfirmed_entries_resume,
+            stream.send_backlog_pause_bytes,
+            stream.send_backlog_bytes_max,
+        )
+        shared_host = Host(
+            self._users, self._streams.get, link_settings, peer_properties(), self._has_room
+        )
+        return Shared(
+            self._loop,
+            self._schedule,
+            shared_host,
+            settings,
+            bytearray(stream.receive_buffer_bytes),
+            bytearray(self._frame_bytes_max),
+            closed,
+        )
+
+    def _has_room(self) -> bool:
+        assert self._listener is not None
+        return len(self._listener.connections) <= self._settings.stream.connections_max
+
+    async def stop(self) -> None:
+        """Stop accepting, store what was taken, confirm it, close."""
+        log.info("stopping")
+        connections: list[Connection] = []
+        if self._listener is not None:
+            self._listener.stop_accepting()
+            connections = list(self._listener.connections)
+        for connection in connections:
+            connection.stop_reading()
+        is_clean = True
+        try:
+            async with asyncio.timeout(STOP_S):
+                for streams in self._streams.values():
+                    await self._await(streams.close())
+                if self._openings is not None:
+                    await self._await(self._openings.end())
+        except (TimeoutError, StoreError) as error:
+            is_clean = False
+            log.error("stop is not clean, the next start recovers error=%r", error)  # noqa: TRY400  # a line for the operator
+        for connection in connections:
+            connection.stop()
+        if self._store is not None:
+            await self._close_store(self._store)
+        log.info("stopped clean=%s", is_clean)
+
+    async def _close_store(self, store: LocalStore) -> None:
+        closed: Pending[None] = Pending()
+        store.close(done=closed.settle)
+        try:
+            async with asyncio.timeout(STOP_S):
+                await self._settled(closed)
+        except (TimeoutError, StoreError) as error:
+            log.error("store not closed error=%r", error)  # noqa: TRY400  # a line for the operator
+
+    async def _await(self, coroutine: Coroutine[Pending[Any], None, T]) -> T:
+        """Run one of the broker's coroutines on the event loop."""
+        pending: Pending[T] = Pending()
+        run(coroutine, pending.settle)
+        return await self._settled(pending)
+
+    async def _settled(self, pending: Pending[T]) -> T:
+        settled = asyncio.Event()
+        pending.when_settled(settled.set)
+        await settled.wait()
+        return pending.result()
+
+
+def _clock_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def _raise_descriptor_limit() -> None:
+    """Every stream and connection holds descriptors; take as many as the system allows."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _new_event_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop  # noqa: PLC0415  # not on every platform
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+def serve(settings: Settings) -> int:
+    """Run a server until SIGTERM or SIGINT; blocks. Returns the exit code.
+
+    Prints one line beginning `hutch ready` with the addresses on standard output when it serves.
+
+    Raises:
+        ConfigError: A setting cannot be used here (address taken, users file wrong, …).
+    """
+    _raise_descriptor_limit()
+    loop = _new_event_loop()
+    try:
+        return loop.run_until_complete(_serve(settings, loop))
+    finally:
+        loop.close()
+
+
+async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stop.set)
+    server = Server(settings, loop)
+    try:
+        server.open_store()
+        await server.start()
+    except StoreError as error:
+        sys.stderr.write(f"hutch: {settings.store.data_directory}: {error}\n")
+        return 1
+    host, port = server.address
+    stream = settings.stream
+    advertised = f"{stream.advertised_host}:{stream.advertised_port or port}"
+    sys.stdout.write(
+        f"hutch ready stream={host}:{port} advertised={advertised}"
+        f" data={settings.store.data_directory} durability={settings.store.durability.value}\n"
+    )
+    sys.stdout.flush()
+    await stop.wait()
+    await server.stop()
+    return 0

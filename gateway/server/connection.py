@@ -1,0 +1,433 @@
+"""One client's connection: bytes to frames, frames to handlers, replies and chunks to the socket.
+
+Frames are handled in order. While a handler waits, or the client has too much unconfirmed or
+unread, the socket is not read: that, and nothing else, slows a client down.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Flag, auto
+from typing import Final
+
+from gateway.log.log import StreamLog
+from gateway.pending import Pending
+from gateway.server.delivery import Delivery
+from gateway.server.edge import PlainEdge
+from gateway.server.heartbeats import HeartbeatPorts, Heartbeats
+from gateway.server.schedule import Schedule
+from gateway.stream import publishing
+from gateway.stream.consuming import Subscription
+from gateway.stream.dispatch import dispatch
+from gateway.stream.link import Host, Link
+from gateway.stream.session.inbox import Inbox
+from gateway.stream.session.session import Session
+from gateway.stream.wire import codec
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.errors import MalformedFrame, ProtocolError
+
+log = logging.getLogger(__name__)
+
+_PUBLISH_V1: Final = b"\x00\x02\x00\x01"
+_PUBLISH_V2: Final = b"\x00\x02\x00\x02"
+_CLOSE_RESPONSE: Final = b"\x80\x16\x00\x01"
+_HEARTBEAT: Final = codec.encode_command("heartbeat", m.Heartbeat())
+_IN_FLIGHT_BYTES_MAX: Final = 32 * 1024 * 1024
+_SERVER_CLOSE_CORRELATION_ID: Final = 1
+_PHRASES: Final = {
+    ResponseCode.UNKNOWN_FRAME: "unknown frame",
+    ResponseCode.FRAME_TOO_LARGE: "frame too large",
+}
+
+
+class Pause(Flag):
+    """Why a connection is not read."""
+
+    NONE = 0
+    HANDLER = auto()
+    UNCONFIRMED = auto()
+    LOG = auto()
+    BACKLOG = auto()
+    STOPPING = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSettings:
+    """Limits of a connection; times in milliseconds, sizes in bytes."""
+
+    frame_bytes_max: int
+    initial_frame_bytes_max: int
+    heartbeat_s: int
+    handshake_step_timeout_ms: int
+    close_timeout_ms: int
+    unconfirmed_entries_max: int
+    unconfirmed_entries_resume: int
+    backlog_pause_bytes: int
+    backlog_bytes_max: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shared:
+    """What all connections of a server use in turn."""
+
+    loop: asyncio.AbstractEventLoop
+    schedule: Schedule
+    host: Host
+    settings: ConnectionSettings
+    receive_buffer: bytearray
+    scratch: bytearray
+    closed: Callable[["Connection"], object]
+
+
+class Connection:
+    """Owns the edge and the link of one client."""
+
+    def __init__(self, shared: Shared, edge: PlainEdge, peer: str, *, is_loopback: bool) -> None:
+        settings = shared.settings
+        self.peer = peer
+        self.peer_is_loopback = is_loopback
+        self.takes_regions = edge.takes_regions
+        self._shared = shared
+        self._edge = edge
+        self._session = Session(
+            settings.frame_bytes_max, settings.initial_frame_bytes_max, settings.heartbeat_s
+        )
+        self.link = Link(shared.host, self._session, self)
+        self._inbox = Inbox(shared.receive_buffer)
+        self._delivery = Delivery(edge, self._session, shared.scratch)
+        self._heartbeats: Heartbeats | None = None
+        self._pause = Pause.NONE
+        self._unconfirmed_count = 0
+        self._backlog_bytes = 0
+        self._is_flush_scheduled = False
+        self._is_delivery_scheduled = False
+        self._is_handling = False
+        self._is_over = False
+        self._skip_bytes = 0
+        self._after_reply: list[Callable[[], object]] = []
+        self._waits: set[asyncio.TimerHandle] = set()
+        self._step_timer: asyncio.TimerHandle | None = None
+        self._step = self._session.state
+
+    def start(self) -> None:
+        """Begin to serve the client."""
+        self._arm_step_timer(self._shared.settings.handshake_step_timeout_ms)
+        self._edge.start(self)
+
+    # From the edge
+
+    def place(self) -> memoryview:
+        """Where the next bytes are to be read to."""
+        return self._inbox.place()
+
+    def received(self, size: int) -> None:
+        """Handle what was read."""
+        buffer, end = self._inbox.received(size)
+        self._handle(buffer, end)
+
+    def writable(self) -> None:
+        """The socket takes more."""
+        self._backlog_bytes = 0
+        self._resume(Pause.BACKLOG)
+        self._serve()
+
+    def lost(self) -> None:
+        """Remove everything that the connection owned."""
+        if self._is_over:
+            return
+        self._is_over = True
+        if self._heartbeats is not None:
+            self._heartbeats.stop()
+        if self._step_timer is not None:
+            self._step_timer.cancel()
+        for timer in self._waits:
+            timer.cancel()
+        self.link.close()
+        self._shared.closed(self)
+
+    # Bytes to frames
+
+    def _handle(self, buffer: bytearray, end: int) -> None:
+        """Handle the complete frames in `buffer` and keep the rest."""
+        position = 0
+        self._is_handling = True
+        try:
+            while not self._is_over and not self._session.is_done and not self._pause:
+                if self._session.is_closing:
+                    position = self._skip(position, end)
+                if end - position < 4:
+                    break
+                frame_end = position + 4 + int.from_bytes(buffer[position : position + 4], "big")
+                if self._session.is_closing:
+                    self._look_for_answer(buffer[position + 4 : position + 8])
+                    self._skip_bytes = frame_end - position
+                    continue
+                try:
+                    self._session.check_size(frame_end - position - 4)
+                    if frame_end > end:
+                        break
+                    position = self._handle_frame(buffer, position, frame_end, end)
+                except ProtocolError as error:
+                    self._fail(error)
+                    self._skip_bytes = frame_end - position
+        except Exception:
+            log.exception("connection failed peer=%s", self.peer)
+            self._edge.abort()
+        finally:
+            self._is_handling = False
+        if self._is_over:
+            return
+        if not self._session.is_closing and not self._session.is_done:
+            self._inbox.keep(buffer, position, end)
+        if self._pause:
+            self._edge.pause_reading()
+        self._after_handling()
+
+    def _skip(self, position: int, end: int) -> int:
+        """Go past what is left of a frame that is not looked at."""
+        skipped = min(self._skip_bytes, end - position)
+        self._skip_bytes -= skipped
+        return position + skipped
+
+    def _look_for_answer(self, head: bytearray) -> None:
+        """The server has said Close: only the answer counts, and ends the connection."""
+        if head == _CLOSE_RESPONSE:
+            self._session.is_done = True
+
+    def _handle_frame(self, buffer: bytearray, position: int, frame_end: int, end: int) -> int:
+        """Handle one frame, or a run of Publish frames; return where to go on."""
+        head = buffer[position + 4 : position + 8]
+        if self._session.is_open:
+            if head == _PUBLISH_V1:
+                if frame_end - position < publishing.FRAME_HEAD_BYTES:
+                    raise MalformedFrame("publish is cut short", 4)
+                return self._account(publishing.take(self.link, buffer, position, end))
+            if head == _PUBLISH_V2:
+                if frame_end - position < publishing.FRAME_HEAD_BYTES:
+                    raise MalformedFrame("publish is cut short", 4)
+                return self._account(
+                    publishing.take_with_filters(self.link, buffer, position, frame_end)
+                )
+        self._pause |= Pause.HANDLER
+        dispatch(self.link, memoryview(buffer)[position + 4 : frame_end], self._handled)
+        return frame_end
+
+    def _account(self, intake: publishing.Intake) -> int:
+        self._unconfirmed_count += intake.entries
+        if self._unconfirmed_count >= self._shared.settings.unconfirmed_entries_max:
+            self._pause_for(Pause.UNCONFIRMED)
+        if intake.log is not None and intake.log.in_flight_bytes > _IN_FLIGHT_BYTES_MAX:
+            self._wait_for_log(intake.log)
+        return intake.position
+
+    def _wait_for_log(self, stream_log: StreamLog) -> None:
+        self._pause_for(Pause.LOG)
+        stream_log.when_drained(lambda: self._resume(Pause.LOG))
+
+    def _handled(self, error: BaseException | None) -> None:
+        """A handler is through; go on with what came after its frame."""
+        if self._is_over:
+            return
+        if isinstance(error, ProtocolError):
+            self._fail(error)
+        elif error is not None:
+            log.error("handler failed peer=%s", self.peer, exc_info=error)
+            self._edge.abort()
+            return
+        self._pause &= ~Pause.HANDLER
+        if not self._is_handling:
+            self._go_on()
+
+    def _fail(self, error: ProtocolError) -> None:
+        """End the connection: with a Close once it is open, without a word before."""
+        log.warning("protocol error peer=%s error=%s", self.peer, error)
+        self._pause &= ~Pause.HANDLER
+        if not self._session.is_open:
+            self._session.is_done = True
+            return
+        self._session.is_closing = True
+        self.link.close()
+        code = error.close_code
+        self.send(
+            codec.encode_command(
+                "close",
+                m.Close(code, _PHRASES[code]),
+                correlation_id=_SERVER_CLOSE_CORRELATION_ID,
+            )
+        )
+        self._arm_step_timer(self._shared.settings.close_timeout_ms)
+
+    # Pausing
+
+    def _pause_for(self, reason: Pause) -> None:
+        self._pause |= reason
+        self._edge.pause_reading()
+
+    def _resume(self, reason: Pause) -> None:
+        if self._is_over or not self._pause & reason:
+            return
+        self._pause &= ~reason
+        if not self._is_handling:
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Handle what was kept; read again when nothing stands against it."""
+        buffer, end = self._inbox.take_kept()
+        self._handle(buffer, end)
+        if not self._pause and not self._is_over:
+            self._edge.resume_reading()
+
+    def _after_handling(self) -> None:
+        if self._session.is_done:
+            self._edge.close_when_sent()
+        elif self._session.state is not self._step:
+            self._step_changed()
+        self._flush()
+
+    # Ports of the link
+
+    def send(self, frame: bytes) -> None:
+        """Queue a frame; it is sent at the end of the turn."""
+        if self._is_over:
+            return
+        self._edge.write(frame)
+        self._backlog_bytes += len(frame)
+        if not self._is_flush_scheduled and not self._is_handling:
+            self._is_flush_scheduled = True
+            self._shared.schedule(self._flush_scheduled)
+
+    def after_reply(self, action: Callable[[], object]) -> None:
+        """Do something once the reply is queued."""
+        self._after_reply.append(action)
+
+    def replied(self) -> None:
+        """The reply is queued."""
+        actions, self._after_reply = self._after_reply, []
+        for action in actions:
+            action()
+
+    def wait(self, delay_ms: int) -> Pending[None]:
+        """Return what is settled after a delay."""
+        pending: Pending[None] = Pending()
+
+        def over() -> None:
+            self._waits.discard(timer)
+            pending.settle(None)
+
+        timer = self._shared.loop.call_later(delay_ms / 1000, over)
+        self._waits.add(timer)
+        return pending
+
+    def tuned(self) -> None:
+        """Start the heartbeats."""
+        if self._heartbeats is not None:
+            self._heartbeats.stop()
+        edge = self._edge
+        self._heartbeats = Heartbeats(
+            self._shared.loop,
+            self._session.heartbeat_s,
+            HeartbeatPorts(
+                lambda: edge.sent_bytes,
+                lambda: edge.received_bytes,
+                lambda: not self._pause,
+                self._send_heartbeat,
+                self._heartbeat_missed,
+            ),
+        )
+
+    def _send_heartbeat(self) -> None:
+        if not self._session.is_open:
+            edge = self._edge
+            edge.abort()  # as the reference does when Open has not come by then
+            return
+        if not self._session.is_closing:
+            self.send(_HEARTBEAT)
+
+    def _heartbeat_missed(self) -> None:
+        log.warning("heartbeat missed peer=%s", self.peer)
+        self._edge.abort()
+
+    def wake_delivery(self, subscription: Subscription) -> None:
+        """Serve a subscription at the end of this turn."""
+        self._delivery.wake(subscription)
+        if not self._is_delivery_scheduled:
+            self._is_delivery_scheduled = True
+            self._shared.schedule(self._deliver_scheduled)
+
+    def entries_settled(self, count: int) -> None:
+        """Fewer entries wait for their confirm."""
+        self._unconfirmed_count -= count
+        if (
+            self._pause & Pause.UNCONFIRMED
+            and self._unconfirmed_count <= self._shared.settings.unconfirmed_entries_resume
+        ):
+            self._shared.schedule(lambda: self._resume(Pause.UNCONFIRMED))
+
+    # Sending
+
+    def _flush_scheduled(self) -> None:
+        self._is_flush_scheduled = False
+        self._flush()
+
+    def _flush(self) -> None:
+        """Send what is queued; stop reading from a client that does not read."""
+        if self._is_over:
+            return
+        if self._edge.flush():
+            self._backlog_bytes = 0
+            return
+        settings = self._shared.settings
+        if self._backlog_bytes > settings.backlog_bytes_max:
+            log.warning("client does not read, cut off peer=%s", self.peer)
+            self._edge.abort()
+        elif self._backlog_bytes > settings.backlog_pause_bytes:
+            self._pause_for(Pause.BACKLOG)
+
+    def _deliver_scheduled(self) -> None:
+        self._is_delivery_scheduled = False
+        self._serve()
+
+    def _serve(self) -> None:
+        if self._is_over or self._session.is_closing or self._session.is_done:
+            return
+        self._edge.flush()
+        if self._delivery.serve() and not self._is_delivery_scheduled:
+            self._is_delivery_scheduled = True
+            self._shared.loop.call_soon(self._deliver_scheduled)
+
+    # Time limits and the end
+
+    def _step_changed(self) -> None:
+        self._step = self._session.state
+        if self._session.is_open:
+            if self._step_timer is not None:
+                self._step_timer.cancel()
+                self._step_timer = None
+        else:
+            self._arm_step_timer(self._shared.settings.handshake_step_timeout_ms)
+
+    def _arm_step_timer(self, delay_ms: int) -> None:
+        if self._step_timer is not None:
+            self._step_timer.cancel()
+        self._step_timer = self._shared.loop.call_later(delay_ms / 1000, self._step_over)
+
+    def _step_over(self) -> None:
+        log.info("time limit reached peer=%s state=%s", self.peer, self._session.state.name)
+        self._edge.close_when_sent()
+        self._flush()
+
+    def stop_reading(self) -> None:
+        """Take nothing more from the client: the server is stopping."""
+        self._pause_for(Pause.STOPPING)
+
+    def stop(self) -> None:
+        """Send what is queued, then end the connection."""
+        self._session.is_done = True
+        self._edge.close_when_sent()
+        self._edge.flush()
+
+    def abort(self) -> None:
+        """End the connection now."""
+        self._edge.abort()

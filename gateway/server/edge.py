@@ -1,0 +1,250 @@
+"""A plain TCP socket at the edge of one connection: bytes in through a shared buffer, frames out.
+
+Reading goes into one buffer for all connections (reads are one at a time), so that an idle
+connection costs almost nothing and a busy one reads a megabyte at once. What is sent goes straight
+to the socket as far as it takes it; a chunk in a file goes by sendfile, without a copy.
+"""
+
+import asyncio
+import contextlib
+import os
+import socket
+from collections import deque
+from typing import Final, Protocol
+
+from store.api import FileRegion
+
+_SENDFILE_BYTES: Final = 1024 * 1024
+_GATHERED_FRAMES: Final = 64
+_LINGER_S: Final = 2.0
+_DISCARDED_BYTES: Final = 64 * 1024
+_MSG_MORE: Final = getattr(socket, "MSG_MORE", 0)
+
+
+class Owner(Protocol):
+    """Who is told what happens on the socket."""
+
+    def place(self) -> memoryview:
+        """Return where the next bytes are to be read to."""
+        ...
+
+    def received(self, size: int) -> None:
+        """Handle the bytes that were read to `place()`."""
+        ...
+
+    def writable(self) -> None:
+        """Everything queued has been sent."""
+        ...
+
+    def lost(self) -> None:
+        """The peer is gone, or the socket was closed. Called once."""
+        ...
+
+
+class PlainEdge:
+    """A connected socket."""
+
+    takes_regions: Final = True
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, connected: socket.socket
+    ) -> None:
+        connected.setblocking(False)
+        with contextlib.suppress(OSError):
+            connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._loop = loop
+        self._socket = connected
+        self._fileno = connected.fileno()
+        self._queue: deque[bytes | memoryview | FileRegion] = deque()
+        self._region_sent = 0
+        self._owner: Owner | None = None
+        self._is_reading = False
+        self._is_writing = False
+        self._is_closed = False
+        self._closes_when_sent = False
+        self._lingering: asyncio.TimerHandle | None = None
+        self.received_bytes = 0
+        self.sent_bytes = 0
+
+    def start(self, owner: Owner) -> None:
+        """Begin reading for `owner`."""
+        self._owner = owner
+        self.resume_reading()
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether everything queued is with the operating system."""
+        return not self._queue
+
+    # Reading
+
+    def pause_reading(self) -> None:
+        """Leave what comes in the operating system's buffer."""
+        if self._is_reading:
+            self._is_reading = False
+            self._loop.remove_reader(self._fileno)
+
+    def resume_reading(self) -> None:
+        """Read again."""
+        if not self._is_reading and not self._is_closed and not self._closes_when_sent:
+            self._is_reading = True
+            self._loop.add_reader(self._fileno, self._readable)
+
+    def _readable(self) -> None:
+        if self._owner is None:
+            return
+        try:
+            size = self._socket.recv_into(self._owner.place())
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self.abort()
+            return
+        if size == 0:
+            self.abort()
+            return
+        self.received_bytes += size
+        self._owner.received(size)
+
+    # Writing
+
+    def write(self, frame: bytes | memoryview) -> None:
+        """Queue bytes; `flush` sends them."""
+        if not self._is_closed:
+            self._queue.append(frame)
+
+    def write_region(self, region: FileRegion) -> None:
+        """Queue a region of a file; it is released when it has been sent or dropped."""
+        if self._is_closed:
+            region.release()
+        else:
+            self._queue.append(region)
+
+    def flush(self) -> bool:
+        """Send as much as the socket takes; True if that was all."""
+        if self._is_writing or self._is_closed:
+            return False
+        return self._send()
+
+    def _send(self) -> bool:
+        try:
+            while self._queue:
+                first = self._queue[0]
+                if isinstance(first, FileRegion):
+                    self._send_region(first)
+                else:
+                    self._send_bytes()
+        except (BlockingIOError, InterruptedError):
+            if not self._is_writing:
+                self._is_writing = True
+                self._loop.add_writer(self._fileno, self._write_on)
+            return False
+        except OSError:
+            self.abort()
+            return False
+        if self._is_writing:
+            self._is_writing = False
+            self._loop.remove_writer(self._fileno)
+        if self._closes_when_sent:
+            self._finish()
+        return True
+
+    def _write_on(self) -> None:
+        if self._send() and self._owner is not None and not self._is_closed:
+            self._owner.writable()
+
+    def _send_bytes(self) -> None:
+        """Send the frames in front, as many as fit in one call; more to come is announced."""
+        frames: list[bytes | memoryview] = []
+        for item in self._queue:
+            if isinstance(item, FileRegion) or len(frames) == _GATHERED_FRAMES:
+                break
+            frames.append(item)
+        flags = _MSG_MORE if len(frames) < len(self._queue) else 0
+        if len(frames) == 1:
+            sent = self._socket.send(frames[0], flags)
+        else:
+            sent = self._socket.sendmsg(frames, (), flags)
+        self.sent_bytes += sent
+        while sent:
+            first = self._queue[0]
+            assert not isinstance(first, FileRegion)
+            if sent < len(first):
+                self._queue[0] = memoryview(first)[sent:]
+                return
+            sent -= len(first)
+            self._queue.popleft()
+        while self._queue and not isinstance(self._queue[0], FileRegion) and not self._queue[0]:
+            self._queue.popleft()
+
+    def _send_region(self, region: FileRegion) -> None:
+        left = region.size - self._region_sent
+        sent = os.sendfile(
+            self._fileno,
+            region.fileno,
+            region.position + self._region_sent,
+            min(left, _SENDFILE_BYTES),
+        )
+        if sent == 0:
+            raise OSError("the file ends before the region")
+        self.sent_bytes += sent
+        self._region_sent += sent
+        if sent == left:
+            self._region_sent = 0
+            self._queue.popleft()
+            region.release()
+
+    # Closing
+
+    def close_when_sent(self) -> None:
+        """Send what is queued, then FIN; what still comes in is not handled."""
+        if self._closes_when_sent or self._is_closed:
+            return
+        self.pause_reading()
+        self._closes_when_sent = True
+        if not self._queue:
+            self._finish()
+
+    def _finish(self) -> None:
+        """Send FIN, and take in for a moment what still comes: unread bytes would turn it to RST."""
+        try:
+            self._socket.shutdown(socket.SHUT_WR)
+        except OSError:
+            self.abort()
+            return
+        owner, self._owner = self._owner, None
+        if owner is not None:
+            owner.lost()
+        self._loop.add_reader(self._fileno, self._discard)
+        self._is_reading = True
+        self._lingering = self._loop.call_later(_LINGER_S, self.abort)
+
+    def _discard(self) -> None:
+        try:
+            is_over = not self._socket.recv(_DISCARDED_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            is_over = True
+        if is_over:
+            self.abort()
+
+    def abort(self) -> None:
+        """Close now; what is queued is dropped."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        if self._lingering is not None:
+            self._lingering.cancel()
+        self.pause_reading()
+        if self._is_writing:
+            self._is_writing = False
+            self._loop.remove_writer(self._fileno)
+        for item in self._queue:
+            if isinstance(item, FileRegion):
+                item.release()
+        self._queue.clear()
+        self._socket.close()
+        owner, self._owner = self._owner, None
+        if owner is not None:
+            owner.lost()

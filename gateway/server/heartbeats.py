@@ -1,0 +1,71 @@
+"""Signs of life in both directions, at the pace the client chose.
+
+Sending: every H/2 a look whether anything went out since the last look; if not, a heartbeat.
+Receiving: every H a look whether anything came in; two looks in a row without end the connection.
+
+Source: RabbitMQ's timing, observed: the first heartbeat H/2 after Tune, the end 2H to 3H after the
+last byte.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+_LOOKS_IN_VAIN_MAX: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatPorts:
+    """What heartbeats look at and do."""
+
+    sent_bytes: Callable[[], int]
+    received_bytes: Callable[[], int]
+    is_reading: Callable[[], bool]
+    send: Callable[[], object]
+    fail: Callable[[], object]
+
+
+class Heartbeats:
+    """The two timers of one connection."""
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, interval_s: int, ports: HeartbeatPorts
+    ) -> None:
+        self._loop = loop
+        self._interval_s = interval_s
+        self._ports = ports
+        self._sent_seen = ports.sent_bytes()
+        self._received_seen = -1
+        self._looks_in_vain = 0
+        self._timers: dict[str, asyncio.TimerHandle] = {}
+        if interval_s > 0:
+            self._arm("send", interval_s / 2, self._look_at_sent)
+            self._arm("receive", interval_s, self._look_at_received)
+
+    def stop(self) -> None:
+        """Cancel both timers."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
+    def _arm(self, name: str, delay_s: float, look: Callable[[], None]) -> None:
+        self._timers[name] = self._loop.call_later(delay_s, look)
+
+    def _look_at_sent(self) -> None:
+        self._arm("send", self._interval_s / 2, self._look_at_sent)
+        sent = self._ports.sent_bytes()
+        if sent == self._sent_seen:
+            self._ports.send()
+        self._sent_seen = sent
+
+    def _look_at_received(self) -> None:
+        self._arm("receive", self._interval_s, self._look_at_received)
+        received = self._ports.received_bytes()
+        if received != self._received_seen or not self._ports.is_reading():
+            self._received_seen = received
+            self._looks_in_vain = 0
+            return
+        self._looks_in_vain += 1
+        if self._looks_in_vain == _LOOKS_IN_VAIN_MAX:
+            self._ports.fail()

@@ -1,0 +1,106 @@
+"""A listening socket: accepts connections and knows those that are alive."""
+
+import asyncio
+import errno
+import ipaddress
+import logging
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from gateway.server.connection import Connection, Shared
+from gateway.server.edge import PlainEdge
+
+log = logging.getLogger(__name__)
+
+_BACKLOG: Final = 1024
+_ACCEPTED_A_TURN: Final = 64
+_NO_DESCRIPTORS: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+_PAUSE_S: Final = 0.1
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Open a listening socket. Raises OSError."""
+    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    family, kind, protocol, _, address = infos[0]
+    listening = socket.socket(family, kind, protocol)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind(address)
+        listening.listen(_BACKLOG)
+        listening.setblocking(False)
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether a peer's address is on this machine."""
+    parsed = ipaddress.ip_address(address.split("%")[0])
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return (mapped or parsed).is_loopback
+
+
+class Listener:
+    """Accepts stream clients."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        listening: socket.socket,
+        shared_of: Callable[[Callable[[Connection], object]], Shared],
+    ) -> None:
+        self._loop = loop
+        self._socket = listening
+        self._connections: set[Connection] = set()
+        self._shared = shared_of(self._connections.discard)
+        self._is_accepting = False
+
+    @property
+    def connections(self) -> set[Connection]:
+        """Those that are alive."""
+        return self._connections
+
+    def start(self) -> None:
+        """Accept from now on."""
+        if not self._is_accepting:
+            self._is_accepting = True
+            self._loop.add_reader(self._socket.fileno(), self._accept)
+
+    def stop_accepting(self) -> None:
+        """Refuse new connections."""
+        if self._is_accepting:
+            self._is_accepting = False
+            self._loop.remove_reader(self._socket.fileno())
+        self._socket.close()
+
+    def _accept(self) -> None:
+        for _ in range(_ACCEPTED_A_TURN):
+            try:
+                connected, address = self._socket.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno in _NO_DESCRIPTORS:
+                    self._rest(error)
+                    return
+                raise
+            host, port = address[0], address[1]
+            edge = PlainEdge(self._loop, connected)
+            connection = Connection(
+                self._shared, edge, f"{host}:{port}", is_loopback=is_loopback(host)
+            )
+            self._connections.add(connection)
+            connection.start()
+
+    def _rest(self, error: OSError) -> None:
+        """Wait a moment when the system has no room for another connection."""
+        log.error("cannot accept connections=%d error=%s", len(self._connections), error)
+        self._loop.remove_reader(self._socket.fileno())
+        self._is_accepting = False
+        self._loop.call_later(_PAUSE_S, self._start_again)
+
+    def _start_again(self) -> None:
+        if self._socket.fileno() >= 0:
+            self.start()

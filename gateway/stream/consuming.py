@@ -1,0 +1,101 @@
+"""A subscription: a cursor with credit, and the frames that it becomes: the hot path out."""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from gateway.broker.streams import Stream
+from gateway.log.cursor import Cursor
+from gateway.log.log import StreamLog
+from store.api import FileRegion
+
+if TYPE_CHECKING:
+    from gateway.stream.link import LinkPorts
+
+_HEAD_V1: Final = struct.Struct(">IHHB")
+_HEAD_V2: Final = struct.Struct(">IHHBQ")
+_DELIVER_KEY: Final = 0x0008
+
+
+@dataclass(slots=True)
+class Deliver:
+    """A Deliver frame: bytes, then perhaps a region of a file."""
+
+    head: bytes
+    region: FileRegion | None
+
+
+class Subscription:
+    """One subscription of a connection.
+
+    Attributes:
+        credit: Chunks that may be sent; may be negative, since the client may take credit back.
+        is_queued: Whether the connection already knows that there may be something to send.
+    """
+
+    def __init__(
+        self,
+        subscription_id: int,
+        stream: Stream,
+        log: StreamLog,
+        credit: int,
+        properties: Mapping[str, str],
+        ports: "LinkPorts",
+    ) -> None:
+        self.subscription_id = subscription_id
+        self.stream = stream
+        self.log = log
+        self.credit = credit
+        self.properties = properties
+        self.is_queued = False
+        self._ports = ports
+        self._cursor: Cursor | None = None
+        self._is_closed = False
+
+    def begin(self, position: int, *, frame_bytes_max: int, takes_regions: bool) -> None:
+        """Start reading at a position; from now on chunks are delivered."""
+        self._cursor = Cursor(
+            self.log,
+            position,
+            self._woken,
+            frame_bytes_max=frame_bytes_max,
+            takes_regions=takes_regions,
+        )
+        self._ports.wake_delivery(self)
+
+    def add_credit(self, credit: int) -> None:
+        """Allow more chunks (or fewer: i16)."""
+        self.credit += credit
+        if self.credit > 0:
+            self._ports.wake_delivery(self)
+
+    def next(self, version: int, scratch: bytearray) -> Deliver | None:
+        """Return the next frame, None without credit or while nothing is there."""
+        if self.credit <= 0 or self._cursor is None or self._is_closed:
+            return None
+        chunk = self._cursor.next(scratch)
+        if chunk is None:
+            return None
+        self.credit -= 1
+        if version == 1:
+            head = _HEAD_V1.pack(5 + chunk.size, _DELIVER_KEY, 1, self.subscription_id)
+        else:
+            head = _HEAD_V2.pack(
+                13 + chunk.size,
+                _DELIVER_KEY,
+                2,
+                self.subscription_id,
+                self.log.last_chunk_id,
+            )
+        return Deliver(head + chunk.head, chunk.region)
+
+    def close(self) -> None:
+        """Deliver nothing more."""
+        self._is_closed = True
+        if self._cursor is not None:
+            self._cursor.close()
+
+    def _woken(self) -> None:
+        if not self._is_closed and self.credit > 0:
+            self._ports.wake_delivery(self)

@@ -1,0 +1,74 @@
+"""One frame to its handler and the reply back, in this order and nowhere else:
+
+decode → is it legal now → handler → reply. A refusal becomes the reply's code. What the peer broke
+(ProtocolError) passes to the caller. A handler that waits for the store makes the connection wait.
+"""
+
+import logging
+from collections.abc import Callable
+
+from typing_extensions import Buffer
+
+from gateway.pending import run
+from gateway.stream.handlers.handshake import after_login
+from gateway.stream.handlers.table import HANDLERS
+from gateway.stream.link import Link
+from gateway.stream.refusals import code_of
+from gateway.stream.wire import codec
+from gateway.stream.wire.codec import Decoded
+from gateway.stream.wire.errors import ProtocolError
+from gateway.stream.wire.messages import Message
+
+log = logging.getLogger(__name__)
+
+
+def dispatch(
+    link: Link, frame: Buffer, done: Callable[[BaseException | None], object]
+) -> None:
+    """Handle one whole frame, without its size, of any command but publish.
+
+    Args:
+        link: The connection's.
+        frame: Its bytes; copied.
+        done: Called when the next frame may be handled, with what went wrong, if anything did:
+            an error of ours. Possibly called before this returns.
+
+    Raises:
+        ProtocolError: The frame is wrong, or at the wrong moment.
+    """
+    decoded = codec.decode_request(frame)
+    is_in_order = link.session.check(decoded)
+    if log.isEnabledFor(logging.DEBUG):
+        log.debug("> %s %s", decoded.command.name, str(decoded.message)[:75])
+
+    def answered(outcome: Message | BaseException | None) -> None:
+        error = _answer(link, decoded, outcome)
+        if decoded.command.name == "sasl_authenticate" and is_in_order:
+            after_login(link)
+        if not is_in_order:
+            link.session.is_done = True
+        link.ports.replied()
+        done(error)
+
+    run(HANDLERS[decoded.command.name](link, decoded.message), answered)
+
+
+def _answer(
+    link: Link, decoded: Decoded, outcome: Message | BaseException | None
+) -> BaseException | None:
+    """Send the reply; return an error that is ours."""
+    command, correlation_id = decoded.command, decoded.correlation_id
+    if isinstance(outcome, BaseException):
+        if isinstance(outcome, ProtocolError):
+            return outcome
+        code = code_of(outcome)
+        if code is None:
+            return outcome
+        assert correlation_id is not None
+        log.debug("< %s refused code=%d reason=%s", command.name, code, outcome)
+        link.ports.send(codec.refusal_reply(command, correlation_id, code))
+        return None
+    if outcome is not None:
+        link.ports.send(codec.encode_reply(command, correlation_id, outcome))
+    return None
+

@@ -1,0 +1,155 @@
+"""The way from a fresh connection to an open one, closing it, and renewing a secret.
+
+A refused login, host or changed user is answered after a delay during which nothing else of the
+connection is looked at; the connection ends with the answer.
+
+Source: RabbitMQ stream protocol, Authentication; delays and codes as observed on RabbitMQ 4.3.
+"""
+
+import logging
+
+from gateway.broker.users import Login
+from gateway.stream.link import Link
+from gateway.stream.refusals import Refusal
+from gateway.stream.session.session import HEARTBEAT_S_MAX
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.commands import COMMAND_VERSIONS, State
+
+log = logging.getLogger(__name__)
+
+_MECHANISMS = ("PLAIN",)
+_DELAYED = frozenset(
+    (
+        ResponseCode.AUTHENTICATION_FAILURE,
+        ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE,
+        ResponseCode.SASL_CANNOT_CHANGE_MECHANISM,
+        ResponseCode.SASL_CANNOT_CHANGE_USERNAME,
+    )
+)
+
+
+async def peer_properties(link: Link, request: m.PeerProperties) -> m.PeerPropertiesReply:
+    """Take the client's properties and give the server's."""
+    link.session.client_properties = dict(request.properties)
+    if link.session.state is State.CONNECTED:
+        link.session.state = State.IDENTIFIED
+    return m.PeerPropertiesReply(ResponseCode.OK, link.host.peer_properties)
+
+
+async def sasl_handshake(link: Link, _request: m.SaslHandshake) -> m.SaslHandshakeReply:
+    """List the mechanisms."""
+    if link.session.state is State.IDENTIFIED:
+        link.session.state = State.AUTHENTICATING
+    return m.SaslHandshakeReply(ResponseCode.OK, _MECHANISMS)
+
+
+async def sasl_authenticate(link: Link, request: m.SaslAuthenticate) -> m.SaslAuthenticateReply:
+    """Log in, or renew the secret once open.
+
+    The reply of a first login is followed by Tune, which the caller sends (`after_login`).
+    """
+    session = link.session
+    try:
+        user = _log_in(link, request)
+        if session.is_open:
+            _check_unchanged(link, request.mechanism, user)
+    except Refusal as refusal:
+        return await _refuse_login(link, refusal)
+    session.mechanism = request.mechanism
+    session.user = user
+    return m.SaslAuthenticateReply(ResponseCode.OK)
+
+
+def after_login(link: Link) -> None:
+    """Propose frame size and heartbeat after a successful first login."""
+    session = link.session
+    if session.state is State.AUTHENTICATING and session.user:
+        session.state = State.TUNING
+        link.send("tune", m.Tune(session.server_frame_bytes_max, session.heartbeat_s))
+
+
+def _log_in(link: Link, request: m.SaslAuthenticate) -> str:
+    if request.mechanism not in _MECHANISMS:
+        raise Refusal(ResponseCode.SASL_MECHANISM_NOT_SUPPORTED, request.mechanism)
+    parts = (request.data or b"").split(b"\x00")
+    if len(parts) != 3 or parts[0] or not parts[1]:
+        raise Refusal(ResponseCode.SASL_ERROR, "not a PLAIN response")
+    name = parts[1].decode("utf-8", "surrogateescape")
+    result = link.host.users.authenticate(
+        name, parts[2], peer_is_loopback=link.ports.peer_is_loopback
+    )
+    if result is Login.LOOPBACK_ONLY:
+        raise Refusal(ResponseCode.AUTHENTICATION_FAILURE_LOOPBACK, name)
+    if result is not Login.OK:
+        raise Refusal(ResponseCode.AUTHENTICATION_FAILURE, name)
+    return name
+
+
+def _check_unchanged(link: Link, mechanism: str, user: str) -> None:
+    if mechanism != link.session.mechanism:
+        raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_MECHANISM, mechanism)
+    if user != link.session.user:
+        raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_USERNAME, user)
+
+
+async def _refuse_login(link: Link, refusal: Refusal) -> m.SaslAuthenticateReply:
+    log.warning("login refused user=%r code=%d", refusal.reason, refusal.code)
+    if refusal.code in _DELAYED:
+        await link.ports.wait(link.host.settings.refusal_delay_ms)
+    link.session.is_done = True
+    return m.SaslAuthenticateReply(refusal.code)
+
+
+async def tune(link: Link, request: m.Tune) -> None:
+    """Take the client's word on frame size and heartbeat."""
+    if request.heartbeat_s > HEARTBEAT_S_MAX:
+        link.session.is_done = True
+        return
+    link.session.tune(request.frame_bytes_max, request.heartbeat_s)
+    link.ports.tuned()
+
+
+async def open_virtual_host(link: Link, request: m.Open) -> m.OpenReply:
+    """Enter a virtual host."""
+    streams = link.host.virtual_hosts(request.virtual_host)
+    may_open = link.host.users.may_open(link.session.user, request.virtual_host)
+    if streams is None or not may_open or not link.host.has_room():
+        log.warning("virtual host refused host=%r", request.virtual_host)
+        await link.ports.wait(link.host.settings.refusal_delay_ms)
+        link.session.is_done = True
+        return m.OpenReply(ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE, {})
+    if link.session.state is State.TUNING:
+        link.session.tune(link.session.server_frame_bytes_max, link.session.heartbeat_s)
+        link.ports.tuned()
+    link.enter(streams)
+    link.session.open(request.virtual_host)
+    settings = link.host.settings
+    return m.OpenReply(
+        ResponseCode.OK,
+        {
+            "advertised_port": str(settings.advertised_port),
+            "advertised_host": settings.advertised_host,
+        },
+    )
+
+
+async def close(link: Link, request: m.Close) -> m.Status:
+    """Answer the client's Close; the connection ends with the answer."""
+    log.debug("client closes code=%d reason=%r", request.code, request.reason)
+    link.session.is_done = True
+    return m.Status(ResponseCode.OK)
+
+
+async def heartbeat(_link: Link, _request: m.Heartbeat) -> None:
+    """Nothing to do: any byte counts as a sign of life."""
+
+
+async def exchange_command_versions(
+    link: Link, request: m.ExchangeCommandVersions
+) -> m.CommandVersionsReply:
+    """Say which commands the server takes; learn whether the client takes Deliver version 2."""
+    for entry in request.commands:
+        if entry.key == 0x08 and entry.version_max == 2:
+            link.session.deliver_version = 2
+    return m.CommandVersionsReply(ResponseCode.OK, COMMAND_VERSIONS)

@@ -1,0 +1,66 @@
+"""Declaring and deleting publishers, and what is known of their ids; publishing is elsewhere.
+
+Source: RabbitMQ stream protocol; order of checks and codes as observed on RabbitMQ 4.3.
+"""
+
+from gateway.stream.handlers.streams import OK
+from gateway.stream.link import IDS_MAX, Link
+from gateway.stream.publishing import Publisher
+from gateway.stream.refusals import Refusal
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.commands import Permission
+
+REFERENCE_BYTES_MAX = 255
+
+
+def size_of(reference: str) -> int:
+    """Size of a reference in bytes, as it came over the wire."""
+    return len(reference.encode("utf-8", "surrogateescape"))
+
+
+async def declare_publisher(link: Link, request: m.DeclarePublisher) -> m.Status:
+    """Give a publisher its id on this connection; with a reference, duplicates are dropped."""
+    if len(link.publishers) >= IDS_MAX:
+        raise Refusal(ResponseCode.PRECONDITION_FAILED, "256 publishers on this connection")
+    if size_of(request.reference) > REFERENCE_BYTES_MAX:
+        link.require(Permission.WRITE, request.stream)
+        raise Refusal(ResponseCode.PRECONDITION_FAILED, "the reference is above 255 bytes")
+    link.require(Permission.WRITE, request.stream)
+    slot = (request.stream, request.reference)
+    if request.publisher_id in link.publishers:
+        raise Refusal(ResponseCode.PRECONDITION_FAILED, "the publisher id is in use")
+    if request.reference and slot in link.references:
+        raise Refusal(ResponseCode.PRECONDITION_FAILED, "the reference is declared already")
+    stream = link.streams.find(request.stream)
+    stream_log = await link.streams.log_of(stream)
+    publisher = Publisher(
+        request.publisher_id, request.reference, stream, stream_log, link.ports
+    )
+    link.publishers[request.publisher_id] = publisher
+    if request.reference:
+        link.references.add(slot)
+    link.watch(stream)
+    return OK
+
+
+async def delete_publisher(link: Link, request: m.DeletePublisher) -> m.Status:
+    """Forget a publisher; its confirms that are on their way are dropped."""
+    publisher = link.publishers.get(request.publisher_id)
+    if publisher is None:
+        raise Refusal(ResponseCode.PUBLISHER_DOES_NOT_EXIST)
+    link.drop_publisher(publisher)
+    link.unwatch_if_unused(publisher.stream)
+    return OK
+
+
+async def query_publisher_sequence(
+    link: Link, request: m.QueryPublisherSequence
+) -> m.PublisherSequence:
+    """Give the last stored publishing id of a reference, 0 if it has none."""
+    link.require(Permission.READ, request.stream)
+    stream_log = await link.streams.log_of(link.streams.find(request.stream))
+    await stream_log.when_all_committed()
+    reference = request.reference.encode("utf-8", "surrogateescape")
+    last = stream_log.sequences.last(reference) if reference else None
+    return m.PublisherSequence(ResponseCode.OK, last or 0)

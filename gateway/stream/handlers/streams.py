@@ -1,0 +1,119 @@
+"""Streams as such: create, delete, describe, find a place in them; super streams are to come.
+
+Source: RabbitMQ stream protocol; order of checks and codes as observed on RabbitMQ 4.3.
+"""
+
+from typing import Final
+
+from gateway.broker.errors import BrokerError, StreamDoesNotExist, StreamNotAvailable
+from gateway.log.errors import LogError
+from gateway.log.locating import Start, StartKind, locate
+from gateway.log.log import StreamLog
+from gateway.stream.link import Link
+from gateway.stream.refusals import Refusal
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.commands import Permission
+from gateway.stream.wire.offsets import OffsetSpec
+from store.errors import StoreError
+
+OK: Final = m.Status(ResponseCode.OK)
+_THIS_BROKER: Final = 0
+_NO_LEADER: Final = 0xFFFF
+
+
+async def create_stream(link: Link, request: m.CreateStream) -> m.Status:
+    """Create a stream."""
+    link.require(Permission.CONFIGURE, request.stream)
+    await link.streams.create(request.stream, request.arguments)
+    return OK
+
+
+async def delete_stream(link: Link, request: m.DeleteStream) -> m.Status:
+    """Delete a stream; everybody who uses it is told after this reply."""
+    link.require(Permission.CONFIGURE, request.stream)
+    stream = await link.streams.delete(request.stream)
+    link.ports.after_reply(lambda: link.streams.tell_watchers(stream))
+    return OK
+
+
+async def metadata(link: Link, request: m.Metadata) -> m.MetadataReply:
+    """Say where each stream is: here, or nowhere. Each name once."""
+    streams: list[m.StreamMetadata] = []
+    for name in sorted(set(request.streams), reverse=True):
+        try:
+            link.require(Permission.READ_OR_WRITE, name)
+            link.streams.find(name)
+        except StreamDoesNotExist:
+            code = ResponseCode.STREAM_DOES_NOT_EXIST
+            streams.append(m.StreamMetadata(name, code, _NO_LEADER, ()))
+        else:
+            streams.append(m.StreamMetadata(name, ResponseCode.OK, _THIS_BROKER, ()))
+    brokers: tuple[m.Broker, ...] = ()
+    if any(stream.code == ResponseCode.OK for stream in streams):
+        settings = link.host.settings
+        brokers = (m.Broker(_THIS_BROKER, settings.advertised_host, settings.advertised_port),)
+    return m.MetadataReply(brokers, tuple(streams))
+
+
+async def stream_stats(link: Link, request: m.StreamStats) -> m.StreamStatsReply:
+    """Say where a stream begins and ends; -1 everywhere for an empty one."""
+    link.require(Permission.READ, request.stream)
+    stream_log = await link.streams.log_of(link.streams.find(request.stream))
+    is_empty = stream_log.is_empty
+    last_chunk_id = stream_log.last_chunk_id
+    return m.StreamStatsReply(
+        ResponseCode.OK,
+        {
+            "committed_chunk_id": last_chunk_id,
+            "committed_offset": -1 if is_empty else stream_log.committed_next_offset - 1,
+            "first_chunk_id": -1 if is_empty else stream_log.first_chunk_id,
+            "last_chunk_id": last_chunk_id,
+        },
+    )
+
+
+async def resolve_offset_spec(link: Link, request: m.ResolveOffsetSpec) -> m.ResolvedOffset:
+    """Give the offset of the chunk where a subscription with this specification would start."""
+    link.require(Permission.READ, request.stream)
+    stream_log = await link.streams.log_of(link.streams.find(request.stream))
+    try:
+        start = await locate_spec(stream_log, request.offset)
+    except BrokerError as error:
+        raise Refusal(ResponseCode.NO_OFFSET, str(error)) from error
+    return m.ResolvedOffset(ResponseCode.OK, start.offset)
+
+
+async def locate_spec(stream_log: StreamLog, spec: OffsetSpec) -> Start:
+    """Find where a specification starts reading. Raises StreamNotAvailable."""
+    try:
+        return await locate(stream_log, StartKind(spec.type.value), spec.value)
+    except (StoreError, LogError) as error:
+        raise StreamNotAvailable(stream_log.stream) from error
+
+
+# Super streams: none can exist yet, so nothing is found; creating one is refused.
+
+
+async def route(link: Link, request: m.Route) -> m.StreamsReply:
+    """Find the streams for a routing key: the super stream does not exist."""
+    link.require(Permission.WRITE, request.super_stream)
+    raise Refusal(ResponseCode.STREAM_DOES_NOT_EXIST, request.super_stream)
+
+
+async def partitions(link: Link, request: m.Partitions) -> m.StreamsReply:
+    """List a super stream's partitions: it does not exist."""
+    link.require(Permission.READ_OR_WRITE, request.super_stream)
+    raise Refusal(ResponseCode.STREAM_DOES_NOT_EXIST, request.super_stream)
+
+
+async def create_super_stream(link: Link, request: m.CreateSuperStream) -> m.Status:
+    """Refuse: this version has no super streams."""
+    link.require(Permission.MANAGE_SUPER_STREAM, request.super_stream)
+    raise Refusal(ResponseCode.PRECONDITION_FAILED, "super streams are not supported")
+
+
+async def delete_super_stream(link: Link, request: m.DeleteSuperStream) -> m.Status:
+    """Delete a super stream: it does not exist."""
+    link.require(Permission.MANAGE_SUPER_STREAM, request.super_stream)
+    raise Refusal(ResponseCode.STREAM_DOES_NOT_EXIST, request.super_stream)

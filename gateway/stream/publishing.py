@@ -1,0 +1,233 @@
+"""Publish frames to a stream's open chunk, and confirms back: the hot path in.
+
+The kernel does the work per message. Here is what happens once a run of frames: look up the
+publisher, give the kernel a chunk with room, hand on what it took.
+"""
+
+import struct
+from array import array
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from gateway.broker.streams import Stream
+from gateway.log.chunk import ENTRIES_MAX
+from gateway.log.log import StreamLog
+from gateway.log.open_chunk import OpenChunk
+from gateway.stream.wire import codec
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.errors import MalformedFrame
+from gateway.stream.wire.kernel import publish as kernel
+
+if TYPE_CHECKING:
+    from gateway.stream.link import Link, LinkPorts
+
+FRAME_HEAD_BYTES: Final = 13
+_CONFIRM_HEAD: Final = struct.Struct(">IHHBI")
+_CONFIRM_KEY: Final = 0x0003
+_DUPLICATES_MAX: Final = 8192
+
+# One for the process: the event loop uses them in turn, and never across two turns.
+_IDS: Final = bytearray(ENTRIES_MAX * 8)
+_DUPLICATES: Final = bytearray(_DUPLICATES_MAX * 8)
+_STATE: Final = array("q", bytes(8 * kernel.STATE_SIZE))
+_U64_MASK: Final = 2**64 - 1
+
+
+class Publisher:
+    """A declared publisher; gets the confirms of what it published."""
+
+    __slots__ = (
+        "_is_closed",
+        "_ports",
+        "log",
+        "publisher_id",
+        "raw_reference",
+        "reference",
+        "stream",
+        "unconfirmed_count",
+    )
+
+    def __init__(
+        self,
+        publisher_id: int,
+        reference: str,
+        stream: Stream,
+        log: StreamLog,
+        ports: "LinkPorts",
+    ) -> None:
+        self.publisher_id = publisher_id
+        self.reference = reference
+        self.raw_reference = reference.encode("utf-8", "surrogateescape")
+        self.stream = stream
+        self.log = log
+        self.unconfirmed_count = 0
+        self._ports = ports
+        self._is_closed = False
+
+    def confirm(self, publishing_ids: bytes) -> None:
+        """Send a PublishConfirm, unless the publisher is gone."""
+        if self._is_closed:
+            return
+        count = len(publishing_ids) // 8
+        self.unconfirmed_count -= count
+        self._ports.send(
+            _CONFIRM_HEAD.pack(
+                9 + len(publishing_ids), _CONFIRM_KEY, 1, self.publisher_id, count
+            )
+            + publishing_ids
+        )
+        self._ports.entries_settled(count)
+
+    def lost(self) -> None:
+        """Nothing is said of entries whose stream has failed; MetadataUpdate says it for all."""
+
+    def close(self) -> None:
+        """Send no more confirms."""
+        if not self._is_closed:
+            self._is_closed = True
+            self._ports.entries_settled(self.unconfirmed_count)
+
+
+@dataclass(slots=True)
+class Intake:
+    """What became of the Publish frames at the front of a buffer.
+
+    Attributes:
+        position: Where the caller goes on.
+        entries: How many now wait for their confirm.
+        log: The log that took them, None if none did.
+    """
+
+    position: int
+    entries: int = 0
+    log: StreamLog | None = None
+
+
+class _Run:
+    """A run of frames of one publisher on its way into the log's open chunk."""
+
+    __slots__ = ("chunk", "entries", "log", "publisher", "reference")
+
+    def __init__(self, publisher: Publisher, position: int, frame_end: int, limit: int) -> None:
+        self.publisher = publisher
+        self.log = publisher.log
+        self.reference = publisher.raw_reference
+        self.chunk: OpenChunk = self.log.open_chunk(limit - position)
+        self.entries = 0
+        last = self.log.last_publishing_id(self.reference) if self.reference else None
+        _STATE[kernel.POSITION] = position
+        _STATE[kernel.FRAME_END] = frame_end
+        _STATE[kernel.LIMIT] = limit
+        _STATE[kernel.IS_NAMED] = bool(self.reference)
+        _STATE[kernel.HAS_LAST] = last is not None
+        _STATE[kernel.LAST] = 0 if last is None else last - (last >> 63 << 64)
+        self.aim()
+
+    def aim(self) -> None:
+        """Tell the kernel where the open chunk stands."""
+        chunk = self.chunk
+        _STATE[kernel.WRITTEN] = chunk.written
+        _STATE[kernel.CAPACITY] = chunk.capacity
+        _STATE[kernel.ENTRIES_MAX] = ENTRIES_MAX - chunk.entry_count
+
+    def account(self, reason: int) -> bool:
+        """Note what one call of the kernel took; True if it should be called again."""
+        entries, duplicates = _STATE[kernel.ENTRIES], _STATE[kernel.DUPLICATES]
+        chunk = self.chunk
+        if entries:
+            chunk.took(_STATE[kernel.WRITTEN], entries, _STATE[kernel.RECORDS])
+            if self.reference:
+                chunk.note_sequence(self.reference, _STATE[kernel.LAST] & _U64_MASK)
+        self.publisher.unconfirmed_count += entries + duplicates
+        self.entries += entries + duplicates
+        if duplicates:
+            ids = bytes(memoryview(_DUPLICATES)[: duplicates * 8])
+            self.log.confirm_when_committed(self.publisher, ids)
+        if entries:
+            chunk.add_confirm(self.publisher, bytes(memoryview(_IDS)[: entries * 8]))
+        if reason != kernel.CHUNK_FULL:
+            return False
+        if duplicates < _DUPLICATES_MAX:
+            left = _STATE[kernel.LIMIT] - _STATE[kernel.POSITION]
+            self.chunk = self.log.make_room(left)
+        self.aim()
+        return True
+
+
+def take(link: "Link", source: bytearray, position: int, limit: int) -> Intake:
+    """Take a run of complete Publish v1 frames of one publisher.
+
+    Args:
+        link: The connection's.
+        source: The receive buffer.
+        position: Start of a complete Publish v1 frame.
+        limit: End of what was received.
+
+    Raises:
+        MalformedFrame: An entry does not fit its frame; entries before it are stored.
+    """
+    publisher = link.publishers.get(source[position + 8])
+    if publisher is None or publisher.log.failure is not None:
+        return _refuse_frame(link, source, position, ResponseCode.PUBLISHER_DOES_NOT_EXIST)
+    run = _Run(publisher, position, 0, limit)
+    _STATE[kernel.FRAME_BYTES_MAX] = link.session.frame_limit
+    _STATE[kernel.PUBLISHER] = publisher.publisher_id
+    _STATE[kernel.UNCOMPRESSED_MAX] = link.host.settings.sub_batch_uncompressed_bytes_max
+    while True:
+        chunk = run.chunk
+        reason = kernel.take_publishes(source, chunk.buffer, _IDS, _DUPLICATES, _STATE)
+        if chunk.filters is not None and _STATE[kernel.ENTRIES]:
+            chunk.filters.add(b"")
+        if not run.account(reason):
+            break
+    position = _STATE[kernel.POSITION]
+    if reason == kernel.BAD_SUB_BATCH:
+        frame_end = _STATE[kernel.FRAME_END]
+        ids, end = kernel.publishing_ids_of(source, position, frame_end, 1)
+        _send_errors(link, publisher.publisher_id, ids, ResponseCode.PRECONDITION_FAILED)
+        if end != frame_end:
+            raise MalformedFrame("an entry ends past its frame", end)
+        position = frame_end
+    elif reason == kernel.MALFORMED:
+        raise MalformedFrame("an entry ends past its frame", position)
+    return Intake(position, run.entries, run.log)
+
+
+def take_with_filters(link: "Link", source: bytearray, position: int, frame_end: int) -> Intake:
+    """Take one complete Publish v2 frame; like `take`."""
+    publisher = link.publishers.get(source[position + 8])
+    if publisher is None or publisher.log.failure is not None:
+        return _refuse_frame(link, source, position, ResponseCode.PUBLISHER_DOES_NOT_EXIST)
+    run = _Run(publisher, position + FRAME_HEAD_BYTES, frame_end, frame_end)
+    while True:
+        chunk = run.chunk
+        if chunk.filters is None:
+            # Entries that are there already came without a value.
+            chunk.filters = {b""} if chunk.entry_count else set()
+        reason = kernel.take_filtered(
+            source, chunk.buffer, _IDS, _DUPLICATES, _STATE, chunk.filters
+        )
+        if not run.account(reason):
+            break
+    if reason == kernel.MALFORMED:
+        raise MalformedFrame("an entry ends past its frame", _STATE[kernel.POSITION])
+    return Intake(frame_end, run.entries, run.log)
+
+
+def _refuse_frame(
+    link: "Link", source: bytearray, position: int, code: ResponseCode
+) -> Intake:
+    """Answer every publishing id of one complete frame with `code`."""
+    frame_end = position + 4 + int.from_bytes(source[position : position + 4], "big")
+    version = int.from_bytes(source[position + 6 : position + 8], "big")
+    ids, end = kernel.publishing_ids_of(source, position + FRAME_HEAD_BYTES, frame_end, version)
+    if end != frame_end:
+        raise MalformedFrame("an entry ends past its frame", end)
+    _send_errors(link, source[position + 8], ids, code)
+    return Intake(frame_end)
+
+
+def _send_errors(link: "Link", publisher_id: int, ids: list[int], code: ResponseCode) -> None:
+    errors = tuple(m.PublishingError(publishing_id, code) for publishing_id in ids)
+    link.ports.send(codec.encode_command("publish_error", m.PublishError(publisher_id, errors)))

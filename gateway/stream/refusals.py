@@ -1,0 +1,33 @@
+"""What a peer asked for and can't have: each becomes the reply's response code."""
+
+from typing import Final
+
+from gateway.broker import errors as broker
+from gateway.stream.wire.codes import ResponseCode
+
+
+class Refusal(Exception):  # noqa: N818  # it is an answer, not an error
+    """The handler's answer is this code, with nothing in the reply's other fields."""
+
+    def __init__(self, code: ResponseCode, reason: str = "") -> None:
+        super().__init__(code, reason)
+        self.code = code
+        self.reason = reason
+
+
+_CODES: Final[dict[type[broker.BrokerError], ResponseCode]] = {
+    broker.StreamDoesNotExist: ResponseCode.STREAM_DOES_NOT_EXIST,
+    broker.StreamExists: ResponseCode.STREAM_ALREADY_EXISTS,
+    broker.StreamNotAvailable: ResponseCode.STREAM_NOT_AVAILABLE,
+    broker.PreconditionFailed: ResponseCode.PRECONDITION_FAILED,
+    broker.InternalError: ResponseCode.INTERNAL_ERROR,
+}
+
+
+def code_of(error: BaseException) -> ResponseCode | None:
+    """Return the code that answers an error, None if it is no refusal."""
+    if isinstance(error, Refusal):
+        return error.code
+    if isinstance(error, broker.BrokerError):
+        return _CODES[type(error)]
+    return None

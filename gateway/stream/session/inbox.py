@@ -1,0 +1,60 @@
+"""What has come in and is not handled yet: between one read and the next; no I/O.
+
+All connections are read into one shared buffer, in turn. A connection keeps only what is left over:
+the beginning of a frame, or frames that must wait. A frame of more than half the shared buffer
+gets a buffer of its own, so that one that trickles in is not copied again at every read.
+"""
+
+
+class Inbox:
+    """The unhandled bytes of one connection."""
+
+    __slots__ = ("_filled", "_large", "_rest", "_shared")
+
+    def __init__(self, shared: bytearray) -> None:
+        self._shared = shared
+        self._rest = b""
+        self._large: bytearray | None = None
+        self._filled = 0
+
+    def place(self) -> memoryview:
+        """Return where the next bytes are to be read to. Never empty."""
+        if self._large is not None:
+            return memoryview(self._large)[self._filled :]
+        rest = self._rest
+        if rest:
+            self._shared[: len(rest)] = rest
+        return memoryview(self._shared)[len(rest) :]
+
+    def received(self, size: int) -> tuple[bytearray, int]:
+        """Note that `size` bytes were read to `place()`; return a buffer and its end to handle.
+
+        The buffer holds from its front what was kept and what came; the end is 0 while a large
+        frame is not complete.
+        """
+        if self._large is not None:
+            self._filled += size
+            if self._filled < len(self._large):
+                return self._large, 0
+            large, self._large = self._large, None
+            return large, len(large)
+        end = len(self._rest) + size
+        self._rest = b""
+        return self._shared, end
+
+    def keep(self, buffer: bytearray, position: int, end: int) -> None:
+        """Keep [position, end) of the buffer; its first frame's size has been judged."""
+        left = end - position
+        if left >= 4:
+            frame_bytes = 4 + int.from_bytes(buffer[position : position + 4], "big")
+            if left < frame_bytes and frame_bytes > len(self._shared) // 2:
+                self._large = bytearray(frame_bytes)
+                self._large[:left] = memoryview(buffer)[position:end]
+                self._filled = left
+                return
+        self._rest = bytes(memoryview(buffer)[position:end])
+
+    def take_kept(self) -> tuple[bytearray, int]:
+        """Return what was kept, to be handled now (after a pause)."""
+        rest, self._rest = bytearray(self._rest), b""
+        return rest, len(rest)

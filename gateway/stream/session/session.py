@@ -1,0 +1,114 @@
+"""How far one connection has come, and what was agreed on; no I/O.
+
+    CONNECTED ─peer_properties→ IDENTIFIED ─sasl_handshake→ AUTHENTICATING ─sasl_authenticate→
+    TUNING ─tune→ TUNED ─open→ OPEN          (open may come without the client's tune)
+
+Before OPEN a frame that does not belong gets no answer: the connection ends. After it the server
+says Close first. Steps of the handshake that come in the wrong order are answered, as RabbitMQ
+does, and end the connection then.
+
+Source: RabbitMQ stream protocol, Authentication; behaviour of RabbitMQ 4.3.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from gateway.stream.wire.codec import Decoded
+from gateway.stream.wire.commands import State
+from gateway.stream.wire.errors import FrameTooLarge, UnexpectedCommand
+
+UNLIMITED_FRAME_BYTES: Final = 16 * 1024 * 1024
+"""What no limit means: a frame has to fit into memory, and its largest entry into a chunk."""
+
+HEARTBEAT_S_MAX: Final = 4_294_967
+"""A larger heartbeat cannot be kept in milliseconds of 32 bits: the connection ends."""
+
+_ANSWERED_OUT_OF_ORDER: Final = frozenset(
+    ("peer_properties", "sasl_handshake", "sasl_authenticate")
+)
+
+
+@dataclass(slots=True)
+class Session:
+    """State of one connection.
+
+    Attributes:
+        frame_bytes_max: The server's setting, 0 for none; after Open what was agreed on.
+        initial_frame_bytes_max: The limit before Open.
+        heartbeat_s: The server's proposal; after Tune the client's word, which counts.
+    """
+
+    frame_bytes_max: int
+    initial_frame_bytes_max: int
+    heartbeat_s: int
+    state: State = State.CONNECTED
+    is_closing: bool = False
+    """The server has sent Close and waits for the answer; nothing else is looked at."""
+    is_done: bool = False
+    """Nothing that comes in is looked at any more; the connection ends when all is sent."""
+    client_properties: Mapping[str, str] = field(default_factory=dict)
+    mechanism: str = ""
+    user: str = ""
+    virtual_host: str = ""
+    deliver_version: int = 1
+    server_frame_bytes_max: int = field(init=False)
+    _tuned_frame_bytes_max: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.server_frame_bytes_max = self.frame_bytes_max
+        self._tuned_frame_bytes_max = self.frame_bytes_max
+
+    @property
+    def is_open(self) -> bool:
+        """Whether commands on streams are legal."""
+        return self.state is State.OPEN
+
+    @property
+    def frame_limit(self) -> int:
+        """Largest size field accepted now, in bytes."""
+        if self.is_open:
+            return min(self.frame_bytes_max or UNLIMITED_FRAME_BYTES, UNLIMITED_FRAME_BYTES)
+        configured = self.server_frame_bytes_max or UNLIMITED_FRAME_BYTES
+        return min(self.initial_frame_bytes_max or UNLIMITED_FRAME_BYTES, configured)
+
+    def check_size(self, size: int) -> None:
+        """Judge a frame by its size field alone. Raises FrameTooLarge."""
+        if size > self.frame_limit:
+            raise FrameTooLarge(size, self.frame_limit)
+
+    def check(self, decoded: Decoded) -> bool:
+        """Tell whether a frame is legal now.
+
+        Returns:
+            False for a handshake step in the wrong order: answer it, then end the connection.
+
+        Raises:
+            UnexpectedCommand: It is not, and gets no answer of its own.
+        """
+        name = decoded.command.name
+        if decoded.is_response:
+            # The server asks for nothing but Tune, Close and ConsumerUpdate.
+            is_legal = (name == "tune" and bool(self.state & decoded.command.state)) or (
+                name == "consumer_update" and self.is_open
+            )
+        else:
+            is_legal = bool(self.state & decoded.command.state)
+        if is_legal:
+            return True
+        if not self.is_open and not decoded.is_response and name in _ANSWERED_OUT_OF_ORDER:
+            return False
+        raise UnexpectedCommand(name, (self.state.name or "").lower())
+
+    def tune(self, frame_bytes_max: int, heartbeat_s: int) -> None:
+        """Take the client's answer to Tune: the smaller frame limit, and its heartbeat as it is."""
+        limits = [limit for limit in (self.server_frame_bytes_max, frame_bytes_max) if limit]
+        self._tuned_frame_bytes_max = min(limits, default=0)
+        self.heartbeat_s = heartbeat_s
+        self.state = State.TUNED
+
+    def open(self, virtual_host: str) -> None:
+        """Enter the virtual host; from here on the agreed frame limit holds."""
+        self.virtual_host = virtual_host
+        self.frame_bytes_max = self._tuned_frame_bytes_max
+        self.state = State.OPEN
