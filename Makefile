@@ -57,7 +57,7 @@ integration: $(STAMPS)/test $(STAMPS)/kernel ## a running server, real sockets
 	$(PYTEST) -m integration $(ARGS)
 
 sim: $(STAMPS)/test $(STAMPS)/kernel ## the simulation; SEED=n replays one history
-	HUTCH_TEST_SEED=$(SEED) $(PYTEST) -m "simulation and not soak" $(ARGS)
+	$(if $(SEED),HUTCH_TEST_SEED=$(SEED)) $(PYTEST) -m "simulation and not soak" $(ARGS)
 
 fuzz: $(STAMPS)/test $(STAMPS)/kernel ## random bytes, longer than a property test
 	HYPOTHESIS_PROFILE=night $(PYTEST) -m fuzz $(ARGS)

@@ -4,6 +4,8 @@ What a command needs is imported when it is chosen, so that `hutch --help` answe
 """
 
 import argparse
+import logging
+import platform
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -156,9 +158,16 @@ _METAVARS: Final = {
 def _serve(options: argparse.Namespace) -> int:
     from gateway.config import ConfigError  # noqa: PLC0415
     from gateway.config_sources import load  # noqa: PLC0415
+    from gateway.kernels import uncompiled  # noqa: PLC0415
+    from gateway.logs import configure  # noqa: PLC0415
 
+    log = logging.getLogger(__name__)
     try:
         settings = load(_flags_of(options), options.config).settings
+        configure(settings.logs)
+        log.info("starting version=%s python=%s", _version(), platform.python_version())
+        if slow := uncompiled():
+            log.warning("kernels are not compiled, which is slow kernels=%s", ",".join(slow))
 
         # Only now: a wrong setting is told without loading the server.
         from gateway.server.assembly import serve  # noqa: PLC0415

@@ -1,0 +1,78 @@
+"""What the server says about itself: lines on standard error, for a person or for a machine.
+
+A record is a fixed sentence, then `key=value` with the values as arguments. As text that is the
+line; as JSON the sentence is `message` and each key a field of its own:
+
+    2026-11-21T13:00:00.123Z WARNING gateway.server.connection: heartbeat missed peer=127.0.0.1:4711
+    {"time": "…", "level": "warning", "logger": "…", "message": "heartbeat missed", "peer": "…"}
+"""
+
+import json
+import logging
+import re
+from datetime import UTC, datetime
+from typing import Final
+
+from gateway.config import LogFormat, LogsSettings
+
+_KEY: Final = re.compile(r" ?(\w+)=%[-+ #0-9.]*([a-zA-Z])")
+
+# A name that a client chose must not begin a line of its own, nor move the cursor.
+_VISIBLE: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
+
+
+def configure(settings: LogsSettings) -> None:
+    """Send all logs of this process to standard error, in the wanted format."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(JsonLines() if settings.format is LogFormat.JSON else TextLines())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(settings.level.number)
+    logging.captureWarnings(capture=True)
+
+
+class TextLines(logging.Formatter):
+    """One line a record, and below it the traceback if there is one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        message = record.getMessage().translate(_VISIBLE)
+        line = f"{_time(record)} {record.levelname} {record.name}: {message}"
+        return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a record, in one line whatever it holds."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        sentence, fields = _parts(record)
+        line: dict[str, object] = {
+            "time": _time(record),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": sentence,
+        }
+        line = fields | line
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, ensure_ascii=True)
+
+
+def _time(record: logging.LogRecord) -> str:
+    moment = datetime.fromtimestamp(record.created, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def _parts(record: logging.LogRecord) -> tuple[str, dict[str, object]]:
+    """Split a record into its sentence and its fields; all sentence if it has another shape."""
+    keys = list(_KEY.finditer(str(record.msg)))
+    values = record.args
+    if not isinstance(values, tuple) or not keys or len(keys) != len(values):
+        return record.getMessage(), {}
+    fields = {key[1]: _plain(value, key[2] == "r") for key, value in zip(keys, values, strict=True)}
+    return str(record.msg)[: keys[0].start()], fields
+
+
+def _plain(value: object, as_repr: bool) -> object:  # noqa: FBT001 (it is the conversion asked for)
+    if as_repr:
+        return repr(value)
+    return value if isinstance(value, int | float | None) else str(value)

@@ -1,0 +1,107 @@
+import json
+import logging
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.config import LogFormat, LogLevel, LogsSettings
+from gateway.logs import JsonLines, TextLines, configure
+
+
+@pytest.fixture
+def restored_root() -> Iterator[logging.Logger]:
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield root
+    root.handlers[:], root.level = handlers, level
+    logging.captureWarnings(capture=False)
+
+
+def record_of(message: str, *arguments: object) -> logging.LogRecord:
+    record = logging.LogRecord("gateway.part", logging.WARNING, "", 0, message, arguments, None)
+    record.created = 1_000_000_000.1234
+    return record
+
+
+def test_a_text_line_has_time_level_logger_and_message() -> None:
+    record = record_of("heartbeat missed peer=%s count=%d", "1.2.3.4:5", 2)
+
+    assert TextLines().format(record) == (
+        "2001-09-09T01:46:40.123Z WARNING gateway.part: heartbeat missed peer=1.2.3.4:5 count=2"
+    )
+
+
+def test_a_name_cannot_begin_a_line_of_its_own() -> None:
+    line = TextLines().format(record_of("stream created stream=%s", "a\nERROR\x1b[2J\x9b"))
+
+    assert line.endswith("stream=a\\x0aERROR\\x1b[2J\\x9b")
+
+
+def test_a_json_line_has_the_sentence_and_each_key_as_a_field() -> None:
+    record = record_of("stream created stream=%s bytes=%d name=%r ok=%s", "a\nb", 7, "x", None)
+
+    assert json.loads(JsonLines().format(record)) == {
+        "time": "2001-09-09T01:46:40.123Z",
+        "level": "warning",
+        "logger": "gateway.part",
+        "message": "stream created",
+        "stream": "a\nb",
+        "bytes": 7,
+        "name": "'x'",
+        "ok": None,
+    }
+
+
+def test_a_json_record_is_one_line() -> None:
+    assert "\n" not in JsonLines().format(record_of("stream created stream=%s", "a\nb\u2028c"))
+
+
+def test_a_key_cannot_stand_in_for_the_level() -> None:
+    line = json.loads(JsonLines().format(record_of("odd level=%s", "error")))
+
+    assert line["level"] == "warning"
+
+
+@pytest.mark.parametrize(
+    ("message", "arguments", "expected"),
+    [
+        ("plain", (), "plain"),
+        ("listening on %s port=%d", ("here", 1), "listening on here port=1"),
+        ("100%", (), "100%"),
+    ],
+)
+def test_a_record_of_another_shape_is_all_message(
+    message: str, arguments: tuple[object, ...], expected: str
+) -> None:
+    assert json.loads(JsonLines().format(record_of(message, *arguments)))["message"] == expected
+
+
+def test_a_traceback_follows_the_line_or_is_a_field() -> None:
+    record = record_of("connection failed peer=%s", "x")
+    try:
+        int("told")
+    except ValueError:
+        record.exc_info = sys.exc_info()
+
+    text = TextLines().format(record).splitlines()
+    fields = json.loads(JsonLines().format(record))
+
+    assert text[1] == "Traceback (most recent call last):"
+    assert text[-1].startswith("ValueError: ")
+    assert fields["traceback"].endswith(text[-1])
+
+
+@pytest.mark.parametrize("log_format", LogFormat)
+def test_logs_go_to_standard_error_from_their_level_on(
+    log_format: LogFormat, restored_root: logging.Logger, capsys: pytest.CaptureFixture[str]
+) -> None:
+    configure(LogsSettings(level=LogLevel.WARNING, format=log_format))
+
+    restored_root.info("unheard")
+    restored_root.warning("heard")
+
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert output.err.count("\n") == 1
+    assert "heard" in output.err
