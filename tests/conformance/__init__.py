@@ -1,0 +1,1 @@
+"""Every promise of store/api.py, tested against every implementation of it."""

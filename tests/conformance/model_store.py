@@ -1,0 +1,306 @@
+"""The model behind the seam: shows that it keeps the promises itself."""
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+from uuid import UUID
+
+from typing_extensions import Buffer
+
+from store.api import (
+    Appended,
+    AttributeUpdate,
+    Cancel,
+    Done,
+    Durability,
+    FileRegion,
+    Reader,
+    ReadResult,
+    SegmentInfo,
+    TableDelta,
+    TableEntry,
+    TablePage,
+    Writer,
+)
+from store.errors import IsATable, NoSuchSegment, StoreClosed, StoreError
+from tests.conformance.harness import Loop
+from tests.conformance.model import Model, ModelSegment, ModelWriter, read_segment
+
+T = TypeVar("T")
+
+
+class ModelStore:
+    """Does at once what is called, and tells later."""
+
+    def __init__(self, loop: Loop, model: Model) -> None:
+        self._loop = loop
+        self._model = model
+        self._is_closed = False
+        # Reads that wait for bytes: tried again after every call.
+        self._waiting: list[WaitingRead] = []
+
+    def call(self, done: Done[T], operation: Callable[..., T], *arguments: object) -> None:
+        """Do it and tell; then see whether a waiting read can be answered."""
+        result: T | StoreError
+        try:
+            if self._is_closed:
+                raise StoreClosed("closed")
+            result = operation(*arguments)
+        except StoreError as error:
+            result = error
+        self._loop.call_soon(done, result)
+        self._waiting = [read for read in self._waiting if not self._try(read)]
+
+    # Segments
+
+    def create_segment(
+        self, name: str, *, done: Done[None], durability: Durability | None = None
+    ) -> None:
+        def create() -> None:
+            self._model.create_segment(name, durability=durability)
+            self._touch(name)
+
+        self.call(done, create)
+
+    def delete_segment(self, name: str, *, done: Done[None]) -> None:
+        self.call(done, self._model.delete_segment, name)
+
+    def seal_segment(self, name: str, *, done: Done[int]) -> None:
+        self.call(done, self._model.seal_segment, name)
+
+    def truncate_segment(self, name: str, position: int, *, done: Done[None]) -> None:
+        self.call(done, self._model.truncate_segment, name, position)
+
+    def merge_segments(
+        self,
+        target: str,
+        source: str,
+        *,
+        done: Done[int],
+        attributes: Sequence[AttributeUpdate] = (),
+    ) -> None:
+        merge = partial(self._model.merge_segments, attributes=attributes)
+        self.call(done, merge, target, source)
+
+    def info(self, name: str, *, done: Done[SegmentInfo]) -> None:
+        self.call(done, self._model.info, name)
+
+    def open_writer(self, name: str, writer: UUID, *, done: Done[Writer]) -> None:
+        def open_it() -> Writer:
+            session = self._model.open_writer(name, writer)
+            return ModelStoreWriter(self, session, self._model.segment(name))
+
+        self.call(done, open_it)
+
+    def open_reader(self, name: str, *, done: Done[Reader]) -> None:
+        def open_it() -> Reader:
+            segment = self._model.segment(name)
+            if segment.is_table:
+                raise IsATable(f"{name!r:.50} is a table")
+            return ModelReader(self, self._loop, segment)
+
+        self.call(done, open_it)
+
+    def read(
+        self, name: str, position: int, size: int, *, done: Done[ReadResult], wait: bool = False
+    ) -> Cancel:
+        segment = self._model.segments.get(name)
+        if not wait or segment is None or self._is_closed:
+            self.call(done, self._model.read, name, position, size)
+            return lambda: None
+        read = WaitingRead(segment, position, size, done)
+        if not self._try(read):
+            self._waiting.append(read)
+        return read.cancel
+
+    def _try(self, read: "WaitingRead") -> bool:
+        """Answer a waiting read if it can be answered; tells whether it was."""
+        result = StoreClosed("closed") if self._is_closed else read.result()
+        if result is not None:
+            self._loop.call_soon(read.tell, result)
+        return result is not None
+
+    # Attributes
+
+    def get_attribute(self, name: str, attribute: UUID, *, done: Done[int]) -> None:
+        self.call(done, self._model.get_attribute, name, attribute)
+
+    def update_attributes(
+        self, name: str, updates: Sequence[AttributeUpdate], *, done: Done[None]
+    ) -> None:
+        self.call(done, self._model.update_attributes, name, updates)
+
+    # Tables
+
+    def create_table(self, name: str, *, done: Done[None], key_length: int = 0) -> None:
+        self.call(done, partial(self._model.create_table, key_length=key_length), name)
+
+    def delete_table(self, name: str, *, done: Done[None], must_be_empty: bool = False) -> None:
+        self.call(done, partial(self._model.delete_table, must_be_empty=must_be_empty), name)
+
+    def update_table(
+        self,
+        name: str,
+        entries: Sequence[TableEntry],
+        *,
+        done: Done[Sequence[int]],
+        expected_length: int | None = None,
+        durability: Durability | None = None,
+    ) -> None:
+        def update() -> Sequence[int]:
+            return self._model.update_table(
+                name, entries, expected_length=expected_length, durability=durability
+            )
+
+        self.call(done, update)
+
+    def remove_keys(self, name: str, keys: Sequence[TableEntry], *, done: Done[None]) -> None:
+        self.call(done, self._model.remove_keys, name, keys)
+
+    def read_table(
+        self, name: str, keys: Sequence[bytes], *, done: Done[Sequence[TableEntry | None]]
+    ) -> None:
+        def look_up() -> Sequence[TableEntry | None]:
+            return self._model.read_table(name, keys)
+
+        self.call(done, look_up)
+
+    def iterate_table(self, name: str, *, done: Done[TablePage], **options: Any) -> None:  # noqa: ANN401 - handed on
+        self.call(done, partial(self._model.iterate_table, **options), name)
+
+    def read_table_delta(
+        self, name: str, position: int, *, done: Done[TableDelta], count: int = 1000
+    ) -> None:
+        self.call(done, partial(self._model.read_table_delta, count=count), name, position)
+
+    def table_info(self, name: str, *, done: Done[tuple[SegmentInfo, int]]) -> None:
+        self.call(done, self._model.table_info, name)
+
+    # Life
+
+    def close(self, *, done: Done[None]) -> None:
+        self._is_closed = True
+        self._loop.call_soon(done, None)
+        self._waiting = [read for read in self._waiting if not self._try(read)]
+
+    def _touch(self, name: str) -> None:
+        self._model.segment(name).modified_at_ms = time.time_ns() // 1_000_000
+
+
+class WaitingRead:
+    """A read at the tail."""
+
+    def __init__(
+        self, segment: ModelSegment, position: int, size: int, done: Done[ReadResult]
+    ) -> None:
+        self._segment = segment
+        self._position = position
+        self._size = size
+        self._done = done
+        self._is_given_up = False
+
+    def cancel(self) -> None:
+        self._is_given_up = True
+
+    def tell(self, result: ReadResult | StoreError) -> None:
+        if not self._is_given_up:
+            self._done(result)
+
+    def result(self) -> ReadResult | StoreError | None:
+        """Give the answer, None while there is none."""
+        try:
+            result = read_segment(self._segment, self._position, self._size)
+        except StoreError as error:
+            return error
+        return result if result.data or result.end_of_segment else None
+
+
+class ModelStoreWriter:
+    """A session of the model behind the seam."""
+
+    def __init__(self, store: ModelStore, session: ModelWriter, segment: ModelSegment) -> None:
+        self._store = store
+        self._session = session
+        self._segment = segment
+
+    @property
+    def event_number(self) -> int:
+        return self._session.event_number
+
+    @property
+    def length(self) -> int:
+        return self._session.length
+
+    def append(
+        self,
+        data: Buffer,
+        event_number: int,
+        *,
+        done: Done[Appended],
+        expected_length: int | None = None,
+        durability: Durability | None = None,
+    ) -> None:
+        def append() -> Appended:
+            appended = self._session.append(
+                data, event_number, expected_length=expected_length, durability=durability
+            )
+            self._segment.modified_at_ms = time.time_ns() // 1_000_000
+            return appended
+
+        self._store.call(done, append)
+
+
+class ModelReader:
+    """Reads what the model holds: always in memory, never in a file."""
+
+    def __init__(self, store: ModelStore, loop: Loop, segment: ModelSegment) -> None:
+        self._store = store
+        self._loop = loop
+        self._segment = segment
+
+    @property
+    def start(self) -> int:
+        return self._existing().start
+
+    @property
+    def length(self) -> int:
+        return self._existing().length
+
+    def read_cached(self, position: int, size: int) -> bytes | None:
+        return read_segment(self._existing(), position, size).data or None
+
+    def region(self, position: int, size: int) -> FileRegion | None:  # noqa: ARG002 - no files
+        return None
+
+    def is_cached(self, position: int, size: int) -> bool:  # noqa: ARG002 - all of it is
+        return True
+
+    def check(
+        self, position: int, size: int, look: Callable[[memoryview], T], *, done: Done[T]
+    ) -> None:
+        def run() -> T:
+            read_segment(self._segment, position, 1)
+            data = self._segment.data[position : position + size]
+            results: list[T | StoreError] = []
+
+            def run_look() -> None:
+                try:
+                    results.append(look(memoryview(data)))
+                except StoreError as error:
+                    results.append(error)
+
+            thread = threading.Thread(target=run_look)
+            thread.start()
+            thread.join()
+            if isinstance(results[0], StoreError):
+                raise results[0]
+            return results[0]
+
+        self._store.call(done, run)
+
+    def _existing(self) -> ModelSegment:
+        if self._segment.is_deleted:
+            raise NoSuchSegment(f"no segment {self._segment.name!r:.50}")
+        return self._segment

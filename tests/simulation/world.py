@@ -1,0 +1,185 @@
+"""A store on a recorded disk: runs a history, crashes it, opens what is left and looks."""
+
+import os
+import random
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from store.api import Durability
+from tests.conformance.harness import Loop, Rig
+from tests.conformance.implementations import open_local
+from tests.simulation.crash import Aftermath, Crash
+from tests.simulation.disk import Disk, Image, Step
+from tests.simulation.history import Expectation, SegmentState, observe
+from tests.simulation.trace import ATTRIBUTES, NAMES, Trace
+
+SEED: Final = int(os.environ.get("HUTCH_TEST_SEED") or 1)
+"""`make sim SEED=` replays another history."""
+
+FACTOR: Final = float(os.environ.get("HUTCH_TEST_FACTOR") or 1)
+"""How many times the usual number of crashes to try."""
+
+SIZES: Final = {
+    "data_file_bytes": 2_048,
+    "inline_bytes_max": 256,
+    "journal_file_bytes": 8_192,
+    "checkpoint_bytes": 12_000,
+    "checkpoint_data_bytes": 30_000,
+    "open_files_max": 5,
+}
+"""Small, so that a short history rolls files, wraps the ring of journals, and makes checkpoints."""
+
+SECOND_CRASHES: Final = 0.25
+"""Of so many crashes the opening after it is crashed as well."""
+
+NEXT_LIVES: Final = 0.06
+"""After so many the store is used again, and crashed again."""
+
+NEXT_LIFE_COUNT: Final = 25
+
+
+@dataclass(frozen=True)
+class Life:
+    """A store was opened on an image, and what it did and showed."""
+
+    disk: Disk
+    opened_at: int
+    """The place in the record where the opening was done."""
+    seen_at: int
+    """The place where everything had been looked at."""
+    seen: dict[str, SegmentState | None]
+
+
+@dataclass
+class World:
+    """One history's crashes, in one durability, from one seed."""
+
+    durability: Durability
+    seed: int
+    dump: Path
+    """Where the disk is left that a store could not be opened from, or not rightly."""
+    states: int = 0
+    by_kind: dict[Crash, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.chance = random.Random(f"{self.durability.value} {self.seed}")
+        self._loop = Loop()
+
+    def open(self, disk: Disk) -> Rig:
+        return Rig(lambda loop: open_local(disk, loop, self.durability, **SIZES), self._loop)
+
+    def run(self, count: int) -> tuple[list[Step], Expectation]:
+        """Run a history on an empty disk; gives its record and what it promises."""
+        disk = Disk()
+        rig = self.open(disk)
+        trace = Trace(rig, disk, self.durability, self.chance)
+        trace.run(count)
+        rig.close()
+        assert rig.violations == []
+        return disk.record, trace.expectation()
+
+    def crash_everywhere(self, record: list[Step], expectation: Expectation) -> None:
+        """Cut the record at every step; each time try one kind of crash."""
+        aftermath = Aftermath()
+        kinds = list(Crash)
+        for cut in range(len(record) + 1):
+            torn = record[cut] if cut < len(record) else None
+            if not self.chance.randrange(len(kinds)):
+                self.chance.shuffle(kinds)
+            self.crash(aftermath, torn, expectation, cut, kinds[cut % len(kinds)])
+            if torn is not None:
+                aftermath.advance(torn, self.chance)
+
+    def crash(
+        self,
+        aftermath: Aftermath,
+        torn: Step | None,
+        expectation: Expectation,
+        cut: int,
+        crash: Crash,
+    ) -> None:
+        """Crash here, open, look, and perhaps crash again."""
+        image, after = aftermath.after(crash, self.chance, torn)
+        self._count(crash)
+        try:
+            life = self._live(image)
+            expectation.check(life.seen, cut, crash)
+        except Exception as error:
+            raise AssertionError(self._story(image, [(cut, crash)])) from error
+        if self.chance.random() < SECOND_CRASHES:
+            self._crash_again(life, after, expectation, cut, crash)
+        if self.chance.random() < NEXT_LIVES:
+            self._live_on(image, after, cut, crash)
+
+    def _live(self, image: Image) -> Life:
+        disk = Disk(image, is_cold=self.chance.random() < 0.2)
+        rig = self.open(disk)
+        opened_at = len(disk.record)
+        seen = observe(rig, NAMES, ATTRIBUTES)
+        seen_at = len(disk.record)
+        rig.close()
+        assert rig.violations == []
+        return Life(disk, opened_at, seen_at, seen)
+
+    def _crash_again(
+        self, life: Life, after: Aftermath, expectation: Expectation, cut: int, crash: Crash
+    ) -> None:
+        """Crash in the middle of the opening, or right after it."""
+        again_at = self.chance.choice([self.chance.randint(0, life.seen_at), life.seen_at])
+        again = self.chance.choice([*Crash])
+        record = life.disk.record
+        for step in record[:again_at]:
+            after.advance(step, self.chance)
+        torn = record[again_at] if again_at < len(record) else None
+        image, _ = after.after(again, self.chance, torn)
+        self._count(again)
+        try:
+            second = self._live(image)
+            # What the first opening showed is there for good. Before it had shown anything, and
+            # where nothing was promised of a power cut, what holds is what held at the first crash.
+            if again_at >= life.opened_at and self._is_lasting(again):
+                assert second.seen == life.seen
+            else:
+                expectation.check(second.seen, cut, again if again.is_power_cut else crash)
+        except Exception as error:
+            raise AssertionError(self._story(image, [(cut, crash), (again_at, again)])) from error
+
+    def _live_on(self, image: Image, after: Aftermath, cut: int, crash: Crash) -> None:
+        """Use the store that was opened after a crash, and crash it anywhere."""
+        disk = Disk(image)
+        rig = self.open(disk)
+        opened_at = len(disk.record)
+        seen = observe(rig, NAMES, ATTRIBUTES)
+        trace = Trace(rig, disk, self.durability, self.chance, states=seen)
+        trace.run(NEXT_LIFE_COUNT)
+        rig.close()
+        assert rig.violations == []
+        again_at = self.chance.randint(opened_at, len(disk.record))
+        again = self.chance.choice([each for each in Crash if self._is_lasting(each)])
+        for step in disk.record[:again_at]:
+            after.advance(step, self.chance)
+        torn = disk.record[again_at] if again_at < len(disk.record) else None
+        image, _ = after.after(again, self.chance, torn)
+        self._count(again)
+        try:
+            trace.expectation().check(self._live(image).seen, again_at, again)
+        except Exception as error:
+            raise AssertionError(self._story(image, [(cut, crash), (again_at, again)])) from error
+
+    def _is_lasting(self, crash: Crash) -> bool:
+        """Whether nothing that was shown may be lost by such a crash."""
+        return self.durability is Durability.DISK or not crash.is_power_cut
+
+    def _count(self, crash: Crash) -> None:
+        self.states += 1
+        self.by_kind[crash] = self.by_kind.get(crash, 0) + 1
+
+    def _story(self, image: Image, crashes: list[tuple[int, Crash]]) -> str:
+        """Tell what was done, and leave the disk where it can be looked at."""
+        for path, inode in image.names.items():
+            place = self.dump / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(image.contents[inode])
+        cuts = ", then ".join(f"{crash.value!r} at step {cut}" for cut, crash in crashes)
+        return f"durability {self.durability.value}, seed {self.seed}: {cuts}; disk: {self.dump}"
