@@ -363,9 +363,7 @@ class SegmentStore(Protocol):
         """
         ...
 
-    def remove_keys(
-        self, name: str, keys: Sequence[TableEntry], *, done: Done[None]
-    ) -> None:
+    def remove_keys(self, name: str, keys: Sequence[TableEntry], *, done: Done[None]) -> None:
         """Remove keys, all or none (values are not looked at; versions are conditions as above).
 
         Removing an absent key without a condition is fine; with one, KeyVersionMismatch.

@@ -1,24 +1,24 @@
 """What can go wrong in a segment store, in words of segments, writers and records.
 
-    StoreError
-    ├── NoSuchSegment          the name is not known (or was deleted)
-    ├── SegmentExists          create of a name that is taken
-    ├── SegmentSealed          append, attribute or table update on a sealed segment; wait past its end
-    ├── SegmentTruncated       a position before the start (or outside [start, length] in a truncation)
-    ├── PositionOutOfRange     a position that can never be read: negative, or past a sealed end
-    ├── WriterFenced           another session of this writer has appended since: this session is dead
-    ├── EventNumberTooLow      a number that is not above the last one and that this session did not store
-    ├── LengthMismatch         the expected length is not the length: nothing was written
-    ├── AttributeMismatch      a conditional attribute update found another value: nothing was changed
-    ├── KeyVersionMismatch     a conditional table update found another version: nothing was changed
-    ├── NotATable / IsATable   the operation does not fit the kind of the segment
-    ├── TableNotEmpty          a deletion that asked for an empty table
-    ├── InvalidArgument        a limit or a rule of the interface was broken; says which
-    ├── CorruptSegment         stored bytes do not check out: the segment is read-only
-    ├── SegmentFailed          a write or sync of its file failed: no further acknowledgement
-    ├── DiskFull               no space; nothing was written, reading goes on
-    ├── StoreLocked            another process holds the data directory
-    └── StoreClosed            the store is closing, closed, or its journal failed
+StoreError
+├── NoSuchSegment          the name is not known (or was deleted)
+├── SegmentExists          create of a name that is taken
+├── SegmentSealed          append, attribute or table update on a sealed segment; wait past its end
+├── SegmentTruncated       a position before the start (or outside [start, length] in a truncation)
+├── PositionOutOfRange     a position that can never be read: negative, or past a sealed end
+├── WriterFenced           another session of this writer has appended since: this session is dead
+├── EventNumberTooLow      a number that is not above the last one and that this session did not store
+├── LengthMismatch         the expected length is not the length: nothing was written
+├── AttributeMismatch      a conditional attribute update found another value: nothing was changed
+├── KeyVersionMismatch     a conditional table update found another version: nothing was changed
+├── NotATable / IsATable   the operation does not fit the kind of the segment
+├── TableNotEmpty          a deletion that asked for an empty table
+├── InvalidArgument        a limit or a rule of the interface was broken; says which
+├── CorruptSegment         stored bytes do not check out: the segment is read-only
+├── SegmentFailed          a write or sync of its file failed: no further acknowledgement
+├── DiskFull               no space; nothing was written, reading goes on
+├── StoreLocked            another process holds the data directory
+└── StoreClosed            the store is closing, closed, or its journal failed
 """
 
 

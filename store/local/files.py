@@ -1,13 +1,32 @@
 """The one door to the operating system's files: nothing else in the store touches `os`.
 
 A test puts another implementation here that records every call, so keep the calls few and plain.
-Paths are relative to the data directory and never come from a client.
+Paths are relative to the data directory ("" is the directory itself, "data/7" a file in it) and
+never come from a client.
 """
 
-
-from typing import Protocol
+import contextlib
+import ctypes
+import errno
+import fcntl
+import logging
+import os
+import resource
+from pathlib import Path
+from typing import Final, Protocol
 
 from typing_extensions import Buffer
+
+from store.errors import DiskFull, SegmentFailed, StoreError, StoreLocked
+
+log = logging.getLogger(__name__)
+
+NO_SPACE: Final = frozenset((errno.ENOSPC, errno.EDQUOT))
+NO_DESCRIPTORS: Final = frozenset((errno.EMFILE, errno.ENFILE))
+
+
+class OutOfDescriptors(SegmentFailed):
+    """The process has no file descriptor left; closing some files helps, so it does not last."""
 
 
 class File(Protocol):
@@ -31,7 +50,7 @@ class File(Protocol):
         ...
 
     def allocate(self, position: int, size: int) -> None:
-        """Reserve zeroed space (posix_fallocate); where the file system cannot, do nothing."""
+        """Reserve zeroed space (fallocate); where the file system cannot, do nothing. DiskFull."""
         ...
 
     def size(self) -> int: ...
@@ -50,12 +69,212 @@ class File(Protocol):
 class Files(Protocol):
     """A data directory."""
 
-    def make_directory(self, path: str) -> None: ...
-    def open(self, path: str, *, create: bool = False) -> File: ...
-    def names(self, directory: str) -> list[str]: ...
-    def rename(self, source: str, target: str) -> None: ...
-    def remove(self, path: str) -> None: ...
-    def sync_directory(self, directory: str) -> None: ...
+    def make_directory(self, path: str) -> None:
+        """Make a directory and those above it, durably; fine if it exists."""
+        ...
+
+    def open(self, path: str, *, create: bool = False) -> File:
+        """Open for reading and writing. SegmentFailed if it is missing and not to be created."""
+        ...
+
+    def names(self, directory: str) -> list[str]:
+        """List the names in a directory, in no promised order."""
+        ...
+
+    def rename(self, source: str, target: str) -> None:
+        """Rename a file, replacing the target in one step."""
+        ...
+
+    def remove(self, path: str) -> None:
+        """Unlink a file; fine if it is not there."""
+        ...
+
+    def sync_directory(self, directory: str) -> None:
+        """Make the creations, renames and removals in a directory durable."""
+        ...
+
     def lock(self, path: str) -> File:
         """Take an exclusive lock that ends with the process; StoreLocked names the holder."""
         ...
+
+
+def descriptor_limit() -> int:
+    """Tell how many files this process may have open."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return soft if soft > 0 else 1024
+
+
+class PosixFile:
+    """A file of the operating system."""
+
+    __slots__ = ("_path", "fileno")
+
+    def __init__(self, descriptor: int, path: str) -> None:
+        self.fileno = descriptor
+        self._path = path
+
+    def write_at(self, data: Buffer, position: int) -> None:
+        size = len(data) if type(data) is bytes else memoryview(data).nbytes
+        try:
+            written = os.pwrite(self.fileno, data, position)
+            while written < size:
+                rest = memoryview(data).cast("B")[written:]
+                written += os.pwrite(self.fileno, rest, position + written)
+        except OSError as error:
+            raise _translated(error, "write", self._path) from error
+
+    def read_at(self, size: int, position: int) -> bytes:
+        try:
+            data = os.pread(self.fileno, size, position)
+            if len(data) == size or not data:
+                return data
+            parts = [data]
+            got = len(data)
+            while got < size and (data := os.pread(self.fileno, size - got, position + got)):
+                parts.append(data)
+                got += len(data)
+        except OSError as error:
+            raise _translated(error, "read", self._path) from error
+        return b"".join(parts)
+
+    def read_cached_at(self, size: int, position: int) -> bytes | None:
+        buffer = bytearray(size)
+        try:
+            count = os.preadv(self.fileno, [buffer], position, os.RWF_NOWAIT)
+        except BlockingIOError:
+            return None
+        except OSError as error:
+            if error.errno == errno.EOPNOTSUPP:
+                return None
+            raise _translated(error, "read", self._path) from error
+        return bytes(memoryview(buffer)[:count])
+
+    def allocate(self, position: int, size: int) -> None:
+        failure = _fallocate(self.fileno, position, size)
+        if failure in NO_SPACE:
+            raise DiskFull(f"{self._path}: no space to allocate {size} bytes")
+
+    def size(self) -> int:
+        try:
+            return os.fstat(self.fileno).st_size
+        except OSError as error:
+            raise _translated(error, "stat", self._path) from error
+
+    def cut(self, size: int) -> None:
+        try:
+            os.ftruncate(self.fileno, size)
+        except OSError as error:
+            raise _translated(error, "cut", self._path) from error
+
+    def sync(self) -> None:
+        try:
+            os.fdatasync(self.fileno)
+        except OSError as error:
+            # Never DiskFull: after a failed sync nobody knows which bytes are on the disk.
+            raise SegmentFailed(f"{self._path}: sync failed: {error.strerror}") from error
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            os.close(self.fileno)
+
+
+class DirectoryFiles:
+    """A directory of the operating system; made when it is missing."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = str(root)
+
+    def make_directory(self, path: str) -> None:
+        place = Path(self._place(path))
+        try:
+            for missing in reversed([p for p in (place, *place.parents) if not p.exists()]):
+                missing.mkdir(mode=0o750, exist_ok=True)
+                _sync_directory(str(missing.parent))
+        except OSError as error:
+            raise _translated(error, "make directory", str(place)) from error
+
+    def open(self, path: str, *, create: bool = False) -> PosixFile:
+        place = self._place(path)
+        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        try:
+            return PosixFile(os.open(place, flags, 0o640), place)
+        except OSError as error:
+            raise _translated(error, "open", place) from error
+
+    def names(self, directory: str) -> list[str]:
+        place = self._place(directory)
+        try:
+            return os.listdir(place)  # noqa: PTH208 (names, not paths)
+        except OSError as error:
+            raise _translated(error, "list", place) from error
+
+    def rename(self, source: str, target: str) -> None:
+        place = self._place(target)
+        try:
+            os.replace(self._place(source), place)  # noqa: PTH105
+        except OSError as error:
+            raise _translated(error, "rename to", place) from error
+
+    def remove(self, path: str) -> None:
+        place = self._place(path)
+        try:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(place)  # noqa: PTH108
+        except OSError as error:
+            raise _translated(error, "remove", place) from error
+
+    def sync_directory(self, directory: str) -> None:
+        place = self._place(directory)
+        try:
+            _sync_directory(place)
+        except OSError as error:
+            raise SegmentFailed(f"{place}: sync failed: {error.strerror}") from error
+
+    def lock(self, path: str) -> PosixFile:
+        file = self.open(path, create=True)
+        try:
+            fcntl.flock(file.fileno, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = file.read_at(32, 0).decode("ascii", "replace").strip() or "unknown"
+            file.close()
+            if error.errno not in (errno.EWOULDBLOCK, errno.EACCES):
+                raise _translated(error, "lock", self._place(path)) from error
+            message = f"data directory {self._root} is in use by process {holder}"
+            raise StoreLocked(message) from error
+        file.cut(0)
+        file.write_at(f"{os.getpid()}\n".encode(), 0)
+        return file
+
+    def _place(self, path: str) -> str:
+        return f"{self._root}/{path}" if path else self._root
+
+
+def _sync_directory(place: str) -> None:
+    descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _translated(error: OSError, verb: str, path: str) -> StoreError:
+    if error.errno in NO_SPACE:
+        return DiskFull(f"{path}: no space left to {verb}")
+    kind = OutOfDescriptors if error.errno in NO_DESCRIPTORS else SegmentFailed
+    return kind(f"{path}: cannot {verb}: {error.strerror}")
+
+
+def _fallocate(descriptor: int, position: int, size: int) -> int:
+    """Reserve space, or give the errno.
+
+    Not os.posix_fallocate: where the file system cannot do it, the C library writes a zero into
+    every block instead, which would race with our own writes.
+    """
+    call = getattr(_LIBC, "fallocate", None)
+    if call is None:
+        return errno.EOPNOTSUPP
+    offset, length = ctypes.c_int64(position), ctypes.c_int64(size)
+    return ctypes.get_errno() if call(descriptor, 0, offset, length) else 0
+
+
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)

@@ -1,0 +1,126 @@
+"""All segments of a running store: names, numbers, what changed since the last checkpoint."""
+
+import logging
+from collections.abc import Iterable
+
+from store.errors import SegmentFailed, StoreError
+from store.local.data_file import DataFile
+from store.local.segment import Segment
+
+
+log = logging.getLogger(__name__)
+
+
+class Catalogue:
+    """The segments by name and number. Only the loop's thread touches it.
+
+    `names` is the issued view (a created segment is in it at once, a deleted one gone at once),
+    `committed_names` the committed one.
+    """
+
+    def __init__(self) -> None:
+        self.names: dict[str, Segment] = {}
+        self.committed_names: dict[str, Segment] = {}
+        self.segments: dict[int, Segment] = {}
+        self.next_segment = 1
+        self.next_file = 1
+        # Since the last checkpoint was begun.
+        self.changed: set[Segment] = set()
+        self.removed: list[int] = []
+        # Files with writes that no sync covers.
+        self.dirty: set[DataFile] = set()
+        # Deleted files whose deletion is committed, to be unlinked.
+        self.discarded: list[DataFile] = []
+
+    def add(self, name: str, key_length: int | None) -> Segment:
+        """Make a segment in the issued view."""
+        segment = Segment(self.next_segment, name, key_length)
+        self.next_segment += 1
+        self.segments[segment.number] = segment
+        self.names[name] = segment
+        return segment
+
+    def restore(self, segment: Segment) -> None:
+        """Take in a segment that was found at the opening."""
+        segment.created = True
+        segment.pending = segment.committed.copy()
+        segment.block()
+        self.segments[segment.number] = segment
+        self.names[segment.name] = segment
+        self.committed_names[segment.name] = segment
+        self.changed.add(segment)
+
+    def new_file(self, owner: Segment) -> DataFile:
+        """Give the next data file a number; it is made when it is written."""
+        file = DataFile(self.next_file, owner.number)
+        self.next_file += 1
+        return file
+
+    def hide(self, segment: Segment) -> None:
+        """Take a segment out of the issued view."""
+        segment.gone = True
+        segment.blocked = True
+        del self.names[segment.name]
+
+    def commit_creation(self, segment: Segment) -> None:
+        """Make a creation part of the committed view."""
+        segment.created = True
+        self.committed_names[segment.name] = segment
+        self.changed.add(segment)
+
+    def commit_removal(self, segment: Segment, files: Iterable[DataFile]) -> None:
+        """Make a removal part of the committed view; `files` go with it."""
+        segment.gone = True
+        segment.dead = True
+        segment.blocked = True
+        if self.committed_names.get(segment.name) is segment:
+            del self.committed_names[segment.name]
+        self.segments.pop(segment.number, None)
+        self.changed.discard(segment)
+        self.removed.append(segment.number)
+        self.discard(files)
+
+    def discard(self, files: Iterable[DataFile]) -> None:
+        """Note files that nobody refers to any more."""
+        for file in files:
+            file.dead = True
+            self.dirty.discard(file)
+            self.discarded.append(file)
+
+    def reset_names(self, names: Iterable[str]) -> None:
+        """Take the issued view of some names back to the committed one."""
+        for name in names:
+            segment = self.committed_names.get(name)
+            if segment is None:
+                self.names.pop(name, None)
+            else:
+                self.names[name] = segment
+
+    def forget_creation(self, segment: Segment) -> None:
+        """Take back the creation of a segment."""
+        segment.gone = True
+        segment.dead = True
+        segment.blocked = True
+        self.segments.pop(segment.number, None)
+
+    def file_synced(self, file: DataFile, mark: int) -> None:
+        """Note that a sync that began when `file.writes` was `mark` has succeeded."""
+        file.synced = max(file.synced, mark)
+        if file.synced == file.writes:
+            self.dirty.discard(file)
+            owner = self.segments.get(file.owner)
+            if owner is not None:
+                owner.bulk_files.discard(file)
+
+    def file_failed(self, file: DataFile, error: StoreError) -> None:
+        """Note that a write or sync of a file failed: its segment takes no more appends."""
+        owner = self.segments.get(file.owner)
+        if owner is not None and owner.failure is None:
+            log.error("segment failed segment=%s error=%s", owner.name, error)
+            owner.failure = failure_of(error)
+            owner.block()
+
+
+def failure_of(error: StoreError) -> StoreError:
+    """Give the error that a segment keeps reporting after a failed write or sync."""
+    return error if isinstance(error, SegmentFailed) else SegmentFailed(str(error))

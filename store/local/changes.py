@@ -1,0 +1,307 @@
+"""Changes on their way into the journal: what each does when it is committed or taken back.
+
+When a change is issued, whoever issues it changes the pending state and puts it into a round.
+`apply` does the same to the committed state once the round is committed; then `report` tells the
+caller. If the change is dropped instead, only `report` is called, with the reason.
+"""
+
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from store.api import Appended, Done
+from store.errors import SegmentSealed, StoreError
+from store.local.catalogue import Catalogue
+from store.local.data_file import DataFile
+from store.local.records import AttributeValues
+from store.local.segment import Extent, Segment
+
+Key = int | str
+"""What a change touches: the number of a segment (its content) or a name (who has it)."""
+
+NOTHING: Final = b""
+
+
+class Change(Protocol):
+    """One step of a round. `record` is empty if it has nothing for the journal.
+
+    `late` is data that is not written yet, for `place` in `file`.
+    """
+
+    record: bytes
+    file: DataFile | None
+    late: bytes | None
+    place: int
+
+    def touches(self) -> tuple[Key, ...]:
+        """Tell what it touches: if one of these is taken back, so is the change."""
+        ...
+
+    def apply(self, at_ms: int) -> None:
+        """Change the committed state."""
+        ...
+
+    def report(self, error: StoreError | None) -> None:
+        """Tell the caller."""
+        ...
+
+
+class AppendChange:
+    """Data, and perhaps a writer's number, at the end of a segment."""
+
+    __slots__ = (
+        "catalogue",
+        "done",
+        "event_number",
+        "extent",
+        "file",
+        "late",
+        "place",
+        "position",
+        "record",
+        "segment",
+        "size",
+        "writer",
+    )
+
+    def __init__(
+        self, catalogue: Catalogue, segment: Segment, writer: bytes | None, event_number: int
+    ) -> None:
+        self.catalogue = catalogue
+        self.segment = segment
+        self.writer = writer
+        self.event_number = event_number
+        self.file: DataFile | None = None
+        # Set if the append begins a new file.
+        self.extent: Extent | None = None
+        self.late: bytes | None = None
+        self.record = NOTHING
+        self.place = 0
+        self.position = 0
+        self.size = 0
+        self.done: Done[Appended] | None = None
+
+    def touches(self) -> tuple[Key, ...]:
+        return (self.segment.number,)
+
+    def apply(self, at_ms: int) -> None:
+        segment = self.segment
+        state = segment.committed
+        if self.extent is not None:
+            state.extents.append(self.extent)
+        if self.writer is not None:
+            state.attributes[self.writer] = self.event_number
+        state.length = self.position + self.size
+        state.modified_at_ms = at_ms
+        self.catalogue.changed.add(segment)
+
+    def report(self, error: StoreError | None) -> None:
+        done = self.done
+        if done is not None:
+            done(error or Appended(self.position, self.size, self.event_number))
+        segment = self.segment
+        if segment.waiters and error is None:
+            segment.wake()
+
+
+class StateChange:
+    """A change that is only a record: no data of its own."""
+
+    __slots__ = ("catalogue", "done", "file", "late", "place", "record", "segment")
+
+    def __init__(
+        self, catalogue: Catalogue, segment: Segment, record: bytes, done: Done[None]
+    ) -> None:
+        self.catalogue = catalogue
+        self.segment = segment
+        self.record = record
+        self.done = done
+        self.file: DataFile | None = None
+        self.late: bytes | None = None
+        self.place = 0
+
+    def touches(self) -> tuple[Key, ...]:
+        return (self.segment.number,)
+
+    def apply(self, at_ms: int) -> None:
+        self.segment.committed.modified_at_ms = at_ms
+        self.catalogue.changed.add(self.segment)
+
+    def report(self, error: StoreError | None) -> None:
+        self.done(error)
+
+
+class CreateChange(StateChange):
+    """A new segment."""
+
+    __slots__ = ()
+
+    def touches(self) -> tuple[Key, ...]:
+        return (self.segment.number, self.segment.name)
+
+    def apply(self, at_ms: int) -> None:
+        super().apply(at_ms)
+        self.segment.pending.modified_at_ms = at_ms
+        self.catalogue.commit_creation(self.segment)
+
+    def report(self, error: StoreError | None) -> None:
+        if error is not None:
+            self.catalogue.forget_creation(self.segment)
+        self.done(error)
+
+
+class DeleteChange(StateChange):
+    """A segment goes. It goes also if what was issued before it is taken back."""
+
+    __slots__ = ()
+
+    def touches(self) -> tuple[Key, ...]:
+        return (self.segment.name,)
+
+    def apply(self, at_ms: int) -> None:  # noqa: ARG002 (what is gone has no time)
+        segment = self.segment
+        files = {file for _, file in segment.committed.extents}
+        files.update(file for _, file in segment.pending.extents)
+        self.catalogue.commit_removal(segment, files)
+
+    def report(self, error: StoreError | None) -> None:
+        self.done(error)
+        if error is None:
+            self.segment.wake()
+
+
+class SealChange(StateChange):
+    """No more appends; gives the final length."""
+
+    __slots__ = ("sealed_done",)
+
+    def __init__(
+        self, catalogue: Catalogue, segment: Segment, record: bytes, done: Done[int]
+    ) -> None:
+        super().__init__(catalogue, segment, record, _ignore)
+        self.sealed_done = done
+
+    def apply(self, at_ms: int) -> None:
+        super().apply(at_ms)
+        self.segment.committed.sealed = True
+
+    def report(self, error: StoreError | None) -> None:
+        self.sealed_done(error or self.segment.committed.length)
+        if error is None:
+            self.segment.wake()
+
+
+class TruncateChange(StateChange):
+    """The start moves."""
+
+    __slots__ = ("position",)
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        segment: Segment,
+        record: bytes,
+        done: Done[None],
+        position: int,
+    ) -> None:
+        super().__init__(catalogue, segment, record, done)
+        self.position = position
+
+    def apply(self, at_ms: int) -> None:
+        super().apply(at_ms)
+        self.catalogue.discard(self.segment.committed.truncate(self.position))
+
+    def report(self, error: StoreError | None) -> None:
+        self.done(error)
+        if error is None:
+            self.segment.wake()
+
+
+class AttributesChange(StateChange):
+    """Attributes get new values."""
+
+    __slots__ = ("values",)
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        segment: Segment,
+        record: bytes,
+        done: Done[None],
+        values: AttributeValues,
+    ) -> None:
+        super().__init__(catalogue, segment, record, done)
+        self.values = values
+
+    def apply(self, at_ms: int) -> None:
+        super().apply(at_ms)
+        self.segment.committed.set_attributes(self.values)
+
+
+class MergeChange(StateChange):
+    """All of `source` moves to the end of the segment, and `source` goes."""
+
+    __slots__ = ("length", "merged_done", "source", "values")
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        segment: Segment,
+        record: bytes,
+        done: Done[int],
+        source: Segment,
+        values: AttributeValues,
+    ) -> None:
+        super().__init__(catalogue, segment, record, _ignore)
+        self.merged_done = done
+        self.source = source
+        self.values = values
+        self.length = segment.pending.length
+
+    def touches(self) -> tuple[Key, ...]:
+        return (self.segment.number, self.source.number, self.source.name)
+
+    def apply(self, at_ms: int) -> None:
+        super().apply(at_ms)
+        segment, source = self.segment, self.source
+        segment.committed.merge(source.committed)
+        segment.committed.set_attributes(self.values)
+        for _, file in source.committed.extents:
+            file.owner = segment.number
+        self.catalogue.commit_removal(source, ())
+
+    def report(self, error: StoreError | None) -> None:
+        self.merged_done(error or self.length)
+        if error is None:
+            self.source.wake()
+            self.segment.wake()
+
+
+class Later:
+    """Something to be called in its turn, after the changes before it."""
+
+    __slots__ = ("call", "file", "late", "place", "record")
+
+    def __init__(self, call: Callable[[], object]) -> None:
+        self.call = call
+        self.record = NOTHING
+        self.file: DataFile | None = None
+        self.late: bytes | None = None
+        self.place = 0
+
+    def touches(self) -> tuple[Key, ...]:
+        return ()
+
+    def apply(self, at_ms: int) -> None:
+        pass
+
+    def report(self, error: StoreError | None) -> None:  # noqa: ARG002 (it finds out by itself)
+        self.call()
+
+
+def sealed_error(segment: Segment) -> SegmentSealed:
+    """The error of a change to a sealed segment."""
+    return SegmentSealed(f"segment {segment.name!r} is sealed")
+
+
+def _ignore(_: StoreError | None) -> None:
+    pass

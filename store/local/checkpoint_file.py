@@ -1,0 +1,176 @@
+"""The checkpoint's bytes: every segment as it was before one frame of the journal. Pure.
+
+Little-endian:
+
+    checkpoint | magic | xxh3 of all that follows | head | segment ...
+    bytes      | 8     | 8                        |
+
+    head       sequence u64, file u64 and position u64 of the first frame that is not contained,
+               its salt u64, next segment u64, next data file u64, flags u32 (1: the store was closed),
+               count of segments u32
+
+    segment    size u32 (all of it), flags u32 (1 sealed, 2 damaged), number u64,
+               key_length i32 (-1: not a table), name size u32, start u64, length u64,
+               modified_at_ms u64, count of attributes u32, count of extents u32,
+               name, attributes (16 bytes, i64) ..., extents (base u64, file u64) ...
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from xxhash import xxh3_64_intdigest
+
+from store.errors import StoreError
+from store.local.journal import JournalPlace
+from store.local.records import ATTRIBUTE
+from store.local.segment import Segment
+
+MAGIC: Final = b"hutchcp\x01"
+_CHECKSUM: Final = struct.Struct("<Q")
+_BODY_AT: Final = len(MAGIC) + _CHECKSUM.size
+_HEAD: Final = struct.Struct("<QQQQQQII")
+_SEGMENT: Final = struct.Struct("<IIQiIQQQII")
+_EXTENT: Final = struct.Struct("<QQ")
+
+_CLOSED: Final = 1
+_SEALED: Final = 1
+_DAMAGED: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointHead:
+    """What a checkpoint says of the store as a whole."""
+
+    place: JournalPlace
+    salt: int
+    next_segment: int
+    next_file: int
+    closed: bool
+
+
+class SegmentImage(NamedTuple):
+    """A segment as it is committed at one moment, cheap to take."""
+
+    number: int
+    name: str
+    key_length: int | None
+    sealed: bool
+    corrupt: bool
+    start: int
+    length: int
+    modified_at_ms: int
+    attributes: dict[bytes, int]
+    extents: list[tuple[int, int]]
+
+
+def image_of(segment: Segment) -> SegmentImage:
+    """Take the image of a segment."""
+    state = segment.committed
+    return SegmentImage(
+        segment.number,
+        segment.name,
+        segment.key_length,
+        state.sealed,
+        segment.corrupt,
+        state.start,
+        state.length,
+        state.modified_at_ms,
+        dict(state.attributes),
+        [(base, file.number) for base, file in state.extents],
+    )
+
+
+def bytes_of_segment(image: SegmentImage) -> bytes:
+    """Encode one segment."""
+    name = image.name.encode()
+    attributes = [ATTRIBUTE.pack(*item) for item in image.attributes.items()]
+    extents = [_EXTENT.pack(*extent) for extent in image.extents]
+    tail = b"".join((name, *attributes, *extents))
+    head = _SEGMENT.pack(
+        _SEGMENT.size + len(tail),
+        (_SEALED if image.sealed else 0) | (_DAMAGED if image.corrupt else 0),
+        image.number,
+        -1 if image.key_length is None else image.key_length,
+        len(name),
+        image.start,
+        image.length,
+        image.modified_at_ms,
+        len(attributes),
+        len(extents),
+    )
+    return head + tail
+
+
+def bytes_of_checkpoint(head: CheckpointHead, segments: Iterable[bytes], count: int) -> bytes:
+    """Join encoded segments into a whole checkpoint."""
+    packed = _HEAD.pack(
+        *head.place,
+        head.salt,
+        head.next_segment,
+        head.next_file,
+        _CLOSED if head.closed else 0,
+        count,
+    )
+    body = b"".join((packed, *segments))
+    return b"".join((MAGIC, _CHECKSUM.pack(xxh3_64_intdigest(body)), body))
+
+
+def head_of_checkpoint(data: bytes) -> CheckpointHead:
+    """Check a checkpoint and decode its head.
+
+    Raises:
+        StoreError: It is damaged or of another version.
+    """
+    if data[: len(MAGIC)] != MAGIC:
+        raise StoreError("the checkpoint is damaged or was written by another version")
+    (checksum,) = _CHECKSUM.unpack_from(data, len(MAGIC))
+    if xxh3_64_intdigest(memoryview(data)[_BODY_AT:]) != checksum:
+        raise StoreError("the checkpoint is damaged: its checksum does not match")
+    sequence, file, position, salt, next_segment, next_file, flags, _ = _HEAD.unpack_from(
+        data, _BODY_AT
+    )
+    place = JournalPlace(sequence, file, position)
+    return CheckpointHead(place, salt, next_segment, next_file, bool(flags & _CLOSED))
+
+
+def segments_of_checkpoint(data: bytes) -> Iterator[SegmentImage]:
+    """Decode the segments of a checkpoint whose head was checked."""
+    count = _HEAD.unpack_from(data, _BODY_AT)[-1]
+    at = _BODY_AT + _HEAD.size
+    for _ in range(count):
+        size = _SEGMENT.unpack_from(data, at)[0]
+        yield _image_at(data, at)
+        at += size
+
+
+def _image_at(data: bytes, at: int) -> SegmentImage:
+    (
+        _,
+        flags,
+        number,
+        key_length,
+        name_size,
+        start,
+        length,
+        modified_at_ms,
+        attribute_count,
+        extent_count,
+    ) = _SEGMENT.unpack_from(data, at)
+    name_at = at + _SEGMENT.size
+    attributes_at = name_at + name_size
+    extents_at = attributes_at + attribute_count * ATTRIBUTE.size
+    end = extents_at + extent_count * _EXTENT.size
+    return SegmentImage(
+        number,
+        data[name_at:attributes_at].decode(),
+        None if key_length < 0 else key_length,
+        bool(flags & _SEALED),
+        bool(flags & _DAMAGED),
+        start,
+        length,
+        modified_at_ms,
+        dict(ATTRIBUTE.iter_unpack(data[attributes_at:extents_at])),
+        list(_EXTENT.iter_unpack(data[extents_at:end])),
+    )

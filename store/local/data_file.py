@@ -1,0 +1,152 @@
+"""Data files as the running store sees them: numbers, open handles, what of them is synced.
+
+A data file holds bytes of one segment only and is never reused or shortened, only unlinked, so an
+open descriptor is all that a reader needs.
+"""
+
+import heapq
+import threading
+from collections.abc import Callable, Iterable
+from operator import attrgetter
+from typing import Final
+
+from store.local.files import File, Files
+
+DATA_DIRECTORY: Final = "data"
+
+# Tiny segments stay tiny: nothing is allocated ahead in the first half MiB of a file.
+ALLOCATE_FROM: Final = 512 * 1024
+ALLOCATE_STEP_MIN: Final = 1024 * 1024
+ALLOCATE_STEP_MAX: Final = 32 * 1024 * 1024
+
+
+def path_of(number: int) -> str:
+    """Give the path of a data file."""
+    return f"{DATA_DIRECTORY}/{number}"
+
+
+class DataFile:
+    """One data file. Everything but `sync` and opening happens on the loop's thread.
+
+    `writes` counts writes, and `synced` is what it was when the last good sync began; so the file
+    is clean when they are equal. `pins` counts who needs the handle to stay open.
+    """
+
+    __slots__ = (
+        "allocate_at",
+        "allocate_step",
+        "dead",
+        "failure",
+        "handle",
+        "in_directory",
+        "lock",
+        "number",
+        "owner",
+        "pins",
+        "synced",
+        "used",
+        "writes",
+    )
+
+    def __init__(self, number: int, owner: int, *, in_directory: bool = False) -> None:
+        self.number = number
+        # The number of the segment that the file belongs to, as committed.
+        self.owner = owner
+        self.handle: File | None = None
+        self.pins = 0
+        self.used = 0
+        self.writes = 0
+        self.synced = 0
+        self.dead = False
+        # Whether the directory was synced since the file was made.
+        self.in_directory = in_directory
+        self.allocate_at = ALLOCATE_FROM
+        self.allocate_step = ALLOCATE_STEP_MIN
+        # Set for good by a failed sync. Two threads may sync one descriptor, and the system tells
+        # a write-back error to only one of them; this flag tells the other.
+        self.failure: Exception | None = None
+        self.lock = threading.Lock()
+
+    def sync(self, handle: File) -> None:
+        """Sync through `handle`. Raises what failed now or ever before."""
+        with self.lock:
+            if self.failure is not None:
+                raise self.failure
+            try:
+                handle.sync()
+            except Exception as error:
+                self.failure = error
+                raise
+
+
+class OpenFiles:
+    """The handles of data files, of which a bounded number is open at once."""
+
+    def __init__(
+        self, files: Files, count_max: int, retire: Callable[[DataFile, File], None]
+    ) -> None:
+        """Args:
+        files: The data directory.
+        count_max: How many handles may be open when nobody pins more.
+        retire: Syncs (if need be) and closes a handle on another thread.
+        """
+        self._files = files
+        self._count_max = count_max
+        self._retire = retire
+        self._open: set[DataFile] = set()
+        self._lock = threading.Lock()
+        self._tick = 0
+
+    def open(self, file: DataFile, *, create: bool = False) -> File:
+        """Give the file's handle, opening it if need be. Any thread."""
+        handle = file.handle
+        if handle is None:
+            with self._lock:
+                handle = file.handle
+                if handle is None:
+                    handle = self._files.open(path_of(file.number), create=create)
+                    self._open.add(file)
+                    file.handle = handle
+        return handle
+
+    def touch(self, file: DataFile) -> None:
+        """Note that the file is in use, so that others are closed before it."""
+        self._tick += 1
+        file.used = self._tick
+
+    def trim(self) -> None:
+        """Close what was not used for longest, if too many are open. The loop's thread."""
+        if len(self._open) <= self._count_max:
+            return
+        with self._lock:
+            idle = [file for file in self._open if not file.pins]
+            # A quarter at once, so that looking through all of them is paid for rarely.
+            surplus = len(self._open) - self._count_max + self._count_max // 4
+            chosen = heapq.nsmallest(surplus, idle, key=attrgetter("used"))
+        self._close(chosen)
+
+    def close_dead(self, files: Iterable[DataFile]) -> None:
+        """Close the handles of deleted files that nobody pins."""
+        self._close([file for file in files if not file.pins])
+
+    def unpin(self, file: DataFile) -> None:
+        """Take back one pin."""
+        file.pins -= 1
+        if file.dead and not file.pins:
+            self._close([file])
+
+    def close_all(self) -> None:
+        """Close everything at once; only when no thread works any more."""
+        for file in self._open:
+            if file.handle is not None:
+                file.handle.close()
+                file.handle = None
+        self._open.clear()
+
+    def _close(self, files: list[DataFile]) -> None:
+        for file in files:
+            with self._lock:
+                handle, file.handle = file.handle, None
+                self._open.discard(file)
+            if handle is not None:
+                self._retire(file, handle)

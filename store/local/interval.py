@@ -1,0 +1,110 @@
+"""The syncs of `interval` durability: soon after the acknowledgement, on a thread of their own."""
+
+import threading
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Final
+
+from store.errors import StoreClosed, StoreError
+from store.local.catalogue import Catalogue
+from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles
+from store.local.files import Files
+from store.local.journal import Journal
+from store.local.threads import Worker
+
+# The sync begins after this part of the interval, so that it has the rest to be finished in.
+_BEGIN_AFTER: Final = 0.5
+
+
+class IntervalSync:
+    """Syncs what rounds have left unsynced, within an interval of the first of them."""
+
+    def __init__(
+        self,
+        files: Files,
+        journal: Journal,
+        catalogue: Catalogue,
+        open_files: OpenFiles,
+        interval_ms: int,
+        *,
+        call_soon_threadsafe: Callable[..., object],
+        failed: Callable[[StoreClosed], object],
+    ) -> None:
+        """`failed` is called on the loop when the journal has failed."""
+        self._files = files
+        self._journal = journal
+        self._catalogue = catalogue
+        self._open_files = open_files
+        self._delay_s = interval_ms / 1000 * _BEGIN_AFTER
+        self._call_soon_threadsafe = call_soon_threadsafe
+        self._failed = failed
+        self._worker = Worker("interval")
+        self._stopping = threading.Event()
+        self._soon: set[DataFile] = set()
+        self._noted = False
+        self._running = False
+
+    def note(self, soon: Iterable[DataFile]) -> None:
+        """Note a committed round that has left these files and the journal to be synced."""
+        self._soon.update(soon)
+        self._noted = True
+        if not self._running:
+            self._running = True
+            self._worker.submit(self._wait)
+
+    def stop_threads(self) -> None:
+        """End the thread without another sync."""
+        self._stopping.set()
+        self._worker.stop_threads()
+
+    def _wait(self) -> None:
+        if not self._stopping.wait(self._delay_s):
+            self._call_soon_threadsafe(self._begin)
+
+    def _begin(self) -> None:
+        files = [(file, file.writes) for file in self._soon if not file.dead]
+        self._soon.clear()
+        self._noted = False
+        for file, _ in files:
+            file.pins += 1
+        self._worker.submit(partial(self._sync, files))
+
+    def _sync(self, files: list[tuple[DataFile, int]]) -> None:
+        failures: dict[DataFile, StoreError] = {}
+        fatal: StoreClosed | None = None
+        for file, _ in files:
+            try:
+                file.sync(self._open_files.open(file))
+            except StoreError as error:
+                failures[file] = error
+        fresh = [file for file, _ in files if not file.in_directory]
+        try:
+            if fresh:
+                self._files.sync_directory(DATA_DIRECTORY)
+                for file in fresh:
+                    file.in_directory = True
+        except StoreError as error:
+            failures.update(dict.fromkeys(fresh, error))
+        try:
+            self._journal.sync()
+        except StoreClosed as error:
+            fatal = error
+        self._call_soon_threadsafe(self._finish, files, failures, fatal)
+
+    def _finish(
+        self,
+        files: list[tuple[DataFile, int]],
+        failures: dict[DataFile, StoreError],
+        fatal: StoreClosed | None,
+    ) -> None:
+        for file, mark in files:
+            if file in failures:
+                self._catalogue.file_failed(file, failures[file])
+            else:
+                self._catalogue.file_synced(file, mark)
+            self._open_files.unpin(file)
+        self._running = False
+        if fatal is not None:
+            self._failed(fatal)
+        elif self._noted:
+            self.note(())

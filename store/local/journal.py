@@ -1,0 +1,253 @@
+"""The journal: a ring of pre-zeroed files that take one frame per commit.
+
+    journal/3   | frame 17 | frame 18 | frame 19 | old bytes ...      used, until a checkpoint
+    journal/5   | frame 20 | frame 21 | zeros or frames of a former life ...    current
+    journal/4   | frames of a former life ...                                   spare
+
+A frame lies in one file. Where the next frame does not fit, a spare file becomes the current one;
+recovery finds it because its first frame has the next sequence. A used file becomes a spare once a
+checkpoint covers it. `append` has one caller at a time (the loop while no round is on its way, else
+the journal's thread); `sync` may be called by anybody.
+"""
+
+import contextlib
+import itertools
+import logging
+import threading
+from collections import deque
+from typing import Final, NamedTuple
+
+from store.errors import StoreClosed, StoreError
+from store.local.files import File, Files
+from store.local.records import FRAME_HEAD_BYTES, frame_of, sequence_at
+
+log = logging.getLogger(__name__)
+
+JOURNAL_DIRECTORY: Final = "journal"
+
+# A frame is held in memory a few times while it is written and read: a round with more is several.
+FRAME_BYTES_MAX: Final = 1024 * 1024
+
+_ZEROS: Final = bytes(256 * 1024)
+
+
+class JournalPlace(NamedTuple):
+    """Where a frame is or will be."""
+
+    sequence: int
+    file: int
+    position: int
+
+
+class JournalFile(NamedTuple):
+    """One file of the ring."""
+
+    number: int
+    file: File
+    size: int
+
+
+def path_of(number: int) -> str:
+    """Give the path of a journal file."""
+    return f"{JOURNAL_DIRECTORY}/{number}"
+
+
+class Journal:
+    """The journal of an open store."""
+
+    def __init__(
+        self, files: Files, *, sequence: int, salt: int, file_bytes: int, spare_count_max: int
+    ) -> None:
+        """Take over the ring as recovery left it: nothing in it is needed any more.
+
+        Args:
+            files: The data directory.
+            sequence: The next frame's; must be above all that the ring ever held.
+            salt: Seed of the frames' checksums.
+            file_bytes: Size of new files.
+            spare_count_max: More spare files than these are removed.
+        """
+        self._files = files
+        self._file_bytes = file_bytes
+        self._spare_count_max = spare_count_max
+        self._used: deque[JournalFile] = deque()
+        self._spares: deque[JournalFile] = deque()
+        self._dirty: set[File] = set()
+        self._sync_lock = threading.Lock()
+        self._preparing = False
+        self.failure: StoreClosed | None = None
+        self.sequence = sequence
+        self.salt = salt
+        # Bytes of all frames since the opening.
+        self.written_bytes = 0
+        self._position = 0
+        numbers = sorted(int(name) for name in files.names(JOURNAL_DIRECTORY))
+        self._numbers = itertools.count(max(numbers, default=0) + 1)
+        for number in numbers:
+            file = files.open(path_of(number))
+            self._spares.append(JournalFile(number, file, file.size()))
+        self.trim()
+        self._current = self._spare_for(FRAME_HEAD_BYTES)
+
+    def place(self) -> JournalPlace:
+        """Tell where the next frame goes (or, if it does not fit, the start of another file)."""
+        return JournalPlace(self.sequence, self._current.number, self._position)
+
+    def fits(self, size: int) -> bool:
+        """Tell whether records of `size` bytes can be written without making a file."""
+        size += FRAME_HEAD_BYTES * (2 + size // FRAME_BYTES_MAX)
+        if self._position + size <= self._current.size:
+            return True
+        return size <= FRAME_BYTES_MAX and any(spare.size >= size for spare in tuple(self._spares))
+
+    def append(self, records: list[bytes], at_ms: int) -> None:
+        """Write one frame.
+
+        Raises:
+            DiskFull: No space for another file; nothing was written, and it may be tried again.
+            StoreClosed: The write failed; the journal is dead.
+        """
+        if self.failure is not None:
+            raise self.failure
+        frame = frame_of(self.sequence, at_ms, records, self.salt)
+        size = len(frame)
+        if self._position + size > self._current.size:
+            current = self._spare_for(size)
+            self._used.append(self._current)
+            self._current = current
+            self._position = 0
+        file = self._current.file
+        try:
+            file.write_at(frame, self._position)
+        except StoreError as error:
+            raise self._fail(error) from error
+        # After the write, so that a sync that finds the file in the set covers it.
+        self._dirty.add(file)
+        self._position += size
+        self.sequence += 1
+        self.written_bytes += size
+
+    def sync(self) -> None:
+        """Make every frame written so far durable.
+
+        Raises:
+            StoreClosed: A sync failed, now or before; the journal is dead.
+        """
+        with self._sync_lock:
+            if self.failure is not None:
+                raise self.failure
+            files = list(self._dirty)
+            self._dirty.difference_update(files)
+            try:
+                for file in files:
+                    file.sync()
+            except StoreError as error:
+                raise self._fail(error) from error
+
+    def claim_spare(self) -> bool:
+        """Tell whether a spare file should be made now: no other is ready and half is written.
+
+        Who is told so calls `prepare_spare`.
+        """
+        if self._spares or self._preparing or self._position * 2 < self._current.size:
+            return False
+        self._preparing = True
+        return True
+
+    def prepare_spare(self) -> None:
+        """Make a spare file, ahead of need and on another thread."""
+        try:
+            self._spares.append(self._make(self._file_bytes))
+        except StoreError as error:
+            # The round that finds no space says so itself.
+            log.warning("no spare journal file error=%s", error)
+        finally:
+            self._preparing = False
+
+    def release_before(self, place: JournalPlace) -> None:
+        """Make spares of the files that only hold frames before `place`."""
+        while self._used and self._used[0].number != place.file:
+            self._spares.append(self._used.popleft())
+
+    def trim(self) -> None:
+        """Remove surplus spare files. Not on the loop's thread."""
+        while len(self._spares) > self._spare_count_max:
+            surplus = self._spares.pop()
+            surplus.file.close()
+            self._files.remove(path_of(surplus.number))
+
+    def close(self) -> None:
+        """Close the files."""
+        for journal_file in (*self._used, *self._spares, self._current):
+            journal_file.file.close()
+
+    def _spare_for(self, size: int) -> JournalFile:
+        for spare in tuple(self._spares):
+            if spare.size >= size:
+                # Only trimming takes spares away at the same time.
+                with contextlib.suppress(ValueError):
+                    self._spares.remove(spare)
+                    return spare
+        return self._make(max(size, self._file_bytes))
+
+    def _make(self, size: int) -> JournalFile:
+        number = next(self._numbers)
+        path = path_of(number)
+        file = self._files.open(path, create=True)
+        try:
+            # Zeros, and not only allocated: a sync of a frame then moves no metadata.
+            for position in range(0, size, len(_ZEROS)):
+                file.write_at(_ZEROS[: size - position], position)
+            file.sync()
+            self._files.sync_directory(JOURNAL_DIRECTORY)
+        except StoreError:
+            file.close()
+            self._files.remove(path)
+            raise
+        return JournalFile(number, file, size)
+
+    def _fail(self, error: StoreError) -> StoreClosed:
+        if self.failure is None:
+            log.critical("journal failed, the store stops error=%s", error)
+            self.failure = StoreClosed(f"the store has stopped because its journal failed: {error}")
+        return self.failure
+
+
+class JournalReader:
+    """Reads the frames of the ring, at the opening."""
+
+    def __init__(self, files: Files, salt: int) -> None:
+        self._files = files
+        self._salt = salt
+        self._numbers = sorted(int(name) for name in files.names(JOURNAL_DIRECTORY))
+
+    def contents(self, place: JournalPlace) -> tuple[bytes, int] | None:
+        """Give the bytes of the file with the frame of `place.sequence`, and the frame's position.
+
+        The frame is at `place`, or first in another file; None if there is no such frame.
+        """
+        if place.file in self._numbers:
+            data = self._read(place.file)
+            if sequence_at(data, place.position, self._salt) == place.sequence:
+                return data, place.position
+        for number in self._numbers:
+            if number != place.file and self._begins_with(number, place.sequence):
+                return self._read(number), 0
+        return None
+
+    def _begins_with(self, number: int, sequence: int) -> bool:
+        file = self._files.open(path_of(number))
+        try:
+            # The cheap look first: most files of the ring hold other frames.
+            if file.read_at(FRAME_HEAD_BYTES, 0)[8:16] != sequence.to_bytes(8, "little"):
+                return False
+            return sequence_at(file.read_at(file.size(), 0), 0, self._salt) == sequence
+        finally:
+            file.close()
+
+    def _read(self, number: int) -> bytes:
+        file = self._files.open(path_of(number))
+        try:
+            return file.read_at(file.size(), 0)
+        finally:
+            file.close()

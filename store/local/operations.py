@@ -1,0 +1,360 @@
+"""The operations on segments by name: checks against what was issued, then a change in a round."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final
+from uuid import UUID
+
+from store.api import (
+    ABSENT,
+    AttributeUpdate,
+    Cancel,
+    Done,
+    Durability,
+    Reader,
+    ReadResult,
+    SegmentInfo,
+    Writer,
+)
+from store.errors import (
+    AttributeMismatch,
+    CorruptSegment,
+    InvalidArgument,
+    IsATable,
+    NoSuchSegment,
+    SegmentExists,
+    SegmentTruncated,
+    StoreError,
+)
+from store.local.changes import (
+    AttributesChange,
+    CreateChange,
+    DeleteChange,
+    MergeChange,
+    SealChange,
+    TruncateChange,
+    sealed_error,
+)
+from store.local.reading import LocalReader, PendingRead, Reading
+from store.local.records import (
+    attributes_record,
+    create_record,
+    delete_record,
+    merge_record,
+    seal_record,
+    truncate_record,
+)
+from store.local.segment import Segment
+from store.local.writing import LocalWriter, Staging
+
+NAME_BYTES_MAX: Final = 65_535
+
+_INT64_MAX: Final = 2**63 - 1
+
+
+class SegmentOperations:
+    """What the store does with plain segments (and with tables as segments)."""
+
+    def __init__(
+        self, staging: Staging, reading: Reading, call_soon: Callable[..., object]
+    ) -> None:
+        self._staging = staging
+        self._rounds = staging.rounds
+        self._catalogue = staging.catalogue
+        self._reading = reading
+        self._call_soon = call_soon
+
+    def find(self, name: str, done: Callable[[StoreError], None]) -> Segment | None:
+        """Look a name up; if it is unknown or the store closed, tell `done` and give None."""
+        closed = self._rounds.closed
+        if closed is not None:
+            self._call_soon(done, closed)
+            return None
+        segment = self._catalogue.names.get(name)
+        if segment is None:
+            self._rounds.after(None, partial(done, NoSuchSegment(f"no segment {name!r}")))
+        return segment
+
+    def refuse(
+        self, segment: Segment | None, done: Callable[[StoreError], None], error: StoreError
+    ) -> None:
+        """Report an error in its turn."""
+        self._rounds.after(segment, partial(done, error))
+
+    def create(
+        self,
+        name: str,
+        key_length: int | None,
+        done: Done[None],
+        durability: Durability | None,
+    ) -> None:
+        """Create a segment, or a table if there is a key length."""
+        if self._rounds.closed is not None:
+            self._call_soon(done, self._rounds.closed)
+            return
+        wrong = _name_error(name)
+        if wrong is not None:
+            self.refuse(None, done, wrong)
+            return
+        holder = self._catalogue.names.get(name)
+        if holder is not None:
+            self.refuse(holder, done, SegmentExists(f"segment {name!r} exists"))
+            return
+        segment = self._catalogue.add(name, key_length)
+        segment.block()
+        durable = self._is_durable(durability)
+        record = create_record(segment.number, name, key_length, durable=durable)
+        self._prepare(segment, durability)
+        self._rounds.add(CreateChange(self._catalogue, segment, record, done), segment)
+
+    def delete(self, name: str, done: Done[None]) -> None:
+        """Delete a segment or table."""
+        segment = self.find(name, done)
+        if segment is not None:
+            self.delete_found(segment, done)
+
+    def delete_found(self, segment: Segment, done: Done[None]) -> None:
+        """Delete a segment that was looked up."""
+        self._catalogue.hide(segment)
+        record = delete_record(segment.number, durable=self._is_durable(None))
+        self._note(None)
+        self._rounds.add(DeleteChange(self._catalogue, segment, record, done), segment)
+
+    def seal(self, name: str, done: Done[int]) -> None:
+        """Seal a segment."""
+        segment = self.find(name, done)
+        if segment is None:
+            return
+        error = _sealed_or_corrupt(segment)
+        if error is not None:
+            self.refuse(segment, done, error)
+            return
+        segment.pending.sealed = True
+        segment.blocked = True
+        record = seal_record(segment.number, durable=self._is_durable(None))
+        self._prepare(segment, None)
+        self._rounds.add(SealChange(self._catalogue, segment, record, done), segment)
+
+    def truncate(self, name: str, position: int, done: Done[None]) -> None:
+        """Truncate a segment."""
+        segment = self.find(name, done)
+        if segment is None:
+            return
+        pending = segment.pending
+        if segment.is_table:
+            self.refuse(segment, done, IsATable(f"segment {name!r} is a table"))
+        elif not pending.start <= position <= pending.length:
+            error = SegmentTruncated(
+                f"position {position} is not in {pending.start} … {pending.length} of {name!r}",
+                pending.start,
+            )
+            self.refuse(segment, done, error)
+        else:
+            self.truncate_found(segment, position, done)
+
+    def truncate_found(self, segment: Segment, position: int, done: Done[None]) -> None:
+        """Truncate a segment to a position that was checked."""
+        segment.pending.start = position
+        record = truncate_record(segment.number, position, durable=self._is_durable(None))
+        self._prepare(segment, None)
+        change = TruncateChange(self._catalogue, segment, record, done, position)
+        self._rounds.add(change, segment)
+
+    def merge(
+        self,
+        target_name: str,
+        source_name: str,
+        attributes: Sequence[AttributeUpdate],
+        done: Done[int],
+    ) -> None:
+        """Merge a segment into another."""
+        target = self.find(target_name, done)
+        if target is None:
+            return
+        source = self.find(source_name, done)
+        if source is None:
+            return
+        values = _merge_error(target, source) or _values_of(target, attributes)
+        if isinstance(values, StoreError):
+            # After what was issued for either of them.
+            self._rounds.after(None, partial(done, values))
+            return
+        self._catalogue.hide(source)
+        target.pending.merge(source.pending)
+        target.pending.set_attributes(values)
+        target.bulk_files |= source.bulk_files
+        durable = self._is_durable(None)
+        record = merge_record(target.number, source.number, values, durable=durable)
+        self._prepare(target, None)
+        change = MergeChange(self._catalogue, target, record, done, source, values)
+        self._rounds.add(change, source)
+        target.round = source.round
+
+    def info(self, name: str, done: Done[SegmentInfo]) -> None:
+        """Describe a segment."""
+        segment = self.find(name, done)
+        if segment is not None:
+            self._rounds.after(segment, lambda: done(self._alive(segment) or info_of(segment)))
+
+    def open_writer(self, name: str, writer: UUID, done: Done[Writer]) -> None:
+        """Start a session."""
+        segment = self.find(name, done)
+        if segment is None:
+            return
+
+        def answer() -> None:
+            done(self._alive(segment) or LocalWriter(self._staging, segment, writer.bytes))
+
+        self._rounds.after(segment, answer)
+
+    def open_reader(self, name: str, done: Done[Reader]) -> None:
+        """Make a reader."""
+        segment = self.find(name, done)
+        if segment is None:
+            return
+        if segment.is_table:
+            self.refuse(segment, done, IsATable(f"segment {name!r} is a table"))
+            return
+        self._rounds.after(
+            segment, lambda: done(self._alive(segment) or LocalReader(self._reading, segment))
+        )
+
+    def read(
+        self, name: str, position: int, size: int, done: Done[ReadResult], *, wait: bool
+    ) -> Cancel:
+        """Read bytes, or wait for them."""
+        segment = self.find(name, done)
+        if segment is None:
+            return _nothing_to_cancel
+        pending = PendingRead(self._reading, segment, position, size, done, wait=wait)
+        if segment.created:
+            self._call_soon(pending.begin)
+        else:
+            self._rounds.after(segment, pending.begin)
+        return pending.cancel
+
+    def get_attribute(self, name: str, attribute: UUID, done: Done[int]) -> None:
+        """Read an attribute."""
+        segment = self.find(name, done)
+        if segment is None:
+            return
+
+        def answer() -> None:
+            error = self._alive(segment)
+            done(error or segment.committed.attributes.get(attribute.bytes, ABSENT))
+
+        self._rounds.after(segment, answer)
+
+    def update_attributes(
+        self, name: str, updates: Sequence[AttributeUpdate], done: Done[None]
+    ) -> None:
+        """Change attributes."""
+        segment = self.find(name, done)
+        if segment is None:
+            return
+        values = _sealed_or_corrupt(segment) or _values_of(segment, updates)
+        if isinstance(values, StoreError):
+            self.refuse(segment, done, values)
+            return
+        segment.pending.set_attributes(values)
+        record = attributes_record(segment.number, values, durable=self._is_durable(None))
+        self._prepare(segment, None)
+        self._rounds.add(AttributesChange(self._catalogue, segment, record, done, values), segment)
+
+    def _alive(self, segment: Segment) -> StoreError | None:
+        """Why nothing can be said of a segment any more."""
+        if self._rounds.closed is not None:
+            return self._rounds.closed
+        if segment.dead or not segment.created:
+            return NoSuchSegment(f"no segment {segment.name!r}")
+        return None
+
+    def _is_durable(self, durability: Durability | None) -> bool:
+        return (durability or self._staging.durability) is Durability.DISK
+
+    def _prepare(self, segment: Segment, durability: Durability | None) -> None:
+        """See to what the durability of the next change of a segment needs."""
+        if self._is_durable(durability):
+            self._staging.make_durable(segment)
+        self._note(durability)
+
+    def _note(self, durability: Durability | None) -> None:
+        durability = durability or self._staging.durability
+        if durability is Durability.DISK:
+            self._rounds.gathering.must_sync = True
+        elif durability is Durability.INTERVAL:
+            self._rounds.gathering.interval = True
+
+
+def info_of(segment: Segment) -> SegmentInfo:
+    """Describe a segment as it is committed now."""
+    state = segment.committed
+    return SegmentInfo(
+        segment.name,
+        state.start,
+        state.length,
+        state.sealed,
+        segment.is_table,
+        state.modified_at_ms,
+    )
+
+
+def _values_of(
+    segment: Segment, updates: Sequence[AttributeUpdate]
+) -> list[tuple[bytes, int]] | StoreError:
+    """Check the conditions of updates; gives the values to set."""
+    current = segment.pending.attributes
+    values: dict[bytes, int] = {}
+    for update in updates:
+        attribute = update.attribute.bytes
+        found = values.get(attribute, current.get(attribute, ABSENT))
+        if update.expected is not None and update.expected != found:
+            return AttributeMismatch(
+                f"attribute {update.attribute} of {segment.name!r} is {found}, "
+                f"not {update.expected}"
+            )
+        if not ABSENT <= update.value <= _INT64_MAX:
+            return InvalidArgument(f"attribute value {update.value} does not fit 64 bits")
+        values[attribute] = update.value
+    return list(values.items())
+
+
+def _merge_error(target: Segment, source: Segment) -> StoreError | None:
+    """Why a merge is refused, apart from its conditions on attributes."""
+    if target is source:
+        return InvalidArgument(f"segment {target.name!r} cannot be merged into itself")
+    for segment in (target, source):
+        if segment.is_table:
+            return IsATable(f"segment {segment.name!r} is a table")
+        if segment.corrupt:
+            return CorruptSegment(f"segment {segment.name!r} is damaged and can only be read")
+        if segment.failure is not None:
+            return segment.failure
+    if target.pending.sealed:
+        return sealed_error(target)
+    if source.pending.start:
+        start = source.pending.start
+        return SegmentTruncated(f"segment {source.name!r} begins at {start}", start)
+    return None
+
+
+def _name_error(name: str) -> InvalidArgument | None:
+    try:
+        size = len(name.encode())
+    except UnicodeEncodeError:
+        return InvalidArgument(f"segment name {name!r} is no text")
+    if 1 <= size <= NAME_BYTES_MAX:
+        return None
+    return InvalidArgument(f"a segment name has 1 to {NAME_BYTES_MAX} bytes, not {size}")
+
+
+def _sealed_or_corrupt(segment: Segment) -> StoreError | None:
+    if segment.pending.sealed:
+        return sealed_error(segment)
+    if segment.corrupt:
+        return CorruptSegment(f"segment {segment.name!r} is damaged and can only be read")
+    return None
+
+
+def _nothing_to_cancel() -> None:
+    pass

@@ -1,0 +1,303 @@
+"""Reading: places of bytes, readers, waiting reads, and the threads that may wait for a disk."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Final, TypeVar
+
+from store.api import (
+    APPEND_BYTES_MAX,
+    READ_BYTES_MAX,
+    Done,
+    FileRegion,
+    ReadResult,
+)
+from store.errors import (
+    CorruptSegment,
+    NoSuchSegment,
+    PositionOutOfRange,
+    SegmentSealed,
+    SegmentTruncated,
+    StoreClosed,
+    StoreError,
+)
+from store.local.data_file import OpenFiles
+from store.local.segment import Place, Segment
+from store.local.threads import Worker
+
+T = TypeVar("T")
+
+# Data that is in memory is checked by a thread of its own, so that a cold reader delays no hot one.
+COLD_THREADS: Final = 2
+
+# How far apart the pages are that are looked at to guess whether a run of bytes is in memory.
+PROBE_STEP: Final = 256 * 1024
+
+
+class Reading:
+    """What readers share."""
+
+    def __init__(
+        self,
+        open_files: OpenFiles,
+        call_soon: Callable[..., object],
+        call_soon_threadsafe: Callable[..., object],
+    ) -> None:
+        self.call_soon = call_soon
+        self._open_files = open_files
+        self._call_soon_threadsafe = call_soon_threadsafe
+        self._hot = Worker("read-hot")
+        self._cold = Worker("read-cold", COLD_THREADS)
+        # Why nothing is answered any more.
+        self.closed: StoreClosed | None = None
+
+    def stop_threads(self) -> None:
+        """Finish what was asked and end the threads."""
+        self._hot.stop_threads()
+        self._cold.stop_threads()
+
+    def cached(self, place: Place) -> bytes | None:
+        """Read a place if that needs no disk."""
+        handle = self._open_files.open(place.file)
+        self._open_files.touch(place.file)
+        return handle.read_cached_at(place.size, place.position)
+
+    def is_cached(self, place: Place) -> bool:
+        """Guess whether all of a place is in memory, from a few of its pages."""
+        handle = self._open_files.open(place.file)
+        last = place.position + place.size - 1
+        for position in (*range(place.position, last, PROBE_STEP), last):
+            if handle.read_cached_at(1, position) is None:
+                return False
+        return True
+
+    def region(self, place: Place) -> FileRegion:
+        """Hold a place in its open file."""
+        file = place.file
+        handle = self._open_files.open(file)
+        self._open_files.touch(file)
+        file.pins += 1
+        release = partial(self._open_files.unpin, file)
+        self._open_files.trim()
+        return FileRegion(handle.fileno, place.position, place.size, release)
+
+    def load(
+        self, places: list[Place], look: Callable[[memoryview], T], done: Done[T], *, hot: bool
+    ) -> None:
+        """Read places on a thread, hand their bytes to `look` there, and report what it gives."""
+        for place in places:
+            place.file.pins += 1
+            self._open_files.touch(place.file)
+
+        def job() -> None:
+            try:
+                result: T | StoreError = look(memoryview(self._bytes_of(places)))
+            except StoreError as error:
+                result = error
+            except Exception as error:  # noqa: BLE001 (raised again on the loop: a caller's bug)
+                self._call_soon_threadsafe(self._loaded_badly, places, error)
+                return
+            self._call_soon_threadsafe(self._loaded, places, done, result)
+
+        (self._hot if hot else self._cold).submit(job)
+
+    def _bytes_of(self, places: list[Place]) -> bytes:
+        parts = []
+        for file, position, size in places:
+            data = self._open_files.open(file).read_at(size, position)
+            if len(data) != size:
+                raise CorruptSegment(f"data file {file.number} ends before byte {position + size}")
+            parts.append(data)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _loaded(self, places: list[Place], done: Done[T], result: T | StoreError) -> None:
+        self._unpin(places)
+        done(result)
+
+    def _loaded_badly(self, places: list[Place], error: Exception) -> None:
+        self._unpin(places)
+        raise error
+
+    def _unpin(self, places: list[Place]) -> None:
+        for place in places:
+            self._open_files.unpin(place.file)
+        self._open_files.trim()
+
+
+class LocalReader:
+    """Reads one segment."""
+
+    __slots__ = ("_reading", "_segment")
+
+    def __init__(self, reading: Reading, segment: Segment) -> None:
+        self._reading = reading
+        self._segment = segment
+
+    @property
+    def start(self) -> int:
+        return self._segment.committed.start
+
+    @property
+    def length(self) -> int:
+        return self._segment.committed.length
+
+    def read_cached(self, position: int, size: int) -> bytes | None:
+        segment = self._segment
+        state = segment.committed
+        if segment.dead or position < state.start:
+            return None
+        if position >= state.length:
+            return b""
+        return self._reading.cached(state.place_of(position, min(size, READ_BYTES_MAX)))
+
+    def region(self, position: int, size: int) -> FileRegion | None:
+        segment = self._segment
+        state = segment.committed
+        if segment.dead or not state.start <= position < state.length:
+            return None
+        return self._reading.region(state.place_of(position, size))
+
+    def is_cached(self, position: int, size: int) -> bool:
+        segment = self._segment
+        if segment.dead or position < segment.committed.start:
+            return False
+        return all(map(self._reading.is_cached, places_of(segment, position, size)))
+
+    def check(
+        self, position: int, size: int, look: Callable[[memoryview], T], *, done: Done[T]
+    ) -> None:
+        reading = self._reading
+        error: StoreError | None = reading.closed or reading_error(self._segment, position)
+        if error is not None:
+            reading.call_soon(done, error)
+            return
+        places = places_of(self._segment, position, min(size, APPEND_BYTES_MAX))
+        try:
+            hot = all(map(reading.is_cached, places))
+        except StoreError as failure:
+            reading.call_soon(done, failure)
+            return
+        reading.load(places, look, done, hot=hot)
+
+
+class PendingRead:
+    """One call of `read`, which may wait."""
+
+    __slots__ = (
+        "_done",
+        "_finished",
+        "_loading",
+        "_position",
+        "_reading",
+        "_segment",
+        "_size",
+        "_wait",
+    )
+
+    def __init__(
+        self,
+        reading: Reading,
+        segment: Segment,
+        position: int,
+        size: int,
+        done: Done[ReadResult],
+        *,
+        wait: bool,
+    ) -> None:
+        self._reading = reading
+        self._segment = segment
+        self._position = position
+        self._size = max(1, min(size, READ_BYTES_MAX))
+        self._done = done
+        self._wait = wait
+        self._finished = False
+        # A thread reads the bytes: waiting is over, but the read can still be cancelled.
+        self._loading = False
+
+    def cancel(self) -> None:
+        """Give up; `done` is then not called."""
+        self._finished = True
+        if self in self._segment.waiters:
+            self._segment.waiters.remove(self)
+
+    def begin(self) -> None:
+        """Answer, or wait."""
+        state = self._segment.committed
+        if state.sealed and self._position > state.length and not self._segment.dead:
+            self._finish(PositionOutOfRange(_outside(self._segment, self._position)))
+        elif not self.attempt():
+            self._segment.waiters.append(self)
+
+    def attempt(self) -> bool:
+        if self._finished:
+            return True
+        segment, position = self._segment, self._position
+        state = segment.committed
+        error = self._reading.closed or reading_error(segment, position)
+        if error is not None:
+            self._finish(error)
+        elif position < state.length:
+            self._read()
+        elif state.sealed and position > state.length:
+            self._finish(SegmentSealed(f"segment {segment.name!r} was sealed before {position}"))
+        elif state.sealed or not self._wait:
+            self._finish(ReadResult(position, b"", state.sealed))
+        return self._finished or self._loading
+
+    def _read(self) -> None:
+        place = self._segment.committed.place_of(self._position, self._size)
+        try:
+            data = self._reading.cached(place)
+        except StoreError as error:
+            self._finish(error)
+            return
+        if data:
+            self._deliver(data)
+            return
+        self._loading = True
+        self._reading.load([place], bytes, self._loaded, hot=False)
+
+    def _loaded(self, data: bytes | StoreError) -> None:
+        if self._finished:
+            return
+        if isinstance(data, bytes):
+            self._deliver(data)
+        else:
+            self._finish(data)
+
+    def _deliver(self, data: bytes) -> None:
+        state = self._segment.committed
+        ends = state.sealed and self._position + len(data) == state.length
+        self._finish(ReadResult(self._position, data, ends))
+
+    def _finish(self, result: ReadResult | StoreError) -> None:
+        if not self._finished:
+            self._finished = True
+            self._done(result)
+
+
+def places_of(segment: Segment, position: int, size: int) -> list[Place]:
+    """Give the places of committed bytes from `position` ≥ start on."""
+    state = segment.committed
+    places = []
+    end = min(position + size, state.length)
+    while position < end:
+        place = state.place_of(position, end - position)
+        places.append(place)
+        position += place.size
+    return places
+
+
+def reading_error(segment: Segment, position: int) -> StoreError | None:
+    """Tell why nothing can be read at a position, now or later."""
+    if segment.dead:
+        return NoSuchSegment(f"no segment {segment.name!r}")
+    if position < 0:
+        return PositionOutOfRange(_outside(segment, position))
+    start = segment.committed.start
+    if position < start:
+        return SegmentTruncated(f"segment {segment.name!r} begins at {start}", start)
+    return None
+
+
+def _outside(segment: Segment, position: int) -> str:
+    return f"position {position} can never be read in segment {segment.name!r}"

@@ -1,0 +1,282 @@
+"""The journal's bytes: frames of changes. Pure: from values to bytes and back.
+
+A frame is what one commit writes, all of it or nothing. Little-endian:
+
+    frame   | xxh3  | sequence | at_ms | size | count | changes ...
+    bytes   | 8     | 8        | 8     | 4    | 4     | size
+
+`xxh3` covers everything after it. `sequence` grows by one per frame and never repeats in the life
+of a store, so that the frames of a file's former life are never taken for new ones. The seed of
+the checksum is a random number of this opening (the salt), so that no data that a client chose can
+pass for a frame.
+
+    change  | size  | kind | flags | zero | segment | body ...
+    bytes   | 4     | 1    | 1     | 2    | 8       | size - 16
+
+    create      key_length i32 (-1: not a table), name
+    append      file u64, position u64, size u64, xxh3 u64 of the data, writer 16 bytes,
+                event number i64; then the data itself if flag INLINE is set (the xxh3 is then 0)
+    attributes  (attribute 16 bytes, value i64) ...
+    seal        nothing
+    truncate    position u64
+    merge       source segment u64, attributes as above
+    delete      nothing
+
+Flags: DURABLE: acknowledged only after a sync, so its data must be there. INLINE: see append.
+HAS_WRITER: writer and event number of the append count.
+"""
+
+import enum
+import struct
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from xxhash import xxh3_64_intdigest
+
+from store.errors import StoreError
+
+FRAME_HEAD: Final = struct.Struct("<QQQII")
+FRAME_HEAD_BYTES: Final = FRAME_HEAD.size
+_CHECKED_HEAD: Final = struct.Struct("<QQII")
+_CHECKSUM: Final = struct.Struct("<Q")
+_CHECKSUM_BYTES: Final = _CHECKSUM.size
+
+CHANGE_HEAD: Final = struct.Struct("<IBBHQ")
+_KEY_LENGTH: Final = struct.Struct("<i")
+APPEND: Final = struct.Struct("<IBBHQQQQQ16sq")
+APPEND_BYTES: Final = APPEND.size
+ATTRIBUTE: Final = struct.Struct("<16sq")
+_NUMBER: Final = struct.Struct("<Q")
+
+DURABLE: Final = 1
+INLINE: Final = 2
+HAS_WRITER: Final = 4
+
+NO_WRITER: Final = bytes(16)
+
+AttributeValues = Sequence[tuple[bytes, int]]
+"""Attribute ids (16 bytes) with the value that they get; store.api.ABSENT removes."""
+
+
+class Kind(enum.IntEnum):
+    """What a change does."""
+
+    CREATE = 1
+    APPEND = 2
+    ATTRIBUTES = 3
+    SEAL = 4
+    TRUNCATE = 5
+    MERGE = 6
+    DELETE = 7
+
+
+KIND_APPEND: Final = int(Kind.APPEND)
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """A new segment; `key_length` None for a plain one."""
+
+    segment: int
+    name: str
+    key_length: int | None
+    durable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Data at a position; in the record itself (`inline`) or only its hash."""
+
+    segment: int
+    file: int
+    position: int
+    size: int
+    data_hash: int
+    inline: bytes | None
+    writer: bytes | None
+    event_number: int
+    durable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes:
+    """New values of attributes."""
+
+    segment: int
+    values: AttributeValues
+    durable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """No more appends."""
+
+    segment: int
+    durable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Truncate:
+    """Bytes before the position are given up."""
+
+    segment: int
+    position: int
+    durable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """All of `source` is now at the end of `segment`, and `source` is gone."""
+
+    segment: int
+    source: int
+    values: AttributeValues
+    durable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """The segment is gone."""
+
+    segment: int
+    durable: bool
+
+
+Record = Create | Append | Attributes | Seal | Truncate | Merge | Delete
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A frame that checked out. `size` is its place in the file, head included."""
+
+    sequence: int
+    at_ms: int
+    size: int
+    records: Sequence[Record]
+
+
+def frame_of(sequence: int, at_ms: int, changes: Sequence[bytes], salt: int) -> bytes:
+    """Join changes into one frame."""
+    size = sum(map(len, changes))
+    head = _CHECKED_HEAD.pack(sequence, at_ms, size, len(changes))
+    checked = b"".join((head, *changes))
+    return _CHECKSUM.pack(xxh3_64_intdigest(checked, salt)) + checked
+
+
+def sequence_at(data: bytes, position: int, salt: int) -> int | None:
+    """Give the sequence of the frame at `position`, or None where no whole frame checks out."""
+    if position + FRAME_HEAD_BYTES > len(data):
+        return None
+    checksum, sequence, _, size, _ = FRAME_HEAD.unpack_from(data, position)
+    end = position + FRAME_HEAD_BYTES + size
+    if end > len(data):
+        return None
+    checked = memoryview(data)[position + _CHECKSUM_BYTES : end]
+    return sequence if xxh3_64_intdigest(checked, salt) == checksum else None
+
+
+def frame_at(data: bytes, position: int, sequence: int, salt: int) -> Frame | None:
+    """Decode the frame at `position` if it checks out and is the one with that sequence.
+
+    Raises:
+        StoreError: The frame checks out but holds what this version does not know.
+    """
+    if sequence_at(data, position, salt) != sequence:
+        return None
+    _, _, at_ms, size, count = FRAME_HEAD.unpack_from(data, position)
+    at = position + FRAME_HEAD_BYTES
+    records = []
+    for _ in range(count):
+        change_size, kind, flags, _, segment = CHANGE_HEAD.unpack_from(data, at)
+        records.append(_record_of(data[at : at + change_size], kind, flags, segment))
+        at += change_size
+    return Frame(sequence, at_ms, FRAME_HEAD_BYTES + size, records)
+
+
+def create_record(segment: int, name: str, key_length: int | None, *, durable: bool) -> bytes:
+    """Encode the creation of a segment (`key_length` None) or table."""
+    body = _KEY_LENGTH.pack(-1 if key_length is None else key_length) + name.encode()
+    return _change(Kind.CREATE, segment, body, durable=durable)
+
+
+def attributes_record(segment: int, values: AttributeValues, *, durable: bool) -> bytes:
+    """Encode new attribute values."""
+    return _change(Kind.ATTRIBUTES, segment, _attributes_body(values), durable=durable)
+
+
+def seal_record(segment: int, *, durable: bool) -> bytes:
+    """Encode a seal."""
+    return _change(Kind.SEAL, segment, b"", durable=durable)
+
+
+def truncate_record(segment: int, position: int, *, durable: bool) -> bytes:
+    """Encode a truncation."""
+    return _change(Kind.TRUNCATE, segment, _NUMBER.pack(position), durable=durable)
+
+
+def merge_record(segment: int, source: int, values: AttributeValues, *, durable: bool) -> bytes:
+    """Encode a merge of `source` into `segment`."""
+    body = _NUMBER.pack(source) + _attributes_body(values)
+    return _change(Kind.MERGE, segment, body, durable=durable)
+
+
+def delete_record(segment: int, *, durable: bool) -> bytes:
+    """Encode a deletion."""
+    return _change(Kind.DELETE, segment, b"", durable=durable)
+
+
+def append_flags(*, durable: bool, inline: bool, has_writer: bool) -> int:
+    """Combine the flags of an append."""
+    return (DURABLE if durable else 0) | (INLINE if inline else 0) | (HAS_WRITER * has_writer)
+
+
+def _change(kind: Kind, segment: int, body: bytes, *, durable: bool) -> bytes:
+    size = CHANGE_HEAD.size + len(body)
+    return CHANGE_HEAD.pack(size, kind, DURABLE if durable else 0, 0, segment) + body
+
+
+def _attributes_body(values: Iterable[tuple[bytes, int]]) -> bytes:
+    return b"".join(ATTRIBUTE.pack(attribute, value) for attribute, value in values)
+
+
+def _record_of(change: bytes, kind: int, flags: int, segment: int) -> Record:
+    durable = bool(flags & DURABLE)
+    body = change[CHANGE_HEAD.size :]
+    match kind:
+        case Kind.APPEND:
+            return _append_of(change, flags)
+        case Kind.CREATE:
+            (key_length,) = _KEY_LENGTH.unpack_from(body)
+            name = body[_KEY_LENGTH.size :].decode()
+            return Create(segment, name, None if key_length < 0 else key_length, durable)
+        case Kind.ATTRIBUTES:
+            return Attributes(segment, list(ATTRIBUTE.iter_unpack(body)), durable)
+        case Kind.SEAL:
+            return Seal(segment, durable)
+        case Kind.TRUNCATE:
+            return Truncate(segment, _NUMBER.unpack(body)[0], durable)
+        case Kind.MERGE:
+            (source,) = _NUMBER.unpack_from(body)
+            values = list(ATTRIBUTE.iter_unpack(body[_NUMBER.size :]))
+            return Merge(segment, source, values, durable)
+        case Kind.DELETE:
+            return Delete(segment, durable)
+    raise StoreError(f"the journal holds a change of kind {kind}, written by a later version")
+
+
+def _append_of(change: bytes, flags: int) -> Append:
+    _, _, _, _, segment, file, position, size, data_hash, writer, number = APPEND.unpack_from(
+        change
+    )
+    return Append(
+        segment,
+        file,
+        position,
+        size,
+        data_hash,
+        change[APPEND_BYTES:] if flags & INLINE else None,
+        writer if flags & HAS_WRITER else None,
+        number,
+        bool(flags & DURABLE),
+    )

@@ -1,0 +1,357 @@
+"""Opening: the checkpoint, then the journal's frames upon it, then the data that they promise.
+
+The fold (checkpoint + frames → segments) touches no data. Then the data of every append that is
+still part of a segment is checked: what the journal holds inline is written again, of the rest the
+hash must match. Where it does not, an append that was acknowledged after a sync means damage: the
+segment becomes read-only. Another one was never on the disk: its segment ends before it, and the
+fold is done again without it and what was built upon it.
+"""
+
+import logging
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple
+
+from xxhash import xxh3_64_intdigest
+
+from store.errors import StoreError
+from store.local.catalogue import Catalogue
+from store.local.checkpoint import CHECKPOINT
+from store.local.checkpoint_file import (
+    CheckpointHead,
+    SegmentImage,
+    head_of_checkpoint,
+    segments_of_checkpoint,
+)
+from store.local.data_file import DATA_DIRECTORY, DataFile, path_of
+from store.local.files import Files
+from store.local.journal import JournalPlace, JournalReader
+from store.local.records import (
+    Append,
+    Attributes,
+    Create,
+    Delete,
+    Frame,
+    Merge,
+    Record,
+    Seal,
+    Truncate,
+    frame_at,
+)
+from store.local.segment import Extent, Segment
+
+log = logging.getLogger(__name__)
+
+# Sequences jump at every opening, so that frames behind a lost one are never taken for new ones.
+SEQUENCE_JUMP_BITS: Final = 32
+
+Step = tuple[int, int]
+"""A record of the journal: the frame's sequence and the record's index in it."""
+
+
+class Item(NamedTuple):
+    """Data that an append promises."""
+
+    step: Step
+    segment: int
+    file: int
+    place: int
+    append: Append
+
+
+@dataclass(slots=True)
+class Recovered:
+    """The store as it was found. `sequence` is for the next frame."""
+
+    catalogue: Catalogue
+    sequence: int
+    clean: bool
+
+
+class Fold:
+    """Applies records to segments."""
+
+    def __init__(self, images: list[SegmentImage], dropped: set[Step]) -> None:
+        self.segments: dict[int, Segment] = {}
+        self.names: dict[str, int] = {}
+        self.items: list[Item] = []
+        self.last_durable: dict[int, Step] = {}
+        self.next_segment = 1
+        self.next_file = 1
+        self._dropped = dropped
+        # Segments that have lost a record; what was built upon it goes too.
+        self._lost: set[int] = set()
+        for image in images:
+            self._add(_segment_of(image))
+
+    def apply(self, frame: Frame) -> None:
+        """Apply all records of a frame."""
+        for index, record in enumerate(frame.records):
+            self._apply(record, (frame.sequence, index), frame.at_ms)
+
+    def _apply(self, record: Record, step: Step, at_ms: int) -> None:
+        if isinstance(record, Create):
+            self._create(record, at_ms)
+            return
+        if isinstance(record, Delete):
+            self._remove(record.segment)
+            return
+        if record.durable:
+            self.last_durable[record.segment] = step
+        touched = {record.segment}
+        if isinstance(record, Merge):
+            touched.add(record.source)
+        if step in self._dropped or touched & self._lost:
+            self._lost |= touched
+            return
+        segment = self._segment(record.segment)
+        segment.committed.modified_at_ms = at_ms
+        match record:
+            case Append():
+                self._append(segment, record, step)
+            case Attributes():
+                segment.committed.set_attributes(record.values)
+            case Seal():
+                segment.committed.sealed = True
+            case Truncate():
+                segment.committed.truncate(record.position)
+            case Merge():
+                self._merge(segment, record)
+
+    def _segment(self, number: int) -> Segment:
+        segment = self.segments.get(number)
+        if segment is None:
+            raise StoreError(f"the journal speaks of segment {number}, which does not exist")
+        return segment
+
+    def _add(self, segment: Segment) -> None:
+        self.segments[segment.number] = segment
+        self.names[segment.name] = segment.number
+        self.next_segment = max(self.next_segment, segment.number + 1)
+        for _, file in segment.committed.extents:
+            self.next_file = max(self.next_file, file.number + 1)
+
+    def _create(self, record: Create, at_ms: int) -> None:
+        holder = self.names.get(record.name)
+        if holder is not None:
+            # Its merge into another segment was lost; the name has gone on to this one.
+            self._remove(holder)
+        segment = Segment(record.segment, record.name, record.key_length)
+        segment.committed.modified_at_ms = at_ms
+        self._add(segment)
+
+    def _remove(self, number: int) -> None:
+        segment = self.segments.pop(number, None)
+        if segment is not None and self.names.get(segment.name) == number:
+            del self.names[segment.name]
+
+    def _append(self, segment: Segment, record: Append, step: Step) -> None:
+        state = segment.committed
+        if record.position != state.length:
+            raise StoreError(
+                f"the journal appends to segment {segment.number} at {record.position}, "
+                f"its length is {state.length}"
+            )
+        if record.writer is not None:
+            state.attributes[record.writer] = record.event_number
+        if not record.size:
+            return
+        if not state.extents or state.extents[-1].file.number != record.file:
+            state.extents.append(Extent(record.position, DataFile(record.file, segment.number)))
+            self.next_file = max(self.next_file, record.file + 1)
+        place = record.position - state.extents[-1].base
+        self.items.append(Item(step, segment.number, record.file, place, record))
+        state.length += record.size
+
+    def _merge(self, segment: Segment, record: Merge) -> None:
+        source = self._segment(record.source)
+        segment.committed.merge(source.committed)
+        segment.committed.set_attributes(record.values)
+        self._remove(source.number)
+
+
+@dataclass(slots=True)
+class Check:
+    """Compares data files with what the journal promises of them."""
+
+    files: Files
+    names: set[str]
+    dropped: set[Step] = field(default_factory=set)
+    damaged: set[int] = field(default_factory=set)
+    checked: set[Step] = field(default_factory=set)
+
+    def run(self, fold: Fold) -> bool:
+        """Check what was not checked before; tells whether more must be dropped."""
+        count = len(self.dropped)
+        lost: set[int] = set()
+        for item, owner in _living(fold):
+            if item.step in self.checked or item.append.inline is not None or owner in lost:
+                continue
+            if self._matches(item):
+                self.checked.add(item.step)
+            elif item.append.durable or fold.last_durable.get(item.segment, (-1, 0)) > item.step:
+                self.damaged.add(owner)
+            else:
+                self.dropped.add(item.step)
+                lost.add(owner)
+        return len(self.dropped) > count
+
+    def _matches(self, item: Item) -> bool:
+        if str(item.file) not in self.names:
+            return False
+        file = self.files.open(path_of(item.file))
+        try:
+            data = file.read_at(item.append.size, item.place)
+        finally:
+            file.close()
+        return len(data) == item.append.size and xxh3_64_intdigest(data) == item.append.data_hash
+
+
+def recover(files: Files) -> Recovered:
+    """Find out what the store holds, and make it durable. Writes no checkpoint.
+
+    Raises:
+        StoreError: The directory holds something that this version cannot open.
+    """
+    names = set(files.names(DATA_DIRECTORY))
+    loaded = _load_checkpoint(files)
+    if loaded is None:
+        if names:
+            raise StoreError("the data directory has data files but no checkpoint")
+        return Recovered(Catalogue(), 1, clean=True)
+    head, images = loaded
+    frames = list(_frames(files, head.place, head.salt))
+    check = Check(files, names)
+    while True:
+        fold = Fold(images, check.dropped)
+        for frame in frames:
+            fold.apply(frame)
+        if not check.run(fold):
+            break
+    _make_durable(files, fold, names)
+    catalogue = Catalogue()
+    catalogue.next_segment = max(head.next_segment, fold.next_segment)
+    catalogue.next_file = max(head.next_file, fold.next_file)
+    for segment in fold.segments.values():
+        _note_damage(segment, names, check.damaged)
+        catalogue.restore(segment)
+    _report(check, fold, frames)
+    last = frames[-1].sequence if frames else head.place.sequence
+    sequence = ((last >> SEQUENCE_JUMP_BITS) + 2) << SEQUENCE_JUMP_BITS
+    return Recovered(catalogue, sequence, clean=head.closed and not frames)
+
+
+def remove_leftovers(files: Files, catalogue: Catalogue) -> None:
+    """Remove data files that no segment has. Only once the new checkpoint is durable."""
+    living = {
+        str(file.number)
+        for segment in catalogue.segments.values()
+        for _, file in segment.committed.extents
+    }
+    for name in files.names(DATA_DIRECTORY):
+        if name.isdecimal() and name not in living:
+            files.remove(f"{DATA_DIRECTORY}/{name}")
+
+
+def _load_checkpoint(files: Files) -> tuple[CheckpointHead, list[SegmentImage]] | None:
+    if CHECKPOINT not in files.names(""):
+        return None
+    file = files.open(CHECKPOINT)
+    try:
+        data = file.read_at(file.size(), 0)
+    finally:
+        file.close()
+    return head_of_checkpoint(data), list(segments_of_checkpoint(data))
+
+
+def _frames(files: Files, place: JournalPlace, salt: int) -> Iterator[Frame]:
+    """Give the frames from a place on, to the first that is not the next one."""
+    reader = JournalReader(files, salt)
+    while (found := reader.contents(place)) is not None:
+        data, position = found
+        sequence = place.sequence
+        while (frame := frame_at(data, position, sequence, salt)) is not None:
+            yield frame
+            sequence += 1
+            position += frame.size
+        # The next one may be the first of another file.
+        place = JournalPlace(sequence, place.file, len(data))
+
+
+def _segment_of(image: SegmentImage) -> Segment:
+    segment = Segment(image.number, image.name, image.key_length)
+    segment.corrupt = image.corrupt
+    state = segment.committed
+    state.sealed = image.sealed
+    state.start = image.start
+    state.length = image.length
+    state.modified_at_ms = image.modified_at_ms
+    state.attributes = dict(image.attributes)
+    state.extents = [
+        Extent(base, DataFile(number, image.number, in_directory=True))
+        for base, number in image.extents
+    ]
+    return segment
+
+
+def _living(fold: Fold) -> Iterator[tuple[Item, int]]:
+    """Give the items whose bytes are part of a segment now, and that segment."""
+    homes = {
+        file.number: (segment, base)
+        for segment in fold.segments.values()
+        for base, file in segment.committed.extents
+    }
+    for item in fold.items:
+        home = homes.get(item.file)
+        if home is None:
+            continue
+        segment, base = home
+        if base + item.place + item.append.size > segment.committed.start:
+            yield item, segment.number
+
+
+def _make_durable(files: Files, fold: Fold, names: set[str]) -> None:
+    """Write inline data and sync every file that the journal speaks of; adds to `names`."""
+    items_of: dict[int, list[Item]] = {}
+    for item, _ in _living(fold):
+        items_of.setdefault(item.file, []).append(item)
+    for number, items in items_of.items():
+        inline = [item for item in items if item.append.inline is not None]
+        if not inline and str(number) not in names:
+            continue
+        file = files.open(path_of(number), create=True)
+        names.add(str(number))
+        try:
+            for item in inline:
+                file.write_at(item.append.inline or b"", item.place)
+            file.sync()
+        finally:
+            file.close()
+    if items_of:
+        files.sync_directory(DATA_DIRECTORY)
+    for segment in fold.segments.values():
+        for _, data_file in segment.committed.extents:
+            data_file.owner = segment.number
+            data_file.in_directory = True
+
+
+def _note_damage(segment: Segment, names: set[str], damaged: set[int]) -> None:
+    missing = [f.number for _, f in segment.committed.extents if str(f.number) not in names]
+    if missing:
+        log.error(
+            "data files are missing segment=%s files=%s", segment.name, ",".join(map(str, missing))
+        )
+    if missing or segment.number in damaged:
+        segment.corrupt = True
+    if segment.corrupt:
+        log.error("segment is damaged and can only be read segment=%s", segment.name)
+
+
+def _report(check: Check, fold: Fold, frames: list[Frame]) -> None:
+    for item in fold.items:
+        if item.step in check.dropped:
+            log.warning(
+                "segment was cut segment=%d position=%d", item.segment, item.append.position
+            )
+    if frames:
+        log.info("journal replayed frames=%d", len(frames))

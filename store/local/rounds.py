@@ -1,0 +1,377 @@
+"""Commit rounds: what one turn of the loop issued is made durable and acknowledged together.
+
+    loop       | gather round 1 | gather round 2 ...        | finish 1, hand over 2 | ...
+    journal    |                | write 1, sync, 1 is done  |                       | write 2 ...
+
+One round is on its way at a time; meanwhile the next one gathers. A round that needs no sync, no
+late write and no new journal file is written by the loop itself, if nothing is on its way.
+"""
+
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Final
+
+from store.errors import DiskFull, StoreClosed, StoreError
+from store.local.catalogue import Catalogue
+from store.local.changes import AppendChange, Change, Key, Later
+from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles
+from store.local.files import Files, OutOfDescriptors
+from store.local.journal import FRAME_BYTES_MAX, Journal
+from store.local.segment import Segment
+from store.local.threads import Worker, run_all
+
+log = logging.getLogger(__name__)
+
+# Failures that leave every file as it was: the next try may succeed.
+PASSING: Final = (DiskFull, OutOfDescriptors)
+
+# Syncs of several data files overlap in the device's queue; more threads than this gained nothing.
+SYNC_HELPERS: Final = 3
+
+
+class Round:
+    """The changes that are committed together, in the order they were issued."""
+
+    __slots__ = ("after", "changes", "finished", "interval", "must_sync", "pinned", "soon", "syncs")
+
+    def __init__(self) -> None:
+        self.changes: list[Change] = []
+        # Called once the round is finished.
+        self.after: list[Callable[[], object]] = []
+        # Whether the journal must be synced before the acknowledgement, or soon after it, with
+        # these data files.
+        self.must_sync = False
+        self.interval = False
+        self.soon: list[DataFile] = []
+        # Data files to sync before the journal is written, with their count of writes.
+        self.syncs: dict[DataFile, int] = {}
+        self.pinned: list[DataFile] = []
+        self.finished = False
+
+    def sync(self, file: DataFile) -> None:
+        """Ask for a sync of a data file before the journal is written."""
+        if file not in self.syncs:
+            self.syncs[file] = 0
+            self.pin(file)
+
+    def pin(self, file: DataFile) -> None:
+        """Keep a file open until the round is finished."""
+        file.pins += 1
+        self.pinned.append(file)
+
+
+class Outcome:
+    """What became of a round."""
+
+    __slots__ = ("at_ms", "dropped", "failed", "fatal", "touched")
+
+    def __init__(self, at_ms: int) -> None:
+        self.at_ms = at_ms
+        # Files whose write or sync failed.
+        self.failed: dict[DataFile, StoreError] = {}
+        # Changes that are not in the journal, and what they touch.
+        self.dropped: dict[Change, StoreError] = {}
+        self.touched: dict[Key, StoreError] = {}
+        # The journal's failure.
+        self.fatal: StoreClosed | None = None
+
+    def drop(self, change: Change, error: StoreError) -> None:
+        """Leave a change out, and so whatever builds upon it."""
+        self.dropped[change] = error
+        for key in change.touches():
+            self.touched.setdefault(key, error)
+
+    def drop_dependent(self, changes: Iterable[Change]) -> list[Change]:
+        """Drop the changes that cannot stand; gives the others."""
+        kept = []
+        for change in changes:
+            error = self.failed.get(change.file) if change.file is not None else None
+            if error is None and self.touched:
+                error = next((self.touched[k] for k in change.touches() if k in self.touched), None)
+            if error is None:
+                kept.append(change)
+            else:
+                self.drop(change, error)
+        return kept
+
+
+class Rounds:
+    """Gathers changes and commits them."""
+
+    def __init__(  # noqa: PLR0913 (the parts of the store that a commit touches)
+        self,
+        files: Files,
+        journal: Journal,
+        catalogue: Catalogue,
+        open_files: OpenFiles,
+        *,
+        call_soon: Callable[..., object],
+        call_soon_threadsafe: Callable[..., object],
+        now_ms: Callable[[], int],
+        committed: Callable[[Round], object],
+    ) -> None:
+        """`committed` is called on the loop between rounds, when nothing is on its way."""
+        self._files = files
+        self._journal = journal
+        self._catalogue = catalogue
+        self._open_files = open_files
+        self._call_soon = call_soon
+        self._call_soon_threadsafe = call_soon_threadsafe
+        self._now_ms = now_ms
+        self._committed = committed
+        self._thread = Worker("journal")
+        self._helpers = Worker("sync", SYNC_HELPERS)
+        self.gathering = Round()
+        self.in_flight: Round | None = None
+        self._scheduled = False
+        # Why nothing is accepted any more.
+        self.closed: StoreClosed | None = None
+        self._when_idle: Callable[[], object] | None = None
+
+    # What the loop calls
+
+    def add(self, change: Change, segment: Segment) -> None:
+        """Put a change into the round that gathers."""
+        round_ = self.gathering
+        segment.round = round_
+        round_.changes.append(change)
+        if not self._scheduled:
+            self._scheduled = True
+            self._call_soon(self._close_round)
+
+    def after(self, segment: Segment | None, call: Callable[[], object]) -> None:
+        """Call something soon, after what was issued for the segment (None: for any) before."""
+        if segment is None:
+            round_ = self.gathering if self.gathering.changes else self.in_flight
+        else:
+            round_ = segment.round
+        if round_ is None or round_.finished:
+            self._call_soon(call)
+        elif round_ is self.gathering:
+            round_.changes.append(Later(call))
+        else:
+            round_.after.append(call)
+
+    def stop(self, reason: StoreClosed) -> None:
+        """Accept nothing more."""
+        if self.closed is None:
+            self.closed = reason
+            for segment in self._catalogue.segments.values():
+                segment.blocked = True
+
+    def when_idle(self, call: Callable[[], object]) -> None:
+        """Call something once every round that was begun is finished."""
+        if self.in_flight is None and not self.gathering.changes:
+            self._call_soon(call)
+        else:
+            self._when_idle = call
+
+    def stop_threads(self) -> None:
+        """End the threads. Not on the loop."""
+        self._thread.stop_threads()
+        self._helpers.stop_threads()
+
+    # The life of a round
+
+    def _close_round(self) -> None:
+        self._scheduled = False
+        round_ = self.gathering
+        if self.in_flight is not None or not round_.changes:
+            return
+        self.gathering = Round()
+        self.in_flight = round_
+        if self._needs_thread(round_):
+            self._hand_over(round_)
+        else:
+            self._finish(round_, self._perform(round_))
+
+    def _needs_thread(self, round_: Round) -> bool:
+        if round_.must_sync or round_.pinned or self._journal.failure is not None:
+            return True
+        return not self._journal.fits(sum([len(change.record) for change in round_.changes]))
+
+    def _hand_over(self, round_: Round) -> None:
+        for change in round_.changes:
+            file = change.file
+            if change.late is not None and file is not None:
+                file.writes += 1
+                self._catalogue.dirty.add(file)
+        for file in round_.syncs:
+            round_.syncs[file] = file.writes
+        self._thread.submit(partial(self._perform_on_thread, round_))
+
+    def _perform_on_thread(self, round_: Round) -> None:
+        try:
+            outcome = self._perform(round_)
+        except Exception as error:
+            # Our bug, at the thread's edge: nobody knows what was written, so nothing goes on.
+            log.exception("commit failed")
+            outcome = Outcome(0)
+            outcome.fatal = StoreClosed(f"the store has stopped after an internal error: {error!r}")
+        self._call_soon_threadsafe(self._finish, round_, outcome)
+
+    def _finish(self, round_: Round, outcome: Outcome) -> None:
+        if outcome.fatal is not None:
+            self._fail(round_, outcome.fatal)
+            return
+        at_ms = outcome.at_ms
+        if outcome.dropped:
+            self._take_back(round_, outcome)
+        else:
+            for change in round_.changes:
+                change.apply(at_ms)
+                self._report(change, None)
+        self._end(round_)
+        for file, mark in round_.syncs.items():
+            if file not in outcome.failed:
+                self._catalogue.file_synced(file, mark)
+        self._committed(round_)
+        # What the callbacks have just issued waits for its own turn of the loop.
+        if self.gathering.changes and not self._scheduled:
+            self._close_round()
+        self._note_idle()
+
+    def _end(self, round_: Round) -> None:
+        self.in_flight = None
+        round_.finished = True
+        for file in round_.pinned:
+            self._open_files.unpin(file)
+        for call in round_.after:
+            self._guarded(call)
+
+    def _take_back(self, round_: Round, outcome: Outcome) -> None:
+        """Part of the round failed: drop what was issued upon it, then tell everybody, in order."""
+        for change in round_.changes:
+            if change not in outcome.dropped:
+                change.apply(outcome.at_ms)
+        late = self.gathering
+        late_changes = late.changes
+        late.changes = outcome.drop_dependent(late_changes)
+        self._reset(outcome)
+        for change in round_.changes:
+            self._report(change, outcome.dropped.get(change))
+        for change in late_changes:
+            if change in outcome.dropped:
+                self._report(change, outcome.dropped[change])
+
+    def _reset(self, outcome: Outcome) -> None:
+        """Take the issued view of what was touched back to the committed one."""
+        catalogue = self._catalogue
+        for file, error in outcome.failed.items():
+            if not isinstance(error, PASSING):
+                catalogue.file_failed(file, error)
+        for change in outcome.dropped:
+            if isinstance(change, AppendChange) and change.extent is not None:
+                catalogue.discard([change.extent.file])
+        catalogue.reset_names(key for key in outcome.touched if isinstance(key, str))
+        for key, error in outcome.touched.items():
+            segment = catalogue.segments.get(key) if isinstance(key, int) else None
+            if segment is not None:
+                segment.abort(error)
+
+    def _fail(self, round_: Round, error: StoreClosed) -> None:
+        """The journal failed: nothing more is acknowledged, now or later."""
+        self.stop(error)
+        late, self.gathering = self.gathering, Round()
+        for change in (*round_.changes, *late.changes):
+            self._report(change, error)
+        self._end(round_)
+        late.finished = True
+        for file in late.pinned:
+            self._open_files.unpin(file)
+        self._note_idle()
+
+    def _note_idle(self) -> None:
+        idle = self.in_flight is None and not self.gathering.changes
+        if idle and self._when_idle is not None:
+            call, self._when_idle = self._when_idle, None
+            self._call_soon(call)
+
+    def _report(self, change: Change, error: StoreError | None) -> None:
+        try:
+            change.report(error)
+        except Exception:
+            # The caller's bug must not keep the other results of the round from arriving.
+            log.exception("a callback of the store's user failed")
+
+    def _guarded(self, call: Callable[[], object]) -> None:
+        try:
+            call()
+        except Exception:
+            log.exception("a callback of the store's user failed")
+
+    # What the journal's thread does (or the loop, where it costs nothing)
+
+    def _perform(self, round_: Round) -> Outcome:
+        outcome = Outcome(self._now_ms())
+        if round_.pinned:
+            self._write_late(round_, outcome)
+            self._sync_data(round_, outcome)
+        kept: Sequence[Change] = round_.changes
+        if outcome.failed:
+            kept = outcome.drop_dependent(kept)
+        try:
+            self._write_journal(kept, outcome)
+            if round_.must_sync:
+                self._journal.sync()
+        except StoreClosed as error:
+            outcome.fatal = error
+        except StoreError as error:
+            outcome.fatal = StoreClosed(
+                f"the store has stopped because its journal failed: {error}"
+            )
+        return outcome
+
+    def _write_late(self, round_: Round, outcome: Outcome) -> None:
+        for change in round_.changes:
+            file = change.file
+            if change.late is None or file is None or file in outcome.failed:
+                continue
+            try:
+                self._open_files.open(file, create=True).write_at(change.late, change.place)
+            except StoreError as error:
+                outcome.failed[file] = error
+
+    def _sync_data(self, round_: Round, outcome: Outcome) -> None:
+        def sync(file: DataFile) -> None:
+            try:
+                file.sync(self._open_files.open(file))
+            except StoreError as error:
+                outcome.failed[file] = error
+
+        jobs = [partial(sync, file) for file in round_.syncs if file not in outcome.failed]
+        if not jobs:
+            return
+        run_all(jobs, self._helpers, SYNC_HELPERS)
+        fresh = [file for file in round_.syncs if not file.in_directory]
+        if not fresh:
+            return
+        try:
+            self._files.sync_directory(DATA_DIRECTORY)
+        except StoreError as error:
+            outcome.failed.update(dict.fromkeys(fresh, error))
+            return
+        for file in fresh:
+            file.in_directory = True
+
+    def _write_journal(self, changes: Sequence[Change], outcome: Outcome) -> None:
+        first = 0
+        while first < len(changes):
+            records = []
+            size = 0
+            next_ = first
+            while next_ < len(changes) and size < FRAME_BYTES_MAX:
+                record = changes[next_].record
+                if record:
+                    records.append(record)
+                    size += len(record)
+                next_ += 1
+            try:
+                if records:
+                    self._journal.append(records, outcome.at_ms)
+            except PASSING as error:
+                for change in changes[first:]:
+                    outcome.drop(change, error)
+                return
+            first = next_

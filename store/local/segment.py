@@ -1,0 +1,182 @@
+"""A segment: its state as committed, its state with everything issued, and who waits for it."""
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from operator import attrgetter
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+from store.api import ABSENT
+from store.errors import StoreError
+from store.local.data_file import DataFile
+
+if TYPE_CHECKING:
+    from store.local.rounds import Round
+    from store.local.table import Table
+
+
+class Extent(NamedTuple):
+    """A data file of a segment; the byte at `base` of the segment is the file's first byte."""
+
+    base: int
+    file: DataFile
+
+
+class Place(NamedTuple):
+    """Where bytes are: `size` of them at `position` in the file."""
+
+    file: DataFile
+    position: int
+    size: int
+
+
+_base_of = attrgetter("base")
+
+
+class SegmentState:
+    """What a segment is at one moment; the same steps lead the committed and the issued one."""
+
+    __slots__ = ("attributes", "extents", "length", "modified_at_ms", "sealed", "start")
+
+    def __init__(self) -> None:
+        self.start = 0
+        self.length = 0
+        self.sealed = False
+        self.modified_at_ms = 0
+        self.attributes: dict[bytes, int] = {}
+        self.extents: list[Extent] = []
+
+    def copy(self) -> "SegmentState":
+        """Give a state that changes on its own."""
+        other = SegmentState()
+        other.start = self.start
+        other.length = self.length
+        other.sealed = self.sealed
+        other.modified_at_ms = self.modified_at_ms
+        other.attributes = dict(self.attributes)
+        other.extents = list(self.extents)
+        return other
+
+    def place_of(self, position: int, size: int) -> Place:
+        """Give where `position` (start ≤ position < length) is, up to the end of that file."""
+        index = bisect_right(self.extents, position, key=_base_of) - 1
+        base, file = self.extents[index]
+        last = index + 1 == len(self.extents)
+        end = self.length if last else self.extents[index + 1].base
+        return Place(file, position - base, min(size, end - position))
+
+    def set_attributes(self, values: Iterable[tuple[bytes, int]]) -> None:
+        """Give attributes their new values."""
+        for attribute, value in values:
+            if value == ABSENT:
+                self.attributes.pop(attribute, None)
+            else:
+                self.attributes[attribute] = value
+
+    def truncate(self, position: int) -> list[DataFile]:
+        """Move the start; gives the files that lie wholly before it. The last file stays."""
+        self.start = max(self.start, position)
+        count = 0
+        while count + 1 < len(self.extents) and self.extents[count + 1].base <= position:
+            count += 1
+        dropped = [file for _, file in self.extents[:count]]
+        del self.extents[:count]
+        return dropped
+
+    def merge(self, source: "SegmentState") -> None:
+        """Take over all bytes of `source`, which starts at 0, with its files."""
+        base = self.length
+        self.extents.extend(Extent(base + at, file) for at, file in source.extents)
+        self.length += source.length
+
+
+class Waiter(Protocol):
+    """Someone who waits for bytes of a segment."""
+
+    def attempt(self) -> bool:
+        """Try again; tells whether it is finished."""
+        ...
+
+
+class Segment:
+    """A segment of the running store. Only the loop's thread touches it."""
+
+    __slots__ = (
+        "abort_error",
+        "aborts",
+        "blocked",
+        "bulk_files",
+        "committed",
+        "corrupt",
+        "created",
+        "dead",
+        "failure",
+        "gone",
+        "inline_bytes",
+        "inline_round",
+        "key_length",
+        "name",
+        "number",
+        "pending",
+        "round",
+        "table",
+        "waiters",
+    )
+
+    def __init__(self, number: int, name: str, key_length: int | None) -> None:
+        self.number = number
+        self.name = name
+        self.key_length = key_length
+        self.committed = SegmentState()
+        self.pending = SegmentState()
+        # Life: `created` once the creation is committed, `gone` once a deletion is issued, `dead`
+        # once that is committed.
+        self.created = False
+        self.gone = False
+        self.dead = False
+        # Why there are no appends for good: a failed write or sync, or bytes that do not check out.
+        self.failure: StoreError | None = None
+        self.corrupt = False
+        # One look for the hot path: appends must take the slow way, where the reason is found.
+        self.blocked = False
+        # How often what was issued was taken back; a writer's session does not outlive that.
+        self.aborts = 0
+        self.abort_error: StoreError | None = None
+        # The latest round with a change of this segment, and the data that it has in that round.
+        self.round: Round | None = None
+        self.inline_round: Round | None = None
+        self.inline_bytes = 0
+        # Files with data that is neither synced nor in the journal.
+        self.bulk_files: set[DataFile] = set()
+        self.waiters: list[Waiter] = []
+        self.table: Table | None = None
+
+    @property
+    def is_table(self) -> bool:
+        return self.key_length is not None
+
+    def block(self) -> None:
+        """Work out `blocked` anew."""
+        self.blocked = (
+            self.gone
+            or self.pending.sealed
+            or self.corrupt
+            or self.failure is not None
+            or self.is_table
+        )
+
+    def abort(self, error: StoreError) -> None:
+        """Take back everything that was issued and is not committed."""
+        self.pending = self.committed.copy()
+        self.gone = self.dead or not self.created
+        self.aborts += 1
+        self.abort_error = error
+        if self.table is not None:
+            self.table.abort()
+        self.block()
+
+    def wake(self) -> None:
+        """Let everyone who waits try again."""
+        waiting, self.waiters = self.waiters, []
+        for waiter in waiting:
+            if not waiter.attempt():
+                self.waiters.append(waiter)

@@ -1,0 +1,389 @@
+"""LocalStore: the embedded segment store, one process on one data directory."""
+
+import logging
+import secrets
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+from uuid import UUID
+
+from store.api import (
+    AttributeUpdate,
+    Cancel,
+    Done,
+    Durability,
+    Reader,
+    ReadResult,
+    SegmentInfo,
+    TableDelta,
+    TableEntry,
+    TablePage,
+    Writer,
+)
+from store.errors import StoreClosed, StoreError
+from store.local.checkpoint import Checkpointer, CheckpointWriter
+from store.local.checkpoint_file import CheckpointHead, image_of
+from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles, path_of
+from store.local.files import File, Files, descriptor_limit
+from store.local.interval import IntervalSync
+from store.local.journal import JOURNAL_DIRECTORY, Journal, JournalPlace
+from store.local.operations import SegmentOperations
+from store.local.reading import Reading
+from store.local.recovery import Recovered, recover, remove_leftovers
+from store.local.rounds import Round, Rounds
+from store.local.threads import Worker
+from store.local.writing import Staging, WriteSettings
+
+log = logging.getLogger(__name__)
+
+LOCK: Final = "lock"
+
+MIB: Final = 1024 * 1024
+GIB: Final = 1024 * MIB
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """Sizes that have good defaults; all bytes.
+
+    `checkpoint_bytes` of journal, or `checkpoint_data_bytes` of data (which an opening after a
+    crash reads again to check it), lead to a checkpoint.
+    """
+
+    data_file_bytes: int = 256 * MIB
+    inline_bytes_max: int = 64 * 1024
+    journal_file_bytes: int = 8 * MIB
+    checkpoint_bytes: int = 64 * MIB
+    checkpoint_data_bytes: int = 4 * GIB
+    open_files_max: int = 0
+    """0: half of what the process may open."""
+
+
+class LocalStore:
+    """The embedded store. Made by `open`; see store.api for what its methods promise."""
+
+    def __init__(  # noqa: PLR0913 (only `open` calls it)
+        self,
+        files: Files,
+        lock: File,
+        recovered: Recovered,
+        checkpoint_writer: CheckpointWriter,
+        journal: Journal,
+        *,
+        call_soon_threadsafe: Callable[..., object],
+        call_soon: Callable[..., object],
+        durability: Durability,
+        interval_ms: int,
+        tuning: Tuning,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._files = files
+        self._lock = lock
+        self._journal = journal
+        self._catalogue = recovered.catalogue
+        self._call_soon = call_soon
+        self._call_soon_threadsafe = call_soon_threadsafe
+        self._tuning = tuning
+        # Whether the store had been closed in good order before this opening (or is new).
+        self.opened_clean = recovered.clean
+        self._upkeep = Worker("upkeep")
+        self._released = False
+        open_files_max = tuning.open_files_max or max(16, descriptor_limit() // 2)
+        self._open_files = OpenFiles(files, open_files_max, self._retire)
+        catalogue, open_files = self._catalogue, self._open_files
+        self._checkpointer = Checkpointer(
+            files, checkpoint_writer, journal, catalogue, open_files, call_soon_threadsafe
+        )
+        self._interval = IntervalSync(
+            files,
+            journal,
+            catalogue,
+            open_files,
+            interval_ms,
+            call_soon_threadsafe=call_soon_threadsafe,
+            failed=self._stop,
+        )
+        self._rounds = Rounds(
+            files,
+            journal,
+            catalogue,
+            open_files,
+            call_soon=call_soon,
+            call_soon_threadsafe=call_soon_threadsafe,
+            now_ms=now_ms,
+            committed=self._between_rounds,
+        )
+        settings = WriteSettings(durability, tuning.data_file_bytes, tuning.inline_bytes_max)
+        self._staging = Staging(self._rounds, catalogue, open_files, settings, call_soon_threadsafe)
+        self._reading = Reading(open_files, call_soon, call_soon_threadsafe)
+        self._segments = SegmentOperations(self._staging, self._reading, call_soon)
+        self._journal_mark = 0
+        self._data_mark = 0
+        self._closing: Done[None] | None = None
+
+    @classmethod
+    def open(  # noqa: PLR0913 (settings, each with its own name)
+        cls,
+        files: Files,
+        *,
+        call_soon_threadsafe: Callable[..., object],
+        call_soon: Callable[..., object],
+        durability: Durability,
+        interval_ms: int = 100,
+        data_file_bytes: int = Tuning.data_file_bytes,
+        inline_bytes_max: int = Tuning.inline_bytes_max,
+        journal_file_bytes: int = Tuning.journal_file_bytes,
+        checkpoint_bytes: int = Tuning.checkpoint_bytes,
+        checkpoint_data_bytes: int = Tuning.checkpoint_data_bytes,
+        open_files_max: int = Tuning.open_files_max,
+        now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+    ) -> "LocalStore":
+        """Open a data directory: lock it, recover what it holds, and make that durable.
+
+        Blocks; any thread. All else of the store is called on the loop's thread.
+
+        Args:
+            files: The data directory.
+            call_soon_threadsafe: Calls a function with arguments on the loop's thread, from any.
+            call_soon: The same from the loop's thread; later, and in the order of the calls.
+            durability: What an acknowledgement means where the call does not say.
+            interval_ms: Time from an acknowledgement in `interval` to its sync.
+            data_file_bytes: An append that would make a data file longer begins another one.
+            inline_bytes_max: New data of a segment in one round that goes into the journal too.
+            journal_file_bytes: Size of a journal file.
+            checkpoint_bytes: Journal that leads to a checkpoint.
+            checkpoint_data_bytes: Data that leads to a checkpoint.
+            open_files_max: Data files that are kept open (0: half of what the process may open).
+            now_ms: The time.
+
+        Raises:
+            StoreLocked: Another process has the directory.
+            StoreError: The directory cannot be opened; the message says why.
+        """
+        tuning = Tuning(
+            data_file_bytes,
+            inline_bytes_max,
+            journal_file_bytes,
+            checkpoint_bytes,
+            checkpoint_data_bytes,
+            open_files_max,
+        )
+        files.make_directory("")
+        lock = files.lock(LOCK)
+        try:
+            recovered, checkpoint_writer, journal = _begin(files, tuning)
+        except BaseException:
+            lock.close()
+            raise
+        return cls(
+            files,
+            lock,
+            recovered,
+            checkpoint_writer,
+            journal,
+            call_soon_threadsafe=call_soon_threadsafe,
+            call_soon=call_soon,
+            durability=durability,
+            interval_ms=interval_ms,
+            tuning=tuning,
+            now_ms=now_ms,
+        )
+
+    # Segments
+
+    def create_segment(
+        self, name: str, *, done: Done[None], durability: Durability | None = None
+    ) -> None:
+        self._segments.create(name, None, done, durability)
+
+    def delete_segment(self, name: str, *, done: Done[None]) -> None:
+        self._segments.delete(name, done)
+
+    def seal_segment(self, name: str, *, done: Done[int]) -> None:
+        self._segments.seal(name, done)
+
+    def truncate_segment(self, name: str, position: int, *, done: Done[None]) -> None:
+        self._segments.truncate(name, position, done)
+
+    def merge_segments(
+        self,
+        target: str,
+        source: str,
+        *,
+        done: Done[int],
+        attributes: Sequence[AttributeUpdate] = (),
+    ) -> None:
+        self._segments.merge(target, source, attributes, done)
+
+    def info(self, name: str, *, done: Done[SegmentInfo]) -> None:
+        self._segments.info(name, done)
+
+    def open_writer(self, name: str, writer: UUID, *, done: Done[Writer]) -> None:
+        self._segments.open_writer(name, writer, done)
+
+    def open_reader(self, name: str, *, done: Done[Reader]) -> None:
+        self._segments.open_reader(name, done)
+
+    def read(
+        self, name: str, position: int, size: int, *, done: Done[ReadResult], wait: bool = False
+    ) -> Cancel:
+        return self._segments.read(name, position, size, done, wait=wait)
+
+    # Attributes
+
+    def get_attribute(self, name: str, attribute: UUID, *, done: Done[int]) -> None:
+        self._segments.get_attribute(name, attribute, done)
+
+    def update_attributes(
+        self, name: str, updates: Sequence[AttributeUpdate], *, done: Done[None]
+    ) -> None:
+        self._segments.update_attributes(name, updates, done)
+
+    # Life
+
+    def close(self, *, done: Done[None]) -> None:
+        if self._rounds.closed is not None and self._closing is not None:
+            self._call_soon(done, self._rounds.closed)
+            return
+        self._closing = done
+        self._stop(StoreClosed("the store is closed"))
+        self._rounds.when_idle(self._close_when_idle)
+
+    # Between rounds
+
+    def _between_rounds(self, round_: Round) -> None:
+        if round_.interval:
+            self._interval.note(round_.soon)
+        if self._catalogue.discarded:
+            self._remove_discarded()
+        if self._journal.claim_spare():
+            self._upkeep.submit(self._journal.prepare_spare)
+        self._open_files.trim()
+        if not self._checkpointer.running and self._checkpoint_is_due():
+            self._journal_mark = self._journal.written_bytes
+            self._data_mark = self._staging.written_bytes
+            self._checkpointer.begin(self._checkpointed)
+
+    def _checkpoint_is_due(self) -> bool:
+        journal_bytes = self._journal.written_bytes - self._journal_mark
+        data_bytes = self._staging.written_bytes - self._data_mark
+        return (
+            journal_bytes >= self._tuning.checkpoint_bytes
+            or data_bytes >= self._tuning.checkpoint_data_bytes
+        )
+
+    def _checkpointed(self, _: StoreError | None) -> None:
+        self._upkeep.submit(self._journal.trim)
+        if self._closing is not None:
+            self._rounds.when_idle(self._close_when_idle)
+
+    def _remove_discarded(self) -> None:
+        files, self._catalogue.discarded = self._catalogue.discarded, []
+        self._open_files.close_dead(files)
+        self._upkeep.submit(partial(self._remove_files, files))
+
+    def _remove_files(self, files: list[DataFile]) -> None:
+        try:
+            # Before a file goes, the record that gives it up must be durable.
+            self._journal.sync()
+        except StoreClosed as error:
+            self._call_soon_threadsafe(self._stop, error)
+            return
+        for file in files:
+            try:
+                self._files.remove(path_of(file.number))
+            except StoreError as error:
+                # The next opening removes it.
+                log.warning("data file was not removed file=%d error=%s", file.number, error)
+
+    def _retire(self, file: DataFile, handle: File) -> None:
+        """Close a handle elsewhere: closing a deleted file gives its space back, which takes time.
+
+        Not before a sync, if there are writes without one: a failure to write them back is told
+        through this handle.
+        """
+        if self._released:
+            handle.close()
+        else:
+            dirty = not file.dead and file.writes != file.synced
+            self._upkeep.submit(partial(self._close_handle, file, handle, file.writes, dirty=dirty))
+
+    def _close_handle(self, file: DataFile, handle: File, mark: int, *, dirty: bool) -> None:
+        if dirty:
+            try:
+                file.sync(handle)
+            except StoreError as error:
+                self._call_soon_threadsafe(self._catalogue.file_failed, file, error)
+            else:
+                self._call_soon_threadsafe(self._catalogue.file_synced, file, mark)
+        handle.close()
+
+    def _stop(self, reason: StoreClosed) -> None:
+        """Accept nothing more; who waits for data is told so."""
+        self._rounds.stop(reason)
+        self._reading.closed = self._rounds.closed
+        for segment in list(self._catalogue.segments.values()):
+            segment.wake()
+
+    def _close_when_idle(self) -> None:
+        if self._checkpointer.running:
+            return  # its end comes here again
+        if self._journal.failure is not None:
+            self._release(self._journal.failure)
+        else:
+            self._checkpointer.begin(self._release, closed=True)
+
+    def _release(self, error: StoreError | None) -> None:
+        Worker("close").submit(partial(self._release_on_thread, error))
+
+    def _release_on_thread(self, error: StoreError | None) -> None:
+        for part in (
+            self._reading,
+            self._interval,
+            self._staging,
+            self._checkpointer,
+            self._rounds,
+            self._upkeep,
+        ):
+            part.stop_threads()
+        self._call_soon_threadsafe(self._released_all, error)
+
+    def _released_all(self, error: StoreError | None) -> None:
+        self._released = True
+        self._open_files.close_all()
+        self._journal.close()
+        self._lock.close()
+        done = self._closing
+        assert done is not None
+        done(error)
+
+
+def _begin(files: Files, tuning: Tuning) -> tuple[Recovered, CheckpointWriter, Journal]:
+    """Recover, and make the first checkpoint and the journal of this opening."""
+    files.make_directory(JOURNAL_DIRECTORY)
+    files.make_directory(DATA_DIRECTORY)
+    recovered = recover(files)
+    catalogue = recovered.catalogue
+    salt = secrets.randbits(64)
+    writer = CheckpointWriter(files)
+    writer.note([image_of(segment) for segment in catalogue.changed], (), 0)
+    catalogue.changed.clear()
+    # No file has number 0: the first frame is found by its sequence, at the start of its file.
+    place = JournalPlace(recovered.sequence, 0, 0)
+    writer.write(
+        CheckpointHead(place, salt, catalogue.next_segment, catalogue.next_file, closed=False)
+    )
+    remove_leftovers(files, catalogue)
+    journal = Journal(
+        files,
+        sequence=recovered.sequence,
+        salt=salt,
+        file_bytes=tuning.journal_file_bytes,
+        spare_count_max=2 + tuning.checkpoint_bytes // tuning.journal_file_bytes,
+    )
+    return recovered, writer, journal
+
+
+_UNUSED: Final = (TableDelta, TableEntry, TablePage)

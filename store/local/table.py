@@ -1,0 +1,8 @@
+"""t."""
+
+
+class Table:
+    """T."""
+
+    def abort(self) -> None:
+        """A."""
