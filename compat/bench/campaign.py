@@ -77,21 +77,29 @@ def measure(
             continue
         for number in range(1 if step.once else scale.rounds):
             for server in servers:
-                _measure_one(server, step, scale, rows & set(step.rows), outcome)
+                results = _measure_one(server, step, scale, rows & set(step.rows), outcome)
+                for row, figures in results.items():
+                    report(f"round {number + 1}  {server.name:10}  {row:16}  {_line_of(figures)}")
                 await_quiet(servers)
-                report(f"round {number + 1}  {server.name:10}  {' '.join(step.rows)}")
     return outcome
 
 
 def _measure_one(
     server: Server, step: Step, scale: Scale, rows: set[str], outcome: Outcome
-) -> None:
+) -> Results:
     try:
         # A server that a former step brought down is started again.
         server.start()
-        outcome.add(server.name, step.run(server, scale, rows))
+        results = step.run(server, scale, rows)
     except (BenchError, OSError) as error:
         outcome.failures.append(f"{server.name}, {' '.join(sorted(rows))}: {error}")
+        return {}
+    outcome.add(server.name, results)
+    return results
+
+
+def _line_of(figures: Figures) -> str:
+    return " ".join(f"{key}={value:.6g}" for key, value in figures.items())
 
 
 def await_quiet(servers: Sequence[Server]) -> None:

@@ -45,7 +45,7 @@ class Address(NamedTuple):
     host: str
     port: int
     user: str = "guest"
-    password: str = "guest"  # noqa: S105 - the broker's well-known default
+    password: str = "guest"
 
 
 class Connection:

@@ -19,6 +19,7 @@ from compat.bench.errors import BenchError
 from compat.bench.ingest import ingest
 from compat.bench.jobs import Figures, Job, Work
 from compat.bench.latency import confirm_latency, delivery_latency, fill_single
+from compat.bench.machine import REPOSITORY
 
 JOB_TIMEOUT_S: Final = 900
 
@@ -54,6 +55,7 @@ def perform(job: Job) -> Figures:
             input=job.to_json(),
             capture_output=True,
             text=True,
+            cwd=REPOSITORY,
             check=False,
             timeout=JOB_TIMEOUT_S,
         )

@@ -9,6 +9,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
+from gateway.kernels import uncompiled
+
 GIB: Final = 1 << 30
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 FSYNC_PROBES: Final = 200
@@ -18,6 +20,7 @@ LIBRARIES: Final = ("uvloop", "isal", "xxhash", "Cython")
 
 def describe_machine(data_folder: Path, fsync_ms: float) -> dict[str, str]:
     """Return what the report says of the machine, by title."""
+    missing = uncompiled()
     memory_gib = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") / GIB
     return {
         "CPU": f"{len(os.sched_getaffinity(0))} x {_cpu_model()}",
@@ -25,6 +28,7 @@ def describe_machine(data_folder: Path, fsync_ms: float) -> dict[str, str]:
         "kernel": f"{platform.system()} {platform.release()}",
         "disk": f"{_file_system(data_folder)}; fdatasync of 4 KiB takes {fsync_ms:.2f} ms",
         "Python": f"{platform.python_version()} with {', '.join(_libraries())}",
+        "kernels": "not compiled: " + ", ".join(missing) if missing else "compiled",
         "commit": commit(),
     }
 
