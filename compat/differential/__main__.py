@@ -1,0 +1,101 @@
+"""`python -m compat.differential`: play every script on RabbitMQ and on Hutch, and compare."""
+
+from __future__ import annotations
+
+import argparse
+import secrets
+import sys
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from compat.broker import BrokerUnavailable, obtain
+from compat.differential.comparison import Verdict, differences, judge
+from compat.differential.expected import EXPECTED
+from compat.differential.runner import Played, play_all
+from compat.differential.script import Script
+from compat.differential.scripts import SCRIPTS
+
+USAGE_ERROR = 2
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare, report; exit status 0 if every difference is a meant one."""
+    options = parser().parse_args(arguments)
+    chosen = [one for one in SCRIPTS if fnmatchcase(one.name, options.only)]
+    if not chosen:
+        print(f"no script is named like {options.only!r}", file=sys.stderr)
+        return USAGE_ERROR
+    try:
+        broker = obtain()
+    except BrokerUnavailable as error:
+        print(error, file=sys.stderr)
+        return 1
+    try:
+        theirs = play_all(chosen, broker.stream_address, secrets.token_hex(2))
+        if options.print:
+            show(chosen, theirs)
+            return 0
+        ours_address = broker.stream_address if options.itself else address(options.hutch)
+        ours = play_all(chosen, ours_address, secrets.token_hex(2))
+    finally:
+        broker.stop()
+    is_whole = options.only == "*"
+    verdict = judge(differences(theirs, ours), () if options.itself else EXPECTED)
+    report(chosen, verdict, is_whole=is_whole, is_verbose=options.verbose)
+    return 1 if verdict.unexpected or (verdict.stale and is_whole) else 0
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line's grammar."""
+    top = argparse.ArgumentParser(
+        prog="python -m compat.differential",
+        description="Send the same frames to RabbitMQ and to a running Hutch and compare the "
+        "answers. RabbitMQ is found or started as `python -m compat.broker` does.",
+    )
+    top.add_argument(
+        "--hutch", default="127.0.0.1:5552", metavar="HOST:PORT", help="default: %(default)s"
+    )
+    top.add_argument("--itself", action="store_true", help="compare RabbitMQ with itself")
+    top.add_argument("--only", default="*", metavar="PATTERN", help="scripts with such a name")
+    top.add_argument("--print", action="store_true", help="print RabbitMQ's answers, compare none")
+    top.add_argument("--verbose", action="store_true", help="list the meant differences too")
+    return top
+
+
+def address(text: str) -> tuple[str, int]:
+    """Split host:port."""
+    host, _, port = text.rpartition(":")
+    return host or "127.0.0.1", int(port)
+
+
+def show(scripts: Sequence[Script], played: dict[str, list[Played]]) -> None:
+    """Print the answers of one server."""
+    for one in scripts:
+        print(one.name)
+        for step in played[one.name]:
+            print(f"  {step.number} {step.title}")
+            for line in step.lines:
+                print(f"      {line}")
+
+
+def report(
+    scripts: Sequence[Script], verdict: Verdict, *, is_whole: bool, is_verbose: bool
+) -> None:
+    """Print what was found."""
+    for difference in verdict.unexpected:
+        print(f"{difference}\n")
+    if is_verbose:
+        for difference, entry in verdict.explained:
+            print(f"meant: {entry.reason}\n{difference}\n")
+    if is_whole:
+        for entry in verdict.stale:
+            print(f"no longer differs: {entry.script} {entry.label}: {entry.reason}")
+    exchanges = sum(one.exchange_count for one in scripts)
+    print(
+        f"{len(scripts)} scripts, {exchanges} exchanges: {len(verdict.unexpected)} differences, "
+        f"{len(verdict.explained)} meant ones"
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,89 @@
+"""Two servers' answers to the same scripts, step by step, and what of it was not meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from compat.differential.expected import Expected
+from compat.differential.runner import Played
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A step to which the two servers gave different answers."""
+
+    script: str
+    step: str
+    label: str
+    theirs: tuple[str, ...]
+    ours: tuple[str, ...]
+
+    def __str__(self) -> str:
+        lines = [f"{self.script}", f"  {self.step}{f'  ({self.label})' if self.label else ''}"]
+        lines += [f"    RabbitMQ  {line}" for line in self.theirs or ("nothing",)]
+        lines += [f"    Hutch     {line}" for line in self.ours or ("nothing",)]
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What a comparison found.
+
+    Attributes:
+        unexpected: Differences that no entry of the list speaks of.
+        explained: The others, with their entries.
+        stale: Entries for which there was no difference.
+    """
+
+    unexpected: tuple[Difference, ...]
+    explained: tuple[tuple[Difference, Expected], ...]
+    stale: tuple[Expected, ...]
+
+
+def differences(
+    theirs: Mapping[str, Sequence[Played]], ours: Mapping[str, Sequence[Played]]
+) -> list[Difference]:
+    """Return every step that the two answered differently."""
+    found = []
+    for name, their_steps in theirs.items():
+        # By number and title, since what comes after the last step may come on other connections.
+        theirs_by_place = {(step.number, step.title): step for step in their_steps}
+        ours_by_place = {(step.number, step.title): step for step in ours[name]}
+        for place, step in sorted((theirs_by_place | ours_by_place).items()):
+            their_lines = lines_at(theirs_by_place, place)
+            our_lines = lines_at(ours_by_place, place)
+            if their_lines != our_lines:
+                text = f"step {step.number}: {step.title}"
+                found.append(Difference(name, text, step.label, their_lines, our_lines))
+    return found
+
+
+def lines_at(steps: Mapping[tuple[int, str], Played], place: tuple[int, str]) -> tuple[str, ...]:
+    """Return what came in a step, nothing if there was no such step."""
+    return steps[place].lines if place in steps else ()
+
+
+def judge(found: Iterable[Difference], expected: Sequence[Expected]) -> Verdict:
+    """Sort differences into meant and not meant."""
+    unexpected, explained, used = [], [], set()
+    for difference in found:
+        entry = next((entry for entry in expected if covers(entry, difference)), None)
+        if entry is None:
+            unexpected.append(difference)
+        else:
+            explained.append((difference, entry))
+            used.add(entry)
+    stale = [entry for entry in expected if entry not in used]
+    return Verdict(tuple(unexpected), tuple(explained), tuple(stale))
+
+
+def covers(entry: Expected, difference: Difference) -> bool:
+    """Tell whether an entry speaks of a difference: the place, and both answers."""
+    return (
+        fnmatchcase(difference.script, entry.script)
+        and fnmatchcase(difference.label, entry.label)
+        and entry.theirs in " / ".join(difference.theirs)
+        and entry.ours in " / ".join(difference.ours)
+    )

@@ -1,0 +1,187 @@
+"""Playing a script on one server."""
+
+from __future__ import annotations
+
+import contextlib
+import struct
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+from compat.differential import frames
+from compat.differential.normal import NAMES, words
+from compat.differential.script import Action, Reached, Script, Step, Wait
+from compat.differential.wire import CANNOT_SEND, Collected, Connection, HandshakeFailed
+
+# So that an instant is told apart from the chunks before and after it, whose times are in ms.
+MARK_DISTANCE_S = 0.03
+FINAL_LINGER_S = 0.08
+CREATE = 0x0D
+CREATE_SUPER = 0x1D
+HEAD_BYTES = 8
+# Scripts mostly wait; more of them at once would make a small machine's broker late.
+PARALLEL = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One step's outcome: the step, what it was called, and the answers in words."""
+
+    number: int
+    title: str
+    label: str
+    lines: tuple[str, ...]
+
+
+def play(script: Script, address: tuple[str, int], run: bytes) -> list[Played]:
+    """Play a script and return every step's outcome; what comes afterwards is the last.
+
+    Args:
+        script: What to play.
+        address: Host and stream port of the server.
+        run: 8 bytes that stand in the stream names of this play and of no other.
+
+    Raises:
+        HandshakeFailed: A connection could not be brought where the script begins.
+    """
+    assert len(run) == len(frames.RUN)
+    stage = Stage(script, address, run)
+    try:
+        played = [stage.take(number, step) for number, step in enumerate(script.steps, start=1)]
+        return [*played, *stage.leftovers(len(script.steps) + 1)]
+    finally:
+        stage.clear()
+
+
+def play_all(
+    scripts: Sequence[Script], address: tuple[str, int], tag: str
+) -> dict[str, list[Played]]:
+    """Play scripts, several at once; return their outcomes by name.
+
+    Args:
+        scripts: What to play.
+        address: Host and stream port of the server.
+        tag: Up to four letters that tell this run from earlier ones on the same server.
+    """
+
+    def one(numbered: tuple[int, Script]) -> tuple[str, list[Played]]:
+        number, script = numbered
+        try:
+            return script.name, play(script, address, f"{tag:.4}-{number:03}".encode())
+        except (HandshakeFailed, OSError) as error:
+            return script.name, [Played(0, "begin", "", (f"(could not begin: {error})",))]
+
+    with ThreadPoolExecutor(PARALLEL) as pool:
+        return dict(pool.map(one, enumerate(scripts)))
+
+
+class Stage:
+    """The connections of one script while it is played."""
+
+    def __init__(self, script: Script, address: tuple[str, int], run: bytes) -> None:
+        self.script = script
+        self.address = address
+        self.run = run
+        self.connections: dict[str, Connection] = {}
+        self.marks: dict[bytes, bytes] = {}
+
+    def take(self, number: int, step: Step) -> Played:
+        """Do one step."""
+        found = Collected()
+        began = time.monotonic()
+        match step.action:
+            case Action.CONNECT | Action.REACH:
+                self.connect(step)
+            case Action.SEND | Action.HEAR:
+                found = self.send_and_hear(step)
+            case Action.MARK:
+                self.remember_now(step.connection)
+            case Action.PAUSE:
+                time.sleep(step.linger_s)
+            case Action.DROP:
+                self.connections[step.connection].close()
+        lines = words(found.events, has_exact_chunks=self.script.has_exact_chunks)
+        if step.is_timed:
+            lines.append(f"after {time.monotonic() - began:.0f} s")
+        return Played(number, title(step), step.label, tuple(lines))
+
+    def connect(self, step: Step) -> None:
+        """Connect, and go as far through the handshake as the step says."""
+        connection = Connection(self.address, self.run, keeps_heartbeats=self.script.heartbeats)
+        self.connections[step.connection] = connection
+        if step.action is Action.REACH:
+            connection.reach(step.reached, step.tuning)
+
+    def send_and_hear(self, step: Step) -> Collected:
+        """Send what the step sends, and collect what it waits for."""
+        connection = self.connections[step.connection]
+        data = step.data
+        for token, instant in self.marks.items():
+            data = data.replace(token, instant)
+        if data and not connection.send(data) and connection.has_ended:
+            return Collected(events=[CANNOT_SEND])
+        return connection.collect(step.wait, step.linger_s)
+
+    def remember_now(self, letter: str) -> None:
+        """Mark this instant, keeping its distance from what is stored before and after."""
+        time.sleep(MARK_DISTANCE_S)
+        self.marks[frames.mark(letter)] = struct.pack(">q", int(time.time() * 1000))
+        time.sleep(MARK_DISTANCE_S)
+
+    def leftovers(self, number: int) -> list[Played]:
+        """Return what came on any connection after the last step, where something did."""
+        played = []
+        for letter, connection in sorted(self.connections.items()):
+            found = connection.collect(Wait(), FINAL_LINGER_S)
+            if lines := words(found.events, has_exact_chunks=self.script.has_exact_chunks):
+                played.append(Played(number, f"{letter} afterwards", "", tuple(lines)))
+        return played
+
+    def clear(self) -> None:
+        """Drop the connections and delete the streams that the script made."""
+        for connection in self.connections.values():
+            connection.close()
+        if not (made := created_names(self.script)):
+            return
+        with contextlib.suppress(HandshakeFailed, OSError):
+            sweeper = Connection(self.address, self.run, keeps_heartbeats=False)
+            with contextlib.closing(sweeper):
+                sweeper.reach(Reached.OPEN, (0, 0))
+                requests = [delete_request(key, name) for key, name in made]
+                sweeper.send(b"".join(requests))
+                sweeper.collect(Wait(frames=len(requests)), 0.0)
+
+
+def created_names(script: Script) -> list[tuple[int, bytes]]:
+    """Return key and name of everything that a script may create, each once."""
+    names: dict[tuple[int, bytes], None] = {}
+    for step in script.steps:
+        position = 0
+        while position + 14 <= len(step.data):  # size, head, and the length of a name
+            size = int.from_bytes(step.data[position : position + 4])
+            body = step.data[position + 4 : position + 4 + size]
+            key = int.from_bytes(body[:2])
+            if key in (CREATE, CREATE_SUPER) and len(body) > HEAD_BYTES + 2:
+                name_bytes = int.from_bytes(body[HEAD_BYTES : HEAD_BYTES + 2])
+                name = body[HEAD_BYTES + 2 : HEAD_BYTES + 2 + name_bytes]
+                if frames.RUN in name:  # our own, and never the empty name
+                    # RabbitMQ removes line breaks when it creates, and only then.
+                    names[key, name.replace(b"\r", b"").replace(b"\n", b"")] = None
+            position += 4 + size
+    return list(names)
+
+
+def delete_request(key: int, name: bytes) -> bytes:
+    """Return the request, with its size, that deletes what the other key created."""
+    body = struct.pack(">HHIH", key + 1, 1, 1, len(name)) + name
+    return len(body).to_bytes(4) + body
+
+
+def title(step: Step) -> str:
+    """Return a step in a few words, for reports."""
+    if step.action is not Action.SEND:
+        return f"{step.connection} {step.action.value}".strip()
+    key = int.from_bytes(step.data[4:6])
+    name = NAMES.get(key & 0x7FFF, "bytes")
+    return f"{step.connection} {name} {step.data[:120].hex()}"

@@ -1,0 +1,238 @@
+"""What a script is made of: steps on named connections, each with what it waits for.
+
+    script("an unknown publisher", opened("A"), ask("A", frames.delete_publisher(9)))
+
+A step never says what the answer must be, only how much of an answer to wait for: the other
+server's answer is the expectation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+# Long enough for a broker that is busy with other scripts to create a stream.
+ANSWER_TIMEOUT_S = 10.0
+
+
+class Action(Enum):
+    """What a step does."""
+
+    CONNECT = "connect"
+    REACH = "reach"
+    SEND = "send"
+    HEAR = "hear"
+    MARK = "mark"
+    PAUSE = "pause"
+    DROP = "drop"
+
+
+class Reached(Enum):
+    """How far a connection is brought before the script begins; answers are not compared."""
+
+    PROPERTIES = "peer properties exchanged"
+    MECHANISMS = "mechanisms known"
+    AUTHENTICATED = "authenticated, Tune received"
+    TUNED = "Tune answered"
+    OPEN = "open"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wait:
+    """How much must have come before a step is over; all of it, or the time is up.
+
+    Attributes:
+        frames: Frames other than confirms and deliveries.
+        confirmed: Publishing ids in confirms, however they are grouped.
+        records: Records in deliveries, however they are grouped.
+        chunks: Delivered chunks, where their number is the point.
+        fin: The end of the connection.
+        timeout_s: When the time is up.
+    """
+
+    frames: int = 0
+    confirmed: int = 0
+    records: int = 0
+    chunks: int = 0
+    fin: bool = False
+    timeout_s: float = ANSWER_TIMEOUT_S
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """One step.
+
+    Attributes:
+        action: What it does.
+        connection: On which connection; a letter, by habit.
+        data: The bytes to send, sizes included.
+        wait: What to wait for after that.
+        label: Names the step in the list of expected differences.
+        is_timed: Compare how long it took, to the second.
+        linger_s: How long to listen for more than was waited for.
+        reached: For `REACH`.
+        tuning: For `REACH`: the frame limit and heartbeat that the client answers.
+    """
+
+    action: Action
+    connection: str = ""
+    data: bytes = b""
+    wait: Wait = field(default_factory=Wait)
+    label: str = ""
+    is_timed: bool = False
+    linger_s: float = 0.0
+    reached: Reached = Reached.OPEN
+    tuning: tuple[int, int] = (1 << 20, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A conversation, played from a clean start with stream names of its own.
+
+    Attributes:
+        name: What it shows, as a sentence.
+        steps: In order.
+        has_exact_chunks: Compare chunk by chunk. For scripts in which every chunk is one entry
+            that was confirmed before the next was sent; elsewhere the grouping is free.
+        heartbeats: Compare heartbeats too; elsewhere they are left out.
+    """
+
+    name: str
+    steps: tuple[Step, ...]
+    has_exact_chunks: bool = False
+    heartbeats: bool = False
+
+    @property
+    def exchange_count(self) -> int:
+        """How many times something is sent."""
+        return sum(step.action is Action.SEND for step in self.steps)
+
+
+def script(name: str, *steps: Step, exact_chunks: bool = False, heartbeats: bool = False) -> Script:
+    """Return a script."""
+    return Script(name, steps, has_exact_chunks=exact_chunks, heartbeats=heartbeats)
+
+
+def framed(*bodies: bytes) -> bytes:
+    """Return frames with their sizes in front, one behind the other."""
+    return b"".join(len(body).to_bytes(4) + body for body in bodies)
+
+
+# ----------------------------------------------------------------------------------------- steps
+
+# How long a step that awaits an answer listens on, for an answer too many.
+LINGER_S = 0.03
+
+
+def connected(connection: str) -> Step:
+    """Connect, say nothing."""
+    return Step(action=Action.CONNECT, connection=connection)
+
+
+def reached(connection: str, state: Reached) -> Step:
+    """Connect and go through the handshake as far as `state`."""
+    return Step(action=Action.REACH, connection=connection, reached=state)
+
+
+def opened(connection: str, *, frame_bytes_max: int = 1 << 20, heartbeat_s: int = 0) -> Step:
+    """Connect and go through the whole handshake."""
+    tuning = (frame_bytes_max, heartbeat_s)
+    return Step(action=Action.REACH, connection=connection, tuning=tuning)
+
+
+def ask(connection: str, *bodies: bytes, label: str = "", wait: Wait | None = None) -> Step:
+    """Send frames in one piece and await as many answers."""
+    return Step(
+        action=Action.SEND,
+        connection=connection,
+        data=framed(*bodies),
+        wait=wait or Wait(frames=len(bodies)),
+        label=label,
+        linger_s=LINGER_S,
+    )
+
+
+def timed(connection: str, *bodies: bytes, label: str = "", wait: Wait | None = None) -> Step:
+    """Do as `ask` does, and compare how many seconds it took."""
+    return Step(
+        action=Action.SEND,
+        connection=connection,
+        data=framed(*bodies),
+        wait=wait or Wait(frames=len(bodies)),
+        label=label,
+        is_timed=True,
+    )
+
+
+def tell(connection: str, *bodies: bytes) -> Step:
+    """Send frames in one piece and go on."""
+    return Step(action=Action.SEND, connection=connection, data=framed(*bodies))
+
+
+def ending(connection: str, *bodies: bytes, label: str = "") -> Step:
+    """Send frames in one piece and record everything up to the end of the connection."""
+    wait = Wait(fin=True, timeout_s=2.0)
+    return Step(
+        action=Action.SEND, connection=connection, data=framed(*bodies), wait=wait, label=label
+    )
+
+
+def refused(connection: str, *bodies: bytes, label: str = "") -> Step:
+    """Send frames that the server answers with Close or FIN."""
+    wait = Wait(frames=1, timeout_s=2.0)
+    return Step(
+        action=Action.SEND,
+        connection=connection,
+        data=framed(*bodies),
+        wait=wait,
+        label=label,
+        linger_s=LINGER_S,
+    )
+
+
+def raw(connection: str, data: bytes, *, wait: Wait | None = None, label: str = "") -> Step:
+    """Send bytes as they are."""
+    return Step(
+        action=Action.SEND,
+        connection=connection,
+        data=data,
+        wait=wait or Wait(),
+        label=label,
+        linger_s=LINGER_S if wait else 0.0,
+    )
+
+
+def hear(connection: str, *, label: str = "", linger_s: float = LINGER_S, **parts: int) -> Step:
+    """Wait for something without sending anything."""
+    wait = Wait(**parts)  # type: ignore[arg-type]  # counts only; the time limit is not passed on
+    return Step(
+        action=Action.HEAR, connection=connection, wait=wait, label=label, linger_s=linger_s
+    )
+
+
+def silence(connection: str, for_s: float = 0.2, *, label: str = "") -> Step:
+    """Listen for a while; whatever comes is compared, and nothing may be what comes."""
+    return Step(action=Action.HEAR, connection=connection, linger_s=for_s, label=label)
+
+
+def until_end(connection: str, within_s: float, *, label: str = "", is_timed: bool = True) -> Step:
+    """Record everything up to the end of the connection, and how long it took."""
+    wait = Wait(fin=True, timeout_s=within_s)
+    return Step(
+        action=Action.HEAR, connection=connection, wait=wait, label=label, is_timed=is_timed
+    )
+
+
+def marked(letter: str) -> Step:
+    """Remember this instant for `frames.at_mark`, with distance to what was before and after."""
+    return Step(action=Action.MARK, connection=letter)
+
+
+def pause(for_s: float) -> Step:
+    """Do nothing for a while."""
+    return Step(action=Action.PAUSE, linger_s=for_s)
+
+
+def drop(connection: str) -> Step:
+    """End the connection without a word."""
+    return Step(action=Action.DROP, connection=connection)

@@ -1,0 +1,30 @@
+"""What is sent, by theme."""
+
+from __future__ import annotations
+
+from compat.differential.script import Script
+from compat.differential.scripts import (
+    deduplication,
+    framing,
+    handshake,
+    offsets,
+    publishing,
+    reading,
+    sasl,
+    streams,
+    tuning,
+    updates,
+)
+
+SCRIPTS: tuple[Script, ...] = (
+    *handshake.SCRIPTS,
+    *sasl.SCRIPTS,
+    *framing.SCRIPTS,
+    *tuning.SCRIPTS,
+    *streams.SCRIPTS,
+    *publishing.SCRIPTS,
+    *deduplication.SCRIPTS,
+    *reading.SCRIPTS,
+    *offsets.SCRIPTS,
+    *updates.SCRIPTS,
+)

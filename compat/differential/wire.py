@@ -1,0 +1,163 @@
+"""One raw connection of a script: it sends bytes and keeps what comes."""
+
+from __future__ import annotations
+
+import socket
+import time
+from dataclasses import dataclass, field
+
+from compat.differential import frames
+from compat.differential.normal import CONFIRM, DELIVER, FIN, HEARTBEAT, Arrived, arrived
+from compat.differential.script import Reached, Wait, framed
+
+READ_BYTES = 1 << 18
+SIZE_BYTES = 4
+CONNECT_TIMEOUT_S = 10.0
+HANDSHAKE_TIMEOUT_S = 20.0
+TIMED_OUT = "(not all that was waited for came)"
+CANNOT_SEND = "(cannot be sent: the connection has ended)"
+
+
+class HandshakeFailed(Exception):
+    """The script could not begin."""
+
+
+@dataclass(slots=True)
+class Collected:
+    """What came during one step."""
+
+    events: list[Arrived | str] = field(default_factory=list)
+    frames: int = 0
+    confirmed: int = 0
+    records: int = 0
+    chunks: int = 0
+    has_ended: bool = False
+
+    def add(self, event: Arrived) -> None:
+        """Count and keep one frame."""
+        self.events.append(event)
+        if event.key == CONFIRM:
+            self.confirmed += len(event.confirmed)
+        elif event.key == DELIVER and event.delivery is not None:
+            self.chunks += 1
+            self.records += event.delivery.record_count
+        else:
+            self.frames += 1
+
+    def suffices(self, wait: Wait) -> bool:
+        """Tell whether everything that a step waits for has come."""
+        if self.has_ended:
+            return True
+        return not wait.fin and all(
+            has >= wanted
+            for has, wanted in (
+                (self.frames, wait.frames),
+                (self.confirmed, wait.confirmed),
+                (self.records, wait.records),
+                (self.chunks, wait.chunks),
+            )
+        )
+
+
+class Connection:
+    """A socket to one server."""
+
+    def __init__(self, address: tuple[str, int], run: bytes, *, keeps_heartbeats: bool) -> None:
+        self.port = address[1]
+        self.run = run
+        self.keeps_heartbeats = keeps_heartbeats
+        self.socket = socket.create_connection(address, timeout=CONNECT_TIMEOUT_S)
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.buffer = bytearray()
+        self.has_ended = False
+
+    def close(self) -> None:
+        """Drop the connection."""
+        self.socket.close()
+        self.has_ended = True
+
+    def send(self, data: bytes) -> bool:
+        """Send bytes; False if the server has ended the connection."""
+        if self.has_ended:
+            return False
+        self.socket.settimeout(CONNECT_TIMEOUT_S)
+        try:
+            self.socket.sendall(data.replace(frames.RUN, self.run))
+        except OSError:
+            return False
+        return True
+
+    def collect(self, wait: Wait, linger_s: float) -> Collected:
+        """Take in what comes until everything waited for is there, then listen on a little."""
+        found = Collected(has_ended=self.has_ended)
+        if self.has_ended:
+            return found
+        self.receive_until(found, wait, time.monotonic() + wait.timeout_s)
+        if not found.suffices(wait):
+            found.events.append(TIMED_OUT)
+        elif linger_s and not found.has_ended:
+            self.receive_until(found, Wait(fin=True), time.monotonic() + linger_s)
+        return found
+
+    def receive_until(self, found: Collected, wait: Wait, deadline: float) -> None:
+        """Take in frames until enough came or the time is up."""
+        self.take_whole_frames(found)
+        while not found.suffices(wait):
+            remaining = deadline - time.monotonic()
+            if remaining <= 0:
+                return
+            self.socket.settimeout(remaining)
+            try:
+                data = self.socket.recv(READ_BYTES)
+            except TimeoutError:
+                return
+            except OSError:
+                data = b""
+            if not data:
+                self.has_ended = found.has_ended = True
+                if self.buffer:
+                    found.events.append(f"(ended inside a frame: {self.buffer[:80].hex()})")
+                found.events.append(FIN)
+                return
+            self.buffer += data
+            self.take_whole_frames(found)
+
+    def take_whole_frames(self, found: Collected) -> None:
+        """Move whole frames from the buffer to what was collected."""
+        while (frame := self.next_frame()) is not None:
+            event = arrived(frame, port=self.port, run=self.run)
+            if event.key != HEARTBEAT or self.keeps_heartbeats:
+                found.add(event)
+
+    def next_frame(self) -> bytes | None:
+        """Take one whole frame out of the buffer, None if there is none."""
+        if len(self.buffer) < SIZE_BYTES:
+            return None
+        end = SIZE_BYTES + int.from_bytes(self.buffer[:SIZE_BYTES])
+        if len(self.buffer) < end:
+            return None
+        frame = bytes(self.buffer[SIZE_BYTES:end])
+        del self.buffer[:end]
+        return frame
+
+    def reach(self, state: Reached, tuning: tuple[int, int]) -> None:
+        """Go through the handshake as far as `state`.
+
+        Raises:
+            HandshakeFailed: An answer is missing, or refuses.
+        """
+        steps = (
+            (Reached.PROPERTIES, frames.peer_properties({"product": "differential"}), 1),
+            (Reached.MECHANISMS, frames.sasl_handshake(), 1),
+            (Reached.AUTHENTICATED, frames.plain(), 2),
+            (Reached.TUNED, frames.tune(*tuning), 0),
+            (Reached.OPEN, frames.open_host(), 1),
+        )
+        for reached, frame, count in steps:
+            self.send(framed(frame))
+            wait = Wait(frames=count, timeout_s=HANDSHAKE_TIMEOUT_S)
+            found = self.collect(wait, linger_s=0.0)
+            if found.frames != count or TIMED_OUT in found.events or found.has_ended:
+                raise HandshakeFailed(f"{reached.value}: {found.events}")
+            if reached is state:
+                return
