@@ -1,4 +1,4 @@
-"""The streams of one virtual host, kept in a table of the segment store.
+r"""The streams of one virtual host, kept in a table of the segment store.
 
     key      the stream's name, or \\0sha256\\0 and its hash where the name is too long for a key
     value    JSON: name, generation, arguments, born (see `gateway.broker.openings`), state

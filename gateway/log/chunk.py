@@ -16,8 +16,8 @@ A chunk is what RabbitMQ's osiris calls a chunk, wrapped in one Pravega event, a
     52  u8  bloom size = 0, u24 reserved = 0
     56  data                     entries behind one another
         trailer                  (u8 0, u8 size, reference, u64 sequence) per named publisher
-        filter values            (u8 kind, u16 count, (u16 size, value) × count), may be missing; kind 0:
-                                 every entry has a value, 1: some have none, 2: too many to list
+        filter values            (u8 kind, u16 count, (u16 size, value) …), may be missing; kind
+                                 0: all entries have one, 1: some have none, 2: too many to list
 
 Bytes 8 … 56 + data size are what a Deliver carries.
 
@@ -175,7 +175,7 @@ def unpack_trailer(trailer: Buffer) -> Iterable[tuple[bytes, int]]:
 
 
 def pack_filters(values: set[bytes] | None) -> bytes:
-    """Encode the filter values of a chunk; b"" stands for entries without one, None for too many."""
+    """Encode a chunk's filter values; b"" stands for entries without one, None for too many."""
     if values is None:
         return struct.pack(">BH", _ANY_VALUE, 0)
     named = sorted(value for value in values if value)

@@ -7,7 +7,7 @@ by a thread of the store first: `next` then gives nothing and `wake` is called w
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from gateway.log.chunk import (
@@ -15,7 +15,6 @@ from gateway.log.chunk import (
     DATA_POSITION,
     EVENT_HEAD_BYTES,
     HEADER_BYTES,
-    ChunkHeader,
     crc32,
     pack_header,
     unpack_header,
@@ -89,27 +88,27 @@ class Cursor:
         """
         if self._is_waiting or self._is_closed:
             return None
-        stream_log = self.log
-        while stream_log.failure is None:
-            self.position = max(self.position, stream_log.start)
-            available = stream_log.committed_length - self.position
+        delivery = None
+        while delivery is None and not self._is_waiting and self.log.failure is None:
+            self.position = max(self.position, self.log.start)
+            available = self.log.committed_length - self.position
             if available <= 0:
                 self._is_waiting = True
-                stream_log.when_more(self._woken)
-                return None
-            if self.position >= self._verified_to and not self._is_verified():
-                return None
-            glance = stream_log.reader.read_cached(self.position, min(available, _GLANCE_BYTES))
-            if glance is None or len(glance) < DATA_POSITION:
-                self._fetch(self.position, min(available, _CHECK_BYTES), verifies=False)
-                return None
-            event_bytes = EVENT_HEAD_BYTES + int.from_bytes(glance[4:8], "big")
-            if event_bytes >= _ALONE_BYTES:
-                return self._alone(glance, event_bytes)
-            delivery = self._joined(glance, event_bytes, available, scratch)
-            if delivery is not None or self._is_waiting:
-                return delivery
-        return None
+                self.log.when_more(self._woken)
+            elif self.position < self._verified_to or self._is_verified():
+                delivery = self._next(available, scratch)
+        return delivery
+
+    def _next(self, available: int, scratch: bytearray) -> Delivery | None:
+        """Give what is at the cursor; None if it has to be fetched, or was damaged."""
+        glance = self.log.reader.read_cached(self.position, min(available, _GLANCE_BYTES))
+        if glance is None or len(glance) < DATA_POSITION:
+            self._fetch(self.position, min(available, _CHECK_BYTES), verifies=False)
+            return None
+        event_bytes = EVENT_HEAD_BYTES + int.from_bytes(glance[4:8], "big")
+        if event_bytes >= _ALONE_BYTES:
+            return self._alone(glance, event_bytes)
+        return self._joined(glance, event_bytes, available, scratch)
 
     def _woken(self) -> None:
         self._is_waiting = False
@@ -142,9 +141,7 @@ class Cursor:
                 return None
             head = data
         self.position += event_bytes
-        return Delivery(
-            header.chunk_id, header.chunk_id + header.records, size, head, region
-        )
+        return Delivery(header.chunk_id, header.chunk_id + header.records, size, head, region)
 
     def _joined(
         self, glance: bytes, event_bytes: int, available: int, scratch: bytearray
@@ -157,34 +154,30 @@ class Cursor:
         if len(source) < event_bytes:
             self._fetch(self.position, min(available, _CHECK_BYTES), verifies=False)
             return None
-        reason, place, written, count, entries, records, _ = join_chunks(
-            source, 0, len(source), scratch, 0, self._joined_bytes_max, CRC_TABLE
+        reason, place, written, count, records = join_chunks(
+            source, len(source), scratch, self._joined_bytes_max, CRC_TABLE
         )
         header = unpack_header(source, EVENT_HEAD_BYTES)
+        if count == 0 and reason == BAD_CRC:
+            self._skip_bad(self.position, event_bytes)
+            return None
         if count <= 1:
-            if reason == BAD_CRC and count == 0:
-                self._skip_bad(self.position, event_bytes)
-                return None
             self.position += event_bytes
             size = HEADER_BYTES + header.data_bytes
             head = source[EVENT_HEAD_BYTES : EVENT_HEAD_BYTES + size]
             return Delivery(header.chunk_id, header.chunk_id + header.records, size, head, None)
         self.position += place
         data = memoryview(scratch)[:written]
-        joined = ChunkHeader(
-            entries,
-            records,
-            header.timestamp_ms,
-            header.epoch,
-            header.chunk_id,
-            crc32(data),
-            written,
-            0,
+        joined = replace(
+            header,
+            entries=records,
+            records=records,
+            crc=crc32(data),
+            data_bytes=written,
+            trailer_bytes=0,
         )
         head = pack_header(joined) + data
-        return Delivery(
-            header.chunk_id, header.chunk_id + records, HEADER_BYTES + written, head, None
-        )
+        return Delivery(header.chunk_id, header.chunk_id + records, len(head), head, None)
 
     def _skip_bad(self, position: int, event_bytes: int) -> None:
         """Go past a chunk whose data is damaged: it is not delivered."""
@@ -225,9 +218,7 @@ class Cursor:
         def done(outcome: tuple[int, int] | StoreError) -> None:
             if isinstance(outcome, StoreError):
                 if not isinstance(outcome, SegmentTruncated):
-                    log.error(
-                        "stream cannot be read stream=%s error=%s", self.log.stream, outcome
-                    )
+                    log.error("stream cannot be read stream=%s error=%s", self.log.stream, outcome)
                     return
             elif verifies:
                 self._checked(position, size, *outcome)

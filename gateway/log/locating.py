@@ -56,15 +56,13 @@ async def locate(log: StreamLog, kind: StartKind, value: int = 0) -> Start:
     tail = Start(log.committed_next_offset, log.committed_length)
     if log.is_empty or kind is StartKind.NEXT:
         return tail
-    if kind is StartKind.FIRST:
+    if kind is StartKind.FIRST or (kind is StartKind.OFFSET and value <= log.first_chunk_id):
         return Start(log.first_chunk_id, log.start)
     if kind is StartKind.LAST:
         return Start(log.last_chunk_id, log.last_chunk_position)
     if kind is StartKind.OFFSET:
         if value >= tail.offset:
             return tail
-        if value <= log.first_chunk_id:
-            return Start(log.first_chunk_id, log.start)
         position = log.index.position_before_offset(value)
         return await _scan(log, position, tail, lambda chunk: chunk[2] + chunk[3] > value)
     position = log.index.position_before_timestamp(value)

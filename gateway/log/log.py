@@ -158,8 +158,7 @@ class StreamLog:
         if self.failure is not None:
             raise self.failure
         if self._open is None:
-            large = bytes_expected > 8192
-            self._open = OpenChunk(self._ports.buffers, large=large)
+            self._open = OpenChunk(self._ports.buffers, bytes_expected)
         if not self._is_scheduled:
             self._is_scheduled = True
             self._ports.schedule(self)
@@ -214,13 +213,9 @@ class StreamLog:
         self._timestamp_ms = max(self._timestamp_ms, self._ports.clock_ms())
         chunk_id = self._next_offset
         self._next_offset += chunk.record_count
-        event = chunk.finish(
-            chunk_id=chunk_id, epoch=self.epoch, timestamp_ms=self._timestamp_ms
-        )
+        event = chunk.finish(chunk_id=chunk_id, epoch=self.epoch, timestamp_ms=self._timestamp_ms)
         self._in_flight.append(
-            _InFlight(
-                chunk_id, self._next_offset, self._timestamp_ms, len(event), chunk.confirms
-            )
+            _InFlight(chunk_id, self._next_offset, self._timestamp_ms, len(event), chunk.confirms)
         )
         self.in_flight_bytes += len(event)
         for reference, publishing_id in chunk.sequences.items():
@@ -228,9 +223,7 @@ class StreamLog:
         position = self._writer.length
         self._bytes_since_snapshot += len(event)
         self._chunks_since_snapshot += 1
-        self._writer.append(
-            event, event_number(self._next_offset, self.epoch), done=self._appended
-        )
+        self._writer.append(event, event_number(self._next_offset, self.epoch), done=self._appended)
         if (
             self._bytes_since_snapshot >= SNAPSHOT_BYTES
             or self._chunks_since_snapshot >= SNAPSHOT_CHUNKS
@@ -253,7 +246,7 @@ class StreamLog:
         )
 
     def final_snapshot(self) -> Snapshot | None:
-        """Describe the log as committed, for a graceful stop; None if nothing is new or it failed."""
+        """Describe the log as committed, for a graceful stop; None if nothing is new."""
         if self.failure is not None or not self.is_idle or not self._chunks_since_snapshot:
             return None
         return self._take_snapshot(
@@ -271,26 +264,29 @@ class StreamLog:
             if isinstance(outcome, StoreError):
                 self._fail(outcome)
             return
-        self.index.offer(chunk.chunk_id, chunk.timestamp_ms, outcome.position)
-        if self.is_empty:
-            self.first_chunk_id = chunk.chunk_id
-        self.last_chunk_id = chunk.chunk_id
-        self.last_chunk_position = outcome.position
-        self.committed_next_offset = chunk.next_offset
-        self.committed_length = outcome.position + outcome.size
-        if chunk.snapshot is not None:
-            self._ports.save(self, chunk.snapshot)
+        self._commit(chunk, outcome)
         for sink, ids in chunk.confirms.items():
             sink.confirm(ids[0] if len(ids) == 1 else b"".join(ids))
-        if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            for wake in waiting:
-                wake()
+        waiting, self._waiting = self._waiting, []
+        for wake in waiting:
+            wake()
         if not self._in_flight and self._open is not None and not self._is_scheduled:
             self._is_scheduled = True
             self._ports.schedule(self)
         if self._drained and self.in_flight_bytes <= DRAINED_BYTES:
             self._tell_drained()
+
+    def _commit(self, chunk: _InFlight, appended: Appended) -> None:
+        """Let readers see a chunk."""
+        self.index.offer(chunk.chunk_id, chunk.timestamp_ms, appended.position)
+        if self.is_empty:
+            self.first_chunk_id = chunk.chunk_id
+        self.last_chunk_id = chunk.chunk_id
+        self.last_chunk_position = appended.position
+        self.committed_next_offset = chunk.next_offset
+        self.committed_length = appended.position + appended.size
+        if chunk.snapshot is not None:
+            self._ports.save(self, chunk.snapshot)
 
     def _tell_drained(self) -> None:
         drained, self._drained = self._drained, []

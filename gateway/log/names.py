@@ -1,12 +1,12 @@
 """Names of a stream's segments, tables and keys in the segment store: pure functions.
 
-    rmq-<virtual host>/_<stream>-<generation>/0.#epoch.0          the chunks
-    rmq-<virtual host>/_<stream>-<generation>-index/0.#epoch.0    sparse index, derived
-    rmq-<virtual host>/_meta_kvtable/0.#epoch.0                   stream name → what it is
-    rmq-<virtual host>/_tracking_kvtable/0.#epoch.0               generation, NUL, reference → offset
+    rmq-<host>/_<stream>-<generation>/0.#epoch.0          the chunks
+    rmq-<host>/_<stream>-<generation>-index/0.#epoch.0    sparse index, derived
+    rmq-<host>/_meta_kvtable/0.#epoch.0                   stream name → what it is
+    rmq-<host>/_tracking_kvtable/0.#epoch.0               generation, NUL, reference → offset
 
-In a virtual host's or stream's name every byte outside A-Z a-z 0-9 - is written `.hh`; where that is
-longer than 200 characters a hash stands instead. The underscore marks a stream as internal for
+In a virtual host's or stream's name every byte outside A-Z a-z 0-9 - is written `.hh`; where that
+is longer than 200 characters a hash stands instead. The underscore marks a stream as internal for
 Pravega. A generation is new with every creation, so no segment name is ever used twice.
 
 Source: Pravega's rules for scope and stream names (`_?[A-Za-z0-9.-]+`, at most 255).
@@ -66,7 +66,7 @@ def tracking_key(generation: int, reference: bytes) -> bytes:
 
 
 def snapshot_key(generation: int, part: int) -> bytes:
-    """Key of part `part` of a stream's snapshot (\\x01 keeps it apart from references)."""
+    """Key of part `part` of a stream's snapshot ; a byte of 1 keeps it apart from references."""
     return b"%d\x01%d" % (generation, part)
 
 

@@ -80,7 +80,8 @@ class OpenChunk:
         "written",
     )
 
-    def __init__(self, buffers: ChunkBuffers, *, large: bool) -> None:
+    def __init__(self, buffers: ChunkBuffers, bytes_expected: int) -> None:
+        large = bytes_expected > _SMALL_BUFFER_BYTES // 2
         self._buffers = buffers
         self.buffer = buffers.take(large=large)
         self.capacity = buffers.chunk_end_max if large else _SMALL_BUFFER_BYTES

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.log.chunk import unpack_header, unpack_trailer
+from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, unpack_header, unpack_trailer
 from gateway.log.errors import CorruptChunk
 from gateway.log.index import ChunkIndex
 from gateway.log.kernel.chunks import MALFORMED, walk_chunks
@@ -157,7 +157,7 @@ def _walk(view: memoryview) -> Walked:
     trailers = []
     for place, _, _, _, _, _, data_bytes, trailer_bytes in chunks:
         if trailer_bytes:
-            trailer_at = place + 56 + data_bytes
+            trailer_at = place + DATA_POSITION + data_bytes
             trailers.append(bytes(view[trailer_at : trailer_at + trailer_bytes]))
     return reason, consumed, chunks, trailers
 
@@ -172,11 +172,11 @@ async def _check(
 
 async def _chunk_id_at(stream: str, reader: Reader, position: int) -> int:
     read: Pending[bytes] = Pending()
-    reader.check(position, 56, bytes, done=read.settle)
+    reader.check(position, DATA_POSITION, bytes, done=read.settle)
     head = await read
-    if len(head) < 56:
+    if len(head) < DATA_POSITION:
         raise CorruptChunk(stream, position, "no chunk where one should begin")
-    return unpack_header(head, 8).chunk_id
+    return unpack_header(head, EVENT_HEAD_BYTES).chunk_id
 
 
 async def _read_index(store: SegmentStore, segment: str) -> bytes:

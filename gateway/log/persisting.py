@@ -5,6 +5,7 @@ Both are derived, so a failure is logged and otherwise of no consequence: the ne
 
 import logging
 from collections.abc import Sequence
+from contextlib import suppress
 
 from gateway.log.log import StreamLog
 from gateway.log.names import writer_of
@@ -54,14 +55,10 @@ async def _save_index(
     if writer is None:
         created: Pending[None] = Pending()
         store.create_segment(names.index_segment, done=created.settle)
-        try:
+        with suppress(SegmentExists):
             await created
-        except SegmentExists:
-            pass
         opened: Pending[Writer] = Pending()
-        store.open_writer(
-            names.index_segment, writer_of(names.index_segment), done=opened.settle
-        )
+        store.open_writer(names.index_segment, writer_of(names.index_segment), done=opened.settle)
         writer = stream_log.index_writer = await opened
     entries, saved_to = stream_log.index.pack_after(stream_log.index_saved_to, position)
     if not entries:

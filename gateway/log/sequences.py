@@ -47,9 +47,7 @@ class PublisherSequences:
         parts: list[bytes] = []
         part = bytearray()
         for reference, publishing_id in self._last.items():
-            part += struct.pack(
-                f">B{len(reference)}sQ", len(reference), reference, publishing_id
-            )
+            part += struct.pack(f">B{len(reference)}sQ", len(reference), reference, publishing_id)
             if len(part) > _PART_BYTES_MAX:
                 parts.append(bytes(part))
                 part.clear()

@@ -38,7 +38,7 @@ class Snapshot:
 
 
 def unpack_head(stored: bytes) -> tuple[Snapshot, int] | None:
-    """Decode a head; gives the snapshot without its parts and how many there are, None if foreign."""
+    """Decode a head: the snapshot without its parts, and how many there are; None if foreign."""
     if len(stored) != _HEAD.size:
         return None
     position, next_offset, timestamp_ms, chunk_id, chunk_position, parts = _HEAD.unpack(stored)

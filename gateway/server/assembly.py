@@ -120,9 +120,7 @@ class Server:
         def schedule(stream_log: StreamLog) -> None:
             self._schedule(stream_log.flush)
 
-        return LogPorts(
-            buffers=self._buffers, clock_ms=_clock_ms, schedule=schedule, **callbacks
-        )
+        return LogPorts(buffers=self._buffers, clock_ms=_clock_ms, schedule=schedule, **callbacks)
 
     def _shared(self, closed: Any) -> Shared:  # noqa: ANN401
         stream = self._settings.stream

@@ -156,22 +156,12 @@ class Connection:
         try:
             while not self._is_over and not self._session.is_done and not self._pause:
                 if self._session.is_closing:
-                    position = self._skip(position, end)
-                if end - position < 4:
+                    self._look_for_answer(buffer, position, end)
                     break
-                frame_end = position + 4 + int.from_bytes(buffer[position : position + 4], "big")
-                if self._session.is_closing:
-                    self._look_for_answer(buffer[position + 4 : position + 8])
-                    self._skip_bytes = frame_end - position
-                    continue
-                try:
-                    self._session.check_size(frame_end - position - 4)
-                    if frame_end > end:
-                        break
-                    position = self._handle_frame(buffer, position, frame_end, end)
-                except ProtocolError as error:
-                    self._fail(error)
-                    self._skip_bytes = frame_end - position
+                next_position = self._handle_next(buffer, position, end)
+                if next_position == position:
+                    break
+                position = next_position
         except Exception:
             log.exception("connection failed peer=%s", self.peer)
             self._edge.abort()
@@ -185,16 +175,35 @@ class Connection:
             self._edge.pause_reading()
         self._after_handling()
 
-    def _skip(self, position: int, end: int) -> int:
-        """Go past what is left of a frame that is not looked at."""
-        skipped = min(self._skip_bytes, end - position)
-        self._skip_bytes -= skipped
-        return position + skipped
+    def _handle_next(self, buffer: bytearray, position: int, end: int) -> int:
+        """Handle one frame, or a run of Publish frames; the same position if it is incomplete."""
+        if end - position < codec.SIZE_BYTES:
+            return position
+        size = int.from_bytes(buffer[position : position + codec.SIZE_BYTES], "big")
+        frame_end = position + codec.SIZE_BYTES + size
+        try:
+            self._session.check_size(size)
+            if frame_end > end:
+                return position
+            return self._handle_frame(buffer, position, frame_end, end)
+        except ProtocolError as error:
+            self._fail(error)
+            self._skip_bytes = max(frame_end - end, 0)
+            return min(frame_end, end)
 
-    def _look_for_answer(self, head: bytearray) -> None:
+    def _look_for_answer(self, buffer: bytearray, position: int, end: int) -> None:
         """The server has said Close: only the answer counts, and ends the connection."""
-        if head == _CLOSE_RESPONSE:
-            self._session.is_done = True
+        while True:
+            skipped = min(self._skip_bytes, end - position)
+            self._skip_bytes -= skipped
+            position += skipped
+            if end - position < codec.SIZE_BYTES + codec.HEAD_BYTES:
+                return
+            head = position + codec.SIZE_BYTES
+            if buffer[head : head + codec.HEAD_BYTES] == _CLOSE_RESPONSE:
+                self._session.is_done = True
+                return
+            self._skip_bytes = head - position + int.from_bytes(buffer[position:head], "big")
 
     def _handle_frame(self, buffer: bytearray, position: int, frame_end: int, end: int) -> int:
         """Handle one frame, or a run of Publish frames; return where to go on."""

@@ -46,10 +46,8 @@ class PlainEdge:
 
     takes_regions: Final = True
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, connected: socket.socket
-    ) -> None:
-        connected.setblocking(False)
+    def __init__(self, loop: asyncio.AbstractEventLoop, connected: socket.socket) -> None:
+        connected.setblocking(False)  # noqa: FBT003  # the standard library's signature
         with contextlib.suppress(OSError):
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._loop = loop
@@ -206,7 +204,7 @@ class PlainEdge:
             self._finish()
 
     def _finish(self) -> None:
-        """Send FIN, and take in for a moment what still comes: unread bytes would turn it to RST."""
+        """Send FIN, then take in for a moment what still comes: unread bytes would make it RST."""
         try:
             self._socket.shutdown(socket.SHUT_WR)
         except OSError:

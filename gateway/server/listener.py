@@ -28,7 +28,7 @@ def bind(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
         listening.listen(_BACKLOG)
-        listening.setblocking(False)
+        listening.setblocking(False)  # noqa: FBT003  # the standard library's signature
     except OSError:
         listening.close()
         raise
@@ -37,7 +37,7 @@ def bind(host: str, port: int) -> socket.socket:
 
 def is_loopback(address: str) -> bool:
     """Tell whether a peer's address is on this machine."""
-    parsed = ipaddress.ip_address(address.split("%")[0])
+    parsed = ipaddress.ip_address(address.partition("%")[0])
     mapped = getattr(parsed, "ipv4_mapped", None)
     return (mapped or parsed).is_loopback
 

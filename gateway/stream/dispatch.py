@@ -1,7 +1,8 @@
-"""One frame to its handler and the reply back, in this order and nowhere else:
+"""One frame to its handler and the reply back.
 
-decode → is it legal now → handler → reply. A refusal becomes the reply's code. What the peer broke
-(ProtocolError) passes to the caller. A handler that waits for the store makes the connection wait.
+In this order and nowhere else: decode → is it legal now → handler → reply. A refusal becomes the
+reply's code. What the peer broke (ProtocolError) passes to the caller. A handler that waits for the
+store makes the connection wait.
 """
 
 import logging
@@ -22,9 +23,7 @@ from gateway.stream.wire.messages import Message
 log = logging.getLogger(__name__)
 
 
-def dispatch(
-    link: Link, frame: Buffer, done: Callable[[BaseException | None], object]
-) -> None:
+def dispatch(link: Link, frame: Buffer, done: Callable[[BaseException | None], object]) -> None:
     """Handle one whole frame, without its size, of any command but publish.
 
     Args:
@@ -71,4 +70,3 @@ def _answer(
     if outcome is not None:
         link.ports.send(codec.encode_reply(command, correlation_id, outcome))
     return None
-

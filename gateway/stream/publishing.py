@@ -72,9 +72,7 @@ class Publisher:
         count = len(publishing_ids) // 8
         self.unconfirmed_count -= count
         self._ports.send(
-            _CONFIRM_HEAD.pack(
-                9 + len(publishing_ids), _CONFIRM_KEY, 1, self.publisher_id, count
-            )
+            _CONFIRM_HEAD.pack(9 + len(publishing_ids), _CONFIRM_KEY, 1, self.publisher_id, count)
             + publishing_ids
         )
         self._ports.entries_settled(count)
@@ -215,9 +213,7 @@ def take_with_filters(link: "Link", source: bytearray, position: int, frame_end:
     return Intake(frame_end, run.entries, run.log)
 
 
-def _refuse_frame(
-    link: "Link", source: bytearray, position: int, code: ResponseCode
-) -> Intake:
+def _refuse_frame(link: "Link", source: bytearray, position: int, code: ResponseCode) -> Intake:
     """Answer every publishing id of one complete frame with `code`."""
     frame_end = position + 4 + int.from_bytes(source[position : position + 4], "big")
     version = int.from_bytes(source[position + 6 : position + 8], "big")

@@ -6,7 +6,7 @@ from gateway.broker import errors as broker
 from gateway.stream.wire.codes import ResponseCode
 
 
-class Refusal(Exception):  # noqa: N818  # it is an answer, not an error
+class Refusal(Exception):
     """The handler's answer is this code, with nothing in the reply's other fields."""
 
     def __init__(self, code: ResponseCode, reason: str = "") -> None:

@@ -1,4 +1,5 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+# cython: language_level=3, boundscheck=False, wraparound=False
+# cython: initializedcheck=False, cdivision=True
 """Stored chunks: walk them, check them, and join many small ones into one for delivery.
 
 Cython compiles this file as it stands; uncompiled it is the reference and does the same, slowly.
@@ -28,6 +29,7 @@ _HEADER_BYTES = cython.declare(cython.Py_ssize_t, 48)
 _EVENT_AND_HEADER_BYTES = cython.declare(cython.Py_ssize_t, 56)
 _CRC_MASK = cython.declare(cython.uint, 0xFFFFFFFF)  # a bare literal this large is a Python int
 _SUB_BATCH_FLAG = cython.declare(cython.uint, 0x80000000)
+_ENTRIES_MAX = cython.declare(cython.uint, 65535)
 _JOINED_SPAN_MS = cython.declare(cython.longlong, 1000)
 
 
@@ -147,7 +149,7 @@ def _is_simple(
 
 def walk_chunks(
     source: cython.const_uchar[::1], position: cython.Py_ssize_t, limit: cython.Py_ssize_t
-):
+) -> tuple:
     """List the whole chunks in [position, limit) by their headers; no checksum is looked at.
 
     Args:
@@ -189,7 +191,7 @@ def verify_chunks(
     position: cython.Py_ssize_t,
     limit: cython.Py_ssize_t,
     table: cython.const_uint[::1],
-):
+) -> tuple:
     """Check the CRC of every whole chunk in [position, limit); lets other threads run meanwhile.
 
     Returns:
@@ -214,72 +216,75 @@ def verify_chunks(
     return reason, position
 
 
-def join_chunks(
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _may_follow(
     source: cython.const_uchar[::1],
     position: cython.Py_ssize_t,
+    next_id: cython.ulonglong,
+    epoch: cython.ulonglong,
+    timestamp_max: cython.longlong,
+) -> cython.bint:
+    """Tell whether the chunk continues a run, and has records of users in simple entries only."""
+    data_start: cython.Py_ssize_t = position + _EVENT_AND_HEADER_BYTES
+    entries: cython.uint = _u16_at(source, position + 10)
+    return (
+        source[position + 9] == 0
+        and _u64_at(source, position + 24) == epoch
+        and _u64_at(source, position + 32) == next_id
+        and cython.cast(cython.longlong, _u64_at(source, position + 16)) <= timestamp_max
+        and entries == _u32_at(source, position + 12)
+        and _is_simple(source, data_start, data_start + _u32_at(source, position + 44), entries)
+    )
+
+
+def join_chunks(
+    source: cython.const_uchar[::1],
     limit: cython.Py_ssize_t,
     target: cython.uchar[::1],
-    written: cython.Py_ssize_t,
     capacity: cython.Py_ssize_t,
     table: cython.const_uint[::1],
-):
+) -> tuple:
     """Copy the data of a run of whole small chunks behind one another.
 
-    A run holds chunks of one epoch with simple entries only, whose offsets follow one another, at
-    most 65,535 entries, at most 1 s between the first and the last timestamp. Each chunk's CRC is
-    checked before it is taken.
+    A run holds chunks of one epoch with simple entries only, whose offsets follow one another, with
+    at most 65,535 entries and 1 s from first to last timestamp. Each chunk's CRC is checked first.
 
     Args:
-        source: Stored bytes.
-        position: Start of the first chunk's event.
-        limit: End of the bytes.
-        target: Gets the data sections.
-        written: Where in `target` to begin.
-        capacity: Where in `target` to end at most.
+        source: Stored bytes, from the start of the first chunk's event.
+        limit: Their end.
+        target: Gets the data sections, from its front up to `capacity`.
+        capacity: Bytes.
         table: The CRC table of `gateway.log.chunk`.
 
     Returns:
-        (reason, position, written, chunk count, entries, records, last chunk's id): why and where
-        it stopped. With NOT_JOINABLE and no chunk the first chunk itself must go alone.
+        (reason, position, written, chunk count, records): why and where it stopped; an entry is a
+        record here. With NOT_JOINABLE and no chunk the first chunk itself must go alone.
     """
-    first_timestamp: cython.longlong = 0
-    timestamp: cython.longlong
-    epoch: cython.ulonglong = 0
-    next_id: cython.ulonglong = 0
-    last_id: cython.ulonglong = 0
-    entries: cython.uint = 0
-    records: cython.uint = 0
-    chunk_entries: cython.uint
+    position: cython.Py_ssize_t = 0
+    written: cython.Py_ssize_t = 0
     chunk_count: cython.Py_ssize_t = 0
-    size: cython.Py_ssize_t
-    data_start: cython.Py_ssize_t
-    data_size: cython.Py_ssize_t
+    records: cython.uint = 0
     reason: cython.int = _NEEDS_BYTES
-
-    # hot: no Python operation from here to the return
+    # hot: no Python operation up to the end of the loop
     while True:
-        size = _event_size(source, position, limit)
+        size: cython.Py_ssize_t = _event_size(source, position, limit)
         if size <= 0:
-            if size < 0:
-                reason = _MALFORMED
+            reason = _NEEDS_BYTES if size == 0 else _MALFORMED
             break
-        chunk_entries = _u16_at(source, position + 10)
-        data_start = position + _EVENT_AND_HEADER_BYTES
-        data_size = cython.cast(cython.Py_ssize_t, _u32_at(source, position + 44))
-        timestamp = cython.cast(cython.longlong, _u64_at(source, position + 16))
-        if chunk_count == 0:
-            first_timestamp = timestamp
-            epoch = _u64_at(source, position + 24)
-            next_id = _u64_at(source, position + 32)
+        data_start: cython.Py_ssize_t = position + _EVENT_AND_HEADER_BYTES
+        data_size: cython.Py_ssize_t = _u32_at(source, position + 44)
+        entries: cython.uint = _u16_at(source, position + 10)
+        first_id: cython.ulonglong = _u64_at(source, 32)
+        epoch: cython.ulonglong = _u64_at(source, 24)
+        timestamp_max: cython.longlong = (
+            cython.cast(cython.longlong, _u64_at(source, 16)) + _JOINED_SPAN_MS
+        )
         if (
-            source[position + 9] != 0
-            or _u64_at(source, position + 24) != epoch
-            or _u64_at(source, position + 32) != next_id
-            or timestamp - first_timestamp > _JOINED_SPAN_MS
-            or entries + chunk_entries > 65535
+            records + entries > _ENTRIES_MAX
             or written + data_size > capacity
-            or chunk_entries != _u32_at(source, position + 12)
-            or not _is_simple(source, data_start, data_start + data_size, chunk_entries)
+            or not _may_follow(source, position, first_id + records, epoch, timestamp_max)
         ):
             reason = _NOT_JOINABLE
             break
@@ -290,12 +295,8 @@ def join_chunks(
             break
         target[written : written + data_size] = source[data_start : data_start + data_size]
         written += data_size
-        entries += chunk_entries
-        records += chunk_entries
-        last_id = next_id
-        next_id += chunk_entries
+        records += entries
         chunk_count += 1
         position += size
     # end of hot
-
-    return reason, position, written, chunk_count, entries, records, last_id
+    return reason, position, written, chunk_count, records

@@ -12,11 +12,5 @@ def walk_chunks(
 ) -> tuple[int, int, list[tuple[int, int, int, int, int, int, int, int]]]: ...
 def verify_chunks(source: Buffer, position: int, limit: int, table: Buffer) -> tuple[int, int]: ...
 def join_chunks(
-    source: Buffer,
-    position: int,
-    limit: int,
-    target: bytearray,
-    written: int,
-    capacity: int,
-    table: Buffer,
-) -> tuple[int, int, int, int, int, int, int]: ...
+    source: Buffer, limit: int, target: bytearray, capacity: int, table: Buffer
+) -> tuple[int, int, int, int, int]: ...

@@ -14,11 +14,12 @@ from gateway.stream.refusals import Refusal
 from gateway.stream.session.session import HEARTBEAT_S_MAX
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import COMMAND_VERSIONS, State
+from gateway.stream.wire.commands import BY_NAME, COMMAND_VERSIONS, State
 
 log = logging.getLogger(__name__)
 
 _MECHANISMS = ("PLAIN",)
+_DELIVER = BY_NAME["deliver"]
 _DELAYED = frozenset(
     (
         ResponseCode.AUTHENTICATION_FAILURE,
@@ -72,12 +73,13 @@ def after_login(link: Link) -> None:
 def _log_in(link: Link, request: m.SaslAuthenticate) -> str:
     if request.mechanism not in _MECHANISMS:
         raise Refusal(ResponseCode.SASL_MECHANISM_NOT_SUPPORTED, request.mechanism)
-    parts = (request.data or b"").split(b"\x00")
-    if len(parts) != 3 or parts[0] or not parts[1]:
-        raise Refusal(ResponseCode.SASL_ERROR, "not a PLAIN response")
-    name = parts[1].decode("utf-8", "surrogateescape")
+    match (request.data or b"").split(b"\x00"):
+        case [b"", raw_name, password] if raw_name:
+            name = raw_name.decode("utf-8", "surrogateescape")
+        case _:
+            raise Refusal(ResponseCode.SASL_ERROR, "not a PLAIN response")
     result = link.host.users.authenticate(
-        name, parts[2], peer_is_loopback=link.ports.peer_is_loopback
+        name, password, peer_is_loopback=link.ports.peer_is_loopback
     )
     if result is Login.LOOPBACK_ONLY:
         raise Refusal(ResponseCode.AUTHENTICATION_FAILURE_LOOPBACK, name)
@@ -150,6 +152,6 @@ async def exchange_command_versions(
 ) -> m.CommandVersionsReply:
     """Say which commands the server takes; learn whether the client takes Deliver version 2."""
     for entry in request.commands:
-        if entry.key == 0x08 and entry.version_max == 2:
-            link.session.deliver_version = 2
+        if entry.key == _DELIVER.key and entry.version_max == _DELIVER.version_max:
+            link.session.deliver_version = entry.version_max
     return m.CommandVersionsReply(ResponseCode.OK, COMMAND_VERSIONS)

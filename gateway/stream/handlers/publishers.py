@@ -34,9 +34,7 @@ async def declare_publisher(link: Link, request: m.DeclarePublisher) -> m.Status
         raise Refusal(ResponseCode.PRECONDITION_FAILED, "the reference is declared already")
     stream = link.streams.find(request.stream)
     stream_log = await link.streams.log_of(stream)
-    publisher = Publisher(
-        request.publisher_id, request.reference, stream, stream_log, link.ports
-    )
+    publisher = Publisher(request.publisher_id, request.reference, stream, stream_log, link.ports)
     link.publishers[request.publisher_id] = publisher
     if request.reference:
         link.references.add(slot)

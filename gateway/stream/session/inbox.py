@@ -5,6 +5,8 @@ the beginning of a frame, or frames that must wait. A frame of more than half th
 gets a buffer of its own, so that one that trickles in is not copied again at every read.
 """
 
+from gateway.stream.wire.codec import SIZE_BYTES
+
 
 class Inbox:
     """The unhandled bytes of one connection."""
@@ -45,7 +47,7 @@ class Inbox:
     def keep(self, buffer: bytearray, position: int, end: int) -> None:
         """Keep [position, end) of the buffer; its first frame's size has been judged."""
         left = end - position
-        if left >= 4:
+        if left >= SIZE_BYTES:
             frame_bytes = 4 + int.from_bytes(buffer[position : position + 4], "big")
             if left < frame_bytes and frame_bytes > len(self._shared) // 2:
                 self._large = bytearray(frame_bytes)

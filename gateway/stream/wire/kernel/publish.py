@@ -1,11 +1,13 @@
-# cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False, cdivision=True
+# cython: language_level=3, boundscheck=False, wraparound=False
+# cython: initializedcheck=False, cdivision=True
 """Publish frames to chunk entries and publishing ids, in one pass over what a socket read brought.
 
 Cython compiles this file as it stands; uncompiled it is the reference and does the same, slowly.
 
     frame    | size u32 | key 0x0002 | version u16 | publisher u8 | count u32 | entries …
     entry v1 | publishing id u64 | 0:1 size:31 | body
-             | publishing id u64 | 1:1 codec:3 0:4 | records u16 | uncompressed u32 | size u32 | body
+             | publishing id u64 | 1:1 codec:3 0:4 | records u16 | uncompressed u32 | size u32
+             | body
     entry v2 | publishing id u64 | filter size u16 (0xFFFF: none) | filter | 0:1 size:31 | body
     chunk    | entry without its publishing id (and filter), otherwise byte for byte
 
@@ -33,7 +35,7 @@ import cython
 NEEDS_BYTES = 0  # the frame at POSITION is not complete yet, or the frame is used up
 OTHER_FRAME = 1  # the frame at POSITION is not a Publish v1 of this publisher
 CHUNK_FULL = 2  # the entry at POSITION does not fit, or no more duplicates: call again
-BAD_SUB_BATCH = 3  # the sub-batch at POSITION breaks a rule: it and the rest of its frame are refused
+BAD_SUB_BATCH = 3  # the sub-batch at POSITION breaks a rule: it and its frame's rest are refused
 MALFORMED = 4  # the entry at POSITION does not fit its frame
 
 _NEEDS_BYTES = cython.declare(cython.int, 0)
@@ -229,9 +231,7 @@ def _body_size(
     elif has_filters or start + _SUB_BATCH_HEAD_BYTES > frame_end:
         return 0  # version 2 has no room for a sub-batch
     else:
-        size = _SUB_BATCH_HEAD_BYTES + cython.cast(
-            cython.Py_ssize_t, _u32_at(source, start + 7)
-        )
+        size = _SUB_BATCH_HEAD_BYTES + cython.cast(cython.Py_ssize_t, _u32_at(source, start + 7))
     return size if start + size <= frame_end else 0
 
 
