@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
 
 from store.api import Reader, SegmentStore, Writer
-from store.errors import StoreError
+from store.errors import StoreClosed, StoreError
 
 E = TypeVar("E", bound=StoreError)
 
@@ -189,7 +189,9 @@ class Rig:
     def close(self) -> None:
         if self._is_open:
             self._is_open = False
-            self.do(self.store.close)
+            pending = self.start(self.store.close)
+            self.wait(pending)
+            assert pending.result is None or type(pending.result) is StoreClosed
 
     # What most tests begin with
 
@@ -243,7 +245,7 @@ class Rig:
                 continue
             if queue[0] is not pending:
                 self.violations.append(
-                    f"{pending.label}: answered before the earlier {queue[0].label}"
+                    f"{pending.label} answered ({pending.result!r:.80}) before {queue[0].label}"
                 )
             queue.remove(pending)
         if pending.label.startswith(("open_writer", "open_reader")) and not isinstance(

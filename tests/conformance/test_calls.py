@@ -4,7 +4,7 @@ import time
 from uuid import UUID
 
 from store.api import ABSENT, AttributeUpdate, Durability, SegmentStore, TableEntry
-from store.errors import NoSuchSegment, SegmentSealed, StoreError
+from store.errors import AttributeMismatch, NoSuchSegment, SegmentSealed, StoreError
 from tests.conformance.harness import Pending, Rig
 from tests.conformance.promise import promise
 
@@ -99,6 +99,31 @@ def test_what_was_called_earlier_has_happened_when_a_later_call_is_answered(rig:
     rig.wait(appended, read, number, sealed, late)
     assert (read.value.data, number.value, sealed.value) == (b"abc", 7, 3)
     late.error(SegmentSealed)
+
+
+@promise("Writer.append")
+def test_a_refusal_for_a_deleted_segment_waits_for_what_was_called_before(rig: Rig) -> None:
+    session = rig.writer(rig.create("a"), WRITER)
+    appended = rig.start(session.append, b"x", 1)
+    deleted = rig.start(rig.store.delete_segment, "a")
+    late = rig.start(session.append, b"y", 2)
+    rig.wait(late)
+    assert (appended.is_done, deleted.is_done) == (True, True)
+    assert (appended.value.position, deleted.value) == (0, None)
+    late.error(NoSuchSegment)
+
+
+@promise("SegmentStore.merge_segments")
+def test_a_refused_merge_keeps_its_place(rig: Rig) -> None:
+    source = rig.writer(rig.create("s"), WRITER)
+    rig.create("t", b"t")
+    appended = rig.start(source.append, b"x", 1)
+    update = [AttributeUpdate(ATTRIBUTE, 1, expected=5)]
+    merged = rig.start(rig.store.merge_segments, "t", "s", attributes=update)
+    info = rig.start(rig.store.info, "t")
+    rig.wait(info)
+    assert (appended.is_done, merged.is_done) == (True, True)
+    merged.error(AttributeMismatch)
 
 
 def test_operations_of_many_segments_may_be_under_way_at_once(rig: Rig) -> None:

@@ -268,10 +268,7 @@ class Trace:
         if name is None:
             self._create()
             return
-        session = Session(len(self.operations), name)
-        self._sessions = [*self._sessions[-SESSIONS_MAX:], session]
-        writer = self._chance.choice(WRITERS)
-        self._call("open_writer", (name,), name, writer, session=session)
+        self._open_session_on(name, self._chance.choice(WRITERS))
 
     def _set_attributes(self) -> None:
         name = self._existing((*SEGMENTS, *PARTS))
@@ -342,12 +339,15 @@ class Trace:
         name = self._chance.choice((*SEGMENTS, *PARTS))
         self._call("create_segment", (name,), name)
         if name in PARTS:  # filled at once, or there would be little to merge
-            self._open_session_on(name)
+            self._open_session_on(name, WRITERS[0])
 
-    def _open_session_on(self, name: str) -> None:
+    def _open_session_on(self, name: str, writer: UUID) -> None:
         session = Session(len(self.operations), name)
         self._sessions = [*self._sessions[-SESSIONS_MAX:], session]
-        self._call("open_writer", (name,), name, WRITERS[0], session=session)
+        self._call("open_writer", (name,), name, writer, session=session)
+        # A session may know appends that were called behind it, up to when it is handed over;
+        # so that there is no doubt about what it knows, there are none.
+        self.settle()
 
     def _create_table(self) -> None:
         name = self._chance.choice(TABLES)

@@ -32,8 +32,6 @@ class TwinSession:
         self, data: bytes, event_number: int, expected_length: int | None = None
     ) -> Pending | None:
         """Append in both; None if there is no session."""
-        if not self._opened.is_done:
-            self._twin.settle()
         if self.model is None:
             return None
         return self._twin.both(
@@ -96,6 +94,8 @@ class Twin:
 
     def open_writer(self, name: str, writer: UUID) -> TwinSession:
         opened = self._rig.start(self._rig.store.open_writer, name, writer)
+        # A session may know appends that are called behind it: there are none.
+        self._rig.wait(opened)
         model = _outcome(self.model.open_writer, name, writer)
         expected = model if isinstance(model, StoreError) else None
         self._under_way.append((opened, expected))

@@ -1,0 +1,128 @@
+"""What an acknowledgement means to the one operation that asked for it."""
+
+import random
+import time
+from collections.abc import Iterator
+from uuid import UUID
+
+import pytest
+
+from store.api import AttributeUpdate, Durability
+from tests.conformance.harness import Loop, Pending, Rig
+from tests.conformance.implementations import open_local
+from tests.simulation.crash import Aftermath, Crash
+from tests.simulation.disk import Disk
+from tests.simulation.world import SIZES
+
+WRITER = UUID(int=1)
+ATTRIBUTE = UUID(int=2)
+SMALL, BULK = b"small", b"<bulk>" * 100
+WEAK = (Durability.OS, Durability.INTERVAL)
+
+
+def _open(disk: Disk, durability: Durability) -> Rig:
+    return Rig(lambda loop: open_local(disk, loop, durability, **SIZES), Loop())
+
+
+@pytest.fixture(params=Durability)
+def rig_and_disk(request: pytest.FixtureRequest) -> Iterator[tuple[Rig, Disk]]:
+    disk = Disk()
+    rig = _open(disk, request.param)
+    yield rig, disk
+    rig.close()
+
+
+def _after_power_cut(disk: Disk, crash: Crash) -> Rig:
+    """Open what a power cut leaves of a disk as it is now."""
+    aftermath, chance = Aftermath(), random.Random(1)
+    for step in list(disk.record):
+        aftermath.advance(step, chance)
+    image, _ = aftermath.after(crash, chance, None)
+    return _open(Disk(image), Durability.DISK)
+
+
+def _content(disk: Disk, crash: Crash) -> tuple[bytes, int, int]:
+    rig = _after_power_cut(disk, crash)
+    content = rig.content("a")
+    number = rig.do(rig.store.get_attribute, "a", WRITER)
+    attribute = rig.do(rig.store.get_attribute, "a", ATTRIBUTE)
+    rig.close()
+    return content, number, attribute
+
+
+@pytest.mark.parametrize("crash", [Crash.DROPPED, Crash.ZEROED])
+@pytest.mark.parametrize("is_waited_for", [True, False])
+@pytest.mark.parametrize("weak", WEAK)
+@pytest.mark.parametrize("first", [SMALL, BULK])
+@pytest.mark.parametrize("second", [SMALL, BULK, b""])
+def test_an_append_to_the_disk_takes_along_what_was_written_before(
+    rig_and_disk: tuple[Rig, Disk],
+    first: bytes,
+    second: bytes,
+    weak: Durability,
+    crash: Crash,
+    *,
+    is_waited_for: bool,
+) -> None:
+    rig, disk = rig_and_disk
+    rig.do(rig.store.create_segment, "a", durability=weak)
+    session = rig.writer("a", WRITER)
+    pending = rig.start(session.append, first, 1, durability=weak)
+    if is_waited_for:
+        rig.wait(pending)
+    rig.do(session.append, second, 2, durability=Durability.DISK)
+    assert _content(disk, crash)[:2] == (first + second, 2)
+
+
+@pytest.mark.parametrize("crash", [Crash.DROPPED, Crash.ZEROED])
+@pytest.mark.parametrize("is_waited_for", [True, False])
+@pytest.mark.parametrize("first", [SMALL, BULK])
+def test_in_disk_mode_an_attribute_takes_along_what_was_written_before(
+    first: bytes, crash: Crash, *, is_waited_for: bool
+) -> None:
+    disk = Disk()
+    rig = _open(disk, Durability.DISK)
+    session = rig.writer(rig.create("a"), WRITER)
+    pending = rig.start(session.append, first, 1, durability=Durability.OS)
+    if is_waited_for:
+        rig.wait(pending)
+    rig.do(rig.store.update_attributes, "a", [AttributeUpdate(ATTRIBUTE, 5)])
+    assert _content(disk, crash) == (first, 1, 5)
+    rig.close()
+
+
+@pytest.mark.parametrize("first", [SMALL, BULK])
+@pytest.mark.parametrize("is_waited_for", [True, False])
+def test_a_resend_that_asks_for_the_disk_is_acknowledged_when_it_is_there(
+    rig_and_disk: tuple[Rig, Disk], first: bytes, *, is_waited_for: bool
+) -> None:
+    rig, disk = rig_and_disk
+    rig.do(rig.store.create_segment, "a", durability=Durability.DISK)
+    session = rig.writer("a", WRITER)
+    pending = rig.start(session.append, first, 1, durability=Durability.OS)
+    if is_waited_for:
+        rig.wait(pending)
+    rig.do(session.append, first, 1, durability=Durability.DISK)
+    assert _content(disk, Crash.DROPPED)[:2] == (first, 1)
+
+
+def test_in_interval_mode_everything_is_on_the_disk_soon() -> None:
+    disk = Disk()
+    rig = _open(disk, Durability.INTERVAL)  # of 5 ms
+    sessions = [rig.writer(rig.create(name), WRITER) for name in ("a", "b")]
+    pending: list[Pending] = []
+    for number in range(20):
+        pending += [rig.start(each.append, BULK if number % 3 else SMALL, number) for each in sessions]
+        rig.loop.run_for(0.001)
+    rig.wait(*pending)
+    deadline = time.monotonic() + 5
+    expected = rig.content("a")
+    while True:
+        rig.loop.run_for(0.02)
+        opened = _after_power_cut(disk, Crash.DROPPED)
+        seen = opened.content("a"), opened.content("b")
+        opened.close()
+        if seen == (expected, expected):
+            break
+        assert time.monotonic() < deadline, "the interval has passed a thousand times"
+    rig.close()
