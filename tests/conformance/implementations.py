@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Final
 
 from store.api import Durability, SegmentStore
-
 from store.local.files import DirectoryFiles, Files
 from store.local.store import LocalStore
 from tests.conformance.harness import Loop

@@ -46,6 +46,17 @@ def test_a_fenced_session_is_not_acknowledged_for_its_own_resend(rig: Rig) -> No
     assert rig.content("a") == b"12"
 
 
+@promise("Writer.append")
+def test_a_resend_called_before_the_fencing_is_acknowledged(rig: Rig) -> None:
+    session = rig.writer(rig.create("a"), WRITER)
+    first, resend = (rig.start(session.append, b"x", 1) for _ in range(2))
+    fenced = rig.start(rig.store.update_attributes, "a", [AttributeUpdate(WRITER, 9)])
+    late = rig.start(session.append, b"y", 2)
+    rig.wait(first, resend, fenced, late)
+    assert first.value == resend.value == Appended(0, 1, 1)
+    late.error(WriterFenced)
+
+
 @promise("Writer.append", WriterFenced)
 def test_opening_a_session_alone_fences_nobody(rig: Rig) -> None:
     old = rig.writer(rig.create("a"), WRITER)

@@ -1,12 +1,16 @@
 """After a crash at any step what was acknowledged is there, and nothing is half there."""
 
+import random
 from pathlib import Path
 
 import pytest
 
 from store.api import Durability
-from tests.simulation.crash import Crash
-from tests.simulation.world import FACTOR, SEED, World
+from tests.conformance.harness import Loop, Rig
+from tests.conformance.implementations import open_local
+from tests.simulation.crash import Aftermath, Crash
+from tests.simulation.disk import Disk
+from tests.simulation.world import FACTOR, SEED, SIZES, World
 
 
 @pytest.mark.timeout(600)
@@ -28,3 +32,28 @@ def test_what_the_system_was_handed_survives_the_process(
     while world.states < 400 * FACTOR:
         world.crash_everywhere(record, expectation)
     assert all(world.by_kind[crash] > 10 for crash in Crash)
+
+
+def _open(disk: Disk) -> Rig:
+    return Rig(lambda loop: open_local(disk, loop, Durability.DISK, **SIZES), Loop())
+
+
+@pytest.mark.parametrize("first", Crash)
+@pytest.mark.parametrize("second", [Crash.DROPPED, Crash.REORDERED, Crash.TORN])
+def test_a_crash_in_the_first_opening_costs_nothing_later(first: Crash, second: Crash) -> None:
+    disk = Disk()
+    _open(disk).close()
+    aftermath, chance = Aftermath(), random.Random(SEED)
+    for torn in list(disk.record):
+        image, after = aftermath.after(first, chance, torn)
+        reopened = Disk(image)
+        rig = _open(reopened)
+        rig.create("a", b"acknowledged" * 30)
+        acknowledged = list(reopened.record)
+        rig.close()
+        for step in acknowledged:
+            after.advance(step, chance)
+        rig = _open(Disk(after.after(second, chance, None)[0]))
+        assert rig.content("a") == b"acknowledged" * 30
+        rig.close()
+        aftermath.advance(torn, chance)

@@ -112,7 +112,9 @@ def test_in_interval_mode_everything_is_on_the_disk_soon() -> None:
     sessions = [rig.writer(rig.create(name), WRITER) for name in ("a", "b")]
     pending: list[Pending] = []
     for number in range(20):
-        pending += [rig.start(each.append, BULK if number % 3 else SMALL, number) for each in sessions]
+        pending += [
+            rig.start(each.append, BULK if number % 3 else SMALL, number) for each in sessions
+        ]
         rig.loop.run_for(0.001)
     rig.wait(*pending)
     deadline = time.monotonic() + 5

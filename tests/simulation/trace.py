@@ -53,6 +53,8 @@ class Mix:
 
     weights: dict[str, int]
     bulk_bytes: tuple[int, int] = (300, 1_500)
+    own_durability: float = 0.12
+    """Of so many appends the durability is not the store's."""
 
     def choose(self, chance: random.Random) -> str:
         return chance.choices([*self.weights], [*self.weights.values()])[0]
@@ -258,7 +260,7 @@ class Trace:
             data, number = session.last
         elif kind == "append_if":
             options["expected_length"] = known.length + chance.choice([0, 0, 0, 1])
-        if chance.random() < 0.12:
+        if chance.random() < self._mix.own_durability:
             options["durability"] = chance.choice([*Durability])
         session.last = (data, number)
         self._call("append", (session.name,), data, number, session=session, **options)
