@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import secrets
 import sys
+import tempfile
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from pathlib import Path
 
+from compat.bench.hutch import Hutch
 from compat.broker import BrokerUnavailable, obtain
 from compat.differential.comparison import Verdict, differences, judge
 from compat.differential.expected import EXPECTED
@@ -35,8 +39,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if options.print:
             show(chosen, theirs)
             return 0
-        ours_address = broker.stream_address if options.itself else address(options.hutch)
-        ours = play_all(chosen, ours_address, secrets.token_hex(2))
+        with contextlib.ExitStack() as stack:
+            ours_address = (
+                broker.stream_address if options.itself else hutch_address(options.hutch, stack)
+            )
+            ours = play_all(chosen, ours_address, secrets.token_hex(2))
     finally:
         broker.stop()
     is_whole = options.only == "*"
@@ -49,11 +56,11 @@ def parser() -> argparse.ArgumentParser:
     """Return the command line's grammar."""
     top = argparse.ArgumentParser(
         prog="python -m compat.differential",
-        description="Send the same frames to RabbitMQ and to a running Hutch and compare the "
-        "answers. RabbitMQ is found or started as `python -m compat.broker` does.",
+        description="Send the same frames to RabbitMQ and to Hutch and compare the answers. "
+        "RabbitMQ is found or started as `python -m compat.broker` does.",
     )
     top.add_argument(
-        "--hutch", default="127.0.0.1:5552", metavar="HOST:PORT", help="default: %(default)s"
+        "--hutch", metavar="HOST:PORT", help="a Hutch that runs (default: one is started)"
     )
     top.add_argument("--itself", action="store_true", help="compare RabbitMQ with itself")
     top.add_argument("--only", default="*", metavar="PATTERN", help="scripts with such a name")
@@ -62,10 +69,15 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def address(text: str) -> tuple[str, int]:
-    """Split host:port."""
-    host, _, port = text.rpartition(":")
-    return host or "127.0.0.1", int(port)
+def hutch_address(given: str | None, stack: contextlib.ExitStack) -> tuple[str, int]:
+    """Return where Hutch listens, starting one that ends with `stack` if none is given."""
+    if given is not None:
+        host, _, port = given.rpartition(":")
+        return host or "127.0.0.1", int(port)
+    hutch = Hutch([sys.executable, "-m", "gateway", "serve"], Path(tempfile.mkdtemp()), "os")
+    stack.callback(hutch.stop)
+    hutch.start()
+    return hutch.address.host, hutch.address.port
 
 
 def show(scripts: Sequence[Script], played: dict[str, list[Played]]) -> None:

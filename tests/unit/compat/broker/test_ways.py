@@ -1,0 +1,99 @@
+"""The ways to a reference broker that need no broker: sources, ports, processes, refusals."""
+
+import os
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+from compat.broker import BrokerUnavailable, Ports, obtain, ways
+from compat.broker import __main__ as command
+from compat.broker.processes import start_ticks, usage
+from compat.broker.tree import mirror_of
+
+ONE_LINE_SOURCES = """
+# deb http://old.example.org/debian forky main
+deb [signed-by=/x.gpg] http://packages.example.org/apt cloud main
+deb [arch=amd64] https://mirror.example.org/debian/ bookworm main
+deb http://security.debian.org/debian-security bookworm-security main
+"""
+STANZA_SOURCES = """
+Types: deb
+# http://snapshot.example.org/archive/debian/2025
+URIs: http://deb.example.org/debian
+Suites: bookworm
+Components: main
+"""
+
+
+def test_a_mirror_is_read_from_one_line_sources() -> None:
+    assert mirror_of(ONE_LINE_SOURCES) == "https://mirror.example.org/debian"
+
+
+def test_a_mirror_is_read_from_stanza_sources() -> None:
+    assert mirror_of(STANZA_SOURCES) == "http://deb.example.org/debian"
+
+
+def test_other_peoples_repositories_are_no_mirror() -> None:
+    assert mirror_of("deb http://packages.example.org/apt cloud main\n") is None
+
+
+def test_ports_that_are_asked_for_are_kept_and_the_others_differ() -> None:
+    chosen = Ports(stream=5552).chosen()
+    assert chosen.stream == 5552
+    others = {chosen.amqp, chosen.http, chosen.prometheus, chosen.epmd, chosen.distribution}
+    assert len(others) == 5
+    assert 0 not in others
+
+
+def test_the_usage_of_a_process_grows_with_its_work() -> None:
+    before = usage(os.getpid())
+    deadline = time.monotonic() + 0.1
+    while time.monotonic() < deadline:
+        pass
+    after = usage(os.getpid())
+    assert before is not None
+    assert after is not None
+    assert after.cpu_s > before.cpu_s
+    assert after.resident_bytes > 1_000_000
+
+
+def test_a_process_that_has_ended_has_no_usage() -> None:
+    with subprocess.Popen(["true"]) as process:
+        pass
+    assert usage(process.pid) is None
+    assert start_ticks(process.pid) is None
+
+
+def test_an_address_without_a_port_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ways.ADDRESS_VARIABLE, "localhost")
+    with pytest.raises(BrokerUnavailable, match="HUTCH_RABBITMQ must be host:port"):
+        obtain()
+
+
+def test_an_address_where_nothing_answers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(ways.ADDRESS_VARIABLE, f"127.0.0.1:{Ports().chosen().stream}")
+    monkeypatch.setattr(ways, "FOUND_TIMEOUT_S", 0.2)
+    with pytest.raises(BrokerUnavailable, match="names a broker, but nothing served"):
+        obtain()
+
+
+def test_without_any_way_every_reason_is_given(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv(ways.ADDRESS_VARIABLE, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(BrokerUnavailable) as caught:
+        obtain()
+    assert "environment: HUTCH_RABBITMQ is not set" in str(caught.value)
+    assert "container: there is no docker command" in str(caught.value)
+    assert "chroot: " in str(caught.value)
+
+
+def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command.main(["--help"])
+    printed = capsys.readouterr().out
+    assert all(verb in printed for verb in ("run", "start", "status", "stop"))
