@@ -7,7 +7,6 @@ from store.errors import SegmentFailed, StoreError
 from store.local.data_file import DataFile
 from store.local.segment import Segment
 
-
 log = logging.getLogger(__name__)
 
 
@@ -18,7 +17,8 @@ class Catalogue:
     `committed_names` the committed one.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, data_file_bytes: int) -> None:
+        self._data_file_bytes = data_file_bytes
         self.names: dict[str, Segment] = {}
         self.committed_names: dict[str, Segment] = {}
         self.segments: dict[int, Segment] = {}
@@ -43,6 +43,8 @@ class Catalogue:
     def restore(self, segment: Segment) -> None:
         """Take in a segment that was found at the opening."""
         segment.created = True
+        for _, file in segment.committed.extents:
+            file.size_max = self._data_file_bytes
         segment.pending = segment.committed.copy()
         segment.block()
         self.segments[segment.number] = segment
@@ -53,6 +55,7 @@ class Catalogue:
     def new_file(self, owner: Segment) -> DataFile:
         """Give the next data file a number; it is made when it is written."""
         file = DataFile(self.next_file, owner.number)
+        file.size_max = self._data_file_bytes
         self.next_file += 1
         return file
 

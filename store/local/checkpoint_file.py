@@ -6,8 +6,8 @@ Little-endian:
     bytes      | 8     | 8                        |
 
     head       sequence u64, file u64 and position u64 of the first frame that is not contained,
-               its salt u64, next segment u64, next data file u64, flags u32 (1: the store was closed),
-               count of segments u32
+               its salt u64, next segment u64, next data file u64,
+               flags u32 (1: the store was closed), count of segments u32
 
     segment    size u32 (all of it), flags u32 (1 sealed, 2 damaged), number u64,
                key_length i32 (-1: not a table), name size u32, start u64, length u64,

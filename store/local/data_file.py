@@ -43,6 +43,7 @@ class DataFile:
         "number",
         "owner",
         "pins",
+        "size_max",
         "synced",
         "used",
         "writes",
@@ -53,6 +54,8 @@ class DataFile:
         # The number of the segment that the file belongs to, as committed.
         self.owner = owner
         self.handle: File | None = None
+        # An append that would make the file longer begins another one.
+        self.size_max = 0
         self.pins = 0
         self.used = 0
         self.writes = 0
@@ -85,10 +88,12 @@ class OpenFiles:
     def __init__(
         self, files: Files, count_max: int, retire: Callable[[DataFile, File], None]
     ) -> None:
-        """Args:
-        files: The data directory.
-        count_max: How many handles may be open when nobody pins more.
-        retire: Syncs (if need be) and closes a handle on another thread.
+        """Begin with no open file.
+
+        Args:
+            files: The data directory.
+            count_max: How many handles may be open when nobody pins more.
+            retire: Syncs (if need be) and closes a handle on another thread.
         """
         self._files = files
         self._count_max = count_max

@@ -18,7 +18,6 @@ from store.api import (
 )
 from store.errors import (
     AttributeMismatch,
-    CorruptSegment,
     InvalidArgument,
     IsATable,
     NoSuchSegment,
@@ -45,7 +44,7 @@ from store.local.records import (
     truncate_record,
 )
 from store.local.segment import Segment
-from store.local.writing import LocalWriter, Staging
+from store.local.writing import LocalWriter, Staging, blocked_error, corrupt_error
 
 NAME_BYTES_MAX: Final = 65_535
 
@@ -194,7 +193,7 @@ class SegmentOperations:
         """Describe a segment."""
         segment = self.find(name, done)
         if segment is not None:
-            self._rounds.after(segment, lambda: done(self._alive(segment) or info_of(segment)))
+            self._rounds.after(segment, lambda: done(self.alive(segment) or info_of(segment)))
 
     def open_writer(self, name: str, writer: UUID, done: Done[Writer]) -> None:
         """Start a session."""
@@ -203,7 +202,7 @@ class SegmentOperations:
             return
 
         def answer() -> None:
-            done(self._alive(segment) or LocalWriter(self._staging, segment, writer.bytes))
+            done(self.alive(segment) or LocalWriter(self._staging, segment, writer.bytes))
 
         self._rounds.after(segment, answer)
 
@@ -216,7 +215,7 @@ class SegmentOperations:
             self.refuse(segment, done, IsATable(f"segment {name!r} is a table"))
             return
         self._rounds.after(
-            segment, lambda: done(self._alive(segment) or LocalReader(self._reading, segment))
+            segment, lambda: done(self.alive(segment) or LocalReader(self._reading, segment))
         )
 
     def read(
@@ -240,7 +239,7 @@ class SegmentOperations:
             return
 
         def answer() -> None:
-            error = self._alive(segment)
+            error = self.alive(segment)
             done(error or segment.committed.attributes.get(attribute.bytes, ABSENT))
 
         self._rounds.after(segment, answer)
@@ -261,7 +260,7 @@ class SegmentOperations:
         self._prepare(segment, None)
         self._rounds.add(AttributesChange(self._catalogue, segment, record, done, values), segment)
 
-    def _alive(self, segment: Segment) -> StoreError | None:
+    def alive(self, segment: Segment) -> StoreError | None:
         """Why nothing can be said of a segment any more."""
         if self._rounds.closed is not None:
             return self._rounds.closed
@@ -323,15 +322,13 @@ def _merge_error(target: Segment, source: Segment) -> StoreError | None:
     """Why a merge is refused, apart from its conditions on attributes."""
     if target is source:
         return InvalidArgument(f"segment {target.name!r} cannot be merged into itself")
-    for segment in (target, source):
-        if segment.is_table:
-            return IsATable(f"segment {segment.name!r} is a table")
-        if segment.corrupt:
-            return CorruptSegment(f"segment {segment.name!r} is damaged and can only be read")
-        if segment.failure is not None:
-            return segment.failure
-    if target.pending.sealed:
-        return sealed_error(target)
+    table = next((segment for segment in (target, source) if segment.is_table), None)
+    if table is not None:
+        return IsATable(f"segment {table.name!r} is a table")
+    # A sealed source is fine.
+    error = blocked_error(target) or _damage_error(source)
+    if error is not None:
+        return error
     if source.pending.start:
         start = source.pending.start
         return SegmentTruncated(f"segment {source.name!r} begins at {start}", start)
@@ -351,9 +348,11 @@ def _name_error(name: str) -> InvalidArgument | None:
 def _sealed_or_corrupt(segment: Segment) -> StoreError | None:
     if segment.pending.sealed:
         return sealed_error(segment)
-    if segment.corrupt:
-        return CorruptSegment(f"segment {segment.name!r} is damaged and can only be read")
-    return None
+    return corrupt_error(segment) if segment.corrupt else None
+
+
+def _damage_error(segment: Segment) -> StoreError | None:
+    return corrupt_error(segment) if segment.corrupt else segment.failure
 
 
 def _nothing_to_cancel() -> None:

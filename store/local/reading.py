@@ -237,11 +237,16 @@ class PendingRead:
             self._finish(error)
         elif position < state.length:
             self._read()
-        elif state.sealed and position > state.length:
+        elif not state.sealed:
+            if not self._wait:
+                self._finish(ReadResult(position, b"", end_of_segment=False))
+        elif position == state.length:
+            self._finish(ReadResult(position, b"", end_of_segment=True))
+        else:
             self._finish(SegmentSealed(f"segment {segment.name!r} was sealed before {position}"))
-        elif state.sealed or not self._wait:
-            self._finish(ReadResult(position, b"", state.sealed))
-        return self._finished or self._loading
+        if self._loading:
+            return True
+        return self._finished
 
     def _read(self) -> None:
         place = self._segment.committed.place_of(self._position, self._size)

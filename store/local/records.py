@@ -243,26 +243,29 @@ def _attributes_body(values: Iterable[tuple[bytes, int]]) -> bytes:
 def _record_of(change: bytes, kind: int, flags: int, segment: int) -> Record:
     durable = bool(flags & DURABLE)
     body = change[CHANGE_HEAD.size :]
+    record: Record
     match kind:
         case Kind.APPEND:
-            return _append_of(change, flags)
+            record = _append_of(change, flags)
         case Kind.CREATE:
             (key_length,) = _KEY_LENGTH.unpack_from(body)
             name = body[_KEY_LENGTH.size :].decode()
-            return Create(segment, name, None if key_length < 0 else key_length, durable)
+            record = Create(segment, name, None if key_length < 0 else key_length, durable)
         case Kind.ATTRIBUTES:
-            return Attributes(segment, list(ATTRIBUTE.iter_unpack(body)), durable)
+            record = Attributes(segment, list(ATTRIBUTE.iter_unpack(body)), durable)
         case Kind.SEAL:
-            return Seal(segment, durable)
+            record = Seal(segment, durable)
         case Kind.TRUNCATE:
-            return Truncate(segment, _NUMBER.unpack(body)[0], durable)
+            record = Truncate(segment, _NUMBER.unpack(body)[0], durable)
         case Kind.MERGE:
             (source,) = _NUMBER.unpack_from(body)
             values = list(ATTRIBUTE.iter_unpack(body[_NUMBER.size :]))
-            return Merge(segment, source, values, durable)
+            record = Merge(segment, source, values, durable)
         case Kind.DELETE:
-            return Delete(segment, durable)
-    raise StoreError(f"the journal holds a change of kind {kind}, written by a later version")
+            record = Delete(segment, durable)
+        case _:
+            raise StoreError(f"the journal holds a change of kind {kind}, of a later version")
+    return record
 
 
 def _append_of(change: bytes, flags: int) -> Append:

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from store.errors import StoreError
+from store.errors import CorruptSegment, StoreError
 from store.local.catalogue import Catalogue
 from store.local.checkpoint import CHECKPOINT
 from store.local.checkpoint_file import (
@@ -39,6 +39,7 @@ from store.local.records import (
     frame_at,
 )
 from store.local.segment import Extent, Segment
+from store.local.table_entries import STORED_ENTRY_BYTES_MAX, StoredEntry, entries_of
 
 log = logging.getLogger(__name__)
 
@@ -47,6 +48,9 @@ SEQUENCE_JUMP_BITS: Final = 32
 
 Step = tuple[int, int]
 """A record of the journal: the frame's sequence and the record's index in it."""
+
+
+SegmentRecord = Append | Attributes | Seal | Truncate | Merge
 
 
 class Item(NamedTuple):
@@ -92,10 +96,15 @@ class Fold:
     def _apply(self, record: Record, step: Step, at_ms: int) -> None:
         if isinstance(record, Create):
             self._create(record, at_ms)
-            return
-        if isinstance(record, Delete):
+        elif isinstance(record, Delete):
             self._remove(record.segment)
-            return
+        elif self._stands(record, step):
+            segment = self._segment(record.segment)
+            segment.committed.modified_at_ms = at_ms
+            self._change(segment, record, step)
+
+    def _stands(self, record: SegmentRecord, step: Step) -> bool:
+        """Tell whether a record builds upon nothing that was lost."""
         if record.durable:
             self.last_durable[record.segment] = step
         touched = {record.segment}
@@ -103,18 +112,20 @@ class Fold:
             touched.add(record.source)
         if step in self._dropped or touched & self._lost:
             self._lost |= touched
-            return
-        segment = self._segment(record.segment)
-        segment.committed.modified_at_ms = at_ms
+            return False
+        return True
+
+    def _change(self, segment: Segment, record: SegmentRecord, step: Step) -> None:
+        state = segment.committed
         match record:
             case Append():
                 self._append(segment, record, step)
             case Attributes():
-                segment.committed.set_attributes(record.values)
+                state.set_attributes(record.values)
             case Seal():
-                segment.committed.sealed = True
+                state.sealed = True
             case Truncate():
-                segment.committed.truncate(record.position)
+                state.truncate(record.position)
             case Merge():
                 self._merge(segment, record)
 
@@ -207,7 +218,7 @@ class Check:
         return len(data) == item.append.size and xxh3_64_intdigest(data) == item.append.data_hash
 
 
-def recover(files: Files) -> Recovered:
+def recover(files: Files, data_file_bytes: int) -> Recovered:
     """Find out what the store holds, and make it durable. Writes no checkpoint.
 
     Raises:
@@ -218,7 +229,7 @@ def recover(files: Files) -> Recovered:
     if loaded is None:
         if names:
             raise StoreError("the data directory has data files but no checkpoint")
-        return Recovered(Catalogue(), 1, clean=True)
+        return Recovered(Catalogue(data_file_bytes), 1, clean=True)
     head, images = loaded
     frames = list(_frames(files, head.place, head.salt))
     check = Check(files, names)
@@ -229,7 +240,7 @@ def recover(files: Files) -> Recovered:
         if not check.run(fold):
             break
     _make_durable(files, fold, names)
-    catalogue = Catalogue()
+    catalogue = Catalogue(data_file_bytes)
     catalogue.next_segment = max(head.next_segment, fold.next_segment)
     catalogue.next_file = max(head.next_file, fold.next_file)
     for segment in fold.segments.values():
@@ -251,6 +262,42 @@ def remove_leftovers(files: Files, catalogue: Catalogue) -> None:
     for name in files.names(DATA_DIRECTORY):
         if name.isdecimal() and name not in living:
             files.remove(f"{DATA_DIRECTORY}/{name}")
+
+
+def load_tables(files: Files, catalogue: Catalogue) -> None:
+    """Rebuild the key indexes of all tables from their entries."""
+    for segment in catalogue.segments.values():
+        if segment.table is not None:
+            try:
+                segment.table.load(_stored_entries(files, segment))
+            except StoreError as error:
+                log.error(  # noqa: TRY400 (damage, not a bug: the reason is all there is to say)
+                    "table is damaged and can only be read segment=%s error=%s", segment.name, error
+                )
+                segment.corrupt = True
+                segment.block()
+
+
+def _stored_entries(files: Files, segment: Segment) -> Iterator[StoredEntry]:
+    state = segment.committed
+    position = state.start
+    while position < state.length:
+        file, place, size = state.place_of(position, state.length)
+        handle = files.open(path_of(file.number))
+        try:
+            end = position + size
+            while position < end:
+                slice_size = min(end - position, STORED_ENTRY_BYTES_MAX)
+                data = handle.read_at(slice_size, place)
+                entry = None
+                for entry in entries_of(data, position):
+                    yield entry
+                if entry is None:
+                    raise CorruptSegment(f"no table entry at position {position}")
+                place += entry.position + entry.size - position
+                position = entry.position + entry.size
+        finally:
+            handle.close()
 
 
 def _load_checkpoint(files: Files) -> tuple[CheckpointHead, list[SegmentImage]] | None:

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from store.api import ABSENT
 from store.errors import StoreError
 from store.local.data_file import DataFile
+from store.local.table import Table
 
 if TYPE_CHECKING:
     from store.local.rounds import Round
-    from store.local.table import Table
 
 
 class Extent(NamedTuple):
@@ -148,7 +148,7 @@ class Segment:
         # Files with data that is neither synced nor in the journal.
         self.bulk_files: set[DataFile] = set()
         self.waiters: list[Waiter] = []
-        self.table: Table | None = None
+        self.table = None if key_length is None else Table(key_length)
 
     @property
     def is_table(self) -> bool:

@@ -25,14 +25,16 @@ from store.api import (
 from store.errors import StoreClosed, StoreError
 from store.local.checkpoint import Checkpointer, CheckpointWriter
 from store.local.checkpoint_file import CheckpointHead, image_of
+from store.local.compaction import Compactor
 from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles, path_of
 from store.local.files import File, Files, descriptor_limit
 from store.local.interval import IntervalSync
 from store.local.journal import JOURNAL_DIRECTORY, Journal, JournalPlace
 from store.local.operations import SegmentOperations
 from store.local.reading import Reading
-from store.local.recovery import Recovered, recover, remove_leftovers
+from store.local.recovery import Recovered, load_tables, recover, remove_leftovers
 from store.local.rounds import Round, Rounds
+from store.local.table_operations import TableOperations
 from store.local.threads import Worker
 from store.local.writing import Staging, WriteSettings
 
@@ -115,10 +117,15 @@ class LocalStore:
             now_ms=now_ms,
             committed=self._between_rounds,
         )
-        settings = WriteSettings(durability, tuning.data_file_bytes, tuning.inline_bytes_max)
+        settings = WriteSettings(durability, tuning.inline_bytes_max)
         self._staging = Staging(self._rounds, catalogue, open_files, settings, call_soon_threadsafe)
         self._reading = Reading(open_files, call_soon, call_soon_threadsafe)
         self._segments = SegmentOperations(self._staging, self._reading, call_soon)
+        compactor = Compactor(self._rounds, self._reading, self._segments)
+        self._tables = TableOperations(
+            self._staging, self._reading, self._segments, compactor.consider
+        )
+        compactor.write = self._tables.write
         self._journal_mark = 0
         self._data_mark = 0
         self._closing: Done[None] | None = None
@@ -240,6 +247,53 @@ class LocalStore:
         self, name: str, updates: Sequence[AttributeUpdate], *, done: Done[None]
     ) -> None:
         self._segments.update_attributes(name, updates, done)
+
+    # Tables
+
+    def create_table(self, name: str, *, done: Done[None], key_length: int = 0) -> None:
+        self._tables.create(name, key_length, done)
+
+    def delete_table(self, name: str, *, done: Done[None], must_be_empty: bool = False) -> None:
+        self._tables.delete(name, done, must_be_empty=must_be_empty)
+
+    def update_table(
+        self,
+        name: str,
+        entries: Sequence[TableEntry],
+        *,
+        done: Done[Sequence[int]],
+        expected_length: int | None = None,
+        durability: Durability | None = None,
+    ) -> None:
+        self._tables.update(name, entries, done, expected_length, durability)
+
+    def remove_keys(self, name: str, keys: Sequence[TableEntry], *, done: Done[None]) -> None:
+        self._tables.remove(name, keys, done)
+
+    def read_table(
+        self, name: str, keys: Sequence[bytes], *, done: Done[Sequence[TableEntry | None]]
+    ) -> None:
+        self._tables.read(name, keys, done)
+
+    def iterate_table(
+        self,
+        name: str,
+        *,
+        done: Done[TablePage],
+        continuation: bytes | None = None,
+        count: int = 1000,
+        first: bytes | None = None,
+        last: bytes | None = None,
+    ) -> None:
+        self._tables.iterate(name, done, continuation, count, first, last)
+
+    def read_table_delta(
+        self, name: str, position: int, *, done: Done[TableDelta], count: int = 1000
+    ) -> None:
+        self._tables.read_delta(name, position, done, count)
+
+    def table_info(self, name: str, *, done: Done[tuple[SegmentInfo, int]]) -> None:
+        self._tables.info(name, done)
 
     # Life
 
@@ -364,7 +418,7 @@ def _begin(files: Files, tuning: Tuning) -> tuple[Recovered, CheckpointWriter, J
     """Recover, and make the first checkpoint and the journal of this opening."""
     files.make_directory(JOURNAL_DIRECTORY)
     files.make_directory(DATA_DIRECTORY)
-    recovered = recover(files)
+    recovered = recover(files, tuning.data_file_bytes)
     catalogue = recovered.catalogue
     salt = secrets.randbits(64)
     writer = CheckpointWriter(files)
@@ -376,6 +430,7 @@ def _begin(files: Files, tuning: Tuning) -> tuple[Recovered, CheckpointWriter, J
         CheckpointHead(place, salt, catalogue.next_segment, catalogue.next_file, closed=False)
     )
     remove_leftovers(files, catalogue)
+    load_tables(files, catalogue)
     journal = Journal(
         files,
         sequence=recovered.sequence,
@@ -384,6 +439,3 @@ def _begin(files: Files, tuning: Tuning) -> tuple[Recovered, CheckpointWriter, J
         spare_count_max=2 + tuning.checkpoint_bytes // tuning.journal_file_bytes,
     )
     return recovered, writer, journal
-
-
-_UNUSED: Final = (TableDelta, TableEntry, TablePage)

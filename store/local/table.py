@@ -1,8 +1,161 @@
-"""t."""
+"""The keys of a table in memory: as committed, with what was issued upon it, and in order."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator
+from typing import Final, NamedTuple
+
+from store.api import ANY_VERSION, NOT_EXISTS, TableEntry
+from store.errors import KeyVersionMismatch
+from store.local.table_entries import ENTRY_HEAD_BYTES, StoredEntry
+
+# Longer values are read from the file when they are asked for.
+KEPT_VALUE_BYTES_MAX: Final = 256
+
+# Compaction waits for so much garbage, and for more of it than of live entries.
+GARBAGE_BYTES_MIN: Final = 1024 * 1024
+
+
+class KeyEntry(NamedTuple):
+    """Where the latest entry of a key is. `value` is None if it is not kept in memory."""
+
+    version: int
+    position: int
+    size: int
+    value: bytes | None
+    removed: bool
+
+    def value_place(self, key: bytes) -> tuple[int, int]:
+        """Give the position of the value in the segment and its size."""
+        head = ENTRY_HEAD_BYTES + len(key)
+        return self.position + head, self.size - head
+
+
+KeyChange = tuple[bytes, KeyEntry]
+
+
+def key_entry_of(stored: StoredEntry) -> KeyEntry:
+    """Make the index entry of a stored entry."""
+    value = stored.value
+    kept = value if value is not None and len(value) <= KEPT_VALUE_BYTES_MAX else None
+    return KeyEntry(stored.version, stored.position, stored.size, kept, value is None)
 
 
 class Table:
-    """T."""
+    """The key index of one table segment."""
+
+    __slots__ = (
+        "_added",
+        "_keys",
+        "compact_at",
+        "compacting",
+        "count_issued",
+        "index",
+        "key_length",
+        "live_bytes",
+        "overlay",
+    )
+
+    def __init__(self, key_length: int) -> None:
+        self.key_length = key_length
+        self.index: dict[bytes, KeyEntry] = {}
+        # The latest issued entry of each key that has one on its way.
+        self.overlay: dict[bytes, KeyEntry] = {}
+        self.count_issued = 0
+        # Size of the entries in the index.
+        self.live_bytes = 0
+        self.compacting = False
+        # Garbage that leads to a compaction.
+        self.compact_at = GARBAGE_BYTES_MIN
+        # Sorted keys, made when they are first asked for; removed keys and doubles are left in.
+        self._keys: list[bytes] | None = None
+        self._added: list[bytes] = []
+
+    # Issued
+
+    def issued(self, key: bytes) -> KeyEntry | None:
+        """Give a key's entry with everything issued, None if it is absent."""
+        entry = self.overlay.get(key)
+        if entry is None:
+            return self.index.get(key)
+        return None if entry.removed else entry
+
+    def check(self, entries: Iterable[TableEntry]) -> KeyVersionMismatch | None:
+        """Check the conditions of entries against everything issued; gives the first that fails."""
+        for entry in entries:
+            if entry.version == ANY_VERSION:
+                continue
+            issued = self.issued(entry.key)
+            version = NOT_EXISTS if issued is None else issued.version
+            if version != entry.version:
+                found = "absent" if issued is None else f"at version {version}"
+                message = f"key is {found}, expected version {entry.version}"
+                return KeyVersionMismatch(message, entry.key)
+        return None
+
+    def issue(self, changes: Iterable[KeyChange]) -> None:
+        """Note changes that are on their way."""
+        for key, entry in changes:
+            self.count_issued += (not entry.removed) - (self.issued(key) is not None)
+            self.overlay[key] = entry
 
     def abort(self) -> None:
-        """A."""
+        """Forget what is on its way."""
+        self.overlay.clear()
+        self.count_issued = len(self.index)
+
+    # Committed
+
+    def commit(self, changes: Iterable[KeyChange]) -> None:
+        """Take changes into the committed index."""
+        index = self.index
+        for key, entry in changes:
+            if self.overlay.get(key) is entry:
+                del self.overlay[key]
+            before = index.get(key)
+            if before is not None:
+                self.live_bytes -= before.size
+            if entry.removed:
+                index.pop(key, None)
+            else:
+                index[key] = entry
+                self.live_bytes += entry.size
+                if before is None and self._keys is not None:
+                    self._added.append(key)
+
+    def load(self, stored: Iterable[StoredEntry]) -> None:
+        """Take in entries at the opening, in the order of their positions."""
+        self.commit((entry.key, key_entry_of(entry)) for entry in stored)
+        self.count_issued = len(self.index)
+
+    def keys_from(
+        self, after: bytes | None, first: bytes | None, last: bytes | None
+    ) -> Iterator[bytes]:
+        """Give the committed keys in order: after `after`, from `first` to `last` inclusive."""
+        keys = self._sorted()
+        at = bisect_left(keys, first) if first is not None else 0
+        if after is not None:
+            at = max(at, bisect_right(keys, after))
+        previous = None
+        for i in range(at, len(keys)):
+            key = keys[i]
+            if last is not None and key > last:
+                return
+            if key != previous and key in self.index:
+                yield key
+            previous = key
+
+    def garbage_bytes(self, stored_bytes: int) -> int:
+        """Tell how much of `stored_bytes` no key refers to."""
+        return stored_bytes - self.live_bytes
+
+    def _sorted(self) -> list[bytes]:
+        keys = self._keys
+        if keys is None or len(keys) > 2 * len(self.index) + 1000:
+            keys = sorted(self.index)
+        elif self._added:
+            keys = keys + self._added
+            # Two runs, of which one is in order: takes about as long as a copy.
+            keys.sort()
+        self._keys = keys
+        self._added = []
+        return keys

@@ -49,12 +49,10 @@ _OS: Final = Durability.OS
 class WriteSettings:
     """What decides where bytes go.
 
-    `data_file_bytes`: an append that would make a data file longer begins another one.
     `inline_bytes_max`: new data of a segment in one round that is also put into the journal.
     """
 
     durability: Durability
-    data_file_bytes: int
     inline_bytes_max: int
 
 
@@ -73,7 +71,6 @@ class Staging:
         self.catalogue = catalogue
         self.durability = settings.durability
         self._open_files = open_files
-        self._data_file_bytes = settings.data_file_bytes
         self._inline_bytes_max = settings.inline_bytes_max
         self._call_soon_threadsafe = call_soon_threadsafe
         self._allocator = Worker("allocate")
@@ -157,7 +154,7 @@ class Staging:
         if pending.extents:
             base, file = pending.extents[-1]
             place = position - base
-            if place + size > self._data_file_bytes and place > 0:
+            if place + size > file.size_max and place > 0:
                 file = None
         if file is None:
             place = 0
@@ -205,7 +202,7 @@ class Staging:
 
     def _allocate(self, file: DataFile, end: int) -> None:
         """Reserve space ahead of need: appends into reserved space cost a fifth of the CPU."""
-        step = min(file.allocate_step, max(0, self._data_file_bytes - end))
+        step = min(file.allocate_step, max(0, file.size_max - end))
         file.allocate_step = min(2 * file.allocate_step, ALLOCATE_STEP_MAX)
         file.allocate_at = end + step // 2 if step else 2**63
         handle = file.handle
@@ -351,5 +348,10 @@ def blocked_error(segment: Segment) -> StoreError | None:
     if segment.pending.sealed:
         return sealed_error(segment)
     if segment.corrupt:
-        return CorruptSegment(f"segment {segment.name!r} is damaged and can only be read")
+        return corrupt_error(segment)
     return segment.failure
+
+
+def corrupt_error(segment: Segment) -> CorruptSegment:
+    """The error of a change to a damaged segment."""
+    return CorruptSegment(f"segment {segment.name!r} is damaged and can only be read")
