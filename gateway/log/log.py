@@ -157,6 +157,8 @@ class StreamLog:
         """
         if self.failure is not None:
             raise self.failure
+        if self._open is not None and self._open.is_full:
+            self._append(self._open)
         if self._open is None:
             self._open = OpenChunk(self._ports.buffers, bytes_expected)
         if not self._is_scheduled:

@@ -84,7 +84,8 @@ class OpenChunk:
         large = bytes_expected > _SMALL_BUFFER_BYTES // 2
         self._buffers = buffers
         self.buffer = buffers.take(large=large)
-        self.capacity = buffers.chunk_end_max if large else _SMALL_BUFFER_BYTES
+        # Trailer and filter values come behind the entries: `finish` finds the room for them.
+        self.capacity = min(buffers.chunk_end_max, len(self.buffer))
         self.written = DATA_POSITION
         self.entry_count = 0
         self.record_count = 0
@@ -104,7 +105,7 @@ class OpenChunk:
 
     def grow(self) -> bool:
         """Move to a large buffer; False if it has one."""
-        if self.capacity == self._buffers.chunk_end_max:
+        if len(self.buffer) > _SMALL_BUFFER_BYTES:
             return False
         large = self._buffers.take(large=True)
         large[: self.written] = memoryview(self.buffer)[: self.written]
@@ -137,6 +138,8 @@ class OpenChunk:
         if self.filters is not None:
             rest += pack_filters(self._bounded_filters())
         event_end = data_end + len(rest)
+        if event_end > len(self.buffer):
+            self.grow()
         view = memoryview(self.buffer)
         if rest:
             view[data_end:event_end] = rest

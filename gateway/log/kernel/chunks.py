@@ -13,6 +13,9 @@ A chunk is stored as one event, all integers big-endian:
 
 import cython
 
+if cython.compiled:
+    from cython.cimports.libc.string import memcpy
+
 # Why a walk or a join stopped.
 NEEDS_BYTES = 0  # what was given is used up, or ends inside a chunk
 BAD_CRC = 1  # the data of the chunk at the place does not have its checksum
@@ -217,6 +220,23 @@ def verify_chunks(
 
 
 @cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _copy(
+    target: cython.uchar[::1],
+    place: cython.Py_ssize_t,
+    source: cython.const_uchar[::1],
+    start: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+) -> cython.void:
+    """Copy `size` bytes. Slices do the same compiled, but cost as much as copying 500 bytes."""
+    if cython.compiled:
+        memcpy(cython.address(target[place]), cython.address(source[start]), size)
+    else:
+        target[place : place + size] = source[start : start + size]
+
+
+@cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
 def _may_follow(
@@ -259,14 +279,14 @@ def join_chunks(
         table: The CRC table of `gateway.log.chunk`.
 
     Returns:
-        (reason, position, written, chunk count, records): why and where it stopped; an entry is a
-        record here. With NOT_JOINABLE and no chunk the first chunk itself must go alone.
+        (reason, position, written, chunk count, records): why and where it stopped. With
+        NOT_JOINABLE and no chunk the first chunk itself must go alone.
     """
     position: cython.Py_ssize_t = 0
     written: cython.Py_ssize_t = 0
     chunk_count: cython.Py_ssize_t = 0
     records: cython.uint = 0
-    reason: cython.int = _NEEDS_BYTES
+    reason: cython.int
     # hot: no Python operation up to the end of the loop
     while True:
         size: cython.Py_ssize_t = _event_size(source, position, limit)
@@ -293,7 +313,7 @@ def join_chunks(
         ):
             reason = _BAD_CRC
             break
-        target[written : written + data_size] = source[data_start : data_start + data_size]
+        _copy(target, written, source, data_start, data_size)
         written += data_size
         records += entries
         chunk_count += 1

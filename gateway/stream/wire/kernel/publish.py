@@ -31,6 +31,9 @@ What a call is given and gives back besides bytes is an array of signed 64-bit n
 
 import cython
 
+if cython.compiled:
+    from cython.cimports.libc.string import memcpy
+
 # What made a call stop. Each is a place where only the caller can go on.
 NEEDS_BYTES = 0  # the frame at POSITION is not complete yet, or the frame is used up
 OTHER_FRAME = 1  # the frame at POSITION is not a Publish v1 of this publisher
@@ -122,6 +125,23 @@ def _u64_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cyt
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
+def _copy(
+    target: cython.uchar[::1],
+    place: cython.Py_ssize_t,
+    source: cython.const_uchar[::1],
+    start: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+) -> cython.void:
+    """Copy `size` bytes. Slices do the same compiled, but cost as much as copying 500 bytes."""
+    if cython.compiled:
+        memcpy(cython.address(target[place]), cython.address(source[start]), size)
+    else:
+        target[place : place + size] = source[start : start + size]
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
 def _sub_batch_is_good(
     source: cython.const_uchar[::1], position: cython.Py_ssize_t, uncompressed_max: cython.uint
 ) -> cython.bint:
@@ -156,12 +176,10 @@ def _put_id(
     counter: cython.Py_ssize_t,
 ) -> cython.bint:
     """Copy the publishing id at `position` behind those counted in `counter`; False if full."""
-    place: cython.Py_ssize_t = state[counter] * 8
-    index: cython.Py_ssize_t
-    if place + 8 > len(target):
+    place: cython.Py_ssize_t = state[counter] * _PUBLISHING_ID_BYTES
+    if place + _PUBLISHING_ID_BYTES > len(target):
         return False
-    for index in range(8):
-        target[place + index] = source[position + index]
+    _copy(target, place, source, position, _PUBLISHING_ID_BYTES)
     state[counter] += 1
     return True
 
@@ -281,7 +299,7 @@ def _take_entries(
             _put_filter(source, position, start, filters)
         state[_RECORDS] += _u16_at(source, start + 1) if is_batch else 1
         _put_id(source, position, ids, state, _ENTRIES)
-        target[written : written + size] = source[start : start + size]
+        _copy(target, written, source, start, size)
         if is_batch:  # the four unused bits are stored as 0
             target[written] = target[written] & 0xF0
         written += size
