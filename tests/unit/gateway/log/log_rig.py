@@ -1,0 +1,305 @@
+"""A stream's log over a real store in a directory, on a loop that turns when the test says so."""
+
+import os
+import struct
+import zlib
+from collections.abc import Callable, Coroutine, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gateway.log.cursor import Cursor, Delivery
+from gateway.log.log import LogPorts, StreamLog
+from gateway.log.open_chunk import ChunkBuffers
+from gateway.log.opening import LogNames, open_log
+from gateway.log.persisting import save_log
+from gateway.log.snapshot import Snapshot
+from gateway.log.tracking import open_tracking
+from gateway.pending import Pending, run
+from store.api import Durability, SegmentStore
+from store.errors import StoreError
+from store.local.files import DirectoryFiles
+from tests.chunks import Chunk, Entry, SubBatch, chunk_of
+from tests.conformance.harness import Loop
+from tests.conformance.implementations import open_local
+
+T = TypeVar("T")
+
+FRAME_BYTES_MAX = 1 << 20
+NAMES = LogNames("orders", "rmq-.2f/_orders-1/0.#epoch.0", "rmq-.2f/_orders-1-index/0.#epoch.0")
+TABLE = "rmq-.2f/_tracking_kvtable/0.#epoch.0"
+GENERATION = 1
+
+
+@dataclass(slots=True, eq=False)
+class Sink:
+    """A publisher that remembers what it was told."""
+
+    confirmed: list[int] = field(default_factory=list)
+    lost_count: int = 0
+
+    def confirm(self, publishing_ids: bytes) -> None:
+        self.confirmed += struct.unpack(f">{len(publishing_ids) // 8}Q", publishing_ids)
+
+    def lost(self) -> None:
+        self.lost_count += 1
+
+
+class LogRig:
+    """A store, and the log of one stream in it."""
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        frame_bytes_max: int = FRAME_BYTES_MAX,
+        references_max: int = 100,
+        durability: Durability = Durability.OS,
+        open_store: Callable[[Loop, Path], SegmentStore] | None = None,
+    ) -> None:
+        self.directory = directory
+        self.loop = Loop()
+        self.frame_bytes_max = frame_bytes_max
+        self.references_max = references_max
+        self.now_ms = 1_000
+        self.saves_snapshots = True
+        self.saved: list[Snapshot] = []
+        self.saving: list[Pending[None]] = []
+        self.failures: list[StoreError] = []
+        self._buffers = ChunkBuffers(frame_bytes_max)
+        if open_store is None:
+            self.store: SegmentStore = open_local(DirectoryFiles(directory), self.loop, durability)
+        else:
+            self.store = open_store(self.loop, directory)
+        self._is_open = True
+        self.tracking = self.run(open_tracking(self.store, TABLE, self.loop.call_soon))
+
+    # Running
+
+    def run(self, coroutine: Coroutine[Pending[Any], None, T]) -> T:
+        """Run a coroutine of the log to its end."""
+        pending: Pending[T] = Pending()
+        run(coroutine, pending.settle)
+        self.loop.run_until(lambda: pending.is_settled)
+        return pending.result()
+
+    def do(self, call: Callable[..., object], *arguments: object, **options: object) -> Any:  # noqa: ANN401 - whatever the operation gives
+        """Call an operation of the store and give its value."""
+        pending: Pending[Any] = Pending()
+        call(*arguments, done=pending.settle, **options)
+        self.loop.run_until(lambda: pending.is_settled)
+        return pending.result()
+
+    def close(self) -> None:
+        """Close the store in good order."""
+        if self._is_open:
+            self._is_open = False
+            self.do(self.store.close)
+
+    # The log
+
+    def create(self) -> StreamLog:
+        """Create the stream and open its log."""
+        self.do(self.store.create_segment, NAMES.data_segment)
+        return self.open()
+
+    def open(self, *, epoch: int = 1, snapshot: Snapshot | None = None) -> StreamLog:
+        """Open the log, with the stored snapshot if none is given."""
+        if snapshot is None:
+            snapshot = self.run(self.tracking.load_snapshot(GENERATION))
+        return self.run(
+            open_log(
+                self.store,
+                NAMES,
+                self.ports(),
+                snapshot=snapshot,
+                epoch=epoch,
+                references_max=self.references_max,
+            )
+        )
+
+    def ports(self) -> LogPorts:
+        return LogPorts(
+            buffers=self._buffers,
+            clock_ms=lambda: self.now_ms,
+            schedule=lambda log: self.loop.call_soon(log.flush),
+            save=self._save,
+            failed=lambda _, error: self.failures.append(error),
+        )
+
+    def _save(self, log: StreamLog, snapshot: Snapshot) -> None:
+        self.saved.append(snapshot)
+        if self.saves_snapshots:
+            self.saving.append(
+                save_log(self.store, self.tracking, GENERATION, NAMES, log, snapshot)
+            )
+
+    def settle(self, log: StreamLog) -> None:
+        """Turn until everything taken is committed and every snapshot is stored."""
+        self.loop.run_until(
+            lambda: (
+                (log.is_idle or log.failure is not None)
+                and all(each.is_settled for each in self.saving)
+            )
+        )
+
+    def turn_until_appended(self, log: StreamLog) -> None:
+        """Turn until the open chunk is on its way; the store's answer is not awaited."""
+        self.loop.run_until(lambda: log.in_flight_bytes > 0)
+
+    def commit(self, log: StreamLog, *entries: Entry, sink: Sink | None = None) -> None:
+        """Put entries into a chunk of their own."""
+        put(log, entries, sink=sink)
+        self.settle(log)
+
+    # What is stored
+
+    def content(self) -> bytes:
+        """All bytes of the segment."""
+        info = self.do(self.store.info, NAMES.data_segment)
+        content = b""
+        while info.start + len(content) < info.length:
+            position = info.start + len(content)
+            read = self.do(self.store.read, NAMES.data_segment, position, info.length - position)
+            content += read.data
+        return content
+
+    def chunks(self) -> list[tuple[Chunk, bytes]]:
+        """Each stored chunk, taken apart on its own, with what follows its data."""
+        return chunks_in(self.content())
+
+    def cursor(self, log: StreamLog, position: int = 0, *, takes_regions: bool = False) -> "Tap":
+        """Read chunks from a position on."""
+        return Tap(self, log, position, takes_regions=takes_regions)
+
+
+class Tap:
+    """A cursor whose deliveries are read at once."""
+
+    def __init__(self, rig: LogRig, log: StreamLog, position: int, *, takes_regions: bool) -> None:
+        self.rig = rig
+        self.wake_count = 0
+        self.regions_released = 0
+        self.cursor = Cursor(
+            log,
+            position,
+            self._woken,
+            frame_bytes_max=rig.frame_bytes_max,
+            takes_regions=takes_regions,
+        )
+        self._scratch = bytearray(rig.frame_bytes_max)
+
+    def _woken(self) -> None:
+        self.wake_count += 1
+
+    def next(self) -> Delivery | None:
+        return self.cursor.next(self._scratch)
+
+    def await_next(self) -> Delivery:
+        """The next delivery, as soon as there is one."""
+        while True:
+            woken = self.wake_count
+            delivery = self.next()
+            if delivery is not None:
+                return delivery
+            self.rig.loop.run_until(lambda woken=woken: self.wake_count > woken)  # type: ignore[misc]  # bound at once
+
+    def all_now(self) -> list[Chunk]:
+        """What is there to be delivered, until only new chunks could give more."""
+        found: list[Chunk] = []
+        while self.cursor.position < self.cursor.log.committed_length:
+            woken = self.wake_count
+            delivery = self.next()
+            if delivery is not None:
+                found.append(chunk_of(bytes_of(delivery)))
+            elif self.cursor.position < self.cursor.log.committed_length:
+                self.rig.loop.run_until(lambda woken=woken: self.wake_count > woken)  # type: ignore[misc]  # bound at once
+        return found
+
+
+def bytes_of(delivery: Delivery) -> bytes:
+    """Header and data of a delivery; its region is read and released."""
+    data = delivery.head
+    if delivery.region is not None:
+        region = delivery.region
+        data += os.pread(region.fileno, region.size, region.position)
+        region.release()
+    assert len(data) == delivery.size
+    return data
+
+
+def put(
+    log: StreamLog,
+    entries: Sequence[Entry],
+    *,
+    sink: Sink | None = None,
+    first_id: int = 1,
+    reference: bytes = b"",
+) -> None:
+    """Copy entries into the open chunk, as the kernel does; their ids count up from `first_id`."""
+    encoded = [encode(entry) for entry in entries]
+    chunk = log.open_chunk(sum(map(len, encoded)))
+    for number, (entry, data) in enumerate(zip(entries, encoded, strict=True), first_id):
+        while chunk.written + len(data) > chunk.capacity and chunk.entry_count:
+            chunk = log.make_room(len(data))
+        while chunk.written + len(data) > len(chunk.buffer):
+            chunk = log.make_room(len(data))
+        chunk.buffer[chunk.written : chunk.written + len(data)] = data
+        records = entry.record_count if isinstance(entry, SubBatch) else 1
+        chunk.took(chunk.written + len(data), 1, records)
+        if reference:
+            chunk.note_sequence(reference, number)
+        if sink is not None:
+            chunk.add_confirm(sink, number.to_bytes(8))
+
+
+def encode(entry: Entry) -> bytes:
+    """An entry as it stands in a chunk."""
+    if isinstance(entry, SubBatch):
+        return entry.encoded()
+    return len(entry).to_bytes(4) + entry
+
+
+def chunks_in(content: bytes) -> list[tuple[Chunk, bytes]]:
+    """Take a run of events apart: each chunk, and what follows its data."""
+    found: list[tuple[Chunk, bytes]] = []
+    position = 0
+    while position < len(content):
+        zero, size = struct.unpack_from(">II", content, position)
+        assert zero == 0
+        event = content[position + 8 : position + 8 + size]
+        assert len(event) == size
+        data_size = int.from_bytes(event[36:40])
+        found.append((chunk_of(event[: 48 + data_size]), event[48 + data_size :]))
+        position += 8 + size
+    return found
+
+
+def event_of(
+    entries: Sequence[Entry],
+    *,
+    chunk_id: int = 0,
+    epoch: int = 1,
+    timestamp_ms: int = 0,
+    trailer: bytes = b"",
+    rest: bytes = b"",
+    kind: int = 0,
+) -> bytes:
+    """A stored chunk, written apart from the server's own code."""
+    data = b"".join(map(encode, entries))
+    records = sum(e.record_count if isinstance(e, SubBatch) else 1 for e in entries)
+    header = struct.pack(
+        ">BBHIqQQIII4x",
+        0x50,
+        kind,
+        len(entries),
+        records,
+        timestamp_ms,
+        epoch,
+        chunk_id,
+        zlib.crc32(data),
+        len(data),
+        len(trailer),
+    )
+    event = header + data + trailer + rest
+    return struct.pack(">II", 0, len(event)) + event

@@ -1,0 +1,174 @@
+import pytest
+
+from gateway.log.chunk import DATA_POSITION, ENTRIES_MAX
+from gateway.log.open_chunk import (
+    FILTER_BYTES_MAX,
+    TRAILER_BYTES_MAX,
+    ChunkBuffers,
+    OpenChunk,
+)
+from tests.unit.gateway.log.log_rig import Sink, chunks_in, encode
+
+FRAME = 1 << 20
+SMALL = 100
+LARGE = 100_000
+
+
+def open_chunk(expected: int = SMALL, *, frame_bytes_max: int = FRAME) -> OpenChunk:
+    return OpenChunk(ChunkBuffers(frame_bytes_max), expected)
+
+
+def fill(chunk: OpenChunk, *entries: bytes) -> None:
+    for entry in entries:
+        data = encode(entry)
+        chunk.buffer[chunk.written : chunk.written + len(data)] = data
+        chunk.took(chunk.written + len(data), 1, 1)
+
+
+def finished(chunk: OpenChunk) -> bytes:
+    return bytes(chunk.finish(chunk_id=7, epoch=3, timestamp_ms=1234))
+
+
+def test_a_finished_chunk_is_one_event_that_says_what_is_in_it() -> None:
+    chunk = open_chunk()
+    fill(chunk, b"one", b"", b"three")
+
+    ((found, rest),) = chunks_in(finished(chunk))
+
+    assert found.records() == [b"one", b"", b"three"]
+    assert (found.chunk_id, found.epoch, found.timestamp_ms, found.kind) == (7, 3, 1234, 0)
+    assert (found.entry_count, found.record_count, found.trailer_size) == (3, 3, 0)
+    assert rest == b""
+
+
+def test_a_trailer_holds_the_last_id_of_each_named_publisher() -> None:
+    chunk = open_chunk()
+    fill(chunk, b"x")
+    chunk.note_sequence(b"p", 1)
+    chunk.note_sequence(b"q", 2**64 - 1)
+    chunk.note_sequence(b"p", 9)
+
+    ((found, rest),) = chunks_in(finished(chunk))
+
+    assert rest == b"\0\1p" + (9).to_bytes(8) + b"\0\1q" + b"\xff" * 8
+    assert found.trailer_size == len(rest)
+
+
+def test_filter_values_follow_the_trailer_and_are_not_counted_in_it() -> None:
+    chunk = open_chunk()
+    fill(chunk, b"x")
+    chunk.note_sequence(b"p", 1)
+    chunk.filters = {b"pear", b""}
+
+    ((found, rest),) = chunks_in(finished(chunk))
+
+    assert found.trailer_size == 11
+    assert rest[11:] == b"\1\0\1\0\4pear"
+
+
+@pytest.mark.parametrize("excess", [0, 1])
+def test_too_many_filter_values_are_any_value(excess: int) -> None:
+    chunk = open_chunk()
+    fill(chunk, b"x")
+    chunk.filters = {bytes([number]) * 4094 for number in range(15)}
+    chunk.filters.add(b"y" * (4094 + excess))
+    assert FILTER_BYTES_MAX == 16 * 4096
+
+    ((_, rest),) = chunks_in(finished(chunk))
+
+    assert rest[:3] == (b"\2\0\0" if excess else b"\0\0\x10")
+
+
+@pytest.mark.parametrize("free", range(24))
+def test_a_small_chunk_filled_to_its_end_still_gets_its_trailer(free: int) -> None:
+    chunk = open_chunk()
+    body = bytes(chunk.capacity - chunk.written - 4 - free)
+    fill(chunk, body)
+    chunk.note_sequence(b"reference", 5)
+
+    ((found, rest),) = chunks_in(finished(chunk))
+
+    assert found.records() == [body]
+    assert rest == b"\0\x09reference" + (5).to_bytes(8)
+
+
+def test_a_large_chunk_filled_to_its_end_still_gets_the_largest_trailer_and_filter_values() -> None:
+    chunk = open_chunk(LARGE)
+    body = bytes(FRAME - 17)  # the largest entry that fits a Publish frame, too large for a chunk
+    fill(chunk, body)
+    number = 0
+    while not chunk.is_full or chunk.sequence_bytes < TRAILER_BYTES_MAX:
+        chunk.note_sequence(b"%0255d" % number, number)
+        number += 1
+    chunk.filters = {bytes(FILTER_BYTES_MAX - 2)}
+
+    ((found, rest),) = chunks_in(finished(chunk))
+
+    assert found.records() == [body]
+    assert found.trailer_size == number * 265
+    assert len(rest) == number * 265 + 3 + FILTER_BYTES_MAX
+
+
+def test_header_and_data_of_a_full_chunk_fill_a_deliver_of_the_largest_frame_exactly() -> None:
+    chunk = open_chunk(LARGE)
+    fill(chunk, bytes(chunk.capacity - DATA_POSITION - 4))
+    assert chunk.is_full
+
+    event = finished(chunk)
+
+    assert len(event) - 8 + 13 == FRAME
+
+
+@pytest.mark.parametrize("frame_bytes_max", [4096, 16 * 1024, 20_000])
+def test_a_small_chunk_is_bounded_by_a_small_frame_too(frame_bytes_max: int) -> None:
+    chunk = open_chunk(frame_bytes_max=frame_bytes_max)
+
+    fill(chunk, bytes(chunk.capacity - DATA_POSITION - 4))
+
+    assert len(finished(chunk)) - 8 + 13 <= frame_bytes_max
+
+
+def test_a_chunk_that_grows_keeps_what_it_holds_and_grows_once() -> None:
+    chunk = open_chunk()
+    fill(chunk, b"before")
+
+    assert chunk.grow()
+    assert not chunk.grow()
+    fill(chunk, b"after")
+
+    ((found, _),) = chunks_in(finished(chunk))
+    assert found.records() == [b"before", b"after"]
+
+
+def test_a_chunk_is_full_with_65535_entries() -> None:
+    chunk = open_chunk()
+
+    chunk.took(chunk.written, ENTRIES_MAX - 1, ENTRIES_MAX - 1)
+    assert not chunk.is_full
+
+    chunk.took(chunk.written, 1, 1)
+    assert chunk.is_full
+
+
+def test_buffers_are_used_again_and_not_hoarded() -> None:
+    buffers = ChunkBuffers(FRAME)
+    first = OpenChunk(buffers, LARGE)
+    buffer = first.buffer
+
+    first.release()
+
+    assert OpenChunk(buffers, LARGE).buffer is buffer
+    for each in [OpenChunk(buffers, SMALL) for _ in range(100)]:
+        each.release()
+    assert len(buffers._small) < 100
+
+
+def test_confirms_of_a_sink_are_gathered_in_order() -> None:
+    chunk = open_chunk()
+    sink, other = Sink(), Sink()
+
+    chunk.add_confirm(sink, b"a" * 8)
+    chunk.add_confirm(other, b"b" * 8)
+    chunk.add_confirm(sink, b"c" * 16)
+
+    assert chunk.confirms == {sink: [b"a" * 8, b"c" * 16], other: [b"b" * 8]}
