@@ -36,8 +36,8 @@ ANY_VERSION: Final = -(2**63)
 NOT_EXISTS: Final = -1
 """A table update that demands that the key does not exist."""
 
-APPEND_BYTES_MAX: Final = 8 * 1024 * 1024 + 8
-"""Largest append: one Pravega event of 8 MiB with its header."""
+APPEND_BYTES_MAX: Final = 17 * 1024 * 1024
+"""Largest append. (Pravega's own readers take events of 8 MiB at most.)"""
 
 KEY_BYTES_MAX: Final = 8 * 1024
 ENTRY_BYTES_MAX: Final = 1024 * 1024

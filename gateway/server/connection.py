@@ -156,7 +156,7 @@ class Connection:
         try:
             while not self._is_over and not self._session.is_done and not self._pause:
                 if self._session.is_closing:
-                    self._look_for_answer(buffer, position, end)
+                    position = self._look_for_answer(buffer, position, end)
                     break
                 next_position = self._handle_next(buffer, position, end)
                 if next_position == position:
@@ -169,8 +169,10 @@ class Connection:
             self._is_handling = False
         if self._is_over:
             return
-        if not self._session.is_closing and not self._session.is_done:
-            self._inbox.keep(buffer, position, end)
+        if not self._session.is_done:
+            is_judged = not self._pause and not self._session.is_closing
+            limit = self._session.frame_limit if is_judged else 0
+            self._inbox.keep(buffer, position, end, limit)
         if self._pause:
             self._edge.pause_reading()
         self._after_handling()
@@ -191,18 +193,21 @@ class Connection:
             self._skip_bytes = max(frame_end - end, 0)
             return min(frame_end, end)
 
-    def _look_for_answer(self, buffer: bytearray, position: int, end: int) -> None:
-        """The server has said Close: only the answer counts, and ends the connection."""
+    def _look_for_answer(self, buffer: bytearray, position: int, end: int) -> int:
+        """The server has said Close: only the answer counts, and ends the connection.
+
+        Returns the position of a head that is not complete yet.
+        """
         while True:
             skipped = min(self._skip_bytes, end - position)
             self._skip_bytes -= skipped
             position += skipped
             if end - position < codec.SIZE_BYTES + codec.HEAD_BYTES:
-                return
+                return position
             head = position + codec.SIZE_BYTES
             if buffer[head : head + codec.HEAD_BYTES] == _CLOSE_RESPONSE:
                 self._session.is_done = True
-                return
+                return end
             self._skip_bytes = head - position + int.from_bytes(buffer[position:head], "big")
 
     def _handle_frame(self, buffer: bytearray, position: int, frame_end: int, end: int) -> int:

@@ -1,7 +1,10 @@
 """Things to do at the end of a turn of the event loop."""
 
 import asyncio
+import logging
 from collections.abc import Callable
+
+log = logging.getLogger(__name__)
 
 
 class Schedule:
@@ -20,4 +23,8 @@ class Schedule:
     def _run(self) -> None:
         actions, self._actions = self._actions, []
         for action in actions:
-            action()
+            try:
+                action()
+            except Exception:
+                # The others have nothing to do with it, and are not asked for again.
+                log.exception("scheduled action failed")

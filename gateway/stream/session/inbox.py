@@ -44,12 +44,21 @@ class Inbox:
         self._rest = b""
         return self._shared, end
 
-    def keep(self, buffer: bytearray, position: int, end: int) -> None:
-        """Keep [position, end) of the buffer; its first frame's size has been judged."""
+    def keep(self, buffer: bytearray, position: int, end: int, frame_bytes_max: int) -> None:
+        """Keep [position, end) of the buffer.
+
+        Args:
+            buffer: What `received` or `take_kept` gave.
+            position: Start of a frame.
+            end: End of what is there.
+            frame_bytes_max: A first frame of at most this size may get a buffer of its own; 0
+                where nobody has judged its size.
+        """
         left = end - position
         if left >= SIZE_BYTES:
             frame_bytes = 4 + int.from_bytes(buffer[position : position + 4], "big")
-            if left < frame_bytes and frame_bytes > len(self._shared) // 2:
+            is_large = frame_bytes > len(self._shared) // 2
+            if is_large and left < frame_bytes <= frame_bytes_max + SIZE_BYTES:
                 self._large = bytearray(frame_bytes)
                 self._large[:left] = memoryview(buffer)[position:end]
                 self._filled = left
