@@ -275,7 +275,7 @@ class ModelReader:
         return None
 
     def is_cached(self, position: int, size: int) -> bool:  # noqa: ARG002 - all of it is
-        return True
+        return not self._segment.is_deleted
 
     def check(
         self, position: int, size: int, look: Callable[[memoryview], T], *, done: Done[T]

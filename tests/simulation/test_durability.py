@@ -128,3 +128,24 @@ def test_in_interval_mode_everything_is_on_the_disk_soon() -> None:
             break
         assert time.monotonic() < deadline, "the interval has passed a thousand times"
     rig.close()
+
+
+@pytest.mark.parametrize("crash", [Crash.DROPPED, Crash.ZEROED, Crash.KEPT])
+@pytest.mark.parametrize("is_waited_for", [True, False])
+@pytest.mark.parametrize("data", [SMALL, BULK])
+def test_a_segment_truncated_to_its_end_takes_appends_after_a_power_cut(
+    data: bytes, crash: Crash, *, is_waited_for: bool
+) -> None:
+    disk = Disk()
+    rig = _open(disk, Durability.DISK)
+    session = rig.writer(rig.create("a"), WRITER)
+    pending = rig.start(session.append, data, 1)
+    if is_waited_for:
+        rig.wait(pending)
+    rig.do(rig.store.truncate_segment, "a", len(data))
+    opened = _after_power_cut(disk, crash)
+    assert opened.writer("a", WRITER).event_number == 1
+    opened.do(opened.writer("a", WRITER).append, b"more", 2)
+    assert opened.content("a") == b"more"
+    opened.close()
+    rig.close()

@@ -65,9 +65,9 @@ class StoreAsModel(RuleBasedStateMachine):
         length = segment.length if segment else 5
         self.twin.call("truncate_segment", name, int(length * share))
 
-    @rule(target=names, source=names, attributes=updates)
-    def merge(self, target: str, source: str, attributes: list[AttributeUpdate]) -> None:
-        self.twin.call("merge_segments", target, source, attributes=attributes)
+    @rule(into=names, source=names, attributes=updates)
+    def merge(self, into: str, source: str, attributes: list[AttributeUpdate]) -> None:
+        self.twin.call("merge_segments", into, source, attributes=attributes)
 
     @rule(target=sessions, name=st.sampled_from(NAMES[:3]), writer=st.sampled_from(WRITERS))
     def open_writer(self, name: str, writer: UUID) -> TwinSession:

@@ -126,7 +126,7 @@ class Twin:
     def reopen(self) -> None:
         self.settle()
         self._rig.close()
-        assert self._rig.violations == []
+        assert not self._rig.violations, self._rig.violations
         self._disk = Disk(self._disk.image())
         self._rig = self._open()
 
@@ -141,7 +141,7 @@ class Twin:
     def close(self) -> None:
         self.settle()
         self._rig.close()
-        assert self._rig.violations == []
+        assert not self._rig.violations, self._rig.violations
 
 
 def _outcome(call: Callable[..., object], *arguments: object, **options: object) -> object:
