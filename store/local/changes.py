@@ -276,6 +276,30 @@ class MergeChange(StateChange):
             self.segment.wake()
 
 
+class ResendChange:
+    """An append that was stored before; acknowledged again when that is as durable as asked."""
+
+    __slots__ = ("appended", "done", "file", "late", "place", "record", "segment")
+
+    def __init__(self, segment: Segment, appended: Appended, done: Done[Appended]) -> None:
+        self.segment = segment
+        self.appended = appended
+        self.done = done
+        self.record = NOTHING
+        self.file: DataFile | None = None
+        self.late: bytes | None = None
+        self.place = 0
+
+    def touches(self) -> tuple[Key, ...]:
+        return (self.segment.number,)
+
+    def apply(self, at_ms: int) -> None:
+        pass
+
+    def report(self, error: StoreError | None) -> None:
+        self.done(error or self.appended)
+
+
 class Later:
     """Something to be called in its turn, after the changes before it."""
 

@@ -167,16 +167,19 @@ class SegmentOperations:
         done: Done[int],
     ) -> None:
         """Merge a segment into another."""
-        target = self.find(target_name, done)
-        if target is None:
+        if self._rounds.closed is not None:
+            self._call_soon(done, self._rounds.closed)
             return
-        source = self.find(source_name, done)
-        if source is None:
+        target = self._catalogue.names.get(target_name)
+        source = self._catalogue.names.get(source_name)
+        if target is None or source is None:
+            missing = target_name if target is None else source_name
+            error = NoSuchSegment(f"no segment {missing!r}")
+            self._rounds.after_all(filter(None, (target, source)), partial(done, error))
             return
         values = _merge_error(target, source) or _values_of(target, attributes)
         if isinstance(values, StoreError):
-            # After what was issued for either of them.
-            self._rounds.after(None, partial(done, values))
+            self._rounds.after_all((target, source), partial(done, values))
             return
         self._catalogue.hide(source)
         target.pending.merge(source.pending)
@@ -226,7 +229,7 @@ class SegmentOperations:
         if segment is None:
             return _nothing_to_cancel
         pending = PendingRead(self._reading, segment, position, size, done, wait=wait)
-        if segment.created:
+        if wait and segment.created:
             self._call_soon(pending.begin)
         else:
             self._rounds.after(segment, pending.begin)

@@ -76,6 +76,11 @@ class Outcome:
         # The journal's failure.
         self.fatal: StoreClosed | None = None
 
+    def fail(self, file: DataFile, error: StoreError) -> None:
+        """Note that a file's write or sync failed: nothing of its segment stands."""
+        self.failed[file] = error
+        self.touched.setdefault(file.owner, error)
+
     def drop(self, change: Change, error: StoreError) -> None:
         """Leave a change out, and so whatever builds upon it."""
         self.dropped[change] = error
@@ -86,9 +91,7 @@ class Outcome:
         """Drop the changes that cannot stand; gives the others."""
         kept = []
         for change in changes:
-            error = self.failed.get(change.file) if change.file is not None else None
-            if error is None and self.touched:
-                error = next((self.touched[k] for k in change.touches() if k in self.touched), None)
+            error = next((self.touched[k] for k in change.touches() if k in self.touched), None)
             if error is None:
                 kept.append(change)
             else:
@@ -142,10 +145,22 @@ class Rounds:
 
     def after(self, segment: Segment | None, call: Callable[[], object]) -> None:
         """Call something soon, after what was issued for the segment (None: for any) before."""
-        if segment is None:
-            round_ = self.gathering if self.gathering.changes else self.in_flight
-        else:
-            round_ = segment.round
+        self._in_turn(self._latest() if segment is None else segment.round, call)
+
+    def after_all(self, segments: Iterable[Segment], call: Callable[[], object]) -> None:
+        """Call something soon, after all that was issued before.
+
+        What is issued for `segments` from now on comes after it.
+        """
+        round_ = self._latest()
+        for segment in segments:
+            segment.round = round_
+        self._in_turn(round_, call)
+
+    def _latest(self) -> Round | None:
+        return self.gathering if self.gathering.changes else self.in_flight
+
+    def _in_turn(self, round_: Round | None, call: Callable[[], object]) -> None:
         if round_ is None or round_.finished:
             self._call_soon(call)
         elif round_ is self.gathering:
@@ -331,14 +346,14 @@ class Rounds:
             try:
                 self._open_files.open(file, create=True).write_at(change.late, change.place)
             except StoreError as error:
-                outcome.failed[file] = error
+                outcome.fail(file, error)
 
     def _sync_data(self, round_: Round, outcome: Outcome) -> None:
         def sync(file: DataFile) -> None:
             try:
                 file.sync(self._open_files.open(file))
             except StoreError as error:
-                outcome.failed[file] = error
+                outcome.fail(file, error)
 
         jobs = [partial(sync, file) for file in round_.syncs if file not in outcome.failed]
         if not jobs:
@@ -350,7 +365,8 @@ class Rounds:
         try:
             self._files.sync_directory(DATA_DIRECTORY)
         except StoreError as error:
-            outcome.failed.update(dict.fromkeys(fresh, error))
+            for file in fresh:
+                outcome.fail(file, error)
             return
         for file in fresh:
             file.in_directory = True

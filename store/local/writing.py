@@ -20,7 +20,7 @@ from store.errors import (
     WriterFenced,
 )
 from store.local.catalogue import Catalogue
-from store.local.changes import AppendChange, sealed_error
+from store.local.changes import AppendChange, ResendChange, sealed_error
 from store.local.data_file import ALLOCATE_STEP_MAX, DataFile, OpenFiles
 from store.local.records import (
     APPEND,
@@ -132,6 +132,17 @@ class Staging:
         change.record = b"".join((record, data)) if inline else record
         pending.length = position + size
         self.written_bytes += size
+        self.rounds.add(change, segment)
+
+    def resend(self, change: ResendChange, durability: Durability | None) -> None:
+        """Issue the acknowledgement of an append that was issued before."""
+        segment = change.segment
+        durability = durability or self.durability
+        if durability is _DISK:
+            self.make_durable(segment)
+        elif durability is not _OS:
+            self.rounds.gathering.interval = True
+            self.rounds.gathering.soon.extend(segment.bulk_files)
         self.rounds.add(change, segment)
 
     def make_durable(self, segment: Segment) -> None:
@@ -271,7 +282,7 @@ class LocalWriter:
             or size > APPEND_BYTES_MAX
             or (expected_length is not None and expected_length != pending.length)
         ):
-            self._do_not_append(size, event_number, done, expected_length)
+            self._do_not_append(size, event_number, done, durability)
             return
         staging = self._staging
         change = AppendChange(staging.catalogue, segment, self._id, event_number)
@@ -291,16 +302,19 @@ class LocalWriter:
             del stored[next(iter(stored))]
 
     def _do_not_append(
-        self, size: int, event_number: int, done: Done[Appended], expected_length: int | None
+        self,
+        size: int,
+        event_number: int,
+        done: Done[Appended],
+        durability: Durability | None,
     ) -> None:
         """Acknowledge a resend, or report the first reason, in the promised order."""
         segment = self._segment
-        after = self._staging.rounds.after
         error = self._refusal(size, event_number)
         if error is None and event_number in self._stored:
             position, stored_size = self._stored[event_number]
             appended = Appended(position, stored_size, event_number)
-            after(segment, lambda: done(self._lost() or appended))
+            self._staging.resend(ResendChange(segment, appended, done), durability)
             return
         if error is None:
             if event_number <= self.event_number:
@@ -310,11 +324,9 @@ class LocalWriter:
             else:
                 length = segment.pending.length
                 error = LengthMismatch(
-                    f"segment {segment.name!r} is {length} bytes long, not {expected_length}",
-                    length,
+                    f"segment {segment.name!r} is {length} bytes long, not as expected", length
                 )
-        refusal = error
-        after(segment, lambda: done(refusal))
+        self._staging.rounds.after(segment, partial(done, error))
 
     def _refusal(self, size: int, event_number: int) -> StoreError | None:
         segment = self._segment
