@@ -27,8 +27,7 @@ Source: RabbitMQ osiris, the log's header comment; Pravega wire protocol, Event.
 import struct
 from array import array
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from typing_extensions import Buffer
 
@@ -85,8 +84,7 @@ def _crc_table() -> "array[int]":
 CRC_TABLE: Final = _crc_table()
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkHeader:
+class ChunkHeader(NamedTuple):
     """The 48 bytes in front of a chunk's data."""
 
     entries: int

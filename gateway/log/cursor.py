@@ -7,7 +7,7 @@ by a thread of the store first: `next` then gives nothing and `wake` is called w
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final
 
 from gateway.log.chunk import (
@@ -168,8 +168,7 @@ class Cursor:
             return Delivery(header.chunk_id, header.chunk_id + header.records, size, head, None)
         self.position += place
         data = memoryview(scratch)[:written]
-        joined = replace(
-            header,
+        joined = header._replace(
             entries=records,
             records=records,
             crc=crc32(data),

@@ -54,14 +54,14 @@ class LogPorts:
     Attributes:
         buffers: Where open chunks live.
         clock_ms: Milliseconds since the epoch.
-        schedule: Asks that `flush` be called at the end of this turn of the event loop.
+        schedule: Calls a function at the end of this turn of the event loop.
         save: Stores a snapshot and the index, so that the next opening has less to scan.
         failed: Told once when the log cannot go on; every publisher and consumer must be let go.
     """
 
     buffers: ChunkBuffers
     clock_ms: Callable[[], int]
-    schedule: Callable[["StreamLog"], None]
+    schedule: Callable[[Callable[[], None]], object]
     failed: Callable[["StreamLog", StoreError], None]
     save: Callable[["StreamLog", Snapshot], None]
 
@@ -163,7 +163,7 @@ class StreamLog:
             self._open = OpenChunk(self._ports.buffers, bytes_expected)
         if not self._is_scheduled:
             self._is_scheduled = True
-            self._ports.schedule(self)
+            self._ports.schedule(self.flush)
         return self._open
 
     def make_room(self, bytes_expected: int) -> OpenChunk:
@@ -261,20 +261,18 @@ class StreamLog:
         chunk = self._in_flight.popleft()
         self.in_flight_bytes -= chunk.size
         if isinstance(outcome, StoreError) or self.failure is not None:
-            for sink in chunk.confirms:
-                sink.lost()
-            if isinstance(outcome, StoreError):
-                self._fail(outcome)
+            self._lose(chunk, outcome)
             return
         self._commit(chunk, outcome)
         for sink, ids in chunk.confirms.items():
             sink.confirm(ids[0] if len(ids) == 1 else b"".join(ids))
-        waiting, self._waiting = self._waiting, []
-        for wake in waiting:
-            wake()
+        if self._waiting:
+            waiting, self._waiting = self._waiting, []
+            for wake in waiting:
+                wake()
         if not self._in_flight and self._open is not None and not self._is_scheduled:
             self._is_scheduled = True
-            self._ports.schedule(self)
+            self._ports.schedule(self.flush)
         if self._drained and self.in_flight_bytes <= DRAINED_BYTES:
             self._tell_drained()
 
@@ -289,6 +287,13 @@ class StreamLog:
         self.committed_length = appended.position + appended.size
         if chunk.snapshot is not None:
             self._ports.save(self, chunk.snapshot)
+
+    def _lose(self, chunk: _InFlight, outcome: Appended | StoreError) -> None:
+        """Confirm nothing of a chunk that was not stored, or that a failed log had on its way."""
+        for sink in chunk.confirms:
+            sink.lost()
+        if isinstance(outcome, StoreError):
+            self._fail(outcome)
 
     def _tell_drained(self) -> None:
         drained, self._drained = self._drained, []

@@ -19,7 +19,7 @@ from gateway.broker.openings import Openings
 from gateway.broker.streams import Streams, StreamsPorts, open_streams
 from gateway.broker.users import VIRTUAL_HOST, Users
 from gateway.config import ConfigError, Problem, Settings
-from gateway.log.log import LogPorts, StreamLog
+from gateway.log.log import LogPorts
 from gateway.log.open_chunk import ChunkBuffers
 from gateway.pending import Pending, run
 from gateway.server.connection import Connection, ConnectionSettings, Shared
@@ -93,7 +93,7 @@ class Server:
         self._store = LocalStore.open(
             DirectoryFiles(settings.data_directory),
             call_soon_threadsafe=self._loop.call_soon_threadsafe,
-            call_soon=self._loop.call_soon,
+            call_soon=self._schedule.call_soon,
             durability=settings.durability,
             interval_ms=settings.interval_ms,
             data_file_bytes=settings.data_file_bytes,
@@ -117,10 +117,9 @@ class Server:
         self._listener.start()
 
     def _log_ports(self, **callbacks: Any) -> LogPorts:  # noqa: ANN401
-        def schedule(stream_log: StreamLog) -> None:
-            self._schedule(stream_log.flush)
-
-        return LogPorts(buffers=self._buffers, clock_ms=_clock_ms, schedule=schedule, **callbacks)
+        return LogPorts(
+            buffers=self._buffers, clock_ms=_clock_ms, schedule=self._schedule, **callbacks
+        )
 
     def _shared(self, closed: Any) -> Shared:  # noqa: ANN401
         stream = self._settings.stream

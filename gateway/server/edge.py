@@ -127,11 +127,7 @@ class PlainEdge:
     def _send(self) -> bool:
         try:
             while self._queue:
-                first = self._queue[0]
-                if isinstance(first, FileRegion):
-                    self._send_region(first)
-                else:
-                    self._send_bytes()
+                self._send_first()
         except (BlockingIOError, InterruptedError):
             if not self._is_writing:
                 self._is_writing = True
@@ -147,9 +143,27 @@ class PlainEdge:
             self._finish()
         return True
 
+    def _send_first(self) -> None:
+        first = self._queue[0]
+        if type(first) is bytes and len(self._queue) == 1:
+            self._send_last(first)
+        elif isinstance(first, FileRegion):
+            self._send_region(first)
+        else:
+            self._send_bytes()
+
     def _write_on(self) -> None:
         if self._send() and self._owner is not None and not self._is_closed:
             self._owner.writable()
+
+    def _send_last(self, frame: bytes) -> None:
+        """Send the only frame: the common case."""
+        sent = self._socket.send(frame)
+        self.sent_bytes += sent
+        if sent == len(frame):
+            self._queue.popleft()
+        else:
+            self._queue[0] = memoryview(frame)[sent:]
 
     def _send_bytes(self) -> None:
         """Send the frames in front, as many as fit in one call; more to come is announced."""

@@ -11,10 +11,11 @@ from gateway.stream.wire.codec import SIZE_BYTES
 class Inbox:
     """The unhandled bytes of one connection."""
 
-    __slots__ = ("_filled", "_large", "_rest", "_shared")
+    __slots__ = ("_filled", "_large", "_rest", "_shared", "_shared_view")
 
     def __init__(self, shared: bytearray) -> None:
         self._shared = shared
+        self._shared_view = memoryview(shared)
         self._rest = b""
         self._large: bytearray | None = None
         self._filled = 0
@@ -24,9 +25,10 @@ class Inbox:
         if self._large is not None:
             return memoryview(self._large)[self._filled :]
         rest = self._rest
-        if rest:
-            self._shared[: len(rest)] = rest
-        return memoryview(self._shared)[len(rest) :]
+        if not rest:
+            return self._shared_view
+        self._shared[: len(rest)] = rest
+        return self._shared_view[len(rest) :]
 
     def received(self, size: int) -> tuple[bytearray, int]:
         """Note that `size` bytes were read to `place()`; return a buffer and its end to handle.
@@ -55,6 +57,9 @@ class Inbox:
                 where nobody has judged its size.
         """
         left = end - position
+        if left == 0:
+            self._rest = b""
+            return
         if left >= SIZE_BYTES:
             frame_bytes = 4 + int.from_bytes(buffer[position : position + 4], "big")
             is_large = frame_bytes > len(self._shared) // 2

@@ -16,7 +16,7 @@ from typing import Final
 
 from gateway.stream.wire.codec import Decoded
 from gateway.stream.wire.commands import State
-from gateway.stream.wire.errors import FrameTooLarge, UnexpectedCommand
+from gateway.stream.wire.errors import UnexpectedCommand
 
 UNLIMITED_FRAME_BYTES: Final = 16 * 1024 * 1024
 """What no limit means: a frame has to fit into memory, and its largest entry into a chunk."""
@@ -53,29 +53,20 @@ class Session:
     virtual_host: str = ""
     deliver_version: int = 1
     server_frame_bytes_max: int = field(init=False)
+    frame_limit: int = field(init=False)
+    """Largest size field accepted now, in bytes."""
     _tuned_frame_bytes_max: int = field(init=False)
 
     def __post_init__(self) -> None:
         self.server_frame_bytes_max = self.frame_bytes_max
         self._tuned_frame_bytes_max = self.frame_bytes_max
+        configured = self.frame_bytes_max or UNLIMITED_FRAME_BYTES
+        self.frame_limit = min(self.initial_frame_bytes_max or UNLIMITED_FRAME_BYTES, configured)
 
     @property
     def is_open(self) -> bool:
         """Whether commands on streams are legal."""
         return self.state is State.OPEN
-
-    @property
-    def frame_limit(self) -> int:
-        """Largest size field accepted now, in bytes."""
-        if self.is_open:
-            return min(self.frame_bytes_max or UNLIMITED_FRAME_BYTES, UNLIMITED_FRAME_BYTES)
-        configured = self.server_frame_bytes_max or UNLIMITED_FRAME_BYTES
-        return min(self.initial_frame_bytes_max or UNLIMITED_FRAME_BYTES, configured)
-
-    def check_size(self, size: int) -> None:
-        """Judge a frame by its size field alone. Raises FrameTooLarge."""
-        if size > self.frame_limit:
-            raise FrameTooLarge(size, self.frame_limit)
 
     def check(self, decoded: Decoded) -> bool:
         """Tell whether a frame is legal now.
@@ -111,4 +102,5 @@ class Session:
         """Enter the virtual host; from here on the agreed frame limit holds."""
         self.virtual_host = virtual_host
         self.frame_bytes_max = self._tuned_frame_bytes_max
+        self.frame_limit = min(self.frame_bytes_max or UNLIMITED_FRAME_BYTES, UNLIMITED_FRAME_BYTES)
         self.state = State.OPEN
