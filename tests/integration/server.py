@@ -232,6 +232,8 @@ def server_environment(extra: dict[str, str] | None = None) -> dict[str, str]:
     environment = {k: v for k, v in os.environ.items() if not k.startswith("HUTCH_")}
     paths = [str(REPOSITORY), environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(path for path in paths if path)
+    # A crash of compiled code then says where it was; nothing else changes.
+    environment["PYTHONFAULTHANDLER"] = "1"
     return environment | (extra or {})
 
 

@@ -7,7 +7,11 @@ every task would then hang the whole test session. This one waits a little and g
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+import gc
+import sys
+import warnings
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
 Result = TypeVar("Result")
@@ -21,13 +25,14 @@ def run(scenario: Coroutine[Any, Any, Result], seconds: float = 30.0) -> Result:
     Raises:
         TimeoutError: It took longer.
     """
-    loop = asyncio.new_event_loop()
-    loop.set_exception_handler(_ignore)
-    try:
-        return loop.run_until_complete(asyncio.wait_for(scenario, seconds))
-    finally:
-        loop.run_until_complete(_end_leftovers())
-        loop.close()
+    with _client_litter_ignored():
+        loop = asyncio.new_event_loop()
+        loop.set_exception_handler(_ignore)
+        try:
+            return loop.run_until_complete(asyncio.wait_for(scenario, seconds))
+        finally:
+            loop.run_until_complete(_end_leftovers())
+            loop.close()
 
 
 async def eventually(
@@ -61,6 +66,20 @@ async def retry(
             if loop.time() > deadline:
                 raise
             await asyncio.sleep(0.2)
+
+
+@contextmanager
+def _client_litter_ignored() -> Iterator[None]:
+    """Let a client leave sockets unclosed, which is its own affair, but not for the next test."""
+    hook = sys.unraisablehook
+    sys.unraisablehook = lambda _: None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ResourceWarning)
+            yield
+            gc.collect()
+    finally:
+        sys.unraisablehook = hook
 
 
 async def _end_leftovers() -> None:
