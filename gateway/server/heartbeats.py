@@ -1,6 +1,7 @@
 """Signs of life in both directions, at the pace the client chose.
 
-Sending: every H/2 a look whether anything went out since the last look; if not, a heartbeat.
+Sending: one after H/2; then every H/2 a look whether anything went out since the last look, and a
+heartbeat if not.
 Receiving: every H a look whether anything came in; two looks in a row without end the connection.
 
 Source: RabbitMQ's timing, observed: the first heartbeat H/2 after Tune, the end 2H to 3H after the
@@ -35,7 +36,7 @@ class Heartbeats:
         self._loop = loop
         self._interval_s = interval_s
         self._ports = ports
-        self._sent_seen = ports.sent_bytes()
+        self._sent_seen: int | None = None
         self._received_seen = -1
         self._looks_in_vain = 0
         self._timers: dict[str, asyncio.TimerHandle] = {}
@@ -55,7 +56,7 @@ class Heartbeats:
     def _look_at_sent(self) -> None:
         self._arm("send", self._interval_s / 2, self._look_at_sent)
         sent = self._ports.sent_bytes()
-        if sent == self._sent_seen:
+        if self._sent_seen is None or sent == self._sent_seen:
             self._ports.send()
         self._sent_seen = sent
 

@@ -52,9 +52,11 @@ async def sasl_authenticate(link: Link, request: m.SaslAuthenticate) -> m.SaslAu
     """
     session = link.session
     try:
+        if session.is_open and request.mechanism != session.mechanism:
+            raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_MECHANISM, request.mechanism)
         user = _log_in(link, request)
-        if session.is_open:
-            _check_unchanged(link, request.mechanism, user)
+        if session.is_open and user != session.user:
+            raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_USERNAME, user)
     except Refusal as refusal:
         return await _refuse_login(link, refusal)
     session.mechanism = request.mechanism
@@ -74,7 +76,7 @@ def _log_in(link: Link, request: m.SaslAuthenticate) -> str:
     if request.mechanism not in _MECHANISMS:
         raise Refusal(ResponseCode.SASL_MECHANISM_NOT_SUPPORTED, request.mechanism)
     match (request.data or b"").split(b"\x00"):
-        case [b"", raw_name, password] if raw_name:
+        case [b"", raw_name, password]:
             name = raw_name.decode("utf-8", "surrogateescape")
         case _:
             raise Refusal(ResponseCode.SASL_ERROR, "not a PLAIN response")
@@ -86,13 +88,6 @@ def _log_in(link: Link, request: m.SaslAuthenticate) -> str:
     if result is not Login.OK:
         raise Refusal(ResponseCode.AUTHENTICATION_FAILURE, name)
     return name
-
-
-def _check_unchanged(link: Link, mechanism: str, user: str) -> None:
-    if mechanism != link.session.mechanism:
-        raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_MECHANISM, mechanism)
-    if user != link.session.user:
-        raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_USERNAME, user)
 
 
 async def _refuse_login(link: Link, refusal: Refusal) -> m.SaslAuthenticateReply:

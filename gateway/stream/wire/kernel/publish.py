@@ -161,8 +161,20 @@ def _sub_batch_is_good(
 @cython.inline
 @cython.exceptval(check=False)
 def _as_id(number: cython.longlong) -> cython.ulonglong:
-    """Undo two's complement, compiled or not."""
-    return cython.cast(cython.ulonglong, number)
+    """Undo two's complement."""
+    if cython.compiled:
+        return cython.cast(cython.ulonglong, number)
+    return number & 0xFFFF_FFFF_FFFF_FFFF
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _as_signed(publishing_id: cython.ulonglong) -> cython.longlong:
+    """Put an id into two's complement."""
+    if cython.compiled:
+        return cython.cast(cython.longlong, publishing_id)
+    return publishing_id - (publishing_id >> 63 << 64)
 
 
 @cython.cfunc
@@ -293,7 +305,7 @@ def _take_entries(
             reason = _CHUNK_FULL
             break
         if is_named:
-            state[_LAST] = cython.cast(cython.longlong, publishing_id)
+            state[_LAST] = _as_signed(publishing_id)
             state[_HAS_LAST] = 1
         if has_filters:
             _put_filter(source, position, start, filters)
