@@ -84,8 +84,9 @@ class Journal:
         numbers = sorted(int(name) for name in files.names(JOURNAL_DIRECTORY))
         self._numbers = itertools.count(max(numbers, default=0) + 1)
         for number in numbers:
-            file = files.open(path_of(number))
-            self._spares.append(JournalFile(number, file, file.size()))
+            self._take_over(number)
+        # A process that died may have made them without syncing their names.
+        files.sync_directory(JOURNAL_DIRECTORY)
         self.trim()
         self._current = self._spare_for(FRAME_HEAD_BYTES)
 
@@ -180,6 +181,16 @@ class Journal:
         """Close the files."""
         for journal_file in (*self._used, *self._spares, self._current):
             journal_file.file.close()
+
+    def _take_over(self, number: int) -> None:
+        file = self._files.open(path_of(number))
+        size = file.size()
+        if size >= self._file_bytes:
+            self._spares.append(JournalFile(number, file, size))
+        else:
+            # Not finished, or made with another setting.
+            file.close()
+            self._files.remove(path_of(number))
 
     def _spare_for(self, size: int) -> JournalFile:
         for spare in tuple(self._spares):

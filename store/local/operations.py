@@ -67,7 +67,7 @@ class SegmentOperations:
         """Look a name up; if it is unknown or the store closed, tell `done` and give None."""
         closed = self._rounds.closed
         if closed is not None:
-            self._call_soon(done, closed)
+            self._rounds.after(None, partial(done, closed))
             return None
         segment = self._catalogue.names.get(name)
         if segment is None:
@@ -89,7 +89,7 @@ class SegmentOperations:
     ) -> None:
         """Create a segment, or a table if there is a key length."""
         if self._rounds.closed is not None:
-            self._call_soon(done, self._rounds.closed)
+            self._rounds.after(None, partial(done, self._rounds.closed))
             return
         wrong = _name_error(name)
         if wrong is not None:
@@ -168,7 +168,7 @@ class SegmentOperations:
     ) -> None:
         """Merge a segment into another."""
         if self._rounds.closed is not None:
-            self._call_soon(done, self._rounds.closed)
+            self._rounds.after(None, partial(done, self._rounds.closed))
             return
         target = self._catalogue.names.get(target_name)
         source = self._catalogue.names.get(source_name)

@@ -383,7 +383,15 @@ def _make_durable(files: Files, fold: Fold, names: set[str]) -> None:
 
 
 def _note_damage(segment: Segment, names: set[str], damaged: set[int]) -> None:
-    missing = [f.number for _, f in segment.committed.extents if str(f.number) not in names]
+    missing = []
+    state = segment.committed
+    ends = [*(base for base, _ in state.extents[1:]), state.length]
+    for (_, file), end in zip(state.extents, ends, strict=bool(state.extents)):
+        if str(file.number) not in names:
+            # Made when it is written; that is no damage where no byte of it counts.
+            file.in_directory = False
+            if end > state.start:
+                missing.append(file.number)
     if missing:
         log.error(
             "data files are missing segment=%s files=%s", segment.name, ",".join(map(str, missing))

@@ -128,6 +128,8 @@ class Rounds:
         self.gathering = Round()
         self.in_flight: Round | None = None
         self._scheduled = False
+        # What is to be called before any round goes on.
+        self._soon: list[Callable[[], object]] = []
         # Why nothing is accepted any more.
         self.closed: StoreClosed | None = None
         self._when_idle: Callable[[], object] | None = None
@@ -162,7 +164,9 @@ class Rounds:
 
     def _in_turn(self, round_: Round | None, call: Callable[[], object]) -> None:
         if round_ is None or round_.finished:
-            self._call_soon(call)
+            # Not simply call_soon: a round whose turn was asked for before must not overtake it.
+            self._soon.append(call)
+            self._call_soon(self._run_soon)
         elif round_ is self.gathering:
             round_.changes.append(Later(call))
         else:
@@ -189,7 +193,13 @@ class Rounds:
 
     # The life of a round
 
+    def _run_soon(self) -> None:
+        calls, self._soon = self._soon, []
+        for call in calls:
+            self._guarded(call)
+
     def _close_round(self) -> None:
+        self._run_soon()
         self._scheduled = False
         round_ = self.gathering
         if self.in_flight is not None or not round_.changes:
@@ -227,6 +237,7 @@ class Rounds:
         self._call_soon_threadsafe(self._finish, round_, outcome)
 
     def _finish(self, round_: Round, outcome: Outcome) -> None:
+        self._run_soon()
         if outcome.fatal is not None:
             self._fail(round_, outcome.fatal)
             return

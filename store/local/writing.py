@@ -178,14 +178,19 @@ class Staging:
         if handle is None or size > LOOP_WRITE_BYTES_MAX:
             change.late = bytes(data)
             self.rounds.gathering.pin(file)
+            # Counted again when the thread is about to write: no sync before that covers it.
+            self._note_write(file)
         else:
             handle.write_at(data, place)
-            file.writes += 1
-            self.catalogue.dirty.add(file)
+            self._note_write(file)
             if place + size > file.allocate_at:
                 self._allocate(file, place + size)
         self._open_files.touch(file)
         return file
+
+    def _note_write(self, file: DataFile) -> None:
+        file.writes += 1
+        self.catalogue.dirty.add(file)
 
     def _place_in_round(
         self, segment: Segment, file: DataFile, size: int, durability: Durability
@@ -326,7 +331,8 @@ class LocalWriter:
                 error = LengthMismatch(
                     f"segment {segment.name!r} is {length} bytes long, not as expected", length
                 )
-        self._staging.rounds.after(segment, partial(done, error))
+        # A segment that is gone may have a successor of the same name: after what that was asked.
+        self._staging.rounds.after(None if segment.gone else segment, partial(done, error))
 
     def _refusal(self, size: int, event_number: int) -> StoreError | None:
         segment = self._segment
