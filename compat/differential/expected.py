@@ -26,4 +26,146 @@ class Expected:
     reason: str
 
 
-EXPECTED: tuple[Expected, ...] = ()
+CUT_OFF = "FIN"
+CLOSED = "close corr 1 code 13 'unknown frame'"
+CRASH = "RabbitMQ's connection process crashes; Hutch closes in order, as for any malformed frame"
+NO_INTEGER = "RabbitMQ's connection process crashes; Hutch refuses the argument"
+ONE_STEP = (
+    "before Open RabbitMQ allows one step a read and ends the connection after a second one; "
+    "Hutch takes what is in order, however it is cut into reads"
+)
+PLAIN_ONLY = "Hutch knows PLAIN only"
+NOT_YET = "super streams and groups are refused until there are any"
+NO_EXCHANGES = "RabbitMQ answers for any exchange; Hutch has none, only super streams"
+THRESHOLD = (
+    "RabbitMQ sends once credit exceeds half of the initial credit, Hutch once there is any: a "
+    "client that waits for a chunk after each credit would hang"
+)
+
+CRASHES = tuple(
+    Expected(script=pattern, theirs=CUT_OFF, ours=CLOSED, reason=CRASH)
+    for pattern in (
+        "again once open: a byte too many",
+        "malformed: create: *",
+        "malformed: metadata: *",
+        "malformed: publish: an entry cut short",
+        "malformed: resolve: offset type 0",
+        "malformed: subscribe: *",
+        "malformed: super stream: lists cut short",
+        "malformed: versions: a row cut short",
+        "what only a server says: publish_error of none",
+        "what only a server says: an answer to nothing",
+        "an answer to no consumer update with offset type 9",
+        "an entry cut short: those before it are stored",
+        "an entry whose size points far beyond the frame",
+        "an id cut short",
+        "sub-batch: cut short",
+        "sub-batch: its header cut short",
+        "sub-batch: in version 2",
+        "version 2: a filter value cut short",
+    )
+)
+
+EXPECTED: tuple[Expected, ...] = (
+    *CRASHES,
+    Expected(
+        script="malformed: versions: a key that nobody knows",
+        theirs=CUT_OFF,
+        ours="code 1 ['0x01",
+        reason="a client of tomorrow announces commands of tomorrow; Hutch passes over them",
+    ),
+    Expected(
+        script="create with no integer in *", theirs=CUT_OFF, ours="code 17", reason=NO_INTEGER
+    ),
+    *(
+        Expected(
+            script=f"create with stream-max-segment-size-bytes={size}",
+            reason="RabbitMQ accepts it, and then rolls segments without end; Hutch refuses it",
+        )
+        for size in ("0", "-5")
+    ),
+    Expected(
+        script="pipelined: properties and mechanisms",
+        theirs=CUT_OFF,
+        ours="offers PLAIN",
+        reason=ONE_STEP,
+    ),
+    Expected(
+        script="pipelined: authentication and tune",
+        theirs=CUT_OFF,
+        ours="tune frame_max",
+        reason=ONE_STEP,
+    ),
+    Expected(
+        script="pipelined: tune, open and a command",
+        theirs=CUT_OFF,
+        ours="metadata answer",
+        reason=ONE_STEP,
+    ),
+    Expected(script="login: AMQPLAIN with *", label="login", ours="code 7", reason=PLAIN_ONLY),
+    Expected(script="login: ANONYMOUS", label="login", ours="code 7", reason=PLAIN_ONLY),
+    Expected(script="login: A*", label="afterwards", reason=PLAIN_ONLY),
+    Expected(
+        script="create a super stream of two partitions",
+        label="create",
+        theirs="code 1",
+        ours="code 17",
+        reason=NOT_YET,
+    ),
+    *(
+        Expected(
+            script="create a super stream of two partitions",
+            label=label,
+            theirs="code 1",
+            ours="code 2",
+            reason=NOT_YET,
+        )
+        for label in ("partitions", "route", "delete")
+    ),
+    Expected(
+        script="single active consumer: a group of one",
+        theirs="consumer_update",
+        ours="code 17",
+        reason=NOT_YET,
+    ),
+    Expected(
+        script="a filter *",
+        label="filtered",
+        ours="delivered to 1",
+        reason="a filtered subscription gets every chunk until there are filters",
+    ),
+    Expected(
+        script="credit that was not used waits for what comes",
+        label="below the threshold",
+        ours="delivered to 1",
+        reason=THRESHOLD,
+    ),
+    Expected(
+        script="half of the initial credit used up, one added",
+        label="half",
+        ours="delivered to 1",
+        reason=THRESHOLD,
+    ),
+    Expected(
+        script="forty messages stored one by one, read with a credit of one",
+        label="joined",
+        theirs="delivered to 1: 0=m0",
+        ours="delivered to 1: 0=m0 1=m1",
+        reason="Hutch joins small chunks at delivery, and takes one credit for what it joined",
+    ),
+    *(
+        Expected(script=script, theirs="code 1 []", ours="code 2 []", reason=NO_EXCHANGES)
+        for script in (
+            "route in the default exchange",
+            "partitions of an exchange",
+            "route in an exchange",
+        )
+    ),
+    Expected(
+        script="statistics after an offset was stored",
+        label="statistics",
+        theirs="committed_offset 2",
+        ours="committed_offset 1",
+        reason="a stored offset takes up an offset of the stream in RabbitMQ, never in Hutch",
+    ),
+)

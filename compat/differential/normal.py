@@ -7,6 +7,8 @@ What is left out, and why it may differ:
 - the server's own port where it is advertised: the two listen on different ones;
 - the order of SASL mechanisms, and mechanisms other than PLAIN: RabbitMQ's order is not fixed, and
   which are offered is configuration;
+- the order of more than 32 streams in the answer to Metadata: RabbitMQ's is then that of hashes
+  (of fewer it is that of their names, backwards, which is compared);
 - timestamp and epoch of chunks: time passes, and the epoch counts restarts;
 - how records are grouped into chunks and ids into confirms, unless a script says that each chunk
   is one entry: it depends on what a server had collected at that instant;
@@ -32,6 +34,8 @@ PEER_PROPERTIES = (
     "product",
     "version",
 )
+# Up to this many keys an Erlang map is sorted.
+SMALL_MAP = 32
 COUNTED_MECHANISM = "PLAIN"
 RESPONSE_BIT = 0x8000
 CONFIRM = 0x03
@@ -158,6 +162,8 @@ def metadata(fields: Fields, port: int) -> str:
         name, code, leader = fields.text(), fields.number(2), fields.number(2)
         replicas = [fields.number(2) for _ in range(fields.number(4))]
         streams.append(f"{name!r} code {code} leader {leader:#x} replicas {replicas}")
+    if len(streams) > SMALL_MAP:
+        streams.sort()
     return f"corr {corr} brokers {brokers} streams {streams}"
 
 

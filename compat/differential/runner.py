@@ -119,7 +119,7 @@ class Stage:
         data = step.data
         for token, instant in self.marks.items():
             data = data.replace(token, instant)
-        if data and not connection.send(data) and connection.has_ended:
+        if data and not connection.send(data, step.piece_bytes) and connection.has_ended:
             return Collected(events=[CANNOT_SEND])
         return connection.collect(step.wait, step.linger_s)
 

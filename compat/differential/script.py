@@ -72,6 +72,7 @@ class Step:
         linger_s: How long to listen for more than was waited for.
         reached: For `REACH`.
         tuning: For `REACH`: the frame limit and heartbeat that the client answers.
+        piece_bytes: Send in pieces of this size, a write each; 0 sends everything at once.
     """
 
     action: Action
@@ -83,6 +84,7 @@ class Step:
     linger_s: float = 0.0
     reached: Reached = Reached.OPEN
     tuning: tuple[int, int] = (1 << 20, 0)
+    piece_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +151,18 @@ def ask(connection: str, *bodies: bytes, label: str = "", wait: Wait | None = No
         wait=wait or Wait(frames=len(bodies)),
         label=label,
         linger_s=LINGER_S,
+    )
+
+
+def in_pieces(connection: str, size: int, *bodies: bytes) -> Step:
+    """Do as `ask` does, in pieces of `size` bytes."""
+    return Step(
+        action=Action.SEND,
+        connection=connection,
+        data=framed(*bodies),
+        wait=Wait(frames=len(bodies)),
+        linger_s=LINGER_S,
+        piece_bytes=size,
     )
 
 

@@ -76,13 +76,16 @@ class Connection:
         self.socket.close()
         self.has_ended = True
 
-    def send(self, data: bytes) -> bool:
-        """Send bytes; False if the server has ended the connection."""
+    def send(self, data: bytes, piece_bytes: int = 0) -> bool:
+        """Send bytes, in pieces if a size is given; False if the connection has ended."""
         if self.has_ended:
             return False
+        data = data.replace(frames.RUN, self.run)
+        size = piece_bytes or len(data)
         self.socket.settimeout(CONNECT_TIMEOUT_S)
         try:
-            self.socket.sendall(data.replace(frames.RUN, self.run))
+            for position in range(0, len(data), size):
+                self.socket.sendall(data[position : position + size])
         except OSError:
             return False
         return True

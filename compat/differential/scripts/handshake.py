@@ -10,6 +10,7 @@ from compat.differential.script import (
     ask,
     connected,
     ending,
+    in_pieces,
     opened,
     pause,
     raw,
@@ -85,9 +86,7 @@ ORDER = (
     script(
         "a frame may come byte by byte",
         connected("A"),
-        *(raw("A", bytes([byte])) for byte in (len(f.peer_properties())).to_bytes(4)),
-        *(raw("A", bytes([byte])) for byte in f.peer_properties()[:-1]),
-        raw("A", f.peer_properties()[-1:], wait=Wait(frames=1)),
+        in_pieces("A", 1, f.peer_properties()),
     ),
     script(
         "a heartbeat says nothing in any state",
@@ -188,6 +187,23 @@ TOO_LATE = tuple(
     )
 )
 
+# As many answers as requests: the update after delete stands for the offset that is stored.
+LIFE = (
+    f.create("~s", {"max-age": "1h"}, corr=1),
+    f.declare(1, "~s", "ref", corr=2),
+    f.query_sequence("ref", "~s", corr=3),
+    f.subscribe(1, "~s", f.NEXT, 5, {"name": "n"}, corr=4),
+    f.store_offset("app", "~s", 3),
+    f.query_offset("app", "~s", corr=5),
+    f.stream_stats("~none", corr=6),
+    f.resolve("~none", f.LAST, corr=7),
+    f.metadata("~s", "~none", corr=8),
+    f.unsubscribe(1, corr=9),
+    f.delete_publisher(7, corr=10),
+    f.create("~s", {"max-age": "60m"}, corr=11),
+    f.delete("~s", corr=12),
+)
+
 PIPELINED = (
     script(
         "pipelined: properties and mechanisms",
@@ -208,6 +224,19 @@ PIPELINED = (
         "pipelined: commands after open are answered in order",
         opened("A"),
         ask("A", f.metadata(corr=1), f.stream_stats("~none", corr=2), f.unsubscribe(9, corr=3)),
+    ),
+    script(
+        "pipelined: the whole life of a stream",
+        opened("A"),
+        ask("A", *LIFE, wait=Wait(frames=len(LIFE))),
+    ),
+    *(
+        script(
+            f"pipelined: the whole life of a stream in pieces of {size} bytes",
+            opened("A"),
+            in_pieces("A", size, *LIFE),
+        )
+        for size in (1, 5, 23, 64)
     ),
     script(
         "pipelined: what follows a close is not looked at",

@@ -319,17 +319,65 @@ CREDITS = (
         "half of the initial credit used up, one added",
         *stocked(
             subscribed(f.FIRST, 8, 4),
-            ask("B", f.credit(1, 1), wait=Wait()),
-            silence("B", 0.2, label="one"),
-            ask("B", f.credit(1, 1), wait=Wait()),
-            silence("B", 0.2, label="two"),
-            ask("B", f.credit(1, 1), wait=Wait()),
-            silence("B", 0.2, label="three"),
+            ask("B", f.credit(1, 1), wait=Wait(), label="half"),
+            silence("B", label="half"),
+            ask("B", f.credit(1, 1), wait=Wait(), label="half"),
+            silence("B", label="half"),
+            ask("B", f.credit(1, 1), wait=Wait(), label="half"),
+            silence("B", label="half"),
             chunks=8,
         ),
         exact_chunks=True,
     ),
 )
+
+ONE_BY_ONE = tuple(message(number) for number in range(40))
+JOINED = (
+    *(
+        script(
+            f"forty messages stored one by one, read from {name}",
+            *stocked(*ONE_BY_ONE, subscribed(place, records), silence("B", 0.1)),
+        )
+        for name, place, records in (
+            ("first", f.FIRST, 40),
+            ("last", f.LAST, 1),
+            ("offset 17", f.at_offset(17), 23),
+            ("offset 39", f.at_offset(39), 1),
+            ("offset 40", f.at_offset(40), 0),
+            ("timestamp 0", f.at_timestamp(0), 40),
+        )
+    ),
+    script(
+        "forty messages stored one by one, and a sub-batch in between",
+        *stocked(
+            *ONE_BY_ONE[:10], chunk(50), *ONE_BY_ONE[10:20], chunk(51),
+            subscribed(f.FIRST, 24),
+            ask("B", f.subscribe(2, "~s", f.at_offset(11), 100), wait=Wait(frames=1, records=14)),
+            silence("B", 0.1),
+        ),
+    ),
+    script(
+        "forty messages stored one by one, read with a credit of one",
+        *stocked(
+            *ONE_BY_ONE,
+            ask("B", f.subscribe(1, "~s", f.FIRST, 1), wait=Wait(frames=1, chunks=1),
+                label="joined"),
+            silence("B", 0.1, label="joined"),
+        ),
+    ),
+    script(
+        "a subscription may use the id of one that ended, and begins anew",
+        *stocked(
+            subscribed(f.FIRST, 4),
+            ask("B", f.unsubscribe(1)),
+            subscribed(f.FIRST, 4),
+            chunk(3),
+            hear("B", records=2),
+            chunks=2,
+        ),
+        exact_chunks=True,
+    ),
+)  # fmt: skip
 
 FILTERS = (
     script(
@@ -370,5 +418,5 @@ FILTERS = (
 )  # fmt: skip
 
 SCRIPTS: tuple[Script, ...] = (
-    *FULL, *EMPTY, *TIMES, *CHECKED, *CREDITS, *FILTERS,
+    *FULL, *EMPTY, *TIMES, *CHECKED, *CREDITS, *JOINED, *FILTERS,
 )  # fmt: skip

@@ -35,8 +35,8 @@ def login(name: str, mechanism: str, data: bytes | None) -> Script:
     return script(
         f"login: {name}",
         reached("A", Reached.MECHANISMS),
-        timed("A", f.sasl_authenticate(mechanism, data), wait=wait),
-        ask("A", f.heartbeat(), wait=Wait(fin=True, timeout_s=0.5)),
+        timed("A", f.sasl_authenticate(mechanism, data), wait=wait, label="login"),
+        ask("A", f.heartbeat(), wait=Wait(fin=True, timeout_s=0.5), label="afterwards"),
     )
 
 

@@ -177,6 +177,12 @@ DELETED = (
 )
 
 DESCRIBED = (
+    script(
+        "metadata of 300 names",
+        opened("A"),
+        ask("A", f.create("~007")),
+        ask("A", f.metadata(*(f"~{number:03}" for number in range(300)))),
+    ),
     script("metadata of nothing", opened("A"), ask("A", f.metadata())),
     script("metadata of what does not exist", opened("A"), ask("A", f.metadata("~none"))),
     script("metadata of the empty name", opened("A"), ask("A", f.metadata(""))),
@@ -194,8 +200,29 @@ DESCRIBED = (
     ),
 )
 
+# No text in any encoding that is in use. None of them exists: they are only looked up.
+NO_TEXT = b"~\xff\xfe\x80"
+WITHOUT_TEXT = tuple(
+    script(f"a name that is no text: {name}", opened("A"), ask("A", body))
+    for name, body in (
+        ("metadata", f.request(0x0F, b"\0\0\0\1" + f.text(NO_TEXT))),
+        ("delete", f.request(0x0E, f.text(NO_TEXT))),
+        ("declare", f.request(0x01, b"\1" + f.text("") + f.text(NO_TEXT))),
+        ("subscribe", f.request(0x07, b"\1" + f.text(NO_TEXT) + f.FIRST + b"\0\1")),
+        ("query_offset", f.request(0x0B, f.text("r") + f.text(NO_TEXT))),
+        ("query_sequence", f.request(0x05, f.text("r") + f.text(NO_TEXT))),
+        ("stream_stats", f.request(0x1C, f.text(NO_TEXT))),
+        ("resolve", f.request(0x1F, f.text(NO_TEXT) + f.FIRST)),
+        ("partitions", f.request(0x19, f.text(NO_TEXT))),
+        ("route", f.request(0x18, f.text("k") + f.text(NO_TEXT))),
+    )
+)
+
 # This version of Hutch has no super streams yet; what is asked about missing ones is the same.
 SUPER = (
+    script("route in the default exchange", opened("A"), ask("A", f.route("~none", ""))),
+    script("partitions of an exchange", opened("A"), ask("A", f.partitions("amq.direct"))),
+    script("route in an exchange", opened("A"), ask("A", f.route("key", "amq.direct"))),
     script("route in what does not exist", opened("A"), ask("A", f.route("key", "~none"))),
     script("route in a stream", opened("A"), ask("A", f.create("~s")), ask("A", f.route("", "~s"))),
     script("partitions of what does not exist", opened("A"), ask("A", f.partitions("~none"))),
@@ -243,5 +270,5 @@ SUPER = (
 )
 
 SCRIPTS: tuple[Script, ...] = (
-    *ARGUMENTS, *NOT_INTEGERS, *COMPARED, *NAMES, *DELETED, *DESCRIBED, *SUPER,
+    *ARGUMENTS, *NOT_INTEGERS, *COMPARED, *NAMES, *DELETED, *DESCRIBED, *WITHOUT_TEXT, *SUPER,
 )  # fmt: skip
