@@ -183,7 +183,7 @@ def test_a_taken_port_stops_the_start_with_a_line_that_names_it(tmp_path: Path) 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = run_serve(tmp_path / "data", "--port", str(port))
-    assert done.returncode == 1
+    assert done.returncode != 0
     assert any(re.search(rf"\b{port}\b", line) for line in done.stderr.splitlines()), done.stderr
     assert "Traceback" not in done.stderr
 
