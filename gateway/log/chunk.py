@@ -37,6 +37,7 @@ except ImportError:  # pragma: no cover  # the wheel does not exist for every pl
     from zlib import crc32
 
 __all__ = [
+    "CRC_POSITION",
     "CRC_TABLE",
     "DATA_POSITION",
     "ENTRIES_MAX",
@@ -55,6 +56,7 @@ __all__ = [
 EVENT_HEAD_BYTES: Final = 8
 HEADER_BYTES: Final = 48
 DATA_POSITION: Final = EVENT_HEAD_BYTES + HEADER_BYTES
+CRC_POSITION: Final = EVENT_HEAD_BYTES + 32
 ENTRIES_MAX: Final = 65_535
 MAGIC_AND_VERSION: Final = 0x50
 USER_CHUNK: Final = 0

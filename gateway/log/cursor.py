@@ -6,11 +6,13 @@ by a thread of the store first: `next` then gives nothing and `wake` is called w
 """
 
 import logging
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
 from gateway.log.chunk import (
+    CRC_POSITION,
     CRC_TABLE,
     DATA_POSITION,
     EVENT_HEAD_BYTES,
@@ -19,7 +21,14 @@ from gateway.log.chunk import (
     pack_header,
     unpack_header,
 )
-from gateway.log.kernel.chunks import BAD_CRC, NEEDS_BYTES, join_chunks, verify_chunks
+from gateway.log.index import NO_END
+from gateway.log.kernel.chunks import (
+    BAD_CRC,
+    NEEDS_BYTES,
+    join_chunks,
+    verify_chunks,
+    walk_chunks,
+)
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import DELIVER_HEAD_BYTES
 from store.api import APPEND_BYTES_MAX, FileRegion
@@ -33,6 +42,9 @@ _ALONE_BYTES: Final = 64 * 1024
 _WARM_BYTES: Final = 64 * 1024 * 1024
 """What was written this recently is taken to be in memory without asking."""
 _CHECK_BYTES: Final = 4 * 1024 * 1024
+"""What is read and checked at once, and how far ahead of the cursor."""
+_SMALL_BYTES: Final = 4096
+"""Below this average a kernel checks the chunks: it costs nothing to start, but more per byte."""
 
 
 @dataclass(slots=True)
@@ -71,8 +83,10 @@ class Cursor:
         self._wake = wake
         self._takes_regions = takes_regions
         self._joined_bytes_max = frame_bytes_max - DELIVER_HEAD_BYTES - HEADER_BYTES
-        self._verified_to = 0
+        self._verified_to = position
+        self._damaged: deque[tuple[int, int]] = deque()
         self._is_waiting = False
+        self._is_checking = False
         self._is_closed = False
 
     def close(self) -> None:
@@ -91,19 +105,23 @@ class Cursor:
         delivery = None
         while delivery is None and not self._is_waiting and self.log.failure is None:
             self.position = max(self.position, self.log.start)
+            if self._damaged and self.position >= self._damaged[0][0]:
+                self.position = max(self.position, self._damaged.popleft()[1])
             available = self.log.committed_length - self.position
             if available <= 0:
                 self._is_waiting = True
                 self.log.when_more(self._woken)
             elif self.position < self._verified_to or self._is_verified():
                 delivery = self._next(available, scratch)
+        if self.position + _CHECK_BYTES > self._verified_to:
+            self._check_ahead()
         return delivery
 
     def _next(self, available: int, scratch: bytearray) -> Delivery | None:
         """Give what is at the cursor; None if it has to be fetched, or was damaged."""
         glance = self.log.reader.read_cached(self.position, min(available, _GLANCE_BYTES))
         if glance is None or len(glance) < DATA_POSITION:
-            self._fetch(self.position, min(available, _CHECK_BYTES), verifies=False)
+            self._fetch(DATA_POSITION)
             return None
         event_bytes = EVENT_HEAD_BYTES + int.from_bytes(glance[4:8], "big")
         if event_bytes >= _ALONE_BYTES:
@@ -127,21 +145,29 @@ class Cursor:
             self.log.committed_length - _WARM_BYTES, self.log.trusted_position
         )
         if not is_recent and not reader.is_cached(position, size):
-            self._fetch(self.position, event_bytes, verifies=False)
+            self._fetch(event_bytes)
             return None
         region = reader.region(position, size) if self._takes_regions else None
         head = b""
-        if region is not None and region.size < size:
-            region.release()
-            region = None
         if region is None:
-            data = reader.read_cached(position, size)
-            if data is None or len(data) < size:
-                self._fetch(self.position, event_bytes, verifies=False)
+            head = self._read(position, size)
+            if len(head) < size:
+                self._fetch(event_bytes)
                 return None
-            head = data
         self.position += event_bytes
         return Delivery(header.chunk_id, header.chunk_id + header.records, size, head, region)
+
+    def _read(self, position: int, size: int) -> bytes:
+        """Read cached bytes, in as many pieces as the store likes; short if some are not there."""
+        pieces: list[bytes] = []
+        while size > 0:
+            piece = self.log.reader.read_cached(position, size)
+            if not piece:
+                break
+            pieces.append(piece)
+            position += len(piece)
+            size -= len(piece)
+        return b"".join(pieces)
 
     def _joined(
         self, glance: bytes, event_bytes: int, available: int, scratch: bytearray
@@ -152,14 +178,14 @@ class Cursor:
             wanted = min(available, max(self._joined_bytes_max, event_bytes))
             source = self.log.reader.read_cached(self.position, wanted) or b""
         if len(source) < event_bytes:
-            self._fetch(self.position, min(available, _CHECK_BYTES), verifies=False)
+            self._fetch(event_bytes)
             return None
         reason, place, written, count, records = join_chunks(
             source, len(source), scratch, self._joined_bytes_max, CRC_TABLE
         )
         header = unpack_header(source, EVENT_HEAD_BYTES)
         if count == 0 and reason == BAD_CRC:
-            self._skip_bad(self.position, event_bytes)
+            self._skip_bad(self.position)
             return None
         if count <= 1:
             self.position += event_bytes
@@ -178,62 +204,96 @@ class Cursor:
         head = pack_header(joined) + data
         return Delivery(header.chunk_id, header.chunk_id + records, len(head), head, None)
 
-    def _skip_bad(self, position: int, event_bytes: int) -> None:
+    # Fetching
+
+    def _is_verified(self) -> bool:
+        """Tell whether what begins here has been checked; if not, wait for it."""
+        if self.position >= self._verified_to:
+            self._verified_to = max(self.log.index.verified_end(self.position), self.position)
+            if self.position >= self.log.trusted_position:
+                self._verified_to = NO_END
+        if self.position < self._verified_to:
+            return True
+        self._is_waiting = True
+        self._check_ahead()
+        return False
+
+    def _check_ahead(self) -> None:
+        """Have what follows the verified bytes checked, unless that is under way."""
+        position = self._verified_to
+        if self._is_checking or position >= self.log.trusted_position:
+            return
+        self._is_checking = True
+        end = min(self.log.index.span_end(position, _CHECK_BYTES), self.log.trusted_position)
+        size = min(end - position, APPEND_BYTES_MAX)
+
+        def done(outcome: tuple[int, int] | StoreError) -> None:
+            self._is_checking = False
+            if isinstance(outcome, StoreError):
+                self._failed(outcome)
+                return
+            reason, consumed = outcome
+            if consumed == 0 and reason != NEEDS_BYTES:
+                self._skip_bad(position)
+            else:
+                self._verified_to = max(self._verified_to, position + consumed)
+                self.log.index.verify(position, position + consumed)
+                if position + consumed == self.log.trusted_position:
+                    self.log.index.verify_last()
+            if self._is_waiting:
+                self._woken()
+
+        self.log.reader.check(position, size, verify, done=done)
+
+    def _fetch(self, event_bytes: int) -> None:
+        """Have bytes read into memory by the store's thread, then wake."""
+        self._is_waiting = True
+        size = max(event_bytes, min(self.log.committed_length - self.position, _CHECK_BYTES))
+
+        def done(outcome: int | StoreError) -> None:
+            if isinstance(outcome, StoreError):
+                self._failed(outcome)
+            else:
+                self._woken()
+
+        self.log.reader.check(self.position, min(size, APPEND_BYTES_MAX), len, done=done)
+
+    def _failed(self, error: StoreError) -> None:
+        """Go on after the oldest chunks were given up; else the stream cannot be read."""
+        if isinstance(error, SegmentTruncated):
+            self._woken()
+        elif not self._is_closed:
+            self.log.read_failed(error)
+
+    def _skip_bad(self, position: int) -> None:
         """Go past a chunk whose data is damaged: it is not delivered."""
+        head = self.log.reader.read_cached(position, EVENT_HEAD_BYTES)
+        size = EVENT_HEAD_BYTES + int.from_bytes((head or b"")[4:8], "big")
         log.error(
             "damaged chunk is not delivered stream=%s position=%d bytes=%d",
             self.log.stream,
             position,
-            event_bytes,
+            size,
         )
-        self.position = position + event_bytes
+        self._verified_to = position + size
+        if self.position == position:
+            self.position = position + size
+        else:
+            self._damaged.append((position, position + size))
 
-    # Fetching
 
-    def _is_verified(self) -> bool:
-        """Tell whether what begins here has been checked; if not, start checking its span."""
-        stream_log = self.log
-        if self.position >= stream_log.trusted_position:
-            self._verified_to = 2**63
-            return True
-        _, end, is_verified = stream_log.index.span_at(self.position)
-        if end < 0 or end > stream_log.trusted_position:
-            end = stream_log.trusted_position
-        if is_verified:
-            self._verified_to = end
-            return True
-        self._fetch(self.position, end - self.position, verifies=True)
-        return False
+def verify(view: memoryview) -> tuple[int, int]:
+    """Check the CRC of all whole chunks of stored bytes; thread-safe.
 
-    def _fetch(self, position: int, size: int, *, verifies: bool) -> None:
-        """Have bytes read by the store's thread, checked if asked, then wake."""
-        self._is_waiting = True
-
-        def look(view: memoryview) -> tuple[int, int]:
-            if not verifies:
-                return NEEDS_BYTES, len(view)
-            return verify_chunks(view, 0, len(view), CRC_TABLE)
-
-        def done(outcome: tuple[int, int] | StoreError) -> None:
-            if isinstance(outcome, StoreError):
-                if not isinstance(outcome, SegmentTruncated):
-                    log.error("stream cannot be read stream=%s error=%s", self.log.stream, outcome)
-                    return
-            elif verifies:
-                self._checked(position, size, *outcome)
-            self._woken()
-
-        self.log.reader.check(position, min(size, APPEND_BYTES_MAX), look, done=done)
-
-    def _checked(self, position: int, size: int, reason: int, consumed: int) -> None:
-        """Note how far the bytes from `position` on are good."""
-        self._verified_to = position + consumed
-        if consumed >= size:
-            self.log.index.verify(position)
-        elif reason != NEEDS_BYTES and consumed == 0:
-            self._verified_to = position
-            glance = self.log.reader.read_cached(position, EVENT_HEAD_BYTES)
-            if glance is None or len(glance) < EVENT_HEAD_BYTES:
-                self.position = position + size
-            else:
-                self._skip_bad(position, EVENT_HEAD_BYTES + int.from_bytes(glance[4:8], "big"))
+    Returns:
+        As `verify_chunks`: the reason it stopped, and where.
+    """
+    reason, end, chunks = walk_chunks(view, 0, len(view))
+    if len(chunks) * _SMALL_BYTES > len(view):
+        return verify_chunks(view, 0, len(view), CRC_TABLE)
+    for place, _, _, _, _, _, data_bytes, _ in chunks:
+        data = place + DATA_POSITION
+        crc = int.from_bytes(view[place + CRC_POSITION : place + CRC_POSITION + 4], "big")
+        if crc32(view[data : data + data_bytes]) != crc:
+            return BAD_CRC, place
+    return reason, end

@@ -13,6 +13,7 @@ from bisect import bisect_left, bisect_right
 from typing import Final
 
 SPAN_BYTES: Final = 256 * 1024
+NO_END: Final = 2**63
 _ENTRY: Final = struct.Struct(">QqQ")
 
 
@@ -58,19 +59,32 @@ class ChunkIndex:
         index = bisect_left(self.timestamps_ms, timestamp_ms) - 1
         return self.positions[max(index, 0)] if self.positions else None
 
-    def span_at(self, position: int) -> tuple[int, int, bool]:
-        """Return (index of the span, its end or -1 for the last, whether it is verified)."""
+    def verified_end(self, position: int) -> int:
+        """Return how far the bytes from `position` on are verified; `position` if they are not."""
         index = bisect_right(self.positions, position) - 1
-        if index < 0:
-            return -1, self.positions[0] if self.positions else -1, False
-        end = self.positions[index + 1] if index + 1 < len(self.positions) else -1
-        return index, end, bool(self._verified[index])
+        if index < 0 or not self._verified[index]:
+            return position
+        next_bad = self._verified.find(0, index)
+        return self.positions[next_bad] if next_bad >= 0 else NO_END
 
-    def verify(self, position: int) -> None:
-        """Note that the span that begins at `position` has been checked."""
-        index = bisect_left(self.positions, position)
-        if index < len(self.positions) and self.positions[index] == position:
-            self._verified[index] = 1
+    def span_end(self, position: int, size: int) -> int:
+        """Return the end of the last span that ends within `size`, else of the span itself."""
+        last = bisect_right(self.positions, position + size) - 1
+        if last >= 0 and self.positions[last] > position:
+            return self.positions[last]
+        return self.positions[last + 1] if last + 1 < len(self.positions) else NO_END
+
+    def verify(self, first: int, end: int) -> None:
+        """Note that [first, end) has been checked: the spans that lie in it as a whole."""
+        index = bisect_left(self.positions, first)
+        last = bisect_right(self.positions, end) - 1
+        if last >= index:
+            self._verified[index:last] = b"\x01" * (last - index)
+
+    def verify_last(self) -> None:
+        """Note that the last span has been checked up to what this process wrote itself."""
+        if self._verified:
+            self._verified[-1] = 1
 
     def pack_after(self, saved_to: int, position: int) -> tuple[bytes, int]:
         """Encode the entries whose chunks begin in [saved_to, position).

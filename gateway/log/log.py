@@ -314,6 +314,10 @@ class StreamLog:
         self._ports.failed(self, error)
         self._tell_drained()
 
+    def read_failed(self, error: StoreError) -> None:
+        """The segment cannot be read: nobody can go on."""
+        self._fail(error)
+
     # Waiting
 
     def when_more(self, wake: Callable[[], object]) -> None:

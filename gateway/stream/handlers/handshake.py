@@ -52,11 +52,7 @@ async def sasl_authenticate(link: Link, request: m.SaslAuthenticate) -> m.SaslAu
     """
     session = link.session
     try:
-        if session.is_open and request.mechanism != session.mechanism:
-            raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_MECHANISM, request.mechanism)
-        user = _log_in(link, request)
-        if session.is_open and user != session.user:
-            raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_USERNAME, user)
+        user = _renew(link, request) if session.is_open else _log_in(link, request)
     except Refusal as refusal:
         return await _refuse_login(link, refusal)
     session.mechanism = request.mechanism
@@ -88,6 +84,16 @@ def _log_in(link: Link, request: m.SaslAuthenticate) -> str:
     if result is not Login.OK:
         raise Refusal(ResponseCode.AUTHENTICATION_FAILURE, name)
     return name
+
+
+def _renew(link: Link, request: m.SaslAuthenticate) -> str:
+    """Log in again once open: neither mechanism nor user may change."""
+    if request.mechanism != link.session.mechanism:
+        raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_MECHANISM, request.mechanism)
+    user = _log_in(link, request)
+    if user != link.session.user:
+        raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_USERNAME, user)
+    return user
 
 
 async def _refuse_login(link: Link, refusal: Refusal) -> m.SaslAuthenticateReply:
