@@ -13,7 +13,7 @@ from tests.integration.server import HutchServer
 
 # The longest that one round trip may take while others misbehave. Far above what it
 # takes (a millisecond), far below what a blocked event loop would make of it.
-PATIENCE_S: Final = 2.0
+PATIENCE_S: Final = 1.0
 MIB: Final = 1 << 20
 
 
@@ -27,7 +27,7 @@ class Neighbour(threading.Thread):
     memory grew by no more than `growth_bytes_max` over what it was before.
     """
 
-    def __init__(self, server: HutchServer, *, growth_bytes_max: int = 64 * MIB) -> None:
+    def __init__(self, server: HutchServer, *, growth_bytes_max: int = 8 * MIB) -> None:
         super().__init__(daemon=True)
         self._server = server
         self._growth_bytes_max = growth_bytes_max
@@ -88,7 +88,7 @@ class Neighbour(threading.Thread):
     def _wait_for_more(self) -> None:
         """Wait until it was served again, after everything that happened in the block."""
         enough = self._count + 3
-        deadline = time.monotonic() + 3 * PATIENCE_S
+        deadline = time.monotonic() + 5 * PATIENCE_S
         while self._count < enough and self.is_alive() and time.monotonic() < deadline:
             time.sleep(0.002)
 

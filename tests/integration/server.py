@@ -25,6 +25,8 @@ REPOSITORY: Final = Path(__file__).resolve().parents[2]
 START_SECONDS: Final = 20.0
 # The promise of a graceful stop.
 STOP_SECONDS: Final = 10.0
+# How much of a log a failed test shows: its end.
+LOG_CHARACTERS: Final = 6_000
 
 _READY: Final = re.compile(r"^hutch ready\b.*$", re.MULTILINE)
 _ADDRESS: Final = r"\[?([\w.:-]*?[\w.-])\]?:(\d+)"
@@ -172,9 +174,11 @@ class HutchServer:
         except subprocess.TimeoutExpired:
             self.kill()
             raise AssertionError(
-                f"still running {STOP_SECONDS} s after SIGTERM:\n{self.stderr}"
+                f"still running {STOP_SECONDS} s after SIGTERM:\n{self.stderr[-LOG_CHARACTERS:]}"
             ) from None
-        assert exit_code == 0, f"exit code {exit_code} after SIGTERM:\n{self.stderr}"
+        assert exit_code == 0, (
+            f"exit code {exit_code} after SIGTERM:\n{self.stderr[-LOG_CHARACTERS:]}"
+        )
         return time.monotonic() - started
 
     def close(self) -> None:

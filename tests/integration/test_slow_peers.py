@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import time
 from collections.abc import Iterator
@@ -52,7 +53,7 @@ def opened_with_small_buffer(server: HutchServer) -> Client:
 
 
 def test_readers_that_never_read_cost_little(target: HutchServer) -> None:
-    with Neighbour(target, growth_bytes_max=32 * MIB) as neighbour:
+    with Neighbour(target, growth_bytes_max=8 * MIB) as neighbour:
         readers = [opened_with_small_buffer(target) for _ in range(10)]
         for reader in readers:
             reader.send_request("subscribe", m.Subscribe(1, "big", FIRST, 60_000, {}))
@@ -90,7 +91,7 @@ def test_a_publisher_that_never_reads_its_confirms_is_not_read_for_ever(
     target: HutchServer,
 ) -> None:
     with (
-        Neighbour(target, growth_bytes_max=64 * MIB),
+        Neighbour(target, growth_bytes_max=8 * MIB),
         opened_with_small_buffer(target) as client,
     ):
         client.create("unread-confirms")
@@ -109,16 +110,31 @@ def test_requests_whose_answers_are_never_read_are_not_served_for_ever(
     target: HutchServer,
 ) -> None:
     with (
-        Neighbour(target, growth_bytes_max=64 * MIB),
+        Neighbour(target, growth_bytes_max=8 * MIB),
         opened_with_small_buffer(target) as client,
     ):
         request = encode_request("metadata", m.Metadata(("big",) * 20), correlation_id=1)
         assert send_until_stuck(client, request * 500, 3_000) >= 1
 
 
+def test_a_flood_of_requests_leaves_the_others_their_turn(target: HutchServer) -> None:
+    request = encode_request("metadata", m.Metadata(("big",) * 20), correlation_id=1)
+    # A MiB of them, as much as the server may read from one connection at a time, eight times.
+    flood = request * (MIB // len(request))
+    with Neighbour(target):
+        clients = [Client.opened(*target.endpoint) for _ in range(8)]
+        for client in clients:
+            client.socket.settimeout(0)
+            with contextlib.suppress(BlockingIOError):
+                client.socket.send(flood)
+        time.sleep(1.0)
+        for client in clients:
+            client.disconnect()
+
+
 def test_frames_that_are_never_finished_cost_no_more_than_was_sent(target: HutchServer) -> None:
     count, sent_bytes = 40, 256 * 1024
-    with Neighbour(target, growth_bytes_max=count * sent_bytes * 2 + 16 * MIB):
+    with Neighbour(target, growth_bytes_max=count * sent_bytes * 2 + 4 * MIB):
         clients = [Client.opened(*target.endpoint) for _ in range(count)]
         for client in clients:
             client.send(struct.pack(">IHH", 1 << 20, 2, 1) + bytes(sent_bytes))
@@ -141,7 +157,7 @@ def test_a_frame_that_comes_a_byte_at_a_time_is_served_when_it_is_whole(
 
 
 def test_a_reader_without_credit_gets_nothing_and_costs_nothing(target: HutchServer) -> None:
-    with Neighbour(target, growth_bytes_max=16 * MIB), Client.opened(*target.endpoint) as client:
+    with Neighbour(target, growth_bytes_max=4 * MIB), Client.opened(*target.endpoint) as client:
         for subscription_id in range(50):
             client.subscribe(subscription_id, "big", FIRST, credit=0)
         assert client.is_silent(0.5)
