@@ -168,7 +168,7 @@ def test_damaged_requests_are_answered_or_end_the_connection(target: HutchServer
 
 def damage(frame: bytearray, chance: random.Random) -> None:
     """Change, drop or add a byte or some; mostly behind the command's key and version."""
-    position = chance.randint(0 if chance.random() < 0.1 else 4, len(frame))
+    position = chance.randint(0 if chance.random() < 0.1 else min(4, len(frame)), len(frame))
     kind = chance.randrange(4)
     if kind == 0 and position < len(frame):
         frame[position] = chance.choice((0, 1, 0x7F, 0x80, 0xFF, chance.randrange(256)))
