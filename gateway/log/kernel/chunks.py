@@ -69,6 +69,17 @@ def _u64_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cyt
 
 @cython.cfunc
 @cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _i64_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.longlong:
+    number: cython.ulonglong = _u64_at(source, position)
+    if cython.compiled:
+        return cython.cast(cython.longlong, number)
+    return number - (number >> 63 << 64)
+
+
+@cython.cfunc
+@cython.nogil
 @cython.exceptval(check=False)
 def _crc32(
     source: cython.const_uchar[::1],
@@ -179,7 +190,7 @@ def walk_chunks(
                 size,
                 _u64_at(source, position + 32),
                 _u32_at(source, position + 12),
-                cython.cast(cython.longlong, _u64_at(source, position + 16)),
+                _i64_at(source, position + 16),
                 _u64_at(source, position + 24),
                 _u32_at(source, position + 44),
                 _u32_at(source, position + 48),
@@ -253,7 +264,7 @@ def _may_follow(
         source[position + 9] == 0
         and _u64_at(source, position + 24) == epoch
         and _u64_at(source, position + 32) == next_id
-        and cython.cast(cython.longlong, _u64_at(source, position + 16)) <= timestamp_max
+        and _i64_at(source, position + 16) <= timestamp_max
         and entries == _u32_at(source, position + 12)
         and _is_simple(source, data_start, data_start + _u32_at(source, position + 44), entries)
     )
@@ -298,9 +309,7 @@ def join_chunks(
         entries: cython.uint = _u16_at(source, position + 10)
         first_id: cython.ulonglong = _u64_at(source, 32)
         epoch: cython.ulonglong = _u64_at(source, 24)
-        timestamp_max: cython.longlong = (
-            cython.cast(cython.longlong, _u64_at(source, 16)) + _JOINED_SPAN_MS
-        )
+        timestamp_max: cython.longlong = _i64_at(source, 16) + _JOINED_SPAN_MS
         if (
             records + entries > _ENTRIES_MAX
             or written + data_size > capacity

@@ -122,7 +122,7 @@ class LogRig:
         return LogPorts(
             buffers=self._buffers,
             clock_ms=lambda: self.now_ms,
-            schedule=lambda log: self.loop.call_soon(log.flush),
+            schedule=self.loop.call_soon,
             save=self._save,
             failed=lambda _, error: self.failures.append(error),
         )
