@@ -34,6 +34,7 @@ _PUBLISH_V2: Final = b"\x00\x02\x00\x02"
 _CLOSE_RESPONSE: Final = b"\x80\x16\x00\x01"
 _HEARTBEAT: Final = codec.encode_command("heartbeat", m.Heartbeat())
 _IN_FLIGHT_BYTES_MAX: Final = 32 * 1024 * 1024
+_COMMANDS_A_TURN: Final = 64
 _SERVER_CLOSE_CORRELATION_ID: Final = 1
 _PHRASES: Final = {
     ResponseCode.UNKNOWN_FRAME: "unknown frame",
@@ -50,6 +51,7 @@ class Pause:
     LOG: Final = 4
     BACKLOG: Final = 8
     STOPPING: Final = 16
+    TURN: Final = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +107,7 @@ class Connection:
         self._is_handling = False
         self._is_over = False
         self._skip_bytes = 0
+        self._commands_left = _COMMANDS_A_TURN
         self._after_reply: list[Callable[[], object]] = []
         self._waits: set[asyncio.TimerHandle] = set()
         self._step_timer: asyncio.TimerHandle | None = None
@@ -152,6 +155,7 @@ class Connection:
         """Handle the complete frames in `buffer` and keep the rest."""
         position = 0
         self._is_handling = True
+        self._commands_left = _COMMANDS_A_TURN
         try:
             while not self._is_over and not self._session.is_done and not self._pause:
                 if self._session.is_closing:
@@ -224,9 +228,17 @@ class Connection:
                 return self._account(
                     publishing.take_with_filters(self.link, buffer, position, frame_end)
                 )
+        self._commands_left -= 1
+        if self._commands_left == 0:
+            self._yield_turn()
         self._pause |= Pause.HANDLER
         dispatch(self.link, memoryview(buffer)[position + 4 : frame_end], self._handled)
         return frame_end
+
+    def _yield_turn(self) -> None:
+        """Let the other connections have their turn before more commands are handled."""
+        self._pause_for(Pause.TURN)
+        self._shared.loop.call_soon(self._resume, Pause.TURN)
 
     def _account(self, intake: publishing.Intake) -> int:
         self._unconfirmed_count += intake.entries

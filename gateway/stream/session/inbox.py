@@ -5,19 +5,24 @@ the beginning of a frame, or frames that must wait. A frame of more than half th
 gets a buffer of its own, so that one that trickles in is not copied again at every read.
 """
 
+from typing import Final
+
 from gateway.stream.wire.codec import SIZE_BYTES
+
+_ROOM_BYTES: Final = 64 * 1024
 
 
 class Inbox:
     """The unhandled bytes of one connection."""
 
-    __slots__ = ("_filled", "_large", "_rest", "_shared", "_shared_view")
+    __slots__ = ("_filled", "_large", "_large_bytes", "_rest", "_shared", "_shared_view")
 
     def __init__(self, shared: bytearray) -> None:
         self._shared = shared
         self._shared_view = memoryview(shared)
         self._rest = b""
         self._large: bytearray | None = None
+        self._large_bytes = 0
         self._filled = 0
 
     def place(self) -> memoryview:
@@ -38,7 +43,8 @@ class Inbox:
         """
         if self._large is not None:
             self._filled += size
-            if self._filled < len(self._large):
+            if self._filled < self._large_bytes:
+                self._grow()
                 return self._large, 0
             large, self._large = self._large, None
             return large, len(large)
@@ -64,11 +70,19 @@ class Inbox:
             frame_bytes = 4 + int.from_bytes(buffer[position : position + 4], "big")
             is_large = frame_bytes > len(self._shared) // 2
             if is_large and left < frame_bytes <= frame_bytes_max + SIZE_BYTES:
-                self._large = bytearray(frame_bytes)
-                self._large[:left] = memoryview(buffer)[position:end]
+                self._large = bytearray(memoryview(buffer)[position:end])
+                self._large_bytes = frame_bytes
                 self._filled = left
+                self._grow()
                 return
         self._rest = bytes(memoryview(buffer)[position:end])
+
+    def _grow(self) -> None:
+        """Make room for the large frame: as much again as came, not all that was announced."""
+        assert self._large is not None
+        if self._filled == len(self._large):
+            room = min(max(self._filled, _ROOM_BYTES), self._large_bytes - self._filled)
+            self._large += bytes(room)
 
     def take_kept(self) -> tuple[bytearray, int]:
         """Return what was kept, to be handled now (after a pause)."""
