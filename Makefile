@@ -138,8 +138,10 @@ $(STAMPS)/dev: $(STAMPS)/test
 	@$(PIP) -r $(STAMPS)/dev.txt
 	@touch $@
 
-# An editable installation compiles in place.
+# An editable installation compiles in place. The old files are removed first: writing into one that
+# a running server has mapped would kill it.
 $(STAMPS)/kernel: $(KERNEL_SOURCES) $(STAMPS)/run
 	@echo "make: compiling the kernels"
+	@rm -f $(KERNEL_FILES)
 	@$(PIP) --no-build-isolation --no-deps --editable .
 	@touch $@
