@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from store.api import Durability, SegmentStore
 from store.local.files import DirectoryFiles, Files
@@ -25,7 +25,7 @@ class Implementation:
     """Hands out regions of files."""
 
 
-def open_local(files: Files, loop: Loop, durability: Durability, **sizes: int) -> LocalStore:
+def open_local(files: Files, loop: Loop, durability: Durability, **sizes: Any) -> LocalStore:
     """Open a local store whose files are small, so that a test meets many of them."""
     return LocalStore.open(
         files,

@@ -99,6 +99,15 @@ class Aftermath:
         self._names = dict(image.names)
         self._pending: list[NameStep] = []
 
+    @property
+    def has_lost(self) -> bool:
+        """Whether processes see bytes that a failed sync has lost for good.
+
+        The next process cannot know: it reads them, and its own sync succeeds. A power cut after
+        that is beyond what a store can stand.
+        """
+        return any(state.has_lost for state in self._files.values())
+
     def fork(self) -> "Aftermath":
         """Give a copy that goes its own way: a process died here, and another goes on."""
         copy = Aftermath()

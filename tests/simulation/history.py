@@ -5,11 +5,11 @@ be in one of them, and in none from before what was acknowledged.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from store.api import ABSENT, Durability, TableEntry
-from store.errors import SegmentFailed, StoreClosed, StoreError
+from store.errors import StoreClosed, StoreError
 from tests.conformance.harness import Rig
 from tests.conformance.model import Model, ModelSegment, ModelWriter, Versioned
 from tests.simulation.crash import Crash
@@ -85,6 +85,20 @@ def is_same(expected: SegmentState | None, seen: SegmentState | None) -> bool:
     return expected.__dict__ | {"entries": known} == seen.__dict__
 
 
+def is_cut_short(
+    expected: SegmentState | None,
+    seen: SegmentState | None,
+    later: Iterable[SegmentState | None],
+) -> bool:
+    """Tell whether a segment that lost its last bytes has kept a truncation behind them."""
+    if expected is None or seen is None or not expected.start <= seen.start:
+        return False
+    if not any(state is not None and state.start >= seen.start for state in later):
+        return False
+    content = expected.content[seen.start - expected.start :]
+    return replace(expected, start=seen.start, content=content) == seen
+
+
 @dataclass
 class Operation:
     """One call, and when it was made and answered: places in the record of the disk."""
@@ -107,8 +121,8 @@ class Operation:
 
     @property
     def is_unknown(self) -> bool:
-        """Nobody knows whether it happened."""
-        return self.answered_at is None or isinstance(self.result, SegmentFailed | StoreClosed)
+        """Nobody knows whether it happened: the journal failed with it, or there is no answer."""
+        return self.answered_at is None or isinstance(self.result, StoreClosed)
 
     def __str__(self) -> str:
         text = f"{self.method}{self.arguments!r:.100} {self.options or ''}"
@@ -164,8 +178,7 @@ def replay(
 ) -> dict[str, Timeline]:
     """Apply what was acknowledged, and what may have happened, to the model: the timelines.
 
-    What was refused has not happened. Of an operation that failed with its segment or the store,
-    or was never answered, nobody knows.
+    What was refused or failed has not happened, unless the journal failed with it.
 
     Args:
         operations: In the order of the calls.
@@ -259,10 +272,12 @@ class Expectation:
         for name, state in seen.items():
             timeline = self.timelines[name]
             first, last = self.bounds(timeline, cut, crash)
+            states = [moment.state for moment in timeline.moments[: last + 1]]
             found[name] = [
                 index
                 for index in range(first, last + 1)
-                if is_same(timeline.moments[index].state, state)
+                if is_same(states[index], state)
+                or (is_anything_lost and is_cut_short(states[index], state, states[index:]))
             ]
             if not found[name]:
                 raise AssertionError(self._complain(timeline, state, first, last))
@@ -312,7 +327,7 @@ class Expectation:
     @staticmethod
     def _complain(timeline: Timeline, state: SegmentState | None, first: int, last: int) -> str:
         lines = [f"{timeline.name!r} is {state}, which it can not be; from {first} to {last}:"]
-        for index in range(max(0, first - 2), min(len(timeline.moments), last + 2)):
+        for index in range(max(0, first - 2, last - 12), min(len(timeline.moments), last + 2)):
             moment = timeline.moments[index]
             mark = ">" if first <= index <= last else " "
             lines.append(f"{mark} {index}: {moment.state} after {moment.operation}")

@@ -149,3 +149,24 @@ def test_a_segment_truncated_to_its_end_takes_appends_after_a_power_cut(
     assert opened.content("a") == b"more"
     opened.close()
     rig.close()
+
+
+def test_a_truncation_behind_lost_bytes_still_counts() -> None:
+    """In a mode that may lose bytes: what was given up does not come back as something else."""
+    disk = Disk()
+    rig = _open(disk, Durability.OS)
+    rig.do(rig.store.create_segment, "a", durability=Durability.DISK)
+    rig.do(rig.store.create_segment, "other", durability=Durability.DISK)
+    session, other = rig.writer("a", WRITER), rig.writer("other", WRITER)
+    rig.do(session.append, BULK, 1, durability=Durability.DISK)
+    for number in range(2, 6):  # a file is rolled on the way, and none of this is synced
+        rig.do(session.append, BULK, number)
+    rig.do(rig.store.truncate_segment, "a", 5 * len(BULK) - 10)
+    # The journal is synced, and with it the truncation: the files before it may go.
+    for number in range(1, 20):
+        rig.do(other.append, SMALL, number, durability=Durability.DISK)
+    opened = _after_power_cut(disk, Crash.ZEROED)
+    info = opened.do(opened.store.info, "a")
+    assert opened.content("a") == (BULK * 5)[info.start : info.length]
+    opened.close()
+    rig.close()

@@ -76,6 +76,7 @@ ALL: Final = Mix(
         "seal": 1,
         "create": 10,
         "delete": 3,
+        "delete_table": 1,
         "look": 5,
     }
 )
@@ -359,10 +360,11 @@ class Trace:
     def _delete(self) -> None:
         name = self._chance.choice(NAMES)
         self._readers.pop(name, None)
-        if name in TABLES:
-            self._call("delete_table", (name,), name, must_be_empty=self._chance.random() < 0.5)
-        else:
-            self._call("delete_segment", (name,), name)
+        self._call("delete_segment", (name,), name)
+
+    def _delete_table(self) -> None:
+        name = self._chance.choice(TABLES)
+        self._call("delete_table", (name,), name, must_be_empty=self._chance.random() < 0.3)
 
     def _look(self) -> None:
         """Have a reader whose view is noted."""

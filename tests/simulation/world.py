@@ -3,6 +3,7 @@
 import logging
 import os
 import random
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -11,9 +12,9 @@ from store.api import Durability
 from tests.conformance.harness import Loop, Rig
 from tests.conformance.implementations import open_local
 from tests.simulation.crash import Aftermath, Crash
-from tests.simulation.disk import Disk, Image, Step
+from tests.simulation.disk import Disk, Failure, Image, Step
 from tests.simulation.history import Expectation, SegmentState, observe
-from tests.simulation.trace import ATTRIBUTES, NAMES, Trace
+from tests.simulation.trace import ATTRIBUTES, NAMES, SAFE, Trace
 
 SEED: Final = int(os.environ.get("HUTCH_TEST_SEED") or 1)
 """`make sim SEED=` replays another history."""
@@ -78,6 +79,9 @@ class World:
         self.chance = random.Random(f"{self.durability.value} {self.seed}")
         self._loop = Loop()
         self._complaints = Complaints()
+        # Of the history that is being crashed, and of the last store that was opened after.
+        self._record: list[Step] = []
+        self._next_record: list[Step] = []
 
     def open(self, disk: Disk) -> Rig:
         return Rig(lambda loop: open_local(disk, loop, self.durability, **SIZES), self._loop)
@@ -92,8 +96,34 @@ class World:
         assert not rig.violations, rig.violations[:5]
         return disk.record, trace.expectation()
 
+    def run_failing(self, count: int, failure: Failure) -> tuple[Disk, Expectation, int]:
+        """Run a history on a disk that fails; gives also where in the record it began to."""
+        disk = Disk()
+        rig = self.open(disk)
+        trace = Trace(rig, disk, self.durability, self.chance, mix=SAFE)
+        trace.run(count // 3)
+        began_at = len(disk.record)
+        disk.failures.append(failure)
+        trace.run(count)
+        rig.close(may_fail=True)
+        assert not rig.violations, rig.violations[:5]
+        self._record = disk.record
+        return disk, trace.expectation(is_strict=False), began_at
+
+    def crash_at(self, record: list[Step], expectation: Expectation, cuts: Iterable[int]) -> None:
+        """Crash at these steps only, in growing order."""
+        aftermath = Aftermath()
+        done = 0
+        for cut in cuts:
+            for step in record[done:cut]:
+                aftermath.advance(step, self.chance)
+            done = cut
+            torn = record[cut] if cut < len(record) else None
+            self.crash(aftermath, torn, expectation, cut, self.chance.choice([*Crash]))
+
     def crash_everywhere(self, record: list[Step], expectation: Expectation) -> None:
         """Cut the record at every step; each time try one kind of crash."""
+        self._record = record
         aftermath = Aftermath()
         kinds = list(Crash)
         for cut in range(len(record) + 1):
@@ -127,6 +157,7 @@ class World:
 
     def _live(self, image: Image) -> Life:
         disk = Disk(image, is_cold=self.chance.random() < 0.2)
+        self._next_record = disk.record
         log = logging.getLogger("store")
         log.addHandler(self._complaints)
         try:
@@ -146,7 +177,7 @@ class World:
     ) -> None:
         """Crash in the middle of the opening, or right after it."""
         again_at = self.chance.choice([self.chance.randint(0, life.seen_at), life.seen_at])
-        again = self.chance.choice([*Crash])
+        again = self.chance.choice([each for each in Crash if self._is_fair(each, after)])
         record = life.disk.record
         for step in record[:again_at]:
             after.advance(step, self.chance)
@@ -177,7 +208,8 @@ class World:
         rig.close()
         assert not rig.violations, rig.violations[:5]
         again_at = self.chance.randint(opened_at, len(disk.record))
-        again = self.chance.choice([each for each in Crash if self._is_lasting(each)])
+        kinds = [each for each in Crash if self._is_lasting(each) and self._is_fair(each, after)]
+        again = self.chance.choice(kinds)
         for step in disk.record[:again_at]:
             after.advance(step, self.chance)
         torn = disk.record[again_at] if again_at < len(disk.record) else None
@@ -187,6 +219,10 @@ class World:
             trace.expectation().check(self._live(image).seen, again_at, again)
         except Exception as error:
             raise AssertionError(self._story(image, [(cut, crash), (again_at, again)])) from error
+
+    @staticmethod
+    def _is_fair(crash: Crash, after: Aftermath) -> bool:
+        return not (crash.is_power_cut and after.has_lost)
 
     def _is_lasting(self, crash: Crash) -> bool:
         """Whether nothing that was shown may be lost by such a crash."""
@@ -202,5 +238,8 @@ class World:
             place = self.dump / path
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(image.contents[inode])
+        for name, record in (("steps", self._record), ("next steps", self._next_record)):
+            lines = [f"{index} {step!r:.200}\n" for index, step in enumerate(record)]
+            (self.dump / name).write_text("".join(lines))
         cuts = ", then ".join(f"{crash.value!r} at step {cut}" for cut, crash in crashes)
         return f"durability {self.durability.value}, seed {self.seed}: {cuts}; disk: {self.dump}"
