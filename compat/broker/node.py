@@ -18,6 +18,7 @@ from compat.broker.ports import Ports
 from compat.broker.processes import descendants, erlang_machine, start_ticks
 from compat.broker.records import Process, Record
 from compat.broker.running import NotReady, await_serving
+from compat.broker.tree import SHUT_IN
 
 ADDRESS = "127.0.0.1"
 START_TIMEOUT_S = 60
@@ -26,7 +27,6 @@ POLL_S = 0.05
 # Streams cost several open files each and the 1,000-stream work needs them all at once.
 OPEN_FILES = 65_536
 HOME_INSIDE = "/srv"
-SHUT_IN = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private")
 # $1 tree, $2 the broker's folder. Becomes process 1 of its namespace by the last line.
 ENTER = f"""
 mount --bind /dev "$1/dev"

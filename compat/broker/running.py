@@ -15,7 +15,7 @@ from compat.broker.ports import Ports
 
 # RabbitMQ's own defaults for a node whose loopback restriction is lifted.
 USER = "guest"
-PASSWORD = "guest"  # noqa: S105 - the documented default of a fresh node, not a secret
+PASSWORD = "guest"
 POLL_S = 0.1
 PROBE_TIMEOUT_S = 5.0
 

@@ -19,6 +19,7 @@ SUITE = "forky"
 PACKAGES = ("rabbitmq-server", "ca-certificates", "procps")
 # debootstrap of an older Debian has no script of the suite's name; all suites since use sid's.
 SCRIPT = Path("/usr/share/debootstrap/scripts/sid")
+SHUT_IN = ("unshare", "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private")
 STAMP = "hutch-complete"
 BUILD_TIMEOUT_S = 900
 INSTALL_TIMEOUT_S = 300
@@ -63,8 +64,7 @@ def require_root_on_debian() -> None:
         )
     if shutil.which("unshare") is None:
         raise CannotBuild("the command unshare (util-linux) is missing")
-    probe = ["unshare", "--mount", "--pid", "--fork", "--propagation", "private", "true"]
-    if subprocess.run(probe, capture_output=True, check=False).returncode != 0:
+    if subprocess.run([*SHUT_IN, "true"], capture_output=True, check=False).returncode != 0:
         raise CannotBuild("this root may not make mount and process namespaces")
 
 
@@ -90,7 +90,9 @@ def build(folder: Path) -> None:
         raise CannotBuild("the machine's apt sources name no Debian mirror")
     if folder.exists():
         shutil.rmtree(folder)  # a build that was interrupted
-    command = ["debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}"]
+    # Shut in, so that its own mounts go with it if it is killed: what a later build removes must
+    # never be somebody's /proc.
+    command = [*SHUT_IN, "debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}"]
     run([*command, SUITE, str(folder), mirror, str(SCRIPT)], timeout_s=BUILD_TIMEOUT_S)
     archives = folder / "var/cache/apt/archives"
     for package in archives.glob("*.deb"):
@@ -109,6 +111,7 @@ def install_debootstrap() -> None:
 
 def run(command: list[str], *, timeout_s: float) -> None:
     """Run a command, turning its failure into `CannotBuild` with its last line."""
+    name = command[len(SHUT_IN)] if command[0] == SHUT_IN[0] else command[0]
     environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C.UTF-8"}
     try:
         done = subprocess.run(
@@ -122,10 +125,10 @@ def run(command: list[str], *, timeout_s: float) -> None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise CannotBuild(f"{command[0]}: {error}") from error
+        raise CannotBuild(f"{name}: {error}") from error
     if done.returncode != 0:
         last = (done.stdout.strip().splitlines() or ["no output"])[-1]
-        raise CannotBuild(f"{command[0]} failed: {last}")
+        raise CannotBuild(f"{name} failed: {last}")
 
 
 def read_sources(folder: Path) -> str:

@@ -99,6 +99,8 @@ class Stage:
                 self.remember_now(step.connection)
             case Action.PAUSE:
                 time.sleep(step.linger_s)
+            case Action.HALF_CLOSE:
+                self.connections[step.connection].half_close()
             case Action.DROP:
                 self.connections[step.connection].close()
         lines = words(found.events, has_exact_chunks=self.script.has_exact_chunks)

@@ -25,6 +25,7 @@ class Action(Enum):
     MARK = "mark"
     PAUSE = "pause"
     DROP = "drop"
+    HALF_CLOSE = "half close"
 
 
 class Reached(Enum):
@@ -245,6 +246,11 @@ def marked(letter: str) -> Step:
 def pause(for_s: float) -> Step:
     """Do nothing for a while."""
     return Step(action=Action.PAUSE, linger_s=for_s)
+
+
+def half_closed(connection: str) -> Step:
+    """Say that nothing more will be sent, and go on listening."""
+    return Step(action=Action.HALF_CLOSE, connection=connection)
 
 
 def drop(connection: str) -> Step:

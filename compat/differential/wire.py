@@ -76,6 +76,10 @@ class Connection:
         self.socket.close()
         self.has_ended = True
 
+    def half_close(self) -> None:
+        """Send the end of what this side has to say."""
+        self.socket.shutdown(socket.SHUT_WR)
+
     def send(self, data: bytes, piece_bytes: int = 0) -> bool:
         """Send bytes, in pieces if a size is given; False if the connection has ended."""
         if self.has_ended:

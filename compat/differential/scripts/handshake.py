@@ -10,6 +10,7 @@ from compat.differential.script import (
     ask,
     connected,
     ending,
+    half_closed,
     in_pieces,
     opened,
     pause,
@@ -276,9 +277,55 @@ HOSTS = (
         timed("A", f.open_host(""), wait=Wait(fin=True)),
     ),
     script(
+        "a virtual host whose name is no text",
+        reached("A", Reached.TUNED),
+        timed("A", f.request(0x15, f.text(b"\xff\xfe")), wait=Wait(fin=True)),
+    ),
+    script(
         "after a refused virtual host nothing more is answered",
         reached("A", Reached.TUNED),
         timed("A", f.open_host("nope"), f.open_host("/"), wait=Wait(fin=True)),
+    ),
+)
+
+WRONG = tuple(
+    script(f"malformed before open: {name}", reached("A", state), ending("A", body))
+    for name, state, body in (
+        ("peer properties cut short", Reached.PROPERTIES, f.peer_properties({"a": "b"})[:-1]),
+        ("a byte behind peer properties", Reached.PROPERTIES, f.peer_properties() + b"\0"),
+        ("peer properties without a map", Reached.PROPERTIES, f.request(0x11)),
+        ("a byte behind the handshake", Reached.PROPERTIES, f.sasl_handshake() + b"\0"),
+        ("a handshake of version 2", Reached.PROPERTIES, f.request(0x12, version=2)),
+        ("an answer in place of a request", Reached.PROPERTIES, f.request(0x8012)),
+        ("tune cut short", Reached.AUTHENTICATED, f.tune()[:-1]),
+        ("a byte behind tune", Reached.AUTHENTICATED, f.tune() + b"\0"),
+        ("open cut short", Reached.TUNED, f.open_host("/x")[:-1]),
+        ("a byte behind open", Reached.TUNED, f.open_host() + b"\0"),
+        ("open with a null name", Reached.TUNED, f.request(0x15, f.text(None))),
+        ("a byte behind a heartbeat", Reached.TUNED, f.heartbeat() + b"\0"),
+    )
+)
+
+GONE = (
+    script(
+        "half closed: what was asked before is answered, and the connection ends",
+        opened("A"),
+        ask("A", f.metadata()),
+        half_closed("A"),
+        until_end("A", 2.0),
+    ),
+    script(
+        "half closed: inside a frame",
+        opened("A"),
+        raw("A", b"\0\0\0\x20\0\x0f"),
+        half_closed("A"),
+        until_end("A", 2.0),
+    ),
+    script(
+        "half closed: before the first byte",
+        connected("A"),
+        half_closed("A"),
+        until_end("A", 2.0),
     ),
 )
 
@@ -297,5 +344,5 @@ SILENT = (
 )
 
 SCRIPTS: tuple[Script, ...] = (
-    *ORDER, *OUT_OF_ORDER, *TOO_LATE, *PIPELINED, *TOO_EARLY, *HOSTS, *SILENT,
+    *ORDER, *OUT_OF_ORDER, *TOO_LATE, *PIPELINED, *TOO_EARLY, *HOSTS, *WRONG, *GONE, *SILENT,
 )  # fmt: skip

@@ -204,6 +204,14 @@ SIMPLE = (
         ),
     ),
     script(
+        "a count of 2^32 - 1",
+        *with_publisher(
+            confirmed(f.publish(1, f.entry(1, b"a"), count=2**32 - 1), count=1),
+            ask("A", f.metadata(), wait=Wait(frames=1, timeout_s=1.0), label="afterwards"),
+            *read_back(1),
+        ),
+    ),
+    script(
         "a publish of nothing",
         *with_publisher(
             ask("A", f.publish(1), wait=Wait()),
@@ -407,6 +415,7 @@ FILTERED = (
                 confirmed(f.publish(1, f.filtered_entry(1, value, b"x"), version=2), count=1),
                 *read_back(1),
             ),
+            exact_chunks=True,
         )
         for name, value in (
             ("a filter value", "red"),
@@ -414,6 +423,15 @@ FILTERED = (
             ("an empty filter value", ""),
             ("a filter value of 5,000 bytes", "v" * 5000),
         )
+    ),
+    script(
+        "version 2: a filter value in a stream of large filters",
+        opened("A"),
+        ask("A", f.create("~s", {"stream-filter-size-bytes": "200"})),
+        ask("A", f.declare(1, "~s")),
+        confirmed(f.publish(1, f.filtered_entry(1, "red", b"x"), version=2), count=1),
+        *read_back(1),
+        exact_chunks=True,
     ),
     script(
         "version 2: several entries",

@@ -216,6 +216,18 @@ CHECKED = (
 
 CREDITS = (
     script(
+        "version 2 of Deliver says how far the stream is committed",
+        *stocked(
+            ask("B", f.versions((8, 1, 2))),
+            subscribed(f.FIRST, 2, 1),
+            ask("B", f.credit(1, 1), wait=Wait(chunks=1)),
+            chunk(4),
+            ask("B", f.credit(1, 2), wait=Wait(chunks=2)),
+            chunks=3,
+        ),
+        exact_chunks=True,
+    ),
+    script(
         "credit of an unknown subscription",
         opened("A"),
         ask("A", f.credit(9, 5)),
@@ -333,6 +345,25 @@ CREDITS = (
 
 ONE_BY_ONE = tuple(message(number) for number in range(40))
 JOINED = (
+    *(
+        script(
+            f"five messages of one frame, read from {name}",
+            *stocked(
+                ask("A", f.messages(1, 1, *(b"m%d" % i for i in range(5))),
+                    wait=Wait(confirmed=5)),
+                message(6),
+                subscribed(place, records),
+                silence("B", 0.1),
+            ),
+        )
+        for name, place, records in (
+            ("offset 0", f.at_offset(0), 6),
+            ("offset 3", f.at_offset(3), 6),
+            ("offset 4", f.at_offset(4), 6),
+            ("offset 5", f.at_offset(5), 1),
+            ("last", f.LAST, 1),
+        )
+    ),
     *(
         script(
             f"forty messages stored one by one, read from {name}",
