@@ -7,6 +7,7 @@ watcher is told when the stream is deleted or has failed, after which nothing of
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Protocol
 
 from gateway.broker.arguments import InvalidArgument, StreamArguments
@@ -24,6 +25,7 @@ from gateway.log.errors import LogError
 from gateway.log.log import LogPorts, StreamLog
 from gateway.log.opening import LogNames, open_log
 from gateway.log.persisting import save_log
+from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking, open_tracking
 from gateway.pending import Pending, run, start
 from store.api import SegmentStore
@@ -237,11 +239,6 @@ class Streams:
 
     async def _open(self, stream: Stream) -> StreamLog:
         entry = stream.entry
-        where = LogNames(
-            entry.name,
-            names.data_segment(self.virtual_host, entry.name, entry.generation),
-            names.index_segment(self.virtual_host, entry.name, entry.generation),
-        )
 
         def failed(_log: StreamLog, _error: StoreError) -> None:
             self.tell_watchers(stream)
@@ -249,13 +246,8 @@ class Streams:
         try:
             opened = await open_log(
                 self._ports.store,
-                where,
-                self._ports.log_ports(
-                    failed=failed,
-                    save=lambda log_, snapshot: save_log(
-                        self._ports.store, self.tracking, entry.generation, where, log_, snapshot
-                    ),
-                ),
+                self._names_of(entry),
+                self._ports.log_ports(failed=failed, save=partial(self._save, entry)),
                 snapshot=await self.tracking.load_snapshot(entry.generation),
                 epoch=self._ports.openings.epoch_of(entry.born),
                 references_max=self._ports.references_max,
@@ -279,25 +271,40 @@ class Streams:
 
     async def close(self) -> None:
         """Wait until all that was accepted is stored, and save what makes opening fast."""
-        for stream in self._streams.values():
-            stream_log = stream.log
-            if stream_log is None or stream_log.failure is not None:
-                continue
+        opened = [
+            (stream, stream.log)
+            for stream in self._streams.values()
+            if stream.log is not None and stream.log.failure is None
+        ]
+        for _, stream_log in opened:
             stream_log.flush()
+        for _, stream_log in opened:
             await stream_log.when_all_committed()
+        saves: list[Pending[None]] = []
+        for stream, stream_log in opened:
             snapshot = stream_log.final_snapshot()
             if snapshot is not None:
-                where = names.index_segment(self.virtual_host, stream.name, stream.entry.generation)
-                data = names.data_segment(self.virtual_host, stream.name, stream.entry.generation)
-                await save_log(
-                    self._ports.store,
-                    self.tracking,
-                    stream.entry.generation,
-                    LogNames(stream.name, data, where),
-                    stream_log,
-                    snapshot,
-                )
+                saves.append(self._save(stream.entry, stream_log, snapshot))
+        for save in saves:
+            await save
         await self.tracking.settled()
+
+    def _names_of(self, entry: StreamEntry) -> LogNames:
+        return LogNames(
+            entry.name,
+            names.data_segment(self.virtual_host, entry.name, entry.generation),
+            names.index_segment(self.virtual_host, entry.name, entry.generation),
+        )
+
+    def _save(self, entry: StreamEntry, stream_log: StreamLog, snapshot: Snapshot) -> Pending[None]:
+        return save_log(
+            self._ports.store,
+            self.tracking,
+            entry.generation,
+            self._names_of(entry),
+            stream_log,
+            snapshot,
+        )
 
 
 async def open_streams(virtual_host: str, ports: StreamsPorts) -> Streams:

@@ -63,7 +63,7 @@ class LogPorts:
     clock_ms: Callable[[], int]
     schedule: Callable[[Callable[[], None]], object]
     failed: Callable[["StreamLog", StoreError], None]
-    save: Callable[["StreamLog", Snapshot], None]
+    save: Callable[["StreamLog", Snapshot], object]
 
 
 @dataclass(slots=True)

@@ -49,8 +49,8 @@ def peer_properties() -> dict[str, str]:
         "cluster_name": "rabbit@localhost (Hutch)",
         "copyright": "Copyright (c) the Hutch authors",
         "information": "Licensed under Apache-2.0. Speaks the protocol of https://rabbitmq.com",
-        "platform": f"Hutch {own_version} on Python; stands in for Erlang/OTP 29.1.1",
-        "product": "Hutch (compatible with RabbitMQ)",
+        "platform": f"Erlang/OTP 29.1.1 (in truth Hutch {own_version} on Python)",
+        "product": "RabbitMQ (compatible: Hutch)",
         "version": "4.3.6",
     }
 

@@ -216,13 +216,12 @@ class Connection:
 
     def _handle_frame(self, buffer: bytearray, position: int, frame_end: int, end: int) -> int:
         """Handle one frame, or a run of Publish frames; return where to go on."""
-        head = buffer[position + 4 : position + 8]
         if self._session.is_open:
-            if head == _PUBLISH_V1:
+            if buffer.startswith(_PUBLISH_V1, position + 4):
                 if frame_end - position < publishing.FRAME_HEAD_BYTES:
                     raise MalformedFrame("publish is cut short", 4)
                 return self._account(publishing.take(self.link, buffer, position, end))
-            if head == _PUBLISH_V2:
+            if buffer.startswith(_PUBLISH_V2, position + 4):
                 if frame_end - position < publishing.FRAME_HEAD_BYTES:
                     raise MalformedFrame("publish is cut short", 4)
                 return self._account(
@@ -400,7 +399,7 @@ class Connection:
         """Send what is queued; stop reading from a client that does not read."""
         if self._is_over:
             return
-        if self._edge.flush():
+        if self._edge.is_drained or self._edge.flush():
             self._backlog_bytes = 0
             return
         settings = self._shared.settings
