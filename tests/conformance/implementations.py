@@ -25,7 +25,12 @@ class Implementation:
     """Hands out regions of files."""
 
 
-def open_local(files: Files, loop: Loop, durability: Durability, **sizes: Any) -> LocalStore:
+def open_local(
+    files: Files,
+    loop: Loop,
+    durability: Durability,
+    **sizes: Any,  # noqa: ANN401 - numbers; Any, because `open` has other keywords too
+) -> LocalStore:
     """Open a local store whose files are small, so that a test meets many of them."""
     return LocalStore.open(
         files,

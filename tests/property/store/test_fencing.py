@@ -41,8 +41,8 @@ class Ledger:
     """Who was acknowledged for which bytes."""
 
     sent: list[Sent] = field(default_factory=list)
-    owned: dict[tuple[int, int], Owned] = field(default_factory=dict)
-    """(position, event number) → whose they are."""
+    owned: dict[tuple[int, UUID, int], Owned] = field(default_factory=dict)
+    """(position, writer, event number) → whose they are."""
 
     def settle(self) -> None:
         for sent in self.sent:
@@ -56,7 +56,8 @@ class Ledger:
     def _own(self, sent: Sent, appended: Appended) -> None:
         assert appended.event_number == sent.number
         owned = self.owned.setdefault(
-            (appended.position, sent.number), Owned(sent.session, sent.number, sent.data)
+            (appended.position, sent.session.writer, sent.number),
+            Owned(sent.session, sent.number, sent.data),
         )
         # A second acknowledgement of the same bytes is a resend by the session that stored them.
         assert owned.session is sent.session
@@ -65,7 +66,7 @@ class Ledger:
     def check(self, content: bytes) -> None:
         """Every acknowledged byte is where it was said to be, once, and there are no others."""
         end = 0
-        places = [(position, len(each.data), each) for (position, _), each in self.owned.items()]
+        places = [(position, len(each.data), each) for (position, *_), each in self.owned.items()]
         for position, _, owned in sorted(places, key=lambda place: place[:2]):
             assert position == end
             assert content[position : position + len(owned.data)] == owned.data

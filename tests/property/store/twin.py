@@ -16,8 +16,10 @@ from tests.simulation.world import SIZES
 class TwinSession:
     """A session of one writer in both."""
 
-    def __init__(self, name: str, twin: "Twin", opened: Pending, model: ModelWriter | None) -> None:
-        self.name = name
+    def __init__(
+        self, writer: UUID, twin: "Twin", opened: Pending, model: ModelWriter | None
+    ) -> None:
+        self.writer = writer
         self.model = model
         self._twin = twin
         self._opening = twin.openings
@@ -99,7 +101,7 @@ class Twin:
         model = _outcome(self.model.open_writer, name, writer)
         expected = model if isinstance(model, StoreError) else None
         self._under_way.append((opened, expected))
-        return TwinSession(name, self, opened, model if isinstance(model, ModelWriter) else None)
+        return TwinSession(writer, self, opened, model if isinstance(model, ModelWriter) else None)
 
     def update_table(self, name: str, entries: Sequence[TableEntry]) -> None:
         """Update a table in both; the store's versions become the model's."""
