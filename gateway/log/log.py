@@ -14,7 +14,7 @@ from typing import Final
 
 from gateway.log.index import ChunkIndex
 from gateway.log.names import event_number
-from gateway.log.open_chunk import ChunkBuffers, ConfirmSink, OpenChunk
+from gateway.log.open_chunk import ChunkBuffers, ConfirmSink, OpenChunk, confirm_all
 from gateway.log.sequences import PublisherSequences
 from gateway.log.snapshot import Snapshot
 from gateway.pending import Pending
@@ -86,7 +86,7 @@ class _InFlight:
     next_offset: int
     timestamp_ms: int
     size: int
-    confirms: dict[ConfirmSink, list[bytes]]
+    confirms: list[tuple[ConfirmSink, bytes]]
     snapshot: Snapshot | None = None
 
 
@@ -206,7 +206,7 @@ class StreamLog:
         if self._open is not None and self._open.entry_count:
             self._open.add_confirm(sink, publishing_ids)
         elif self._in_flight:
-            self._in_flight[-1].confirms.setdefault(sink, []).append(publishing_ids)
+            self._in_flight[-1].confirms.append((sink, publishing_ids))
         else:
             sink.confirm(publishing_ids)
 
@@ -264,8 +264,7 @@ class StreamLog:
             self._lose(chunk, outcome)
             return
         self._commit(chunk, outcome)
-        for sink, ids in chunk.confirms.items():
-            sink.confirm(ids[0] if len(ids) == 1 else b"".join(ids))
+        confirm_all(chunk.confirms)
         if self._waiting:
             waiting, self._waiting = self._waiting, []
             for wake in waiting:
@@ -290,7 +289,7 @@ class StreamLog:
 
     def _lose(self, chunk: _InFlight, outcome: Appended | StoreError) -> None:
         """Confirm nothing of a chunk that was not stored, or that a failed log had on its way."""
-        for sink in chunk.confirms:
+        for sink in {sink for sink, _ in chunk.confirms}:
             sink.lost()
         if isinstance(outcome, StoreError):
             self._fail(outcome)
@@ -306,7 +305,7 @@ class StreamLog:
         self.failure = error
         log.error("stream failed stream=%s error=%s", self.stream, error)
         if self._open is not None:
-            for sink in self._open.confirms:
+            for sink in {sink for sink, _ in self._open.confirms}:
                 sink.lost()
             self._open.release()
             self._open = None

@@ -39,6 +39,19 @@ class ConfirmSink(Protocol):
         ...
 
 
+def confirm_all(confirms: list[tuple[ConfirmSink, bytes]]) -> None:
+    """Give every sink its ids, in order, in one call."""
+    if len(confirms) == 1:
+        sink, ids = confirms[0]
+        sink.confirm(ids)
+        return
+    by_sink: dict[ConfirmSink, list[bytes]] = {}
+    for sink, ids in confirms:
+        by_sink.setdefault(sink, []).append(ids)
+    for sink, parts in by_sink.items():
+        sink.confirm(parts[0] if len(parts) == 1 else b"".join(parts))
+
+
 class ChunkBuffers:
     """Buffers for open chunks, used again and again: fresh megabytes cost page faults.
 
@@ -92,7 +105,8 @@ class OpenChunk:
         self.sequences: dict[bytes, int] = {}
         self.sequence_bytes = 0
         self.filters: set[bytes] | None = None
-        self.confirms: dict[ConfirmSink, list[bytes]] = {}
+        # In order; grouped by sink when they are due.
+        self.confirms: list[tuple[ConfirmSink, bytes]] = []
 
     @property
     def is_full(self) -> bool:
@@ -120,15 +134,15 @@ class OpenChunk:
         self.entry_count += entries
         self.record_count += records
 
+    def add_confirm(self, sink: ConfirmSink, publishing_ids: bytes) -> None:
+        """Confirm these ids once the chunk is stored."""
+        self.confirms.append((sink, publishing_ids))
+
     def note_sequence(self, reference: bytes, publishing_id: int) -> None:
         """Put a publisher's last id into the trailer."""
         if reference not in self.sequences:
             self.sequence_bytes += len(reference) + 10
         self.sequences[reference] = publishing_id
-
-    def add_confirm(self, sink: ConfirmSink, publishing_ids: bytes) -> None:
-        """Confirm these ids once the chunk is stored."""
-        self.confirms.setdefault(sink, []).append(publishing_ids)
 
     def finish(self, *, chunk_id: int, epoch: int, timestamp_ms: int) -> memoryview:
         """Complete the event in the buffer and return it; call `release` when it was taken."""

@@ -6,8 +6,7 @@ publisher, give the kernel a chunk with room, hand on what it took.
 
 import struct
 from array import array
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gateway.broker.streams import Stream
 from gateway.log.chunk import ENTRIES_MAX
@@ -87,8 +86,7 @@ class Publisher:
             self._ports.entries_settled(self.unconfirmed_count)
 
 
-@dataclass(slots=True)
-class Intake:
+class Intake(NamedTuple):
     """What became of the Publish frames at the front of a buffer.
 
     Attributes:
@@ -102,55 +100,56 @@ class Intake:
     log: StreamLog | None = None
 
 
-class _Run:
-    """A run of frames of one publisher on its way into the log's open chunk."""
-
-    __slots__ = ("chunk", "entries", "log", "publisher", "reference")
-
-    def __init__(self, publisher: Publisher, position: int, frame_end: int, limit: int) -> None:
-        self.publisher = publisher
-        self.log = publisher.log
-        self.reference = publisher.raw_reference
-        self.chunk: OpenChunk = self.log.open_chunk(limit - position)
-        self.entries = 0
-        last = self.log.last_publishing_id(self.reference) if self.reference else None
-        _STATE[kernel.POSITION] = position
-        _STATE[kernel.FRAME_END] = frame_end
-        _STATE[kernel.LIMIT] = limit
-        _STATE[kernel.IS_NAMED] = bool(self.reference)
+def _aim(publisher: Publisher, position: int, frame_end: int, limit: int) -> OpenChunk:
+    """Tell the kernel where to read and what it must know of the publisher; return the chunk."""
+    log = publisher.log
+    chunk = log.open_chunk(limit - position)
+    _STATE[kernel.POSITION] = position
+    _STATE[kernel.FRAME_END] = frame_end
+    _STATE[kernel.LIMIT] = limit
+    reference = publisher.raw_reference
+    if reference:
+        last = log.last_publishing_id(reference)
         _STATE[kernel.HAS_LAST] = last is not None
         _STATE[kernel.LAST] = 0 if last is None else last - (last >> 63 << 64)
-        self.aim()
+        _STATE[kernel.IS_NAMED] = 1
+    else:
+        _STATE[kernel.IS_NAMED] = 0
+    _aim_at(chunk)
+    return chunk
 
-    def aim(self) -> None:
-        """Tell the kernel where the open chunk stands."""
-        chunk = self.chunk
-        _STATE[kernel.WRITTEN] = chunk.written
-        _STATE[kernel.CAPACITY] = chunk.capacity
-        _STATE[kernel.ENTRIES_MAX] = ENTRIES_MAX - chunk.entry_count
 
-    def account(self, reason: int) -> bool:
-        """Note what one call of the kernel took; True if it should be called again."""
-        entries, duplicates = _STATE[kernel.ENTRIES], _STATE[kernel.DUPLICATES]
-        chunk = self.chunk
+def _aim_at(chunk: OpenChunk) -> None:
+    """Tell the kernel where the open chunk stands."""
+    _STATE[kernel.WRITTEN] = chunk.written
+    _STATE[kernel.CAPACITY] = chunk.capacity
+    _STATE[kernel.ENTRIES_MAX] = ENTRIES_MAX - chunk.entry_count
+
+
+def _account(publisher: Publisher, chunk: OpenChunk) -> int:
+    """Note what one call of the kernel took; return how many entries wait for their confirm."""
+    entries, duplicates = _STATE[kernel.ENTRIES], _STATE[kernel.DUPLICATES]
+    if duplicates:
+        ids = bytes(_DUPLICATES[: duplicates * 8])
         if entries:
-            chunk.took(_STATE[kernel.WRITTEN], entries, _STATE[kernel.RECORDS])
-            if self.reference:
-                chunk.note_sequence(self.reference, _STATE[kernel.LAST] & _U64_MASK)
-        self.publisher.unconfirmed_count += entries + duplicates
-        self.entries += entries + duplicates
-        if duplicates:
-            ids = bytes(memoryview(_DUPLICATES)[: duplicates * 8])
-            self.log.confirm_when_committed(self.publisher, ids)
-        if entries:
-            chunk.add_confirm(self.publisher, bytes(memoryview(_IDS)[: entries * 8]))
-        if reason != kernel.CHUNK_FULL:
-            return False
-        if duplicates < _DUPLICATES_MAX:
-            left = _STATE[kernel.LIMIT] - _STATE[kernel.POSITION]
-            self.chunk = self.log.make_room(left)
-        self.aim()
-        return True
+            chunk.add_confirm(publisher, ids)
+        else:
+            publisher.log.confirm_when_committed(publisher, ids)
+    if entries:
+        chunk.took(_STATE[kernel.WRITTEN], entries, _STATE[kernel.RECORDS])
+        chunk.add_confirm(publisher, bytes(_IDS[: entries * 8]))
+        if publisher.raw_reference:
+            chunk.note_sequence(publisher.raw_reference, _STATE[kernel.LAST] & _U64_MASK)
+    publisher.unconfirmed_count += entries + duplicates
+    return entries + duplicates
+
+
+def _next_chunk(publisher: Publisher, chunk: OpenChunk) -> OpenChunk:
+    """Return the chunk to go on with after the kernel stopped because something was full."""
+    if _STATE[kernel.DUPLICATES] < _DUPLICATES_MAX:
+        chunk = publisher.log.make_room(_STATE[kernel.LIMIT] - _STATE[kernel.POSITION])
+    _aim_at(chunk)
+    return chunk
 
 
 def take(link: "Link", source: bytearray, position: int, limit: int) -> Intake:
@@ -168,17 +167,19 @@ def take(link: "Link", source: bytearray, position: int, limit: int) -> Intake:
     publisher = link.publishers.get(source[position + 8])
     if publisher is None or publisher.log.failure is not None:
         return _refuse_frame(link, source, position, ResponseCode.PUBLISHER_DOES_NOT_EXIST)
-    run = _Run(publisher, position, 0, limit)
+    chunk = _aim(publisher, position, 0, limit)
     _STATE[kernel.FRAME_BYTES_MAX] = link.session.frame_limit
     _STATE[kernel.PUBLISHER] = publisher.publisher_id
     _STATE[kernel.UNCOMPRESSED_MAX] = link.host.settings.sub_batch_uncompressed_bytes_max
+    waiting = 0
     while True:
-        chunk = run.chunk
         reason = kernel.take_publishes(source, chunk.buffer, _IDS, _DUPLICATES, _STATE)
+        waiting += _account(publisher, chunk)
         if chunk.filters is not None and _STATE[kernel.ENTRIES]:
             chunk.filters.add(b"")
-        if not run.account(reason):
+        if reason != kernel.CHUNK_FULL:
             break
+        chunk = _next_chunk(publisher, chunk)
     position = _STATE[kernel.POSITION]
     if reason == kernel.BAD_SUB_BATCH:
         frame_end = _STATE[kernel.FRAME_END]
@@ -189,7 +190,7 @@ def take(link: "Link", source: bytearray, position: int, limit: int) -> Intake:
         position = frame_end
     elif reason == kernel.MALFORMED:
         raise MalformedFrame("an entry ends past its frame", position)
-    return Intake(position, run.entries, run.log)
+    return Intake(position, waiting, publisher.log)
 
 
 def take_with_filters(link: "Link", source: bytearray, position: int, frame_end: int) -> Intake:
@@ -197,20 +198,22 @@ def take_with_filters(link: "Link", source: bytearray, position: int, frame_end:
     publisher = link.publishers.get(source[position + 8])
     if publisher is None or publisher.log.failure is not None:
         return _refuse_frame(link, source, position, ResponseCode.PUBLISHER_DOES_NOT_EXIST)
-    run = _Run(publisher, position + FRAME_HEAD_BYTES, frame_end, frame_end)
+    chunk = _aim(publisher, position + FRAME_HEAD_BYTES, frame_end, frame_end)
+    waiting = 0
     while True:
-        chunk = run.chunk
         if chunk.filters is None:
             # Entries that are there already came without a value.
             chunk.filters = {b""} if chunk.entry_count else set()
         reason = kernel.take_filtered(
             source, chunk.buffer, _IDS, _DUPLICATES, _STATE, chunk.filters
         )
-        if not run.account(reason):
+        waiting += _account(publisher, chunk)
+        if reason != kernel.CHUNK_FULL:
             break
+        chunk = _next_chunk(publisher, chunk)
     if reason == kernel.MALFORMED:
         raise MalformedFrame("an entry ends past its frame", _STATE[kernel.POSITION])
-    return Intake(frame_end, run.entries, run.log)
+    return Intake(frame_end, waiting, publisher.log)
 
 
 def _refuse_frame(link: "Link", source: bytearray, position: int, code: ResponseCode) -> Intake:
