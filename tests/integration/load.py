@@ -71,16 +71,27 @@ class Publishing(_Loader):
         reference: The publisher's name; empty for none.
         first_id: Ids go on from here.
         seed: Decides the sizes of frames.
+        filler_bytes: Added to every record.
     """
 
     def __init__(
-        self, endpoint: Endpoint, stream: str, reference: str, *, first_id: int = 1, seed: int = 0
+        self,
+        endpoint: Endpoint,
+        stream: str,
+        reference: str,
+        *,
+        first_id: int = 1,
+        seed: int = 0,
+        filler_bytes: int = 0,
     ) -> None:
         super().__init__(endpoint, stream)
         self.reference = reference
         self.next_id = first_id
         self.confirmed: set[int] = set()
         self._random = random.Random(seed)
+        self._filler = bytes(filler_bytes)
+        # Never more in a frame than the server takes.
+        self._entries_max = min(ENTRIES_MAX, (1 << 19) // (filler_bytes + 200))
 
     def load(self, client: Client) -> None:
         client.declare(1, self.stream, self.reference)
@@ -95,11 +106,11 @@ class Publishing(_Loader):
             self.has_begun.set()
 
     def _publish(self, client: Client) -> int:
-        count = self._random.randint(1, ENTRIES_MAX)
+        count = self._random.randint(1, self._entries_max)
         ids = range(self.next_id, self.next_id + count)
         # Taken before it is sent: what was perhaps sent counts as sent.
         self.next_id += count
-        client.publish(1, [(i, record_of(i, self.reference)) for i in ids])
+        client.publish(1, [(i, record_of(i, self.reference) + self._filler) for i in ids])
         return count
 
 

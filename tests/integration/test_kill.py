@@ -85,6 +85,37 @@ def test_a_named_publisher_finds_every_confirmed_record_once_and_in_order(
             assert answered <= stored_offset(client, "orders", "app") < next_offset
 
 
+def test_large_records_are_whole_in_data_files_that_fill_up(start_server: StartServer) -> None:
+    chance = random.Random(SEED)
+    filler_bytes = 30_000
+    smallest = {"HUTCH_STORE__DATA_FILE_BYTES": str(16 << 20)}
+    server = start_server(environment=smallest)
+    with Client.opened(*server.endpoint) as client:
+        client.create("large")
+    confirmed: set[int] = set()
+    for kills in range(ROUNDS):
+        first_id = max(confirmed, default=0) + 1
+        publishing = Publishing(
+            server.endpoint, "large", "w", first_id=first_id, seed=kills, filler_bytes=filler_bytes
+        )
+        publishing.start()
+        assert publishing.has_begun.wait(10)
+        time.sleep(chance.uniform(0.1, 0.4))
+        server.kill()
+        publishing.finish()
+        confirmed |= publishing.confirmed
+        server.restart()
+    with Client.opened(*server.endpoint) as client:
+        count = 0
+        for chunk in chunks_of(client, "large"):
+            for record in chunk.records():
+                count += 1
+                assert record == record_of(count) + bytes(filler_bytes)
+        assert count >= max(confirmed)
+        assert last_id(client, "large", "w") == count
+    assert count * filler_bytes > 16 << 20, "it did not fill a file"
+
+
 def test_an_unnamed_publisher_loses_nothing_either(start_server: StartServer) -> None:
     chance = random.Random(SEED)
     server = start_server()
