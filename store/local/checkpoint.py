@@ -73,7 +73,8 @@ class Capture:
     ) -> None:
         self.images = [image_of(segment) for segment in catalogue.changed]
         self.removed = catalogue.removed
-        self.files = [(file, file.writes) for file in catalogue.dirty]
+        # A file that is not made yet has nothing committed in it.
+        self.files = [(file, file.writes) for file in catalogue.dirty if file.made]
         self.head = CheckpointHead(place, salt, catalogue.next_segment, catalogue.next_file, closed)
         catalogue.changed = set()
         catalogue.removed = []
@@ -116,7 +117,7 @@ class Checkpointer:
         failed: dict[DataFile, StoreError] = {}
         for file, _ in capture.files:
             try:
-                file.sync(self._open_files.open(file))
+                self._open_files.sync(file)
             except StoreError as error:
                 failed[file] = error
         failure = next(iter(failed.values()), None)

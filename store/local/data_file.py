@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable
 from operator import attrgetter
 from typing import Final
 
+from store.errors import StoreError
 from store.local.files import File, Files
 
 DATA_DIRECTORY: Final = "data"
@@ -40,6 +41,7 @@ class DataFile:
         "handle",
         "in_directory",
         "lock",
+        "made",
         "number",
         "owner",
         "pins",
@@ -49,7 +51,7 @@ class DataFile:
         "writes",
     )
 
-    def __init__(self, number: int, owner: int, *, in_directory: bool = False) -> None:
+    def __init__(self, number: int, owner: int, *, is_found: bool = False) -> None:
         self.number = number
         # The number of the segment that the file belongs to, as committed.
         self.owner = owner
@@ -61,13 +63,14 @@ class DataFile:
         self.writes = 0
         self.synced = 0
         self.dead = False
-        # Whether the directory was synced since the file was made.
-        self.in_directory = in_directory
+        # Whether the file exists, and whether the directory was synced since it was made.
+        self.made = is_found
+        self.in_directory = is_found
         self.allocate_at = ALLOCATE_FROM
         self.allocate_step = ALLOCATE_STEP_MIN
         # Set for good by a failed sync. Two threads may sync one descriptor, and the system tells
         # a write-back error to only one of them; this flag tells the other.
-        self.failure: Exception | None = None
+        self.failure: StoreError | None = None
         self.lock = threading.Lock()
 
     def sync(self, handle: File) -> None:
@@ -77,7 +80,7 @@ class DataFile:
                 raise self.failure
             try:
                 handle.sync()
-            except Exception as error:
+            except StoreError as error:
                 self.failure = error
                 raise
 
@@ -111,8 +114,17 @@ class OpenFiles:
                 if handle is None:
                     handle = self._files.open(path_of(file.number), create=create)
                     self._open.add(file)
+                    file.made = True
                     file.handle = handle
         return handle
+
+    def sync(self, file: DataFile) -> None:
+        """Sync a file; nothing to do for one that is deleted. Any thread. Raises what failed."""
+        try:
+            file.sync(self.open(file))
+        except StoreError:
+            if not file.dead:
+                raise
 
     def touch(self, file: DataFile) -> None:
         """Note that the file is in use, so that others are closed before it."""

@@ -74,7 +74,7 @@ class IntervalSync:
         fatal: StoreClosed | None = None
         for file, _ in files:
             try:
-                file.sync(self._open_files.open(file))
+                self._open_files.sync(file)
             except StoreError as error:
                 failures[file] = error
         fresh = [file for file, _ in files if not file.in_directory]

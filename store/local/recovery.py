@@ -82,6 +82,8 @@ class Fold:
         self.last_durable: dict[int, Step] = {}
         self.next_segment = 1
         self.next_file = 1
+        # Sources of merges that were dropped.
+        self.returned: set[int] = set()
         self._dropped = dropped
         # Segments that have lost a record; what was built upon it goes too.
         self._lost: set[int] = set()
@@ -97,7 +99,7 @@ class Fold:
         if isinstance(record, Create):
             self._create(record, at_ms)
         elif isinstance(record, Delete):
-            self._remove(record.segment)
+            self.remove(record.segment)
         elif self._stands(record, step):
             segment = self._segment(record.segment)
             segment.committed.modified_at_ms = at_ms
@@ -110,10 +112,16 @@ class Fold:
         touched = {record.segment}
         if isinstance(record, Merge):
             touched.add(record.source)
-        if step in self._dropped or touched & self._lost:
-            self._lost |= touched
-            return False
-        return True
+        if step not in self._dropped and not touched & self._lost:
+            return True
+        self._lost |= touched
+        if isinstance(record, Merge):
+            self.returned.add(record.source)
+        if isinstance(record, Truncate):
+            # What it gave up may be gone from the disk already, so it holds for what is left.
+            state = self._segment(record.segment).committed
+            state.truncate(min(record.position, state.length))
+        return False
 
     def _change(self, segment: Segment, record: SegmentRecord, step: Step) -> None:
         state = segment.committed
@@ -146,12 +154,13 @@ class Fold:
         holder = self.names.get(record.name)
         if holder is not None:
             # Its merge into another segment was lost; the name has gone on to this one.
-            self._remove(holder)
+            self.remove(holder)
         segment = Segment(record.segment, record.name, record.key_length)
         segment.committed.modified_at_ms = at_ms
         self._add(segment)
 
-    def _remove(self, number: int) -> None:
+    def remove(self, number: int) -> None:
+        """Take a segment out."""
         segment = self.segments.pop(number, None)
         if segment is not None and self.names.get(segment.name) == number:
             del self.names[segment.name]
@@ -178,7 +187,7 @@ class Fold:
         source = self._segment(record.source)
         segment.committed.merge(source.committed)
         segment.committed.set_attributes(record.values)
-        self._remove(source.number)
+        self.remove(source.number)
 
 
 @dataclass(slots=True)
@@ -239,12 +248,13 @@ def recover(files: Files, data_file_bytes: int) -> Recovered:
             fold.apply(frame)
         if not check.run(fold):
             break
+    for segment in list(fold.segments.values()):
+        _note_damage(fold, segment, check)
     _make_durable(files, fold, names)
     catalogue = Catalogue(data_file_bytes)
     catalogue.next_segment = max(head.next_segment, fold.next_segment)
     catalogue.next_file = max(head.next_file, fold.next_file)
     for segment in fold.segments.values():
-        _note_damage(segment, names, check.damaged)
         catalogue.restore(segment)
     _report(check, fold, frames)
     last = frames[-1].sequence if frames else head.place.sequence
@@ -335,7 +345,7 @@ def _segment_of(image: SegmentImage) -> Segment:
     state.modified_at_ms = image.modified_at_ms
     state.attributes = dict(image.attributes)
     state.extents = [
-        Extent(base, DataFile(number, image.number, in_directory=True))
+        Extent(base, DataFile(number, image.number, is_found=True))
         for base, number in image.extents
     ]
     return segment
@@ -379,24 +389,27 @@ def _make_durable(files: Files, fold: Fold, names: set[str]) -> None:
     for segment in fold.segments.values():
         for _, data_file in segment.committed.extents:
             data_file.owner = segment.number
-            data_file.in_directory = True
+            data_file.made = data_file.in_directory = str(data_file.number) in names
 
 
-def _note_damage(segment: Segment, names: set[str], damaged: set[int]) -> None:
+def _note_damage(fold: Fold, segment: Segment, check: Check) -> None:
+    """Mark a segment whose bytes are not all there."""
     missing = []
     state = segment.committed
     ends = [*(base for base, _ in state.extents[1:]), state.length]
     for (_, file), end in zip(state.extents, ends, strict=bool(state.extents)):
-        if str(file.number) not in names:
-            # Made when it is written; that is no damage where no byte of it counts.
-            file.in_directory = False
-            if end > state.start:
-                missing.append(file.number)
+        # Of a file that only the journal speaks of, the items were checked one by one. One that
+        # holds no living byte may be missing: it is made when it is written next.
+        if file.made and end > state.start and str(file.number) not in check.names:
+            missing.append(str(file.number))
+    if missing and segment.number in fold.returned:
+        # Its bytes were given up where the lost merge had put them.
+        log.warning("segment was lost with a merge segment=%s", segment.name)
+        fold.remove(segment.number)
+        return
     if missing:
-        log.error(
-            "data files are missing segment=%s files=%s", segment.name, ",".join(map(str, missing))
-        )
-    if missing or segment.number in damaged:
+        log.error("data files are missing segment=%s files=%s", segment.name, ",".join(missing))
+    if missing or segment.number in check.damaged:
         segment.corrupt = True
     if segment.corrupt:
         log.error("segment is damaged and can only be read segment=%s", segment.name)

@@ -362,7 +362,7 @@ class Rounds:
     def _sync_data(self, round_: Round, outcome: Outcome) -> None:
         def sync(file: DataFile) -> None:
             try:
-                file.sync(self._open_files.open(file))
+                self._open_files.sync(file)
             except StoreError as error:
                 outcome.fail(file, error)
 

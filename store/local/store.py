@@ -368,6 +368,9 @@ class LocalStore:
         if dirty:
             try:
                 file.sync(handle)
+                if not file.in_directory:
+                    self._files.sync_directory(DATA_DIRECTORY)
+                    file.in_directory = True
             except StoreError as error:
                 self._call_soon_threadsafe(self._catalogue.file_failed, file, error)
             else:

@@ -150,7 +150,7 @@ class Staging:
         round_ = self.rounds.gathering
         round_.must_sync = True
         for file in segment.bulk_files:
-            if file.writes != file.synced:
+            if file.writes != file.synced and not file.dead:
                 round_.sync(file)
 
     def failed(self, segment: Segment, error: StoreError) -> None:
@@ -331,8 +331,13 @@ class LocalWriter:
                 error = LengthMismatch(
                     f"segment {segment.name!r} is {length} bytes long, not as expected", length
                 )
-        # A segment that is gone may have a successor of the same name: after what that was asked.
-        self._staging.rounds.after(None if segment.gone else segment, partial(done, error))
+        refuse = partial(done, error)
+        if segment.gone:
+            # Results keep the order of the calls by name, and another may have the name by now.
+            heir = self._staging.catalogue.names.get(segment.name)
+            self._staging.rounds.after_all([] if heir is None else [heir], refuse)
+        else:
+            self._staging.rounds.after(segment, refuse)
 
     def _refusal(self, size: int, event_number: int) -> StoreError | None:
         segment = self._segment
