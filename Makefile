@@ -91,6 +91,7 @@ imports: $(STAMPS)/dev ## the import arrows
 docs: $(STAMPS)/kernel ## write the generated pages anew (a tidy test fails while they are old)
 	$(BIN)/hutch config --reference > docs/configuration.md.new
 	@mv docs/configuration.md.new docs/configuration.md
+	$(BIN)/python -m gateway.stream.wire.document docs/protocol.md
 
 fmt: $(STAMPS)/dev ## ruff: format, and mend what can be mended
 	$(BIN)/ruff format
