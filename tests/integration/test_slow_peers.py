@@ -15,7 +15,7 @@ from gateway.stream.wire.codec import encode_request
 from gateway.stream.wire.offsets import FIRST
 from tests.client import Client
 from tests.integration.conftest import assert_no_traceback, external_endpoint
-from tests.integration.load import committed_offset
+from tests.integration.load import committed_offset, stored_offset
 from tests.integration.neighbour import MIB, Neighbour
 from tests.integration.server import HutchServer
 
@@ -130,6 +130,24 @@ def test_a_flood_of_requests_leaves_the_others_their_turn(target: HutchServer) -
         time.sleep(1.0)
         for client in clients:
             client.disconnect()
+
+
+def test_a_query_sees_the_store_before_it_behind_thousands_of_others(
+    target: HutchServer,
+) -> None:
+    count = 25_000
+    with Neighbour(target, growth_bytes_max=64 * MIB), Client.opened(*target.endpoint) as client:
+        stores = (
+            encode_request("store_offset", m.StoreOffset(f"app-{i}", "big", i))
+            for i in range(count)
+        )
+        query = encode_request(
+            "query_offset", m.QueryOffset(f"app-{count - 1}", "big"), correlation_id=77
+        )
+        client.send(b"".join(stores) + query)
+        assert client.answer_to(77, timeout_s=20) == m.StoredOffset(1, count - 1)
+        for i in range(0, count, 1_000):
+            assert stored_offset(client, "big", f"app-{i}") == i
 
 
 def test_frames_that_are_never_finished_cost_no_more_than_was_sent(target: HutchServer) -> None:
