@@ -147,6 +147,7 @@ class Disk:
                 if directory not in self._directories:
                     self._take(MakeDirectory(directory))
                     self._directories.add(directory)
+                    self._sync(parent_of(directory))
 
     def open(self, path: str, *, create: bool = False) -> "MemoryFile":
         with self._lock:
@@ -185,7 +186,7 @@ class Disk:
         with self._lock:
             if directory not in self._directories:
                 raise SegmentFailed(f"{directory}: sync failed: it is not there")
-            self._sync(SyncDirectory(directory), SyncDirectory(directory, has_failed=True))
+            self._sync(directory)
 
     def lock(self, path: str) -> "MemoryFile":
         file = self.open(path, create=True)
@@ -233,7 +234,7 @@ class Disk:
 
     def sync(self, inode: Inode) -> None:
         with self._lock:
-            self._sync(Sync(inode), Sync(inode, has_failed=True))
+            self._record_sync(Sync(inode), Sync(inode, has_failed=True))
 
     def close(self, file: "MemoryFile") -> None:
         with self._lock:
@@ -254,7 +255,10 @@ class Disk:
         content = self._changing(step.inode)
         put(content, step.position, step.data)
 
-    def _sync(self, good: Step, bad: Step) -> None:
+    def _sync(self, directory: str) -> None:
+        self._record_sync(SyncDirectory(directory), SyncDirectory(directory, has_failed=True))
+
+    def _record_sync(self, good: Step, bad: Step) -> None:
         if any(failure.does_hit(good) for failure in self.failures):
             self.record.append(bad)
             raise SegmentFailed("sync failed")

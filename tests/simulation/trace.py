@@ -76,7 +76,7 @@ ALL: Final = Mix(
         "seal": 1,
         "create": 10,
         "delete": 3,
-        "delete_table": 1,
+        "delete_table": 2,
         "look": 5,
     }
 )
@@ -363,8 +363,9 @@ class Trace:
         self._call("delete_segment", (name,), name)
 
     def _delete_table(self) -> None:
-        name = self._chance.choice(TABLES)
-        self._call("delete_table", (name,), name, must_be_empty=self._chance.random() < 0.3)
+        name = self._existing(TABLES)
+        if name is not None:
+            self._call("delete_table", (name,), name, must_be_empty=self._chance.random() < 0.2)
 
     def _look(self) -> None:
         """Have a reader whose view is noted."""
