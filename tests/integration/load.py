@@ -134,6 +134,22 @@ class OffsetKeeping(_Loader):
             self.has_begun.set()
 
 
+class SequenceAsking(_Loader):
+    """Asks for the last id of a publisher that is at work, and keeps the last answer."""
+
+    def __init__(self, endpoint: Endpoint, stream: str, reference: str) -> None:
+        super().__init__(endpoint, stream)
+        self.reference = reference
+        self.answered = 0
+
+    def load(self, client: Client) -> None:
+        while not self._is_stopping.is_set():
+            answer = last_id(client, self.stream, self.reference)
+            assert answer >= self.answered
+            self.answered = answer
+            self.has_begun.set()
+
+
 class Creating(_Loader):
     """Creates streams and deletes every second one; keeps what was acknowledged of each."""
 

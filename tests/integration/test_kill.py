@@ -21,6 +21,7 @@ from tests.integration.load import (
     Creating,
     OffsetKeeping,
     Publishing,
+    SequenceAsking,
     chunks_of,
     code_of_stream,
     committed_offset,
@@ -66,13 +67,15 @@ def test_a_named_publisher_finds_every_confirmed_record_once_and_in_order(
         first_id = max(confirmed, default=0) + 1
         publishing = Publishing(server.endpoint, "orders", "w", first_id=first_id, seed=kills)
         keeping = OffsetKeeping(server.endpoint, "orders", "app", first=next_offset)
-        for thread in (publishing, keeping):
+        asking = SequenceAsking(server.endpoint, "orders", "w")
+        threads = (publishing, keeping, asking)
+        for thread in threads:
             thread.start()
-        for thread in (publishing, keeping):
+        for thread in threads:
             assert thread.has_begun.wait(10)
         time.sleep(chance.uniform(0, 0.4))
         server.kill()
-        for thread in (publishing, keeping):
+        for thread in threads:
             thread.finish()
         sent = max(sent, publishing.next_id - 1)
         assert publishing.confirmed == set(range(first_id, first_id + len(publishing.confirmed)))
@@ -83,6 +86,7 @@ def test_a_named_publisher_finds_every_confirmed_record_once_and_in_order(
         assert_publisher_is_whole(server, "orders", "w", confirmed, sent)
         with Client.opened(*server.endpoint) as client:
             assert answered <= stored_offset(client, "orders", "app") < next_offset
+            assert asking.answered <= last_id(client, "orders", "w")
 
 
 def test_large_records_are_whole_in_data_files_that_fill_up(start_server: StartServer) -> None:
