@@ -303,9 +303,10 @@ class ResendChange:
 class Later:
     """Something to be called in its turn, after the changes before it."""
 
-    __slots__ = ("call", "file", "late", "place", "record")
+    __slots__ = ("call", "file", "keys", "late", "place", "record")
 
-    def __init__(self, call: Callable[[], object]) -> None:
+    def __init__(self, keys: tuple[Key, ...], call: Callable[[], object]) -> None:
+        self.keys = keys
         self.call = call
         self.record = NOTHING
         self.file: DataFile | None = None
@@ -313,7 +314,7 @@ class Later:
         self.place = 0
 
     def touches(self) -> tuple[Key, ...]:
-        return ()
+        return self.keys
 
     def apply(self, at_ms: int) -> None:
         pass

@@ -67,15 +67,16 @@ class SegmentOperations:
         """Look a name up; if it is unknown or the store closed, tell `done` and give None."""
         closed = self._rounds.closed
         if closed is not None:
-            self._rounds.after(None, partial(done, closed))
+            self._rounds.after_all(partial(done, closed), [name])
             return None
         segment = self._catalogue.names.get(name)
         if segment is None:
-            self._rounds.after(None, partial(done, NoSuchSegment(f"no segment {name!r}")))
+            error = NoSuchSegment(f"no segment {name!r}")
+            self._rounds.after_all(partial(done, error), [name])
         return segment
 
     def refuse(
-        self, segment: Segment | None, done: Callable[[StoreError], None], error: StoreError
+        self, segment: Segment, done: Callable[[StoreError], None], error: StoreError
     ) -> None:
         """Report an error in its turn."""
         self._rounds.after(segment, partial(done, error))
@@ -89,11 +90,11 @@ class SegmentOperations:
     ) -> None:
         """Create a segment, or a table if there is a key length."""
         if self._rounds.closed is not None:
-            self._rounds.after(None, partial(done, self._rounds.closed))
+            self._rounds.after_all(partial(done, self._rounds.closed))
             return
         wrong = _name_error(name)
         if wrong is not None:
-            self.refuse(None, done, wrong)
+            self._rounds.after_all(partial(done, wrong), [name])
             return
         holder = self._catalogue.names.get(name)
         if holder is not None:
@@ -168,18 +169,20 @@ class SegmentOperations:
     ) -> None:
         """Merge a segment into another."""
         if self._rounds.closed is not None:
-            self._rounds.after(None, partial(done, self._rounds.closed))
+            self._rounds.after_all(partial(done, self._rounds.closed))
             return
         target = self._catalogue.names.get(target_name)
         source = self._catalogue.names.get(source_name)
         if target is None or source is None:
             missing = target_name if target is None else source_name
             error = NoSuchSegment(f"no segment {missing!r}")
-            self._rounds.after_all(filter(None, (target, source)), partial(done, error))
+            found = list(filter(None, (target, source)))
+            self._rounds.after_all(partial(done, error), (target_name, source_name), found)
             return
         values = _merge_error(target, source) or _values_of(target, attributes)
         if isinstance(values, StoreError):
-            self._rounds.after_all((target, source), partial(done, values))
+            names = (target_name, source_name)
+            self._rounds.after_all(partial(done, values), names, (target, source))
             return
         self._catalogue.hide(source)
         target.pending.merge(source.pending)

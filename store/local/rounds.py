@@ -84,6 +84,8 @@ class Outcome:
     def drop(self, change: Change, error: StoreError) -> None:
         """Leave a change out, and so whatever builds upon it."""
         self.dropped[change] = error
+        if isinstance(change, Later):
+            return
         for key in change.touches():
             self.touched.setdefault(key, error)
 
@@ -145,30 +147,34 @@ class Rounds:
             self._scheduled = True
             self._call_soon(self._close_round)
 
-    def after(self, segment: Segment | None, call: Callable[[], object]) -> None:
-        """Call something soon, after what was issued for the segment (None: for any) before."""
-        self._in_turn(self._latest() if segment is None else segment.round, call)
+    def after(self, segment: Segment, call: Callable[[], object]) -> None:
+        """Call something soon, after what was issued for the segment before."""
+        self._in_turn(segment.round, (segment.number,), call)
 
-    def after_all(self, segments: Iterable[Segment], call: Callable[[], object]) -> None:
+    def after_all(
+        self,
+        call: Callable[[], object],
+        names: Iterable[str] = (),
+        segments: Iterable[Segment] = (),
+    ) -> None:
         """Call something soon, after all that was issued before.
 
-        What is issued for `segments` from now on comes after it.
+        What is issued for the names and segments from now on comes after it.
         """
-        round_ = self._latest()
+        round_ = self.gathering if self.gathering.changes else self.in_flight
         for segment in segments:
             segment.round = round_
-        self._in_turn(round_, call)
+        self._in_turn(round_, (*names, *(segment.number for segment in segments)), call)
 
-    def _latest(self) -> Round | None:
-        return self.gathering if self.gathering.changes else self.in_flight
-
-    def _in_turn(self, round_: Round | None, call: Callable[[], object]) -> None:
+    def _in_turn(
+        self, round_: Round | None, keys: tuple[Key, ...], call: Callable[[], object]
+    ) -> None:
         if round_ is None or round_.finished:
             # Not simply call_soon: a round whose turn was asked for before must not overtake it.
             self._soon.append(call)
             self._call_soon(self._run_soon)
         elif round_ is self.gathering:
-            round_.changes.append(Later(call))
+            round_.changes.append(Later(keys, call))
         else:
             round_.after.append(call)
 
@@ -241,14 +247,14 @@ class Rounds:
         if outcome.fatal is not None:
             self._fail(round_, outcome.fatal)
             return
-        at_ms = outcome.at_ms
         if outcome.dropped:
             self._take_back(round_, outcome)
         else:
+            at_ms = outcome.at_ms
             for change in round_.changes:
                 change.apply(at_ms)
                 self._report(change, None)
-        self._end(round_)
+            self._end(round_)
         for file, mark in round_.syncs.items():
             if file not in outcome.failed:
                 self._catalogue.file_synced(file, mark)
@@ -271,13 +277,13 @@ class Rounds:
         for change in round_.changes:
             if change not in outcome.dropped:
                 change.apply(outcome.at_ms)
-        late = self.gathering
-        late_changes = late.changes
-        late.changes = outcome.drop_dependent(late_changes)
+        late = self.gathering.changes
+        self.gathering.changes = outcome.drop_dependent(late)
         self._reset(outcome)
         for change in round_.changes:
             self._report(change, outcome.dropped.get(change))
-        for change in late_changes:
+        self._end(round_)
+        for change in late:
             if change in outcome.dropped:
                 self._report(change, outcome.dropped[change])
 
@@ -300,12 +306,12 @@ class Rounds:
         """The journal failed: nothing more is acknowledged, now or later."""
         self.stop(error)
         late, self.gathering = self.gathering, Round()
-        for change in (*round_.changes, *late.changes):
+        for change in round_.changes:
             self._report(change, error)
         self._end(round_)
-        late.finished = True
-        for file in late.pinned:
-            self._open_files.unpin(file)
+        for change in late.changes:
+            self._report(change, error)
+        self._end(late)
         self._note_idle()
 
     def _note_idle(self) -> None:

@@ -110,7 +110,7 @@ class TableOperations:
         """Create a table."""
         if not 0 <= key_length <= KEY_BYTES_MAX:
             error = InvalidArgument(f"key length {key_length} is not in 0 … {KEY_BYTES_MAX}")
-            self._segments.refuse(None, done, error)
+            self._rounds.after_all(partial(done, error), [name])
         else:
             self._segments.create(name, key_length, done, None)
 

@@ -335,7 +335,8 @@ class LocalWriter:
         if segment.gone:
             # Results keep the order of the calls by name, and another may have the name by now.
             heir = self._staging.catalogue.names.get(segment.name)
-            self._staging.rounds.after_all([] if heir is None else [heir], refuse)
+            heirs = [] if heir is None else [heir]
+            self._staging.rounds.after_all(refuse, [segment.name], heirs)
         else:
             self._staging.rounds.after(segment, refuse)
 
