@@ -24,7 +24,9 @@ from gateway.log.chunk import (
 from gateway.log.index import NO_END
 from gateway.log.kernel.chunks import (
     BAD_CRC,
+    MALFORMED,
     NEEDS_BYTES,
+    NOT_JOINABLE,
     join_chunks,
     verify_chunks,
     walk_chunks,
@@ -105,7 +107,7 @@ class Cursor:
         delivery = None
         while delivery is None and not self._is_waiting and self.log.failure is None:
             self.position = max(self.position, self.log.start)
-            if self._damaged and self.position >= self._damaged[0][0]:
+            while self._damaged and self.position >= self._damaged[0][0]:
                 self.position = max(self.position, self._damaged.popleft()[1])
             available = self.log.committed_length - self.position
             if available <= 0:
@@ -124,6 +126,9 @@ class Cursor:
             self._fetch(DATA_POSITION)
             return None
         event_bytes = EVENT_HEAD_BYTES + int.from_bytes(glance[4:8], "big")
+        if event_bytes > available:
+            self._skip_bad(self.position, MALFORMED)
+            return None
         if event_bytes >= _ALONE_BYTES:
             return self._alone(glance, event_bytes)
         return self._joined(glance, event_bytes, available, scratch)
@@ -141,6 +146,9 @@ class Cursor:
         header = unpack_header(glance, EVENT_HEAD_BYTES)
         size = HEADER_BYTES + header.data_bytes
         position = self.position + EVENT_HEAD_BYTES
+        if EVENT_HEAD_BYTES + size > event_bytes:
+            self._skip_bad(self.position, MALFORMED)
+            return None
         is_recent = self.position >= max(
             self.log.committed_length - _WARM_BYTES, self.log.trusted_position
         )
@@ -184,8 +192,8 @@ class Cursor:
             source, len(source), scratch, self._joined_bytes_max, CRC_TABLE
         )
         header = unpack_header(source, EVENT_HEAD_BYTES)
-        if count == 0 and reason == BAD_CRC:
-            self._skip_bad(self.position)
+        if count == 0 and reason != NOT_JOINABLE:
+            self._skip_bad(self.position, reason)
             return None
         if count <= 1:
             self.position += event_bytes
@@ -221,11 +229,14 @@ class Cursor:
     def _check_ahead(self) -> None:
         """Have what follows the verified bytes checked, unless that is under way."""
         position = self._verified_to
-        if self._is_checking or position >= self.log.trusted_position:
-            return
-        self._is_checking = True
-        end = min(self.log.index.span_end(position, _CHECK_BYTES), self.log.trusted_position)
-        size = min(end - position, APPEND_BYTES_MAX)
+        if not self._is_checking and position < self.log.trusted_position:
+            self._is_checking = True
+            self._check(position, self.log.index.span_end(position, _CHECK_BYTES))
+
+    def _check(self, position: int, end: int) -> None:
+        """Have the chunks in [position, end) checked: whole spans, if the index is right."""
+        trusted = self.log.trusted_position
+        size = min(end - position, trusted - position, APPEND_BYTES_MAX)
 
         def done(outcome: tuple[int, int] | StoreError) -> None:
             self._is_checking = False
@@ -233,13 +244,16 @@ class Cursor:
                 self._failed(outcome)
                 return
             reason, consumed = outcome
-            if consumed == 0 and reason != NEEDS_BYTES:
-                self._skip_bad(position)
+            if consumed:
+                reached = position + consumed
+                self._verified_to = max(self._verified_to, reached)
+                self.log.index.verify(position, reached, is_rest_trusted=reached == trusted)
+            elif reason == NEEDS_BYTES and size < min(trusted - position, APPEND_BYTES_MAX):
+                self._is_checking = True
+                self._check(position, trusted)  # an end that is not a chunk's: the index is wrong
+                return
             else:
-                self._verified_to = max(self._verified_to, position + consumed)
-                self.log.index.verify(position, position + consumed)
-                if position + consumed == self.log.trusted_position:
-                    self.log.index.verify_last()
+                self._skip_bad(position, reason)
             if self._is_waiting:
                 self._woken()
 
@@ -265,21 +279,29 @@ class Cursor:
         elif not self._is_closed:
             self.log.read_failed(error)
 
-    def _skip_bad(self, position: int) -> None:
-        """Go past a chunk whose data is damaged: it is not delivered."""
+    def _skip_bad(self, position: int, reason: int) -> None:
+        """Go past what is damaged: it is not delivered.
+
+        That is one chunk if only its data is; if its sizes cannot be trusted, all up to the next
+        chunk that the index knows.
+        """
+        end = min(self.log.index.span_end(position, 0), self.log.committed_length)
+        if position < self.log.trusted_position:
+            end = min(end, self.log.trusted_position)
         head = self.log.reader.read_cached(position, EVENT_HEAD_BYTES)
-        size = EVENT_HEAD_BYTES + int.from_bytes((head or b"")[4:8], "big")
+        if reason == BAD_CRC and head is not None and len(head) == EVENT_HEAD_BYTES:
+            end = position + EVENT_HEAD_BYTES + int.from_bytes(head[4:], "big")
         log.error(
             "damaged chunk is not delivered stream=%s position=%d bytes=%d",
             self.log.stream,
             position,
-            size,
+            end - position,
         )
-        self._verified_to = position + size
+        self._verified_to = end
         if self.position == position:
-            self.position = position + size
+            self.position = end
         else:
-            self._damaged.append((position, position + size))
+            self._damaged.append((position, end))
 
 
 def verify(view: memoryview) -> tuple[int, int]:

@@ -74,17 +74,17 @@ class ChunkIndex:
             return self.positions[last]
         return self.positions[last + 1] if last + 1 < len(self.positions) else NO_END
 
-    def verify(self, first: int, end: int) -> None:
-        """Note that [first, end) has been checked: the spans that lie in it as a whole."""
-        index = bisect_left(self.positions, first)
-        last = bisect_right(self.positions, end) - 1
-        if last >= index:
-            self._verified[index:last] = b"\x01" * (last - index)
+    def verify(self, first: int, end: int, *, is_rest_trusted: bool = False) -> None:
+        """Note that [first, end) has been checked: the spans that lie in it as a whole.
 
-    def verify_last(self) -> None:
-        """Note that the last span has been checked up to what this process wrote itself."""
-        if self._verified:
-            self._verified[-1] = 1
+        `is_rest_trusted`: what follows `end` needs no check, so a span may end behind it.
+        """
+        index = bisect_left(self.positions, first)
+        stop = bisect_left(self.positions, end)
+        if not is_rest_trusted:
+            stop = bisect_right(self.positions, end) - 1
+        if stop > index:
+            self._verified[index:stop] = b"\x01" * (stop - index)
 
     def pack_after(self, saved_to: int, position: int) -> tuple[bytes, int]:
         """Encode the entries whose chunks begin in [saved_to, position).

@@ -11,7 +11,7 @@ import re
 from pathlib import Path
 
 import pytest
-from Cython.Compiler import Main as cython_compiler
+from Cython.Compiler import Main
 
 from gateway.kernels import KERNELS
 from tests.property.gateway.kernel_builds import source_of
@@ -50,8 +50,8 @@ def count(limit: cython.longlong) -> cython.longlong:
 
 def annotated(source: Path) -> dict[int, tuple[str, bool]]:
     """Each line of a source file, and whether it does something of Python."""
-    options = cython_compiler.CompilationOptions(annotate=True, language_level=3)  # type: ignore[attr-defined,no-untyped-call]  # it has no types
-    cython_compiler.compile_single(str(source), options, None)  # type: ignore[no-untyped-call]  # the same
+    options = Main.CompilationOptions(annotate=True, language_level=3)  # type: ignore[attr-defined,no-untyped-call]  # it has no types
+    Main.compile_single(str(source), options, None)  # type: ignore[no-untyped-call]  # the same
     page = source.with_suffix(".html").read_text()
     lines: dict[int, tuple[str, bool]] = {}
     for text, code in LINE.findall(page):

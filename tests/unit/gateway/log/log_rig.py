@@ -1,6 +1,7 @@
 """A stream's log over a real store in a directory, on a loop that turns when the test says so."""
 
 import os
+import shutil
 import struct
 import zlib
 from collections.abc import Callable, Coroutine, Sequence
@@ -90,6 +91,11 @@ class LogRig:
         self.loop.run_until(lambda: pending.is_settled)
         return pending.result()
 
+    def crash_copy(self, directory: Path) -> Path:
+        """Copy what is on the disk now, as a process killed at this moment leaves it."""
+        shutil.copytree(self.directory, directory)
+        return directory
+
     def close(self) -> None:
         """Close the store in good order."""
         if self._is_open:
@@ -134,6 +140,13 @@ class LogRig:
                 save_log(self.store, self.tracking, GENERATION, NAMES, log, snapshot)
             )
 
+    def save(self, log: StreamLog) -> None:
+        """Store the final snapshot, as a graceful stop does."""
+        snapshot = log.final_snapshot()
+        assert snapshot is not None
+        self._save(log, snapshot)
+        self.settle(log)
+
     def settle(self, log: StreamLog) -> None:
         """Turn until everything taken is committed and every snapshot is stored."""
         self.loop.run_until(
@@ -162,6 +175,15 @@ class LogRig:
             position = info.start + len(content)
             read = self.do(self.store.read, NAMES.data_segment, position, info.length - position)
             content += read.data
+        return content
+
+    def content_now(self, log: StreamLog) -> bytes:
+        """All bytes of a young segment, without turning the loop."""
+        content = b""
+        while len(content) < log.reader.length:
+            data = log.reader.read_cached(len(content), log.reader.length - len(content))
+            assert data
+            content += data
         return content
 
     def chunks(self) -> list[tuple[Chunk, bytes]]:

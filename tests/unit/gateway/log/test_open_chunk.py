@@ -6,8 +6,9 @@ from gateway.log.open_chunk import (
     TRAILER_BYTES_MAX,
     ChunkBuffers,
     OpenChunk,
+    confirm_all,
 )
-from tests.unit.gateway.log.log_rig import Sink, chunks_in, encode
+from tests.unit.gateway.log.log_rig import chunks_in, encode
 
 FRAME = 1 << 20
 SMALL = 100
@@ -163,12 +164,25 @@ def test_buffers_are_used_again_and_not_hoarded() -> None:
     assert len(buffers._small) < 100
 
 
-def test_confirms_of_a_sink_are_gathered_in_order() -> None:
-    chunk = open_chunk()
-    sink, other = Sink(), Sink()
+def test_confirms_of_a_sink_are_gathered_in_order_and_sinks_come_in_the_order_of_their_first() -> (
+    None
+):
+    calls: list[tuple[str, bytes]] = []
 
-    chunk.add_confirm(sink, b"a" * 8)
-    chunk.add_confirm(other, b"b" * 8)
-    chunk.add_confirm(sink, b"c" * 16)
+    class Caller:
+        def __init__(self, name: str) -> None:
+            self.name = name
 
-    assert chunk.confirms == {sink: [b"a" * 8, b"c" * 16], other: [b"b" * 8]}
+        def confirm(self, publishing_ids: bytes) -> None:
+            calls.append((self.name, publishing_ids))
+
+        def lost(self) -> None:
+            raise AssertionError
+
+    one, other = Caller("one"), Caller("other")
+
+    confirm_all([])
+    confirm_all([(one, b"1")])
+    confirm_all([(one, b"2"), (other, b"3"), (one, b"4"), (other, b"5")])
+
+    assert calls == [("one", b"1"), ("one", b"24"), ("other", b"35")]

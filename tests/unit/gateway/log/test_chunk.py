@@ -1,0 +1,124 @@
+import zlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.log import chunk
+from gateway.log.chunk import (
+    CRC_TABLE,
+    ChunkHeader,
+    pack_filters,
+    pack_head,
+    pack_header,
+    pack_trailer,
+    unpack_header,
+    unpack_trailer,
+)
+
+GOLDEN = bytes.fromhex(
+    "50 00 0002 00000002 000001a1fd11c924 0000000000000001 000000000000000a 3cf28e08"
+    "0000000a 0000000d 00 000000"
+)
+HEADER = ChunkHeader(
+    entries=2,
+    records=2,
+    timestamp_ms=0x1A1FD11C924,
+    epoch=1,
+    chunk_id=10,
+    crc=0x3CF28E08,
+    data_bytes=10,
+    trailer_bytes=13,
+)
+
+headers = st.builds(
+    ChunkHeader,
+    entries=st.integers(0, 2**16 - 1),
+    records=st.integers(0, 2**32 - 1),
+    timestamp_ms=st.integers(-(2**63), 2**63 - 1),
+    epoch=st.integers(0, 2**64 - 1),
+    chunk_id=st.integers(0, 2**64 - 1),
+    crc=st.integers(0, 2**32 - 1),
+    data_bytes=st.integers(0, 2**32 - 1),
+    trailer_bytes=st.integers(0, 2**32 - 1),
+)
+references = st.binary(max_size=255)
+
+
+def test_a_header_is_byte_for_byte_that_of_rabbitmq() -> None:
+    assert pack_header(HEADER) == GOLDEN
+    assert unpack_header(GOLDEN, 0) == HEADER
+
+
+@given(headers, st.integers(0, 9))
+def test_a_header_comes_back_from_any_place(header: ChunkHeader, place: int) -> None:
+    assert unpack_header(bytes(place) + pack_header(header), place) == header
+
+
+@given(headers)
+def test_the_head_of_a_stored_chunk_is_the_head_of_its_event_and_its_header(
+    header: ChunkHeader,
+) -> None:
+    buffer = bytearray(b"\xff" * 60)
+
+    pack_head(buffer, header, 1000)
+
+    assert buffer == bytes(4) + (1000).to_bytes(4) + pack_header(header) + b"\xff" * 4
+
+
+def test_a_trailer_is_byte_for_byte_that_of_rabbitmq() -> None:
+    assert pack_trailer({b"ref": 6}) == bytes.fromhex("00 03 726566 0000000000000006")
+
+
+@given(st.dictionaries(references, st.integers(0, 2**64 - 1), max_size=8))
+def test_a_trailer_comes_back_in_its_order(sequences: dict[bytes, int]) -> None:
+    assert list(unpack_trailer(pack_trailer(sequences))) == list(sequences.items())
+
+
+@given(st.dictionaries(references, st.integers(0, 2**64 - 1), max_size=4), st.data())
+def test_a_trailer_that_is_cut_short_gives_what_is_whole(
+    sequences: dict[bytes, int], data: st.DataObject
+) -> None:
+    packed = pack_trailer(sequences)
+    end = data.draw(st.integers(0, len(packed)))
+
+    found = list(unpack_trailer(packed[:end]))
+
+    assert found == list(sequences.items())[: len(found)]
+    assert len(pack_trailer(dict(found))) <= end
+
+
+def test_a_trailer_stops_at_a_kind_that_it_does_not_know() -> None:
+    known = pack_trailer({b"a": 1})
+
+    assert list(unpack_trailer(known + b"\1\1b" + bytes(8) + known)) == [(b"a", 1)]
+
+
+@pytest.mark.parametrize(
+    ("values", "packed"),
+    [
+        (set(), "00 0000"),
+        ({b""}, "01 0000"),
+        ({b"pear", b"fig"}, "00 0002 0003 666967 0004 70656172"),
+        ({b"fig", b""}, "01 0001 0003 666967"),
+        (None, "02 0000"),
+    ],
+)
+def test_filter_values_say_which_there_are_and_whether_some_entries_have_none(
+    values: set[bytes] | None, packed: str
+) -> None:
+    assert pack_filters(values) == bytes.fromhex(packed)
+
+
+def test_the_tables_for_the_kernels_are_those_of_the_ieee_polynomial() -> None:
+    assert len(CRC_TABLE) == 8 * 256
+    for value in range(256):
+        # Row n: the checksum of a byte that n zero bytes follow.
+        for row in range(8):
+            message = bytes([value]) + bytes(row)
+            nothing = zlib.crc32(bytes(row + 1))
+            assert CRC_TABLE[row * 256 + value] == zlib.crc32(message) ^ nothing
+
+
+def test_the_checksum_is_that_of_zlib() -> None:
+    assert chunk.crc32(b"entries") == zlib.crc32(b"entries")

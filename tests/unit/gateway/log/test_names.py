@@ -1,0 +1,95 @@
+import re
+import uuid
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gateway.log import names
+
+stream_names = st.text(min_size=1, max_size=300) | st.binary(min_size=1, max_size=300).map(
+    lambda raw: raw.decode("utf-8", "surrogateescape")
+)
+PRAVEGA_NAME = re.compile(r"_?[A-Za-z0-9.-]{1,254}")
+
+
+@pytest.mark.parametrize(
+    ("name", "escaped"),
+    [
+        ("orders-1", "orders-1"),
+        ("/", ".2f"),
+        ("a.b_c d", "a.2eb.5fc.20d"),
+        ("é", ".c3.a9"),
+        ("\udcff", ".ff"),
+        ("x" * 200, "x" * 200),
+        ("é" * 33, ".c3.a9" * 33),
+    ],
+)
+def test_a_name_is_written_in_letters_digits_and_hyphens(name: str, escaped: str) -> None:
+    assert names.escape(name) == escaped
+
+
+@pytest.mark.parametrize("name", ["x" * 201, "é" * 34])
+def test_a_name_that_gets_too_long_is_a_hash(name: str) -> None:
+    assert re.fullmatch(r"\.\.sha256-[0-9a-f]{64}", names.escape(name))
+
+
+@given(stream_names, stream_names)
+@example("é" * 34, "é" * 35)
+@example("a.b", "a.2eb")
+@example(".2f", "/")
+@example("\udce9", "é")
+def test_different_names_have_different_segments(one: str, other: str) -> None:
+    same = one.encode("utf-8", "surrogateescape") == other.encode("utf-8", "surrogateescape")
+
+    assert (names.data_segment("/", one, 1) == names.data_segment("/", other, 1)) == same
+
+
+@given(stream_names, st.integers(1, 2**63))
+def test_scope_and_stream_are_names_that_pravega_takes(name: str, generation: int) -> None:
+    for segment in (
+        names.data_segment(name, name, generation),
+        names.index_segment(name, name, generation),
+    ):
+        scope, stream, suffix = segment.split("/")
+        assert PRAVEGA_NAME.fullmatch(scope)
+        assert PRAVEGA_NAME.fullmatch(stream)
+        assert stream.startswith("_")
+        assert suffix == "0.#epoch.0"
+
+
+def test_segments_are_named_as_other_readers_of_the_store_expect() -> None:
+    assert names.data_segment("/", "orders", 7) == "rmq-.2f/_orders-7/0.#epoch.0"
+    assert names.index_segment("/", "orders", 7) == "rmq-.2f/_orders-7-index/0.#epoch.0"
+    assert names.meta_table("/") == "rmq-.2f/_meta_kvtable/0.#epoch.0"
+    assert names.tracking_table("/") == "rmq-.2f/_tracking_kvtable/0.#epoch.0"
+
+
+def test_an_index_is_not_the_data_of_a_stream_of_another_name() -> None:
+    assert names.index_segment("/", "a", 1) != names.data_segment("/", "a-1-index", 1)
+    assert names.index_segment("/", "a", 1) != names.data_segment("/", "a", 1)
+
+
+def test_keys_of_a_generation_are_its_own() -> None:
+    references = [b"", b"0", b"\x00", b"\x01", b"7\x00x"]
+    keys = [names.tracking_key(generation, each) for generation in (1, 11) for each in references]
+    keys += [names.snapshot_key(generation, part) for generation in (1, 11) for part in (0, 1, 10)]
+
+    assert len(set(keys)) == len(keys)
+    assert [names.is_key_of(1, key) for key in keys].count(True) == len(keys) // 2
+
+
+def test_a_segment_has_one_writer_id_forever() -> None:
+    assert names.writer_of("a") == uuid.uuid5(uuid.NAMESPACE_URL, "a")
+
+
+@given(st.integers(0, 2**47 - 1), st.integers(0, 2**16 - 1))
+def test_an_event_number_holds_offset_and_epoch(next_offset: int, epoch: int) -> None:
+    number = names.event_number(next_offset, epoch)
+
+    assert 0 <= number < 2**63
+    assert names.next_offset_and_epoch(number) == (next_offset, epoch)
+
+
+def test_event_numbers_grow_with_the_offset_and_then_with_the_epoch() -> None:
+    assert names.event_number(5, 0xFFFF) < names.event_number(6, 1) < names.event_number(6, 2)
