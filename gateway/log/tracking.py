@@ -38,7 +38,10 @@ class Tracking:
         self._store = store
         self._table = table
         self._schedule = schedule
-        self._waiting: dict[bytes, bytes] = {}
+        # Key → (number of its first store that waits, the last value); oldest first.
+        self._waiting: dict[bytes, tuple[int, bytes]] = {}
+        self._stored_count = 0
+        self._settled_count = 0
         self._update: Pending[None] | None = None
         self._is_scheduled = False
 
@@ -46,7 +49,10 @@ class Tracking:
 
     def store_offset(self, generation: int, reference: bytes, offset: int) -> None:
         """Remember a consumer's offset (u64); the last call wins."""
-        self._waiting[tracking_key(generation, reference)] = offset.to_bytes(_OFFSET_BYTES, "big")
+        self._stored_count += 1
+        key = tracking_key(generation, reference)
+        number = self._waiting[key][0] if key in self._waiting else self._stored_count
+        self._waiting[key] = (number, offset.to_bytes(_OFFSET_BYTES, "big"))
         if self._update is None and not self._is_scheduled:
             self._is_scheduled = True
             self._schedule(self._send)
@@ -59,11 +65,10 @@ class Tracking:
 
     async def settled(self) -> None:
         """Wait until everything stored before this call is acknowledged (or refused)."""
-        if self._update is not None:
-            await self._update
-        if self._waiting:
+        count = self._stored_count
+        while self._settled_count < count:
             self._send()
-        if self._update is not None:
+            assert self._update is not None
             await self._update
 
     def _send(self) -> None:
@@ -71,13 +76,17 @@ class Tracking:
         if self._update is not None or not self._waiting:
             return
         keys = list(self._waiting)[:_UPDATE_ENTRIES_MAX]
-        entries = [TableEntry(key, self._waiting.pop(key)) for key in keys]
-        update = self._update = Pending()
+        entries = [TableEntry(key, self._waiting.pop(key)[1]) for key in keys]
+        oldest = next(iter(self._waiting.values()), None)
+        settles = self._stored_count if oldest is None else oldest[0] - 1
+        update: Pending[None] = Pending()
+        self._update = update
 
         def done(outcome: Sequence[int] | StoreError) -> None:
             if isinstance(outcome, StoreError):
                 log.error("offsets not stored table=%s error=%s", self._table, outcome)
             self._update = None
+            self._settled_count = settles
             if self._waiting:
                 self._send()
             update.settle(None)
