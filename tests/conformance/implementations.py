@@ -37,8 +37,7 @@ def open_local(
         call_soon_threadsafe=loop.call_soon_threadsafe,
         call_soon=loop.call_soon,
         durability=durability,
-        interval_ms=5,
-        **sizes,
+        **{"interval_ms": 5, **sizes},
     )
 
 

@@ -110,6 +110,10 @@ class Failure:
         return True
 
 
+def _go_on(_: Write) -> None:
+    """Let every write happen at once."""
+
+
 def parent_of(path: str) -> str:
     return path.rpartition("/")[0]
 
@@ -122,6 +126,8 @@ class Disk:
         image = image or Image()
         self.record: list[Step] = []
         self.failures: list[Failure] = []
+        # Called before each write, on the thread that writes: it may hold the write up.
+        self.before_write: Callable[[Write], object] = _go_on
         self.is_cold = is_cold
         # Any thread of the store may call: this makes one order of it.
         self._lock = threading.Lock()
@@ -200,8 +206,9 @@ class Disk:
     # What an open file does
 
     def write(self, inode: Inode, position: int, data: bytes) -> None:
+        step = Write(inode, position, data)
+        self.before_write(step)
         with self._lock:
-            step = Write(inode, position, data)
             failure = next((each for each in self.failures if each.does_hit(step)), None)
             if failure is None:
                 self._put(step)

@@ -11,7 +11,7 @@ from store.api import AttributeUpdate, Durability
 from tests.conformance.harness import Loop, Pending, Rig
 from tests.conformance.implementations import open_local
 from tests.simulation.crash import Aftermath, Crash
-from tests.simulation.disk import Disk
+from tests.simulation.disk import Disk, Sync, Write
 from tests.simulation.world import SIZES
 
 WRITER = UUID(int=1)
@@ -170,3 +170,40 @@ def test_a_truncation_behind_lost_bytes_still_counts() -> None:
     assert opened.content("a") == (BULK * 5)[info.start : info.length]
     opened.close()
     rig.close()
+
+
+def test_a_sync_that_began_before_a_late_write_does_not_cover_it() -> None:
+    disk = Disk()
+    sizes = SIZES | {"checkpoint_bytes": 1, "interval_ms": 30}
+    rig = Rig(lambda loop: open_local(disk, loop, Durability.INTERVAL, **sizes), Loop())
+    session = rig.writer(rig.create("a"), WRITER)
+    rig.do(session.append, BULK, 1)
+    (inode,) = {step.inode for step in disk.record if isinstance(step, Write) and step.data == BULK}
+    # Many other files are used, so that this one is closed: its next write is not the loop's.
+    for number in range(8):
+        rig.fill(rig.create(f"other {number}"), BULK)
+    rig.loop.run_for(0.1)
+
+    def wait_for_sync(step: Write) -> None:
+        deadline, syncs = time.monotonic() + 1, disk.record.count(Sync(inode))
+        while step.inode == inode and disk.record.count(Sync(inode)) == syncs:
+            if time.monotonic() > deadline:
+                return  # nobody syncs a file that is about to be written: right too
+            time.sleep(0.001)
+
+    begin = len(disk.record)
+    rig.do(session.append, BULK, 2)  # soon to be synced
+    disk.before_write = wait_for_sync
+    for number in range(8):
+        rig.fill(f"other {number}", BULK)
+    rig.do(session.append, BULK, 3)
+    rig.loop.run_for(0.1)
+    rig.close()
+    aftermath, chance = Aftermath(), random.Random(1)
+    for cut, step in enumerate(disk.record):
+        if cut > begin:
+            image, _ = aftermath.after(Crash.DROPPED, chance, None)
+            opened = _open(Disk(image), Durability.INTERVAL)
+            assert (BULK * 3).startswith(opened.content("a"))
+            opened.close()
+        aftermath.advance(step, chance)
