@@ -101,19 +101,7 @@ class ChunkHeader(NamedTuple):
 
 def pack_header(header: ChunkHeader) -> bytes:
     """Encode a header (48 bytes) for a chunk that is put together for delivery."""
-    return _HEADER.pack(
-        MAGIC_AND_VERSION,
-        USER_CHUNK,
-        header.entries,
-        header.records,
-        header.timestamp_ms,
-        header.epoch,
-        header.chunk_id,
-        header.crc,
-        header.data_bytes,
-        header.trailer_bytes,
-        0,
-    )
+    return _HEADER.pack(MAGIC_AND_VERSION, USER_CHUNK, *header, 0)
 
 
 def pack_head(buffer: bytearray, header: ChunkHeader, event_bytes: int) -> None:
@@ -124,23 +112,7 @@ def pack_head(buffer: bytearray, header: ChunkHeader, event_bytes: int) -> None:
         header: What to write.
         event_bytes: Size of the event after its own head: header, data, trailer, filters.
     """
-    _HEAD.pack_into(
-        buffer,
-        0,
-        0,
-        event_bytes,
-        MAGIC_AND_VERSION,
-        USER_CHUNK,
-        header.entries,
-        header.records,
-        header.timestamp_ms,
-        header.epoch,
-        header.chunk_id,
-        header.crc,
-        header.data_bytes,
-        header.trailer_bytes,
-        0,
-    )
+    _HEAD.pack_into(buffer, 0, 0, event_bytes, MAGIC_AND_VERSION, USER_CHUNK, *header, 0)
 
 
 def unpack_header(source: Buffer, position: int) -> ChunkHeader:

@@ -23,7 +23,7 @@ from store.errors import StoreError
 
 log = logging.getLogger(__name__)
 
-SNAPSHOT_BYTES: Final = 16 * 1024 * 1024
+SNAPSHOT_BYTES: Final = 64 * 1024 * 1024
 SNAPSHOT_CHUNKS: Final = 16_384
 """After so much a snapshot is stored: it bounds what the next opening has to scan."""
 
@@ -129,6 +129,9 @@ class StreamLog:
         """From here on every byte was written by this process."""
         self.index_writer: Writer | None = None
         self.index_saved_to = state.index_saved_to
+        # For `gateway.log.persisting`: what is being saved, and what is to be saved after it.
+        self.saving: Pending[None] | None = None
+        self.to_save: Snapshot | None = None
         self._chunks_since_snapshot = 0
         self._bytes_since_snapshot = 0
 

@@ -27,8 +27,26 @@ def save_log(
     stream_log: StreamLog,
     snapshot: Snapshot,
 ) -> Pending[None]:
-    """Append the index entries that are not stored yet, then store `snapshot`."""
-    return start(_save(store, tracking, generation, names, stream_log, snapshot))
+    """Append the index entries that are not stored yet, then store `snapshot`.
+
+    A log is saved once at a time. What is to be saved meanwhile waits, and only the latest of it.
+    """
+    stream_log.to_save = snapshot
+    if stream_log.saving is None or stream_log.saving.is_settled:
+        stream_log.saving = start(_save_latest(store, tracking, generation, names, stream_log))
+    return stream_log.saving
+
+
+async def _save_latest(
+    store: SegmentStore,
+    tracking: Tracking,
+    generation: int,
+    names: LogNames,
+    stream_log: StreamLog,
+) -> None:
+    while stream_log.to_save is not None:
+        snapshot, stream_log.to_save = stream_log.to_save, None
+        await _save(store, tracking, generation, names, stream_log, snapshot)
 
 
 async def _save(
@@ -45,6 +63,7 @@ async def _save(
         tracking.save_snapshot(generation, snapshot, saved.settle)
         await saved
     except StoreError as error:
+        stream_log.index_writer = None  # its session may be dead: the next save opens another
         log.warning("snapshot not stored stream=%s error=%s", names.stream, error)
 
 
@@ -63,8 +82,8 @@ async def _save_index(
     entries, saved_to = stream_log.index.pack_after(stream_log.index_saved_to, position)
     if not entries:
         return
-    stream_log.index_saved_to = saved_to
     last_number = 0 if writer.event_number == ABSENT else writer.event_number
     appended: Pending[Appended] = Pending()
     writer.append(entries, last_number + 1, done=appended.settle)
     await appended
+    stream_log.index_saved_to = saved_to

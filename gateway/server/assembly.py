@@ -4,6 +4,7 @@ The only module that knows which store is used.
 """
 
 import asyncio
+import gc
 import logging
 import resource
 import signal
@@ -252,6 +253,9 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
     except StoreError as error:
         sys.stderr.write(f"hutch: {settings.store.data_directory}: {error}\n")
         return 1
+    # What is there now stays: the collector need not look at it again and again.
+    gc.collect()
+    gc.freeze()
     host, port = server.address
     stream = settings.stream
     advertised = f"{stream.advertised_host}:{stream.advertised_port or port}"
