@@ -1,0 +1,194 @@
+"""Stored offsets and snapshots in a table of a real store."""
+
+import pytest
+
+from gateway.log import tracking as tracking_module
+from gateway.log.snapshot import Snapshot
+from gateway.log.tracking import Tracking, open_tracking
+from gateway.pending import Pending, start
+from store.api import TableEntry
+from store.errors import NoSuchSegment
+from tests.unit.gateway.log.conftest import MakeRig
+from tests.unit.gateway.log.log_rig import TABLE, LogRig
+
+SNAPSHOT = Snapshot(100, 7, 1_000, 6, 40, [b"\1a" + bytes(8), b"\1b" + bytes(8)])
+
+
+def query(rig: LogRig, generation: int, reference: bytes) -> int | None:
+    return rig.run(rig.tracking.query_offset(generation, reference))
+
+
+def save(rig: LogRig, generation: int, snapshot: Snapshot) -> None:
+    saved: Pending[object] = Pending()
+    rig.tracking.save_snapshot(generation, snapshot, saved.settle)
+    rig.loop.run_until(lambda: saved.is_settled)
+    saved.result()
+
+
+def keys(rig: LogRig) -> set[bytes]:
+    page = rig.do(rig.store.iterate_table, TABLE, count=10_000)
+    return {entry.key for entry in page.entries}
+
+
+# Offsets
+
+
+def test_a_query_sees_the_store_before_it(rig: LogRig) -> None:
+    rig.tracking.store_offset(1, b"ref", 42)
+
+    assert query(rig, 1, b"ref") == 42
+
+
+@pytest.mark.parametrize("offset", [0, 2**63, 2**64 - 1])
+def test_the_last_store_wins_whatever_its_number(rig: LogRig, offset: int) -> None:
+    rig.tracking.store_offset(1, b"ref", 7)
+    rig.tracking.store_offset(1, b"ref", offset)
+
+    assert query(rig, 1, b"ref") == offset
+
+
+def test_what_was_never_stored_is_none(rig: LogRig) -> None:
+    rig.tracking.store_offset(1, b"ref", 7)
+
+    assert query(rig, 1, b"other") is None
+    assert query(rig, 2, b"ref") is None
+    assert query(rig, 11, b"ref") is None
+
+
+@pytest.mark.parametrize("reference", [b"", b"\x00", b"\x01", b"\xff" * 255])
+def test_any_bytes_are_a_reference(rig: LogRig, reference: bytes) -> None:
+    rig.tracking.store_offset(1, reference, 7)
+
+    assert query(rig, 1, reference) == 7
+
+
+def test_a_store_while_an_update_is_under_way_is_seen_by_the_query_after_it(rig: LogRig) -> None:
+    rig.tracking.store_offset(1, b"ref", 1)
+    first = start(rig.tracking.query_offset(1, b"ref"))
+    rig.tracking.store_offset(1, b"ref", 2)
+    second = start(rig.tracking.query_offset(1, b"ref"))
+    rig.tracking.store_offset(1, b"ref", 3)
+
+    rig.loop.run_until(lambda: first.is_settled and second.is_settled)
+
+    assert first.result() in (1, 2, 3)
+    assert second.result() in (2, 3)
+    assert query(rig, 1, b"ref") == 3
+
+
+def test_a_query_sees_the_store_before_it_behind_more_than_one_update(
+    rig: LogRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tracking_module, "_UPDATE_ENTRIES_MAX", 10)
+    for number in range(35):
+        rig.tracking.store_offset(1, b"%d" % number, number)
+
+    assert query(rig, 1, b"34") == 34
+
+
+def test_stores_of_one_turn_are_one_update(rig: LogRig, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+    update_table = rig.store.update_table
+
+    def watch(name: str, entries: list[TableEntry], **options: object) -> None:
+        sizes.append(len(entries))
+        update_table(name, entries, **options)  # type: ignore[arg-type]  # passed on
+
+    monkeypatch.setattr(rig.store, "update_table", watch)
+    for number in range(100):
+        rig.tracking.store_offset(1, b"%d" % (number % 50), number)
+    rig.run(rig.tracking.settled())
+
+    assert sizes == [50]
+
+
+def test_stores_are_sent_without_a_query(rig: LogRig) -> None:
+    rig.tracking.store_offset(1, b"ref", 7)
+    rig.loop.run_until(lambda: rig.tracking._update is not None)
+    rig.tracking.store_offset(1, b"other", 8)
+    rig.loop.run_until(lambda: rig.tracking._update is None and not rig.tracking._waiting)
+
+    other = Tracking(rig.store, TABLE, rig.loop.call_soon)
+    assert rig.run(other.query_offset(1, b"ref")) == 7
+    assert rig.run(other.query_offset(1, b"other")) == 8
+
+
+def test_what_a_query_answered_is_there_after_a_restart(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    rig.tracking.store_offset(1, b"ref", 42)
+    assert query(rig, 1, b"ref") == 42
+    copy = rig.crash_copy(rig.directory.with_name("copy"))
+
+    assert query(make_rig(copy), 1, b"ref") == 42
+
+
+def test_a_query_is_told_when_the_table_is_gone(
+    rig: LogRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.do(rig.store.delete_table, TABLE)
+    rig.tracking.store_offset(1, b"ref", 42)
+
+    with pytest.raises(NoSuchSegment):
+        query(rig, 1, b"ref")
+
+    assert "offsets not stored" in caplog.text
+
+
+def test_a_table_that_exists_is_opened_as_it_is(rig: LogRig) -> None:
+    rig.tracking.store_offset(1, b"ref", 42)
+    rig.run(rig.tracking.settled())
+
+    again = rig.run(open_tracking(rig.store, TABLE, rig.loop.call_soon))
+
+    assert rig.run(again.query_offset(1, b"ref")) == 42
+
+
+# Snapshots
+
+
+def test_a_snapshot_comes_back_with_all_its_parts(rig: LogRig) -> None:
+    save(rig, 1, SNAPSHOT)
+
+    assert rig.run(rig.tracking.load_snapshot(1)) == SNAPSHOT
+    assert rig.run(rig.tracking.load_snapshot(2)) is None
+
+
+def test_a_later_snapshot_with_fewer_parts_replaces_the_earlier(rig: LogRig) -> None:
+    save(rig, 1, SNAPSHOT)
+    later = Snapshot(200, 8, 1_000, 7, 140, [b"\1c" + bytes(8)])
+    save(rig, 1, later)
+
+    assert rig.run(rig.tracking.load_snapshot(1)) == later
+
+
+def test_a_snapshot_that_is_not_whole_is_none(rig: LogRig) -> None:
+    save(rig, 1, SNAPSHOT)
+    (missing,) = [key for key in keys(rig) if key.endswith(b"\x01\x02") or key == b"1\x012"]
+    rig.do(rig.store.remove_keys, TABLE, [TableEntry(missing, b"")])
+
+    assert rig.run(rig.tracking.load_snapshot(1)) is None
+
+
+def test_a_snapshot_of_another_form_is_none(rig: LogRig) -> None:
+    save(rig, 1, SNAPSHOT)
+    rig.do(rig.store.update_table, TABLE, [TableEntry(b"1\x010", b"what is this")])
+
+    assert rig.run(rig.tracking.load_snapshot(1)) is None
+
+
+# Deletion
+
+
+def test_forgetting_a_stream_removes_all_of_it_and_nothing_else(rig: LogRig) -> None:
+    for generation in (1, 11, 2):
+        save(rig, generation, SNAPSHOT)
+        for number in range(1_500 if generation == 1 else 3):
+            rig.tracking.store_offset(generation, b"%d" % number, number)
+    rig.run(rig.tracking.settled())
+    others = {key for key in keys(rig) if not key.startswith((b"1\x00", b"1\x01"))}
+    assert len(others) == 2 * (3 + 3)
+
+    rig.tracking.store_offset(1, b"late", 1)
+    rig.run(rig.tracking.forget(1))
+
+    assert keys(rig) == others
