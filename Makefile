@@ -22,13 +22,13 @@ KERNEL_FILES    = $(foreach folder,gateway/log/kernel gateway/stream/wire/kernel
 LIST           := $(BIN)/python -c 'import functools, sys, tomllib; found = functools.reduce(dict.__getitem__, sys.argv[1:], tomllib.load(open("pyproject.toml", "rb"))); print(*(line for line in found if not line.startswith("hutch-streams")), sep="\n")'
 
 # What takes longer than a cup of coffee is asked for by name.
-BY_HAND := bench or compat or fuzz or soak
+BY_HAND := bench or compat or soak
 NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help setup run test quick check lint types imports docs fmt kernel kernel-clean test-both \
-        integration compat broker bench sim fuzz soak clean
+        integration compat broker bench sim soak clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,9 +58,6 @@ integration: $(STAMPS)/test $(STAMPS)/kernel ## a running server, real sockets
 
 sim: $(STAMPS)/test $(STAMPS)/kernel ## the simulation; SEED=n replays one history
 	$(if $(SEED),HUTCH_TEST_SEED=$(SEED)) $(PYTEST) -m "simulation and not soak" $(ARGS)
-
-fuzz: $(STAMPS)/test $(STAMPS)/kernel ## random bytes, longer than a property test
-	HYPOTHESIS_PROFILE=night $(PYTEST) -m fuzz $(ARGS)
 
 soak: $(STAMPS)/test $(STAMPS)/kernel ## minutes to hours: load, kills, restarts
 	$(PYTEST) -m soak $(ARGS)

@@ -19,7 +19,7 @@ REQUIRE_ALL = os.environ.get("HUTCH_REQUIRE_ALL") == "1"
 """Everything must run: a test that would be skipped fails with the reason it gives."""
 
 TESTS = Path(__file__).parent / "tests"
-FOLDERS_WITH_MARKER = ("compat", "fuzz", "integration", "simulation")
+FOLDERS_WITH_MARKER = ("compat", "integration", "simulation")
 
 
 def pytest_report_header() -> list[str]:

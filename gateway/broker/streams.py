@@ -5,6 +5,7 @@ watcher is told when the stream is deleted or has failed, after which nothing of
 """
 
 import logging
+import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -29,7 +30,7 @@ from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking, open_tracking
 from gateway.pending import Pending, run, start
 from store.api import SegmentStore
-from store.errors import NoSuchSegment, SegmentExists, StoreError
+from store.errors import NoSuchSegment, SegmentExists, StoreClosed, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -71,6 +72,7 @@ class StreamsPorts:
         log_ports: Makes a log's ports from its `failed` and `save`.
         schedule: Calls a function at the end of this turn of the event loop.
         clock_ms: Milliseconds since the epoch.
+        fatal: Told when the store takes nothing any more.
         references_max: Publisher references remembered per stream.
     """
 
@@ -79,6 +81,7 @@ class StreamsPorts:
     log_ports: Callable[..., LogPorts]
     schedule: Callable[[Callable[[], None]], object]
     clock_ms: Callable[[], int]
+    fatal: Callable[[StoreError], object]
     references_max: int
 
 
@@ -136,7 +139,9 @@ class Streams:
             if existing.arguments == arguments:
                 raise StreamExists(name)
             raise PreconditionFailed(f"stream {name!r} exists with other arguments")
-        generation = max(self._last_generation + 1, self._ports.clock_ms() * 1000)
+        # Three random digits: even with a clock set back no creation gets the number of another.
+        generation = self._ports.clock_ms() * 1000 + secrets.randbelow(1000)
+        generation = max(self._last_generation + 1, generation)
         self._last_generation = generation
         born = self._ports.openings.unclean_count
         entry = StreamEntry(name, generation, arguments.texts(), born)
@@ -240,8 +245,10 @@ class Streams:
     async def _open(self, stream: Stream) -> StreamLog:
         entry = stream.entry
 
-        def failed(_log: StreamLog, _error: StoreError) -> None:
+        def failed(_log: StreamLog, error: StoreError) -> None:
             self.tell_watchers(stream)
+            if isinstance(error, StoreClosed):
+                self._ports.fatal(error)
 
         try:
             opened = await open_log(

@@ -78,6 +78,8 @@ class LogState:
     last_chunk_position: int = 0
     length: int = 0
     index_saved_to: int = 0
+    scanned_chunks: int = 0
+    read_only: StoreError | None = None
 
 
 @dataclass(slots=True)
@@ -132,7 +134,9 @@ class StreamLog:
         # For `gateway.log.persisting`: what is being saved, and what is to be saved after it.
         self.saving: Pending[None] | None = None
         self.to_save: Snapshot | None = None
-        self._chunks_since_snapshot = 0
+        self.read_only = state.read_only
+        """Why nothing can be appended, though what is there can be read."""
+        self._chunks_since_snapshot = state.scanned_chunks
         self._bytes_since_snapshot = 0
 
     @property

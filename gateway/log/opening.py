@@ -30,7 +30,7 @@ from store.api import (
     SegmentStore,
     Writer,
 )
-from store.errors import NoSuchSegment
+from store.errors import CorruptSegment, NoSuchSegment, SegmentFailed, SegmentSealed
 
 log = logging.getLogger(__name__)
 
@@ -116,7 +116,11 @@ async def _lead(stream: str, writer: Writer, state: LogState) -> None:
         return
     fenced: Pending[Appended] = Pending()
     writer.append(b"", event_number(next_offset, state.epoch), done=fenced.settle)
-    await fenced
+    try:
+        await fenced
+    except (CorruptSegment, SegmentFailed, SegmentSealed) as error:
+        state.read_only = error
+        log.error("stream can only be read stream=%s error=%s", stream, error)  # noqa: TRY400  # for the operator
 
 
 async def _scan(
@@ -144,6 +148,7 @@ async def _scan(
             state.last_chunk_position = position + place
             state.next_offset = chunk_id + records
             state.timestamp_ms = timestamp_ms
+        state.scanned_chunks += len(chunks)
         for trailer in trailers:
             for reference, publishing_id in unpack_trailer(trailer):
                 sequences.record(reference, publishing_id)

@@ -36,8 +36,11 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-STOP_S: Final = 8.0
-"""What a graceful stop may take before connections and store are closed anyway."""
+STORING_S: Final = 5.0
+SENDING_S: Final = 1.0
+CLOSING_S: Final = 3.0
+"""What each step of a graceful stop may take before the next is begun anyway: below 10 s in all."""
+_POLL_S: Final = 0.01
 
 
 def peer_properties() -> dict[str, str]:
@@ -59,8 +62,12 @@ def peer_properties() -> dict[str, str]:
 class Server:
     """Everything that runs."""
 
-    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, settings: Settings, loop: asyncio.AbstractEventLoop, stop: asyncio.Event
+    ) -> None:
         self._settings = settings
+        self._stop = stop
+        self._failure: StoreError | None = None
         self._loop = loop
         self._schedule = Schedule(loop)
         self._streams: dict[str, Streams] = {}
@@ -90,9 +97,10 @@ class Server:
     def open_store(self) -> None:
         """Open the data directory; blocks. Raises StoreError."""
         settings = self._settings.store
-        settings.data_directory.mkdir(parents=True, exist_ok=True)
+        files = DirectoryFiles(settings.data_directory)
+        files.make_directory("")
         self._store = LocalStore.open(
-            DirectoryFiles(settings.data_directory),
+            files,
             call_soon_threadsafe=self._loop.call_soon_threadsafe,
             call_soon=self._schedule.call_soon,
             durability=settings.durability,
@@ -111,6 +119,7 @@ class Server:
             self._log_ports,
             self._schedule,
             _clock_ms,
+            self._fatal,
             self._settings.streams.publisher_references_max,
         )
         self._streams[VIRTUAL_HOST] = await self._await(open_streams(VIRTUAL_HOST, ports))
@@ -160,8 +169,8 @@ class Server:
         assert self._listener is not None
         return len(self._listener.connections) <= self._settings.stream.connections_max
 
-    async def stop(self) -> None:
-        """Stop accepting, store what was taken, confirm it, close."""
+    async def stop(self) -> bool:
+        """Stop accepting, store what was taken, confirm it, close; True if all of that was done."""
         log.info("stopping")
         connections: list[Connection] = []
         if self._listener is not None:
@@ -169,30 +178,53 @@ class Server:
             connections = list(self._listener.connections)
         for connection in connections:
             connection.stop_reading()
-        is_clean = True
-        try:
-            async with asyncio.timeout(STOP_S):
-                for streams in self._streams.values():
-                    await self._await(streams.close())
-                if self._openings is not None:
-                    await self._await(self._openings.end())
-        except (TimeoutError, StoreError) as error:
-            is_clean = False
-            log.error("stop is not clean, the next start recovers error=%r", error)  # noqa: TRY400  # a line for the operator
+        is_clean = await self._within(STORING_S, self._close_streams())
         for connection in connections:
             connection.stop()
+        await self._within(SENDING_S, self._all_sent())
         if self._store is not None:
-            await self._close_store(self._store)
+            is_clean = await self._within(CLOSING_S, self._close_store(self._store)) and is_clean
         log.info("stopped clean=%s", is_clean)
+        return is_clean
+
+    async def _within(self, limit_s: float, step: Coroutine[Any, Any, None]) -> bool:
+        """Do a step of the stop; False if it fails or takes too long."""
+        try:
+            async with asyncio.timeout(limit_s):
+                await step
+        except (TimeoutError, StoreError) as error:
+            # One line for the operator: what is missing is done by the next opening.
+            log.error("stop is not clean, the next start recovers error=%r", error)  # noqa: TRY400
+            return False
+        return True
+
+    async def _close_streams(self) -> None:
+        for streams in self._streams.values():
+            await self._await(streams.close())
+        if self._openings is not None:
+            await self._await(self._openings.end())
+
+    async def _all_sent(self) -> None:
+        while self._listener is not None and self._listener.connections:  # noqa: ASYNC110  # once
+            await asyncio.sleep(_POLL_S)
 
     async def _close_store(self, store: LocalStore) -> None:
         closed: Pending[None] = Pending()
         store.close(done=closed.settle)
-        try:
-            async with asyncio.timeout(STOP_S):
-                await self._settled(closed)
-        except (TimeoutError, StoreError) as error:
-            log.error("store not closed error=%r", error)  # noqa: TRY400  # a line for the operator
+        await self._settled(closed)
+
+    def _fatal(self, error: StoreError) -> None:
+        """The store takes nothing any more: end, so that whoever started us can start us again."""
+        if self._failure is None:
+            self._failure = error
+            log.critical("the store has failed, stopping error=%s", error)
+            self._stop.set()
+
+    async def run(self) -> int:
+        """Serve until asked to stop, or until the store fails; return the exit code."""
+        await self._stop.wait()
+        is_clean = await self.stop()
+        return 0 if is_clean and self._failure is None else 1
 
     async def _await(self, coroutine: Coroutine[Pending[Any], None, T]) -> T:
         """Run one of the broker's coroutines on the event loop."""
@@ -246,7 +278,7 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
-    server = Server(settings, loop)
+    server = Server(settings, loop, stop)
     try:
         server.open_store()
         await server.start()
@@ -264,6 +296,4 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
         f" data={settings.store.data_directory} durability={settings.store.durability.value}\n"
     )
     sys.stdout.flush()
-    await stop.wait()
-    await server.stop()
-    return 0
+    return await server.run()

@@ -49,6 +49,11 @@ class LinkPorts(Protocol):
     """What a link needs from its connection."""
 
     @property
+    def peer(self) -> str:
+        """Address of the client, for logs."""
+        ...
+
+    @property
     def peer_is_loopback(self) -> bool: ...
 
     @property

@@ -145,7 +145,8 @@ class PosixFile:
             return None
         except OSError as error:
             if error.errno == errno.EOPNOTSUPP:
-                return None
+                # tmpfs, which is memory, and some network file systems, which may make us wait.
+                return self.read_at(size, position)
             raise _translated(error, "read", self._path) from error
         return bytes(memoryview(buffer)[:count])
 

@@ -97,7 +97,9 @@ def _renew(link: Link, request: m.SaslAuthenticate) -> str:
 
 
 async def _refuse_login(link: Link, refusal: Refusal) -> m.SaslAuthenticateReply:
-    log.warning("login refused user=%r code=%d", refusal.reason, refusal.code)
+    log.warning(
+        "login refused peer=%s user=%r code=%d", link.ports.peer, refusal.reason, refusal.code
+    )
     if refusal.code in _DELAYED:
         await link.ports.wait(link.host.settings.refusal_delay_ms)
     link.session.is_done = True
@@ -118,7 +120,7 @@ async def open_virtual_host(link: Link, request: m.Open) -> m.OpenReply:
     streams = link.host.virtual_hosts(request.virtual_host)
     may_open = link.host.users.may_open(link.session.user, request.virtual_host)
     if streams is None or not may_open or not link.host.has_room():
-        log.warning("virtual host refused host=%r", request.virtual_host)
+        log.warning("virtual host refused peer=%s host=%r", link.ports.peer, request.virtual_host)
         await link.ports.wait(link.host.settings.refusal_delay_ms)
         link.session.is_done = True
         return m.OpenReply(ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE, {})

@@ -34,6 +34,8 @@ async def declare_publisher(link: Link, request: m.DeclarePublisher) -> m.Status
         raise Refusal(ResponseCode.PRECONDITION_FAILED, "the reference is declared already")
     stream = link.streams.find(request.stream)
     stream_log = await link.streams.log_of(stream)
+    if stream_log.read_only is not None:
+        raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(stream_log.read_only))
     publisher = Publisher(request.publisher_id, request.reference, stream, stream_log, link.ports)
     link.publishers[request.publisher_id] = publisher
     if request.reference:
