@@ -15,7 +15,7 @@ of the operation that wrote it asked for.
 import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol, TypeVar
 from uuid import UUID
 
 from typing_extensions import Buffer
@@ -76,8 +76,7 @@ class SegmentInfo:
     modified_at_ms: int
 
 
-@dataclass(frozen=True, slots=True)
-class Appended:
+class Appended(NamedTuple):
     """Where an append landed: [position, position + size), and the committed length after it."""
 
     position: int
@@ -94,8 +93,7 @@ class ReadResult:
     end_of_segment: bool
 
 
-@dataclass(frozen=True, slots=True)
-class FileRegion:
+class FileRegion(NamedTuple):
     """A run of committed bytes inside one open file, for `os.sendfile`.
 
     `fileno` stays open, and the bytes stay what they are, until `release` is called (once).
