@@ -1,7 +1,9 @@
 """After a crash at any step what was acknowledged is there, and nothing is half there."""
 
+import bisect
 import random
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -58,3 +60,28 @@ def test_a_crash_in_the_first_opening_costs_nothing_later(first: Crash, second: 
         assert rig.content("a") == b"acknowledged" * 30
         rig.close()
         aftermath.advance(torn, chance)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("crash", [Crash.KILL, Crash.DROPPED, Crash.REORDERED])
+def test_records_of_a_journals_former_life_are_not_taken_for_new_ones(crash: Crash) -> None:
+    """Every append writes a record of one size, so old ones begin where the new ones end."""
+    disk = Disk()
+    rig = _open(disk)
+    session = rig.writer(rig.create("a"), UUID(int=1))
+    whole = b"".join(b"<%06d>" % number for number in range(500))
+    acknowledged = [len(disk.record)]
+    for number in range(500):
+        rig.do(session.append, b"<%06d>" % number, number)
+        acknowledged.append(len(disk.record))
+    rig.close()
+    aftermath, chance = Aftermath(), random.Random(SEED)
+    for cut, step in enumerate(disk.record):
+        if cut > acknowledged[0] and cut % 11 == 0:
+            image, _ = aftermath.after(crash, chance, None)
+            opened = _open(Disk(image))
+            content = opened.content("a")
+            opened.close()
+            assert content == whole[: len(content)]
+            assert len(content) // 8 >= bisect.bisect_right(acknowledged, cut) - 1
+        aftermath.advance(step, chance)
