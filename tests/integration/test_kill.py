@@ -32,7 +32,7 @@ from tests.integration.load import (
 )
 from tests.integration.server import HutchServer, serve_command, server_environment
 
-ROUNDS: Final = int(os.environ.get("HUTCH_KILL_ROUNDS", "4"))
+ROUNDS: Final = int(os.environ.get("HUTCH_KILL_ROUNDS", "3"))
 SEED: Final = int(os.environ.get("HUTCH_TEST_SEED") or "20260101")
 
 # A round is a start, up to half a second of load, and reading everything back.
