@@ -1,0 +1,265 @@
+"""A link without a connection: real streams on a real store, ports that remember, no socket."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from gateway.broker.openings import Openings
+from gateway.broker.streams import Stream, Streams, StreamsPorts, open_streams
+from gateway.broker.users import Users
+from gateway.config import UsersSettings
+from gateway.log.log import LogPorts, StreamLog
+from gateway.log.open_chunk import ChunkBuffers
+from gateway.pending import Pending
+from gateway.stream import publishing
+from gateway.stream.consuming import Subscription
+from gateway.stream.dispatch import dispatch
+from gateway.stream.link import Host, Link, LinkSettings
+from gateway.stream.session.session import Session
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codec import Decoded, decode_reply, encode_reply, encode_request
+from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.commands import BY_NAME, State
+from store.errors import StoreError
+from tests.chunks import Delivery, Entry, delivery_of, filtered_body, publish_body
+from tests.unit.gateway.log.log_rig import LogRig
+
+M = TypeVar("M", bound=m.Message)
+
+MIB = 1 << 20
+CORRELATION_ID = 7
+PEER_PROPERTIES = {"product": "Hutch", "version": "4.3.6"}
+
+
+@dataclass(eq=False)
+class Ports:
+    """A connection as its link sees it; frames are kept instead of sent."""
+
+    peer: str = "127.0.0.1:50000"
+    peer_is_loopback: bool = True
+    takes_regions: bool = False
+    frames: list[bytes] = field(default_factory=list)
+    delays: list[tuple[int, Pending[None]]] = field(default_factory=list)
+    tuned_count: int = 0
+    woken: list[Subscription] = field(default_factory=list)
+    settled_count: int = 0
+    actions: list[Callable[[], object]] = field(default_factory=list)
+
+    def send(self, frame: bytes) -> None:
+        self.frames.append(bytes(frame))
+
+    def after_reply(self, action: Callable[[], object]) -> None:
+        self.actions.append(action)
+
+    def replied(self) -> None:
+        actions, self.actions = self.actions, []
+        for action in actions:
+            action()
+
+    def wait(self, delay_ms: int) -> Pending[None]:
+        pending: Pending[None] = Pending()
+        self.delays.append((delay_ms, pending))
+        return pending
+
+    def tuned(self) -> None:
+        self.tuned_count += 1
+
+    def wake_delivery(self, subscription: Subscription) -> None:
+        self.woken.append(subscription)
+
+    def entries_settled(self, count: int) -> None:
+        self.settled_count += count
+
+
+class Broker:
+    """What all links share: the streams of one virtual host over a store."""
+
+    def __init__(self, directory: Path, *, frame_bytes_max: int = MIB) -> None:
+        self.store_rig = LogRig(directory, frame_bytes_max=frame_bytes_max)
+        self.loop = self.store_rig.loop
+        self.now_ms = 1_000_000
+        self.has_room = True
+        self.fatal_errors: list[StoreError] = []
+        self.frame_bytes_max = frame_bytes_max
+        buffers = ChunkBuffers(frame_bytes_max)
+
+        def log_ports(**callbacks: Any) -> LogPorts:  # noqa: ANN401 - those of LogPorts
+            return LogPorts(
+                buffers=buffers,
+                clock_ms=lambda: self.now_ms,
+                schedule=self.loop.call_soon,
+                **callbacks,
+            )
+
+        store = self.store_rig.store
+        openings = Openings(store)
+        self.store_rig.run(openings.begin())
+        self.streams: Streams = self.store_rig.run(
+            open_streams(
+                "/",
+                StreamsPorts(
+                    store=store,
+                    openings=openings,
+                    log_ports=log_ports,
+                    schedule=self.loop.call_soon,
+                    clock_ms=lambda: self.now_ms,
+                    fatal=self.fatal_errors.append,
+                    references_max=100,
+                ),
+            )
+        )
+        self.host = Host(
+            Users.load(UsersSettings()),
+            lambda name: self.streams if name == "/" else None,
+            LinkSettings(frame_bytes_max, 3_000, 64 * MIB, "localhost", 5552),
+            PEER_PROPERTIES,
+            lambda: self.has_room,
+        )
+
+    def link(self, *, is_open: bool = True, peer_is_loopback: bool = True) -> "LinkRig":
+        return LinkRig(self, is_open=is_open, peer_is_loopback=peer_is_loopback)
+
+    def stream(self, name: str) -> Stream:
+        return self.streams.find(name)
+
+    def log(self, name: str) -> StreamLog:
+        return self.store_rig.run(self.streams.log_of(self.streams.find(name)))
+
+    def settle(self, name: str) -> None:
+        """Turn until everything published to a stream is committed."""
+        log = self.log(name)
+        self.loop.run_until(lambda: log.is_idle)
+
+    def close(self) -> None:
+        self.store_rig.close()
+
+
+class LinkRig:
+    """One link, spoken to in frames."""
+
+    def __init__(self, broker: Broker, *, is_open: bool, peer_is_loopback: bool) -> None:
+        self.broker = broker
+        self.ports = Ports(peer_is_loopback=peer_is_loopback)
+        self.session = Session(broker.frame_bytes_max, 8192, 60)
+        self.link = Link(broker.host, self.session, self.ports)
+        if is_open:
+            self.session.state = State.TUNED
+            self.session.user, self.session.mechanism = "guest", "PLAIN"
+            self.session.open("/")
+            self.link.enter(broker.streams)
+
+    # Commands
+
+    def start(self, name: str, message: m.Message, *, version: int = 1) -> list[Exception | None]:
+        """Hand in a command; the list gets what `dispatch` says of it when it is through."""
+        correlation_id = CORRELATION_ID if BY_NAME[name].is_correlated else None
+        frame = encode_request(name, message, correlation_id=correlation_id, version=version)
+        return self.start_frame(frame[4:])
+
+    def start_frame(self, frame: bytes) -> list[Exception | None]:
+        done: list[Any] = []
+        dispatch(self.link, frame, done.append)
+        return done
+
+    def finish(self, done: list[Exception | None]) -> None:
+        """Turn until a command that was handed in is through."""
+        self.broker.loop.run_until(lambda: bool(done))
+        assert done == [None], done
+
+    def tell(self, name: str, message: m.Message) -> None:
+        """Hand in a command and see it through."""
+        self.finish(self.start(name, message))
+
+    def request(self, name: str, message: m.Message) -> m.Message:
+        """Hand in a command; give its answer, which is the only frame of its kind."""
+        self.tell(name, message)
+        return self.answer_to(name)
+
+    def answer_to(self, name: str) -> m.Message:
+        answers = [each for each in self.received() if each.is_response]
+        (answer,) = [each for each in answers if each.command.name == name]
+        if answer.correlation_id is not None:
+            assert answer.correlation_id == CORRELATION_ID
+        self.ports.frames.remove(self.frame_of(answer))
+        return answer.message
+
+    def ask(self, kind: type[M], name: str, message: m.Message) -> M:
+        answer = self.request(name, message)
+        assert isinstance(answer, kind)
+        return answer
+
+    def code(self, name: str, message: m.Message) -> int:
+        code = getattr(self.request(name, message), "code", None)
+        assert isinstance(code, int)
+        return code
+
+    def answer(self, name: str, message: m.Message) -> None:
+        """Hand in an answer to what the server asked."""
+        correlation_id = CORRELATION_ID if BY_NAME[name].is_correlated else None
+        self.finish(self.start_frame(encode_reply(name, correlation_id, message)[4:]))
+
+    # Frames
+
+    def received(self) -> list[Decoded]:
+        """Every frame that was sent and not taken yet."""
+        return [decode_reply(frame[4:]) for frame in self.ports.frames]
+
+    def frame_of(self, decoded: Decoded) -> bytes:
+        return self.ports.frames[self.received().index(decoded)]
+
+    def take(self, name: str) -> list[Any]:
+        """Every message of a command that was sent, in order; they are taken away."""
+        found = [each for each in self.received() if each.command.name == name]
+        frames = [self.frame_of(each) for each in found]
+        self.ports.frames = [each for each in self.ports.frames if each not in frames]
+        return [each.message for each in found]
+
+    # Publishing
+
+    def publish(self, publisher_id: int, *entries: tuple[int, Entry]) -> publishing.Intake:
+        """Hand in a Publish frame, as the connection does."""
+        body = b"\0\2\0\1" + publish_body(publisher_id, entries)
+        return self.publish_frames(len(body).to_bytes(4) + body)
+
+    def publish_frames(self, frames: bytes) -> publishing.Intake:
+        return publishing.take(self.link, bytearray(frames), 0, len(frames))
+
+    def publish_filtered(
+        self, publisher_id: int, *entries: tuple[int, str | None, bytes]
+    ) -> publishing.Intake:
+        body = b"\0\2\0\2" + filtered_body(publisher_id, entries)
+        frame = bytearray(len(body).to_bytes(4) + body)
+        return publishing.take_with_filters(self.link, frame, 0, len(frame))
+
+    def confirmed(self) -> list[tuple[int, tuple[int, ...]]]:
+        """Publisher and ids of every confirm that was sent."""
+        return [(each.publisher_id, each.publishing_ids) for each in self.take("publish_confirm")]
+
+    def refused(self) -> list[tuple[int, list[tuple[int, int]]]]:
+        """Publisher, and ids with codes, of every publish error that was sent."""
+        return [
+            (each.publisher_id, [(error.publishing_id, error.code) for error in each.errors])
+            for each in self.take("publish_error")
+        ]
+
+    def declare(self, publisher_id: int, stream: str, reference: str = "") -> None:
+        message = m.DeclarePublisher(publisher_id, reference, stream)
+        assert self.code("declare_publisher", message) == ResponseCode.OK
+
+    def create(self, *names: str) -> None:
+        for name in names:
+            assert self.code("create_stream", m.CreateStream(name, {})) == ResponseCode.OK
+
+    # Delivering
+
+    def deliver(self, subscription_id: int) -> list[Delivery]:
+        """Everything that a subscription gives now, as the connection would send it."""
+        subscription = self.link.subscriptions[subscription_id]
+        scratch = bytearray(self.broker.frame_bytes_max)
+        found: list[Delivery] = []
+        while frame := subscription.next(self.session.deliver_version, scratch):
+            assert frame.region is None
+            found.append(delivery_of(decode_reply(frame.head[4:])))
+            assert int.from_bytes(frame.head[:4]) == len(frame.head) - 4
+        return found
