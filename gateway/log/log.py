@@ -89,7 +89,7 @@ class _InFlight:
     timestamp_ms: int
     size: int
     confirms: list[tuple[ConfirmSink, bytes]]
-    snapshot: Snapshot | None = None
+    sequences: dict[bytes, int]
 
 
 class StreamLog:
@@ -121,7 +121,7 @@ class StreamLog:
         self.epoch = state.epoch
         # Issued: includes what is on its way. Committed: what may be confirmed and seen.
         self._next_offset = state.next_offset
-        self._timestamp_ms = state.timestamp_ms
+        self._timestamp_ms = self._committed_timestamp_ms = state.timestamp_ms
         self.committed_next_offset = state.next_offset
         self.committed_length = state.length
         self.first_chunk_id = state.first_chunk_id
@@ -200,6 +200,9 @@ class StreamLog:
         """Return the last id taken from a named publisher, stored or on its way."""
         if self._open is not None and reference in self._open.sequences:
             return self._open.sequences[reference]
+        for chunk in reversed(self._in_flight):
+            if reference in chunk.sequences:
+                return chunk.sequences[reference]
         return self.sequences.last(reference)
 
     def when_all_committed(self) -> Pending[None]:
@@ -223,34 +226,32 @@ class StreamLog:
         chunk_id = self._next_offset
         self._next_offset += chunk.record_count
         event = chunk.finish(chunk_id=chunk_id, epoch=self.epoch, timestamp_ms=self._timestamp_ms)
+        size = len(event)
         self._in_flight.append(
-            _InFlight(chunk_id, self._next_offset, self._timestamp_ms, len(event), chunk.confirms)
+            _InFlight(
+                chunk_id,
+                self._next_offset,
+                self._timestamp_ms,
+                size,
+                chunk.confirms,
+                chunk.sequences,
+            )
         )
-        self.in_flight_bytes += len(event)
-        for reference, publishing_id in chunk.sequences.items():
-            self.sequences.record(reference, publishing_id)
-        position = self._writer.length
-        self._bytes_since_snapshot += len(event)
-        self._chunks_since_snapshot += 1
+        self.in_flight_bytes += size
         self._writer.append(event, event_number(self._next_offset, self.epoch), done=self._appended)
-        if (
-            self._bytes_since_snapshot >= SNAPSHOT_BYTES
-            or self._chunks_since_snapshot >= SNAPSHOT_CHUNKS
-        ):
-            self._in_flight[-1].snapshot = self._take_snapshot(chunk_id, position, len(event))
         event.release()
         chunk.release()
 
-    def _take_snapshot(self, chunk_id: int, position: int, size: int) -> Snapshot:
-        """Describe the log as it is once the append just issued has been committed."""
+    def _take_snapshot(self) -> Snapshot:
+        """Describe the log as it is committed now."""
         self._bytes_since_snapshot = 0
         self._chunks_since_snapshot = 0
         return Snapshot(
-            position + size,
-            self._next_offset,
-            self._timestamp_ms,
-            chunk_id,
-            position,
+            self.committed_length,
+            self.committed_next_offset,
+            self._committed_timestamp_ms,
+            self.last_chunk_id,
+            self.last_chunk_position,
             self.sequences.pack(),
         )
 
@@ -258,11 +259,7 @@ class StreamLog:
         """Describe the log as committed, for a graceful stop; None if nothing is new."""
         if self.failure is not None or not self.is_idle or not self._chunks_since_snapshot:
             return None
-        return self._take_snapshot(
-            self.last_chunk_id,
-            self.last_chunk_position,
-            self.committed_length - self.last_chunk_position,
-        )
+        return self._take_snapshot()
 
     def _appended(self, outcome: Appended | StoreError) -> None:
         chunk = self._in_flight.popleft()
@@ -285,14 +282,22 @@ class StreamLog:
     def _commit(self, chunk: _InFlight, appended: Appended) -> None:
         """Let readers see a chunk."""
         self.index.offer(chunk.chunk_id, chunk.timestamp_ms, appended.position)
-        if self.is_empty:
+        if self.last_chunk_id < 0:
             self.first_chunk_id = chunk.chunk_id
         self.last_chunk_id = chunk.chunk_id
         self.last_chunk_position = appended.position
         self.committed_next_offset = chunk.next_offset
         self.committed_length = appended.position + appended.size
-        if chunk.snapshot is not None:
-            self._ports.save(self, chunk.snapshot)
+        self._committed_timestamp_ms = chunk.timestamp_ms
+        for reference, publishing_id in chunk.sequences.items():
+            self.sequences.record(reference, publishing_id)
+        self._bytes_since_snapshot += appended.size
+        self._chunks_since_snapshot += 1
+        if (
+            self._bytes_since_snapshot >= SNAPSHOT_BYTES
+            or self._chunks_since_snapshot >= SNAPSHOT_CHUNKS
+        ):
+            self._ports.save(self, self._take_snapshot())
 
     def _lose(self, chunk: _InFlight, outcome: Appended | StoreError) -> None:
         """Confirm nothing of a chunk that was not stored, or that a failed log had on its way."""

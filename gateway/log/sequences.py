@@ -26,7 +26,7 @@ class PublisherSequences:
         return len(self._last)
 
     def last(self, reference: bytes) -> int | None:
-        """Return the last stored id (counting what is on its way to the store), None if unknown."""
+        """Return the last id that is committed, None if unknown."""
         return self._last.get(reference)
 
     def record(self, reference: bytes, publishing_id: int) -> None:
