@@ -9,6 +9,7 @@ from gateway.broker.openings import Openings
 from gateway.broker.streams import Stream, Streams, StreamsPorts, open_streams
 from gateway.broker.users import Users
 from gateway.config import UsersSettings
+from gateway.log import names
 from gateway.log.log import LogPorts, StreamLog
 from gateway.log.open_chunk import ChunkBuffers
 from gateway.pending import Pending
@@ -131,6 +132,11 @@ class Broker:
         log = self.log(name)
         self.loop.run_until(lambda: log.is_idle)
 
+    def lose_segment(self, name: str) -> None:
+        """Take a stream's segment away in the store, behind the broker's back."""
+        segment = names.data_segment("/", name, self.stream(name).entry.generation)
+        self.store_rig.do(self.store_rig.store.delete_segment, segment)
+
     def close(self) -> None:
         self.store_rig.close()
 
@@ -247,8 +253,8 @@ class LinkRig:
         message = m.DeclarePublisher(publisher_id, reference, stream)
         assert self.code("declare_publisher", message) == ResponseCode.OK
 
-    def create(self, *names: str) -> None:
-        for name in names:
+    def create(self, *streams: str) -> None:
+        for name in streams:
             assert self.code("create_stream", m.CreateStream(name, {})) == ResponseCode.OK
 
     # Delivering

@@ -1,0 +1,164 @@
+"""What a connection owns and watches, and what is left when it is gone."""
+
+import pytest
+
+from gateway.log.errors import CorruptChunk
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.offsets import FIRST, NEXT
+from tests.unit.gateway.stream.link_rig import Broker, LinkRig
+
+
+def gone(name: str) -> m.MetadataUpdate:
+    return m.MetadataUpdate(ResponseCode.STREAM_NOT_AVAILABLE, name)
+
+
+def is_watching(client: LinkRig, name: str) -> bool:
+    return client.link in client.broker.stream(name).watchers
+
+
+def test_a_publisher_watches_its_stream_until_it_is_deleted(client: LinkRig) -> None:
+    assert not is_watching(client, "s")
+    client.declare(1, "s")
+    client.declare(2, "s")
+
+    client.tell("delete_publisher", m.DeletePublisher(1))
+    assert is_watching(client, "s")
+    client.tell("delete_publisher", m.DeletePublisher(2))
+
+    assert not is_watching(client, "s")
+
+
+def test_a_subscription_watches_its_stream_until_it_ends(client: LinkRig) -> None:
+    client.declare(1, "s")
+    client.tell("subscribe", m.Subscribe(1, "s", NEXT, 1, {}))
+    client.tell("delete_publisher", m.DeletePublisher(1))
+    assert is_watching(client, "s")
+
+    client.tell("unsubscribe", m.Unsubscribe(1))
+
+    assert not is_watching(client, "s")
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [("store_offset", m.StoreOffset("ref", "s", 1)), ("query_offset", m.QueryOffset("ref", "s"))],
+)
+def test_who_stores_or_asks_for_offsets_watches_the_stream(
+    client: LinkRig, name: str, message: m.Message
+) -> None:
+    client.tell(name, message)
+
+    client.broker.link().tell("delete_stream", m.DeleteStream("s"))
+
+    assert client.take("metadata_update") == [gone("s")]
+
+
+def test_who_only_asks_about_a_stream_does_not_watch_it(client: LinkRig) -> None:
+    client.tell("metadata", m.Metadata(("s",)))
+    client.tell("stream_stats", m.StreamStats("s"))
+    client.tell("resolve_offset_spec", m.ResolveOffsetSpec("s", FIRST, {}))
+    client.tell("query_publisher_sequence", m.QueryPublisherSequence("ref", "s"))
+
+    assert not is_watching(client, "s")
+
+
+def test_everybody_who_uses_a_stream_is_told_once_that_it_is_gone(client: LinkRig) -> None:
+    other, stranger = client.broker.link(), client.broker.link()
+    other.create("t")
+    for each in (client, other):
+        each.declare(1, "s")
+        each.declare(2, "s", "ref")
+        each.declare(3, "t")
+        each.tell("subscribe", m.Subscribe(1, "s", FIRST, 1, {}))
+
+    client.tell("delete_stream", m.DeleteStream("s"))
+
+    assert [type(each.message) for each in client.received()[-2:]] == [m.Status, m.MetadataUpdate]
+    for each in (client, other):
+        assert each.take("metadata_update") == [gone("s")]
+        assert set(each.link.publishers) == {3}
+        assert each.link.subscriptions == {}
+        assert each.link.references == set()
+        assert is_watching(each, "t")
+    assert stranger.received() == []
+
+
+def test_a_stream_whose_store_fails_is_gone_for_its_users(client: LinkRig) -> None:
+    client.declare(1, "s")
+    log = client.broker.log("s")
+    client.broker.lose_segment("s")
+
+    client.publish(1, (1, b"a"))
+    client.broker.loop.run_until(lambda: log.failure is not None)
+
+    assert client.take("metadata_update") == [gone("s")]
+    assert client.link.publishers == {}
+    assert client.take("publish_confirm") == []
+
+
+def test_names_of_a_dropped_publisher_are_free_again(client: LinkRig) -> None:
+    client.declare(1, "s", "ref")
+
+    client.tell("delete_publisher", m.DeletePublisher(1))
+
+    client.declare(1, "s", "ref")
+
+
+def test_a_lost_connection_leaves_nothing_behind(client: LinkRig) -> None:
+    client.create("t")
+    client.declare(1, "s", "ref")
+    client.tell("subscribe", m.Subscribe(1, "t", FIRST, 1, {}))
+    client.deliver(1)
+    client.publish(1, (1, b"a"))
+    client.ports.frames.clear()
+
+    client.link.close()
+    client.broker.settle("s")
+
+    assert (client.link.publishers, client.link.subscriptions) == ({}, {})
+    assert client.ports.frames == []
+    assert client.ports.settled_count == 1
+    assert not is_watching(client, "s")
+    assert not is_watching(client, "t")
+    assert client.broker.log("t")._waiting == []
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("declare_publisher", m.DeclarePublisher(1, "ref", "s")),
+        ("subscribe", m.Subscribe(1, "s", FIRST, 1, {})),
+        ("query_offset", m.QueryOffset("ref", "s")),
+    ],
+)
+def test_a_handler_that_goes_on_after_the_connection_was_lost_leaves_nothing_behind(
+    client: LinkRig, name: str, message: m.Message
+) -> None:
+    done = client.start(name, message)
+    assert done == [], "the log has to be opened first"
+    client.link.close()
+
+    client.broker.loop.run_until(lambda: bool(done))
+
+    assert not is_watching(client, "s")
+    assert (client.link.publishers, client.link.subscriptions) == ({}, {})
+
+
+def test_a_stream_that_cannot_be_opened_is_not_available(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = broker.link()
+    client.create("s")
+
+    async def fail(*_arguments: object, **_options: object) -> None:
+        raise CorruptChunk("s", 7, "for the test")
+
+    monkeypatch.setattr("gateway.broker.streams.open_log", fail)
+
+    code = ResponseCode.STREAM_NOT_AVAILABLE
+    assert client.code("declare_publisher", m.DeclarePublisher(1, "", "s")) == code
+    assert client.code("subscribe", m.Subscribe(1, "s", FIRST, 1, {})) == code
+    assert client.code("stream_stats", m.StreamStats("s")) == code
+    assert "stream cannot be opened stream=s" in caplog.text
+    assert not is_watching(client, "s")
