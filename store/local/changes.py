@@ -276,14 +276,16 @@ class MergeChange(StateChange):
             self.segment.wake()
 
 
-class ResendChange:
-    """An append that was stored before; acknowledged again when that is as durable as asked."""
+class NoChange:
+    """Nothing to change, but as true and as durable as what was issued for the segment before.
 
-    __slots__ = ("appended", "done", "file", "late", "place", "record", "segment")
+    A resend, or the removal of an absent key.
+    """
 
-    def __init__(self, segment: Segment, appended: Appended, done: Done[Appended]) -> None:
+    __slots__ = ("done", "file", "late", "place", "record", "segment")
+
+    def __init__(self, segment: Segment, done: Callable[[StoreError | None], object]) -> None:
         self.segment = segment
-        self.appended = appended
         self.done = done
         self.record = NOTHING
         self.file: DataFile | None = None
@@ -297,7 +299,7 @@ class ResendChange:
         pass
 
     def report(self, error: StoreError | None) -> None:
-        self.done(error or self.appended)
+        self.done(error)
 
 
 class Later:

@@ -17,7 +17,7 @@ import threading
 from collections import deque
 from typing import Final, NamedTuple
 
-from store.errors import DiskFull, StoreClosed, StoreError
+from store.errors import StoreClosed, StoreError
 from store.local.files import File, Files
 from store.local.records import FRAME_HEAD_BYTES, frame_of, sequence_at
 
@@ -105,7 +105,7 @@ class Journal:
         """Write one frame.
 
         Raises:
-            DiskFull: No space for it; the frame does not count, and it may be tried again.
+            DiskFull: No space for another file; nothing was written, and it may be tried again.
             StoreClosed: The write failed; the journal is dead.
         """
         if self.failure is not None:
@@ -119,11 +119,9 @@ class Journal:
             self._position = 0
         file = self._current.file
         try:
+            # Space is there, but for file systems that find it anew for every write. Whatever the
+            # reason is that this fails, nobody knows how much of the frame would be found again.
             file.write_at(frame, self._position)
-        except DiskFull:
-            # Where a file system finds space anew for every write. The next frame has the same
-            # place and sequence, so nothing of this one will ever be read.
-            raise
         except StoreError as error:
             raise self._fail(error) from error
         # After the write, so that a sync that finds the file in the set covers it.

@@ -115,8 +115,13 @@ class Rounds:
         call_soon_threadsafe: Callable[..., object],
         now_ms: Callable[[], int],
         committed: Callable[[Round], object],
+        failed: Callable[[StoreClosed], object],
     ) -> None:
-        """`committed` is called on the loop between rounds, when nothing is on its way."""
+        """Begin with nothing gathered.
+
+        `committed` is called on the loop between rounds, when nothing is on its way, and `failed`
+        when the journal has failed.
+        """
         self._files = files
         self._journal = journal
         self._catalogue = catalogue
@@ -125,6 +130,7 @@ class Rounds:
         self._call_soon_threadsafe = call_soon_threadsafe
         self._now_ms = now_ms
         self._committed = committed
+        self._failed = failed
         self._thread = Worker("journal")
         self._helpers = Worker("sync", SYNC_HELPERS)
         self.gathering = Round()
@@ -140,12 +146,8 @@ class Rounds:
 
     def add(self, change: Change, segment: Segment) -> None:
         """Put a change into the round that gathers."""
-        round_ = self.gathering
-        segment.round = round_
-        round_.changes.append(change)
-        if not self._scheduled:
-            self._scheduled = True
-            self._call_soon(self._close_round)
+        segment.round = self.gathering
+        self._put(change)
 
     def after(self, segment: Segment, call: Callable[[], object]) -> None:
         """Call something soon, after what was issued for the segment before."""
@@ -154,8 +156,8 @@ class Rounds:
     def after_all(
         self,
         call: Callable[[], object],
-        names: Iterable[str] = (),
-        segments: Iterable[Segment] = (),
+        names: Sequence[str] = (),
+        segments: Sequence[Segment] = (),
     ) -> None:
         """Call something soon, after all that was issued before.
 
@@ -166,6 +168,12 @@ class Rounds:
             segment.round = round_
         self._in_turn(round_, (*names, *(segment.number for segment in segments)), call)
 
+    def _put(self, change: Change) -> None:
+        self.gathering.changes.append(change)
+        if not self._scheduled:
+            self._scheduled = True
+            self._call_soon(self._close_round)
+
     def _in_turn(
         self, round_: Round | None, keys: tuple[Key, ...], call: Callable[[], object]
     ) -> None:
@@ -174,7 +182,7 @@ class Rounds:
             self._soon.append(call)
             self._call_soon(self._run_soon)
         elif round_ is self.gathering:
-            round_.changes.append(Later(keys, call))
+            self._put(Later(keys, call))
         else:
             round_.after.append(call)
 
@@ -223,11 +231,6 @@ class Rounds:
         return not self._journal.fits(sum([len(change.record) for change in round_.changes]))
 
     def _hand_over(self, round_: Round) -> None:
-        for change in round_.changes:
-            file = change.file
-            if change.late is not None and file is not None:
-                file.writes += 1
-                self._catalogue.dirty.add(file)
         for file in round_.syncs:
             round_.syncs[file] = file.writes
         self._thread.submit(partial(self._perform_on_thread, round_))
@@ -244,6 +247,7 @@ class Rounds:
 
     def _finish(self, round_: Round, outcome: Outcome) -> None:
         self._run_soon()
+        self._count_writes(round_, outcome)
         if outcome.fatal is not None:
             self._fail(round_, outcome.fatal)
             return
@@ -255,14 +259,27 @@ class Rounds:
                 change.apply(at_ms)
                 self._report(change, None)
             self._end(round_)
-        for file, mark in round_.syncs.items():
-            if file not in outcome.failed:
-                self._catalogue.file_synced(file, mark)
         self._committed(round_)
         # What the callbacks have just issued waits for its own turn of the loop.
         if self.gathering.changes and not self._scheduled:
             self._close_round()
         self._note_idle()
+
+    def _count_writes(self, round_: Round, outcome: Outcome) -> None:
+        """Count the late writes and the syncs of a round.
+
+        Late writes were counted when they were issued too: a sync that began while they were on
+        their way covers the earlier count only.
+        """
+        whole = {file for file, mark in round_.syncs.items() if file.writes == mark}
+        for change in round_.changes:
+            if change.late is not None and change.file is not None:
+                change.file.writes += 1
+                self._catalogue.dirty.add(change.file)
+        for file, mark in round_.syncs.items():
+            if file not in outcome.failed:
+                # The round's own syncs came after its late writes.
+                self._catalogue.file_synced(file, file.writes if file in whole else mark)
 
     def _end(self, round_: Round) -> None:
         self.in_flight = None
@@ -312,6 +329,7 @@ class Rounds:
         for change in late.changes:
             self._report(change, error)
         self._end(late)
+        self._failed(error)
         self._note_idle()
 
     def _note_idle(self) -> None:

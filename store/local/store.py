@@ -116,6 +116,7 @@ class LocalStore:
             call_soon_threadsafe=call_soon_threadsafe,
             now_ms=now_ms,
             committed=self._between_rounds,
+            failed=self._stop,
         )
         settings = WriteSettings(durability, tuning.inline_bytes_max)
         self._staging = Staging(self._rounds, catalogue, open_files, settings, call_soon_threadsafe)

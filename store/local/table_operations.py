@@ -25,7 +25,7 @@ from store.errors import (
     TableNotEmpty,
 )
 from store.local.catalogue import Catalogue
-from store.local.changes import AppendChange
+from store.local.changes import AppendChange, NoChange
 from store.local.operations import SegmentOperations, info_of
 from store.local.reading import Reading, places_of
 from store.local.rounds import PASSING
@@ -184,7 +184,7 @@ class TableOperations:
         table = segment.table
         assert table is not None
         if not entries:
-            self._rounds.after(segment, partial(done, None))
+            self._staging.repeat(NoChange(segment, done), durability)
             return
         parts: list[bytes] = []
         changes: list[KeyChange] = []

@@ -20,7 +20,7 @@ from store.errors import (
     WriterFenced,
 )
 from store.local.catalogue import Catalogue
-from store.local.changes import AppendChange, ResendChange, sealed_error
+from store.local.changes import AppendChange, NoChange, sealed_error
 from store.local.data_file import ALLOCATE_STEP_MAX, DataFile, OpenFiles
 from store.local.records import (
     APPEND,
@@ -134,8 +134,8 @@ class Staging:
         self.written_bytes += size
         self.rounds.add(change, segment)
 
-    def resend(self, change: ResendChange, durability: Durability | None) -> None:
-        """Issue the acknowledgement of an append that was issued before."""
+    def repeat(self, change: NoChange, durability: Durability | None) -> None:
+        """Issue the acknowledgement of something that was issued before."""
         segment = change.segment
         durability = durability or self.durability
         if durability is _DISK:
@@ -178,7 +178,7 @@ class Staging:
         if handle is None or size > LOOP_WRITE_BYTES_MAX:
             change.late = bytes(data)
             self.rounds.gathering.pin(file)
-            # Counted again when the thread is about to write: no sync before that covers it.
+            # Counted again when it is written: no sync before that covers it.
             self._note_write(file)
         else:
             handle.write_at(data, place)
@@ -319,7 +319,8 @@ class LocalWriter:
         if error is None and event_number in self._stored:
             position, stored_size = self._stored[event_number]
             appended = Appended(position, stored_size, event_number)
-            self._staging.resend(ResendChange(segment, appended, done), durability)
+            change = NoChange(segment, lambda error: done(error or appended))
+            self._staging.repeat(change, durability)
             return
         if error is None:
             if event_number <= self.event_number:
