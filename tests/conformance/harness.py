@@ -15,7 +15,7 @@ from store.errors import StoreClosed, StoreError
 
 E = TypeVar("E", bound=StoreError)
 
-TIMEOUT_S: Final = 15.0
+TIMEOUT_S: Final = 10.0
 """How long a result may take before the test fails: generous, the machine may be busy."""
 
 FILLER: Final = UUID(int=0xF111E4)

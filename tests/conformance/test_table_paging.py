@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from store.api import TableDelta, TableEntry, TablePage
-from store.errors import InvalidArgument, PositionOutOfRange
+from store.errors import InvalidArgument, KeyVersionMismatch, PositionOutOfRange
 from tests.conformance.harness import Rig
 from tests.conformance.promise import promise
 
@@ -221,18 +221,36 @@ def test_a_removal_need_not_show_but_what_was_written_does(rig: Rig) -> None:
         rig.reopen()
 
 
+Known = dict[bytes, bytes]
+
+
+def _follow(rig: Rig, position: int, known: Known, count: int = 1_000) -> tuple[Known, int]:
+    """Bring what is known up to date from a position on; gives where the next time goes on."""
+    known = dict(known)
+    while True:
+        delta = _delta(rig, position, count)
+        if delta.should_clear:
+            known.clear()
+        known.update({entry.key: entry.value for entry in delta.entries})
+        position = delta.position
+        if delta.reached_end:
+            return known, position
+
+
 @promise("SegmentStore.read_table_delta")
-@pytest.mark.parametrize("seed", range(3))
-def test_who_follows_a_table_with_tombstones_knows_it(rig: Rig, seed: int) -> None:
-    # Values are large and keys few, so that compactions come, also behind the follower's back.
-    chance = random.Random(seed)
+@pytest.mark.parametrize("value_bytes", [10, 1_000, 20_000])
+def test_who_follows_a_table_with_tombstones_knows_it(rig: Rig, value_bytes: int) -> None:
+    # Large values of few keys: so compactions come, also behind the follower's back.
+    chance = random.Random(value_bytes)
     rig.do(rig.store.create_table, "t")
     table: dict[bytes, bytes] = {}
     known: dict[bytes, bytes] = {}
     position = 0
     for number in range(150):
         batch = {
-            b"k%d" % chance.randrange(12): b"" if chance.random() < 0.3 else b"%d|" % number * 300
+            b"k%d" % chance.randrange(12): b""
+            if chance.random() < 0.3
+            else b"%05d" % number * (value_bytes // 5)
             for _ in range(chance.randrange(1, 6))
         }
         _write(rig, batch)
@@ -241,12 +259,32 @@ def test_who_follows_a_table_with_tombstones_knows_it(rig: Rig, seed: int) -> No
             rig.reopen()
         if chance.random() < 0.3:
             continue
-        while True:
-            delta = _delta(rig, position, chance.choice([1, 3, 1_000]))
-            if delta.should_clear:
-                known.clear()
-            known.update({entry.key: entry.value for entry in delta.entries})
-            position = delta.position
-            if delta.reached_end:
-                break
+        known, position = _follow(rig, position, known, chance.choice([1, 3, 1_000]))
         assert known == table
+
+
+@promise("SegmentStore.update_table")
+@promise("SegmentStore.read_table_delta")
+def test_a_table_that_is_written_over_and_over_stays_what_it_is(rig: Rig) -> None:
+    rig.do(rig.store.create_table, "t")
+    old = dict(zip(KEYS, _write(rig, KEYS), strict=True))
+    position = _delta(rig, 0).position
+    last: list[int] = []
+    for number in range(60):
+        last = _write(rig, {b"a": b"%02d" % number * 25_000, b"b": b"%02d" % number * 25_000})
+    for _ in range(2):
+        entries = {entry.key: entry for entry in _iterate(rig, 17)}
+        assert {key: entries[key].version for key in KEYS} == old
+        assert {key: entries[key].value for key in KEYS} == KEYS
+        assert [entries[key].version for key in (b"a", b"b")] == last
+        assert rig.do(rig.store.table_info, "t")[1] == len(KEYS) + 2
+        values = {key: entry.value for key, entry in entries.items()}
+        assert _follow(rig, 0, {})[0] == values
+        assert _follow(rig, position, KEYS)[0] == values
+        rig.reopen()
+    # The versions are conditions as before.
+    rig.refused(
+        KeyVersionMismatch, rig.store.update_table, "t", [TableEntry(b"a", b"", last[0] - 1)]
+    )
+    rig.do(rig.store.update_table, "t", [TableEntry(b"000", b"new", old[b"000"])])
+    assert rig.do(rig.store.read_table, "t", [b"000"])[0].value == b"new"

@@ -12,14 +12,17 @@ from tests.conformance.harness import Loop, Rig
 from tests.conformance.implementations import open_local
 from tests.simulation.crash import Aftermath, Crash
 from tests.simulation.disk import Disk
+from tests.simulation.trace import ALL, TABLES_MOSTLY, Mix
 from tests.simulation.world import FACTOR, SEED, SIZES, World
 
 
 @pytest.mark.timeout(600)
-@pytest.mark.parametrize("history", range(3))
-def test_after_any_crash_the_disk_holds_what_was_acknowledged(tmp_path: Path, history: int) -> None:
+@pytest.mark.parametrize(("history", "mix"), [(0, ALL), (1, ALL), (2, TABLES_MOSTLY)])
+def test_after_any_crash_the_disk_holds_what_was_acknowledged(
+    tmp_path: Path, history: int, mix: Mix
+) -> None:
     world = World(Durability.DISK, SEED + history, tmp_path)
-    record, expectation = world.run(520)
+    record, expectation = world.run(520, mix)
     while world.states < 700 * FACTOR:
         world.crash_everywhere(record, expectation)
     assert all(world.by_kind[crash] > 20 for crash in Crash)

@@ -82,6 +82,9 @@ ALL: Final = Mix(
 )
 """Everything."""
 
+TABLES_MOSTLY: Final = Mix(ALL.weights | {"update_table": 120, "remove_keys": 20})
+"""So much in tables that they are compacted again and again."""
+
 SAFE: Final = Mix(
     {
         kind: weight

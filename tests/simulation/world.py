@@ -1,20 +1,24 @@
 """A store on a recorded disk: runs a history, crashes it, opens what is left and looks."""
 
+import contextlib
 import logging
 import os
 import random
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+import pytest
+
 from store.api import Durability
+from store.local import compaction, table
 from tests.conformance.harness import Loop, Rig
 from tests.conformance.implementations import open_local
 from tests.simulation.crash import Aftermath, Crash
 from tests.simulation.disk import Disk, Failure, Image, Step
 from tests.simulation.history import Expectation, SegmentState, observe
-from tests.simulation.trace import ATTRIBUTES, NAMES, SAFE, Trace
+from tests.simulation.trace import ALL, ATTRIBUTES, NAMES, SAFE, Mix, Trace
 
 SEED: Final = int(os.environ.get("HUTCH_TEST_SEED") or 1)
 """`make sim SEED=` replays another history."""
@@ -39,6 +43,16 @@ NEXT_LIVES: Final = 0.06
 """After so many the store is used again, and crashed again."""
 
 NEXT_LIFE_COUNT: Final = 25
+
+
+@contextlib.contextmanager
+def small_compactions() -> Iterator[None]:
+    """Let tables be compacted after a few updates, in slices of a few entries."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(table, "GARBAGE_BYTES_MIN", 500)
+        patch.setattr(compaction, "GARBAGE_BYTES_MIN", 500)
+        patch.setattr(compaction, "SLICE_BYTES", 200)
+        yield
 
 
 @dataclass(frozen=True)
@@ -86,11 +100,11 @@ class World:
     def open(self, disk: Disk) -> Rig:
         return Rig(lambda loop: open_local(disk, loop, self.durability, **SIZES), self._loop)
 
-    def run(self, count: int) -> tuple[list[Step], Expectation]:
+    def run(self, count: int, mix: Mix = ALL) -> tuple[list[Step], Expectation]:
         """Run a history on an empty disk; gives its record and what it promises."""
         disk = Disk()
         rig = self.open(disk)
-        trace = Trace(rig, disk, self.durability, self.chance)
+        trace = Trace(rig, disk, self.durability, self.chance, mix=mix)
         trace.run(count)
         rig.close()
         assert not rig.violations, rig.violations[:5]
