@@ -86,7 +86,7 @@ class Appended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
-    """Bytes from `position` on; may be shorter than asked. `end_of_segment`: sealed and all read."""
+    """Bytes from `position` on, perhaps fewer than asked; `end_of_segment`: sealed and all read."""
 
     position: int
     data: bytes
@@ -223,8 +223,8 @@ class Reader(Protocol):
     def region(self, position: int, size: int) -> FileRegion | None:
         """Return the committed bytes at `position` as a place in a file, for sendfile.
 
-        At most `size` bytes, fewer where a file of the segment ends; None where nothing committed is
-        there or where this store has no files. An append never lies in two files.
+        At most `size` bytes, fewer where a file of the segment ends; None where nothing committed
+        is there or where this store has no files. An append never lies in two files.
         """
         ...
 
@@ -235,7 +235,7 @@ class Reader(Protocol):
     def check(
         self, position: int, size: int, look: Callable[[memoryview], T], *, done: Done[T]
     ) -> None:
-        """Read bytes on a thread of the store, hand them to `look` there, and report what it returned.
+        """Read bytes on a thread of the store, hand them to `look` there, report what it returned.
 
         Afterwards the bytes are likely in memory. `look` must be thread-safe and must not keep the
         view; what it raises (if not a StoreError) is a programming error. `size` may be above
@@ -282,7 +282,7 @@ class SegmentStore(Protocol):
         done: Done[int],
         attributes: Sequence[AttributeUpdate] = (),
     ) -> None:
-        """Append all of `source` to `target` as one unit, update `target`'s attributes, delete `source`.
+        """Append `source` to `target` as one unit, update `target`'s attributes, delete `source`.
 
         Gives the target's length after it. All or nothing. Seals the source if it is not. The
         source must not be truncated (SegmentTruncated) and not be the target (InvalidArgument);
@@ -335,7 +335,7 @@ class SegmentStore(Protocol):
     # Tables
 
     def create_table(self, name: str, *, done: Done[None], key_length: int = 0) -> None:
-        """Create a table; with `key_length` > 0 all keys have that length and iteration is ordered."""
+        """Create a table; with `key_length` > 0 all keys have that length, iterated in order."""
         ...
 
     def delete_table(self, name: str, *, done: Done[None], must_be_empty: bool = False) -> None:
@@ -408,5 +408,5 @@ class SegmentStore(Protocol):
     # Life
 
     def close(self, *, done: Done[None]) -> None:
-        """Finish what was called before, sync everything, release the directory. Later calls: StoreClosed."""
+        """Finish what was called before, sync all, release the directory. Later: StoreClosed."""
         ...

@@ -7,7 +7,7 @@ StoreError
 ├── SegmentTruncated       a position before the start (or outside [start, length] in a truncation)
 ├── PositionOutOfRange     a position that can never be read: negative, or past a sealed end
 ├── WriterFenced           another session of this writer has appended since: this session is dead
-├── EventNumberTooLow      a number that is not above the last one and that this session did not store
+├── EventNumberTooLow      a number not above the last one, which this session did not store
 ├── LengthMismatch         the expected length is not the length: nothing was written
 ├── AttributeMismatch      a conditional attribute update found another value: nothing was changed
 ├── KeyVersionMismatch     a conditional table update found another version: nothing was changed
@@ -51,7 +51,7 @@ class PositionOutOfRange(StoreError):
 
 
 class WriterFenced(StoreError):
-    """A newer session of the same writer has written; nothing of this session is stored any more."""
+    """A newer session of the same writer has written; nothing of this one is stored any more."""
 
 
 class EventNumberTooLow(StoreError):

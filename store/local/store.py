@@ -50,8 +50,13 @@ GIB: Final = 1024 * MIB
 class Tuning:
     """Sizes that have good defaults; all bytes.
 
-    `checkpoint_bytes` of journal, or `checkpoint_data_bytes` of data (which an opening after a
-    crash reads again to check it), lead to a checkpoint.
+    Attributes:
+        data_file_bytes: An append that would make a data file longer begins another one.
+        inline_bytes_max: New data of a segment in one round that goes into the journal too.
+        journal_file_bytes: Size of a journal file.
+        checkpoint_bytes: Journal that leads to a checkpoint.
+        checkpoint_data_bytes: Data that leads to one: an opening after a crash checks it again.
+        open_files_max: Data files that are kept open; 0: half of what the process may open.
     """
 
     data_file_bytes: int = 256 * MIB
@@ -60,7 +65,10 @@ class Tuning:
     checkpoint_bytes: int = 64 * MIB
     checkpoint_data_bytes: int = 4 * GIB
     open_files_max: int = 0
-    """0: half of what the process may open."""
+
+    def descriptors(self) -> int:
+        """Tell how many data files are kept open."""
+        return self.open_files_max or max(16, descriptor_limit() // 2)
 
 
 class LocalStore:
@@ -88,12 +96,10 @@ class LocalStore:
         self._call_soon = call_soon
         self._call_soon_threadsafe = call_soon_threadsafe
         self._tuning = tuning
-        # Whether the store had been closed in good order before this opening (or is new).
-        self.opened_clean = recovered.clean
+        self.opened_clean = recovered.clean  # closed in good order before this opening, or new
         self._upkeep = Worker("upkeep")
         self._released = False
-        open_files_max = tuning.open_files_max or max(16, descriptor_limit() // 2)
-        self._open_files = OpenFiles(files, open_files_max, self._retire)
+        self._open_files = OpenFiles(files, tuning.descriptors(), self._retire)
         catalogue, open_files = self._catalogue, self._open_files
         self._checkpointer = Checkpointer(
             files, checkpoint_writer, journal, catalogue, open_files, call_soon_threadsafe
@@ -127,12 +133,11 @@ class LocalStore:
             self._staging, self._reading, self._segments, compactor.consider
         )
         compactor.write = self._tables.write
-        self._journal_mark = 0
-        self._data_mark = 0
+        self._journal_mark = self._data_mark = 0
         self._closing: Done[None] | None = None
 
     @classmethod
-    def open(  # noqa: PLR0913 (settings, each with its own name)
+    def open(
         cls,
         files: Files,
         *,
@@ -140,13 +145,8 @@ class LocalStore:
         call_soon: Callable[..., object],
         durability: Durability,
         interval_ms: int = 100,
-        data_file_bytes: int = Tuning.data_file_bytes,
-        inline_bytes_max: int = Tuning.inline_bytes_max,
-        journal_file_bytes: int = Tuning.journal_file_bytes,
-        checkpoint_bytes: int = Tuning.checkpoint_bytes,
-        checkpoint_data_bytes: int = Tuning.checkpoint_data_bytes,
-        open_files_max: int = Tuning.open_files_max,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        **sizes: int,
     ) -> "LocalStore":
         """Open a data directory: lock it, recover what it holds, and make that durable.
 
@@ -158,26 +158,14 @@ class LocalStore:
             call_soon: The same from the loop's thread; later, and in the order of the calls.
             durability: What an acknowledgement means where the call does not say.
             interval_ms: Time from an acknowledgement in `interval` to its sync.
-            data_file_bytes: An append that would make a data file longer begins another one.
-            inline_bytes_max: New data of a segment in one round that goes into the journal too.
-            journal_file_bytes: Size of a journal file.
-            checkpoint_bytes: Journal that leads to a checkpoint.
-            checkpoint_data_bytes: Data that leads to a checkpoint.
-            open_files_max: Data files that are kept open (0: half of what the process may open).
             now_ms: The time.
+            sizes: Fields of Tuning by name.
 
         Raises:
             StoreLocked: Another process has the directory.
             StoreError: The directory cannot be opened; the message says why.
         """
-        tuning = Tuning(
-            data_file_bytes,
-            inline_bytes_max,
-            journal_file_bytes,
-            checkpoint_bytes,
-            checkpoint_data_bytes,
-            open_files_max,
-        )
+        tuning = Tuning(**sizes)
         files.make_directory("")
         lock = files.lock(LOCK)
         try:
