@@ -93,8 +93,7 @@ class LocalStore:
         self._lock = lock
         self._journal = journal
         self._catalogue = recovered.catalogue
-        self._call_soon = call_soon
-        self._call_soon_threadsafe = call_soon_threadsafe
+        self._call_soon, self._call_soon_threadsafe = call_soon, call_soon_threadsafe
         self._tuning = tuning
         self.opened_clean = recovered.clean  # closed in good order before this opening, or new
         self._upkeep = Worker("upkeep")
@@ -129,9 +128,8 @@ class LocalStore:
         self._reading = Reading(open_files, call_soon, call_soon_threadsafe)
         self._segments = SegmentOperations(self._staging, self._reading, call_soon)
         compactor = Compactor(self._rounds, self._reading, self._segments)
-        self._tables = TableOperations(
-            self._staging, self._reading, self._segments, compactor.consider
-        )
+        consider = compactor.consider
+        self._tables = TableOperations(self._staging, self._reading, self._segments, consider)
         compactor.write = self._tables.write
         self._journal_mark = self._data_mark = 0
         self._closing: Done[None] | None = None
