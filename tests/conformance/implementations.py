@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+import pytest
+
 from store.api import Durability, SegmentStore
 from store.local.files import DirectoryFiles, Files
 from store.local.store import LocalStore
@@ -68,3 +70,11 @@ def _model() -> Implementation:
 
 
 IMPLEMENTATIONS: Final = (*(_local(durability) for durability in Durability), _model())
+
+needs_files: Final = pytest.mark.parametrize(
+    "implementation",
+    [each for each in IMPLEMENTATIONS if each.has_files],
+    indirect=True,
+    ids=lambda each: each.name,
+)
+"""Marks a test of regions and directories: only for implementations that have files."""

@@ -1,10 +1,15 @@
 """Closing a store, and opening it again."""
 
+import os
+from pathlib import Path
 from uuid import UUID
 
+import pytest
+
 from store.api import AttributeUpdate, TableEntry
-from store.errors import StoreClosed
+from store.errors import StoreClosed, StoreLocked
 from tests.conformance.harness import Rig
+from tests.conformance.implementations import Implementation, needs_files
 from tests.conformance.promise import promise
 
 WRITER = UUID(int=1)
@@ -83,6 +88,19 @@ def test_the_directory_is_free_when_close_is_done(rig: Rig) -> None:
         rig.fill("a", b"%d" % number)
         rig.reopen()
     assert rig.content("a") == b"0123456789"
+
+
+@promise("SegmentStore.close")
+@needs_files
+def test_a_store_that_is_open_is_nobody_elses(
+    rig: Rig, implementation: Implementation, tmp_path: Path
+) -> None:
+    with pytest.raises(StoreLocked, match=str(os.getpid())):
+        implementation.open(rig.loop, tmp_path)
+    rig.create("a", b"still mine")
+    rig.close()
+    rig.reopen()
+    assert rig.content("a") == b"still mine"
 
 
 @promise("SegmentStore.close", StoreClosed)

@@ -16,7 +16,7 @@ from store.errors import (
     StoreError,
 )
 from tests.conformance.harness import Rig
-from tests.conformance.implementations import Implementation
+from tests.conformance.implementations import needs_files
 from tests.conformance.promise import promise
 
 WRITER = UUID(int=1)
@@ -34,12 +34,6 @@ def _take(region: FileRegion | None) -> bytes:
     assert region is not None
     region.release()
     return data
-
-
-@pytest.fixture
-def needs_files(implementation: Implementation) -> None:
-    if not implementation.has_files:
-        pytest.skip(f"{implementation.name} hands out no files")
 
 
 @promise("SegmentStore.open_reader", NoSuchSegment, IsATable)
@@ -116,7 +110,7 @@ def test_what_was_just_written_is_likely_in_memory(rig: Rig) -> None:
 
 
 @promise("Reader.region")
-@pytest.mark.usefixtures("needs_files")
+@needs_files
 def test_a_region_is_a_place_in_a_file_with_the_bytes(rig: Rig) -> None:
     session = rig.writer(rig.create("a"), WRITER)
     reader = rig.reader("a")
@@ -135,7 +129,7 @@ def test_a_region_is_a_place_in_a_file_with_the_bytes(rig: Rig) -> None:
 
 
 @promise("Reader.region")
-@pytest.mark.usefixtures("needs_files")
+@needs_files
 def test_an_append_never_lies_in_two_files(rig: Rig) -> None:
     session = rig.writer(rig.create("a"), WRITER)
     pieces = [bytes([number % 256]) * (1 + number * 7_919 % 40_000) for number in range(80)]
@@ -166,7 +160,7 @@ def test_there_is_no_region_where_nothing_committed_is(rig: Rig) -> None:
 
 @promise("Reader.region")
 @promise("SegmentStore.truncate_segment")
-@pytest.mark.usefixtures("needs_files")
+@needs_files
 @pytest.mark.parametrize("event", ["truncate", "delete", "merge"])
 def test_a_region_that_is_held_keeps_its_bytes(rig: Rig, event: str) -> None:
     session = rig.writer(rig.create("a"), WRITER)
