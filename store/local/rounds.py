@@ -33,10 +33,21 @@ SYNC_HELPERS: Final = 3
 class Round:
     """The changes that are committed together, in the order they were issued."""
 
-    __slots__ = ("after", "changes", "finished", "interval", "must_sync", "pinned", "soon", "syncs")
+    __slots__ = (
+        "after",
+        "changes",
+        "finished",
+        "has_later",
+        "interval",
+        "must_sync",
+        "pinned",
+        "soon",
+        "syncs",
+    )
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
+        self.has_later = False
         # Called once the round is finished.
         self.after: list[Callable[[], object]] = []
         # Whether the journal must be synced before the acknowledgement, or soon after it, with
@@ -182,6 +193,7 @@ class Rounds:
             self._soon.append(call)
             self._call_soon(self._run_soon)
         elif round_ is self.gathering:
+            round_.has_later = True
             self._put(Later(keys, call))
         else:
             round_.after.append(call)
@@ -247,23 +259,41 @@ class Rounds:
 
     def _finish(self, round_: Round, outcome: Outcome) -> None:
         self._run_soon()
+        self.in_flight = None
         self._count_writes(round_, outcome)
         if outcome.fatal is not None:
             self._fail(round_, outcome.fatal)
-            return
-        if outcome.dropped:
+        elif outcome.dropped:
             self._take_back(round_, outcome)
+            self._committed(round_)
         else:
-            at_ms = outcome.at_ms
+            self._commit(round_, outcome.at_ms)
+        if self._is_overdue():
+            self._close_round()
+        self._note_idle()
+
+    def _commit(self, round_: Round, at_ms: int) -> None:
+        if round_.has_later:
+            # Who asks between two changes sees the first and not the second.
             for change in round_.changes:
                 change.apply(at_ms)
                 self._report(change, None)
             self._end(round_)
+            self._committed(round_)
+            return
+        for change in round_.changes:
+            change.apply(at_ms)
         self._committed(round_)
-        # What the callbacks have just issued waits for its own turn of the loop.
-        if self.gathering.changes and not self._scheduled:
+        # The next round is on its way while the callers hear of this one.
+        if self._is_overdue() and self._needs_thread(self.gathering):
             self._close_round()
-        self._note_idle()
+        for change in round_.changes:
+            self._report(change, None)
+        self._end(round_)
+
+    def _is_overdue(self) -> bool:
+        """Whether a round waits whose turn of the loop is over; others wait for theirs."""
+        return bool(self.gathering.changes) and not self._scheduled and self.in_flight is None
 
     def _count_writes(self, round_: Round, outcome: Outcome) -> None:
         """Count the late writes and the syncs of a round.
@@ -282,7 +312,6 @@ class Rounds:
                 self._catalogue.file_synced(file, file.writes if file in whole else mark)
 
     def _end(self, round_: Round) -> None:
-        self.in_flight = None
         round_.finished = True
         for file in round_.pinned:
             self._open_files.unpin(file)
@@ -330,7 +359,6 @@ class Rounds:
             self._report(change, error)
         self._end(late)
         self._failed(error)
-        self._note_idle()
 
     def _note_idle(self) -> None:
         idle = self.in_flight is None and not self.gathering.changes
