@@ -57,9 +57,10 @@ class LogRig:
         references_max: int = 100,
         durability: Durability = Durability.OS,
         open_store: Callable[[Loop, Path], SegmentStore] | None = None,
+        loop: Loop | None = None,
     ) -> None:
         self.directory = directory
-        self.loop = Loop()
+        self.loop = loop or Loop()
         self.frame_bytes_max = frame_bytes_max
         self.references_max = references_max
         self.now_ms = 1_000

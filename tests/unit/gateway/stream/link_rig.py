@@ -22,8 +22,10 @@ from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import Decoded, decode_reply, encode_reply, encode_request
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import BY_NAME, State
+from store.api import SegmentStore
 from store.errors import StoreError
 from tests.chunks import Delivery, Entry, delivery_of, filtered_body, publish_body
+from tests.conformance.harness import Loop
 from tests.unit.gateway.log.log_rig import LogRig
 
 M = TypeVar("M", bound=m.Message)
@@ -76,8 +78,18 @@ class Ports:
 class Broker:
     """What all links share: the streams of one virtual host over a store."""
 
-    def __init__(self, directory: Path, *, frame_bytes_max: int = MIB) -> None:
-        self.store_rig = LogRig(directory, frame_bytes_max=frame_bytes_max)
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        frame_bytes_max: int = MIB,
+        refusal_delay_ms: int = 3_000,
+        open_store: Callable[[Loop, Path], SegmentStore] | None = None,
+        loop: Loop | None = None,
+    ) -> None:
+        self.store_rig = LogRig(
+            directory, frame_bytes_max=frame_bytes_max, open_store=open_store, loop=loop
+        )
         self.loop = self.store_rig.loop
         self.now_ms = 1_000_000
         self.has_room = True
@@ -113,7 +125,7 @@ class Broker:
         self.host = Host(
             Users.load(UsersSettings()),
             lambda name: self.streams if name == "/" else None,
-            LinkSettings(frame_bytes_max, 3_000, 64 * MIB, "localhost", 5552),
+            LinkSettings(frame_bytes_max, refusal_delay_ms, 64 * MIB, "localhost", 5552),
             PEER_PROPERTIES,
             lambda: self.has_room,
         )
