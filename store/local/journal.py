@@ -28,6 +28,10 @@ JOURNAL_DIRECTORY: Final = "journal"
 # A frame is held in memory a few times while it is written and read: a round with more is several.
 FRAME_BYTES_MAX: Final = 1024 * 1024
 
+# The end of the current file that is kept while there is no other file, so that there is room to
+# say what is deleted when the disk is full: 1,300 deletions in a file of 1 MiB.
+RESERVE_PART: Final = 16
+
 _ZEROS: Final = bytes(256 * 1024)
 
 
@@ -97,12 +101,17 @@ class Journal:
     def fits(self, size: int) -> bool:
         """Tell whether records of `size` bytes can be written without making a file."""
         size += FRAME_HEAD_BYTES * (2 + size // FRAME_BYTES_MAX)
-        if self._position + size <= self._current.size:
+        if self._position + size <= self._current.size - self._current.size // RESERVE_PART:
             return True
         return size <= FRAME_BYTES_MAX and any(spare.size >= size for spare in tuple(self._spares))
 
-    def append(self, records: list[bytes], at_ms: int) -> None:
+    def append(self, records: list[bytes], at_ms: int, *, gives_space: bool = False) -> None:
         """Write one frame.
+
+        Args:
+            records: Its changes.
+            at_ms: When they were made.
+            gives_space: They delete or truncate: on a full disk they may use the reserve.
 
         Raises:
             DiskFull: No space for another file; nothing was written, and it may be tried again.
@@ -112,7 +121,8 @@ class Journal:
             raise self.failure
         frame = frame_of(self.sequence, at_ms, records, self.salt)
         size = len(frame)
-        if self._position + size > self._current.size:
+        reserve = 0 if gives_space or self._spares else self._current.size // RESERVE_PART
+        if self._position + size > self._current.size - reserve:
             current = self._spare_for(size)
             self._used.append(self._current)
             self._current = current

@@ -14,7 +14,7 @@ from typing import Final
 
 from store.errors import DiskFull, StoreClosed, StoreError
 from store.local.catalogue import Catalogue
-from store.local.changes import AppendChange, Change, Key, Later
+from store.local.changes import AppendChange, Change, DeleteChange, Key, Later, TruncateChange
 from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles
 from store.local.files import Files, OutOfDescriptors
 from store.local.journal import FRAME_BYTES_MAX, Journal
@@ -25,6 +25,9 @@ log = logging.getLogger(__name__)
 
 # Failures that leave every file as it was: the next try may succeed.
 PASSING: Final = (DiskFull, OutOfDescriptors)
+
+# Changes after which there is more space.
+SPACE_GIVERS: Final = (DeleteChange, TruncateChange)
 
 # Syncs of several data files overlap in the device's queue; more threads than this gained nothing.
 SYNC_HELPERS: Final = 3
@@ -438,17 +441,19 @@ class Rounds:
         first = 0
         while first < len(changes):
             records = []
+            gives_space = True
             size = 0
             next_ = first
             while next_ < len(changes) and size < FRAME_BYTES_MAX:
                 record = changes[next_].record
                 if record:
                     records.append(record)
+                    gives_space = gives_space and isinstance(changes[next_], SPACE_GIVERS)
                     size += len(record)
                 next_ += 1
             try:
                 if records:
-                    self._journal.append(records, outcome.at_ms)
+                    self._journal.append(records, outcome.at_ms, gives_space=gives_space)
             except PASSING as error:
                 for change in changes[first:]:
                     outcome.drop(change, error)

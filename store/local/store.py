@@ -1,6 +1,7 @@
 """LocalStore: the embedded segment store, one process on one data directory."""
 
 import logging
+import math
 import secrets
 import time
 from collections.abc import Callable, Sequence
@@ -41,6 +42,9 @@ from store.local.writing import Staging, WriteSettings
 log = logging.getLogger(__name__)
 
 LOCK: Final = "lock"
+
+# After a checkpoint that failed: what was in its way, a full disk perhaps, may have gone.
+CHECKPOINT_AGAIN_S: Final = 5.0
 
 MIB: Final = 1024 * 1024
 GIB: Final = 1024 * MIB
@@ -132,6 +136,7 @@ class LocalStore:
         self._tables = TableOperations(self._staging, self._reading, self._segments, consider)
         compactor.write = self._tables.write
         self._journal_mark = self._data_mark = 0
+        self._checkpoint_again_at = math.inf
         self._closing: Done[None] | None = None
 
     @classmethod
@@ -313,9 +318,12 @@ class LocalStore:
         return (
             journal_bytes >= self._tuning.checkpoint_bytes
             or data_bytes >= self._tuning.checkpoint_data_bytes
+            or time.monotonic() >= self._checkpoint_again_at
         )
 
-    def _checkpointed(self, _: StoreError | None) -> None:
+    def _checkpointed(self, error: StoreError | None) -> None:
+        again_s = math.inf if error is None else CHECKPOINT_AGAIN_S
+        self._checkpoint_again_at = time.monotonic() + again_s
         self._upkeep.submit(self._journal.trim)
         if self._closing is not None:
             self._rounds.when_idle(self._close_when_idle)

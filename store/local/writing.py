@@ -1,5 +1,7 @@
 """Appends: where the bytes go, what the journal gets of them, and the sessions of writers."""
 
+from array import array
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -237,6 +239,39 @@ class Staging:
         self._allocator.submit(allocate)
 
 
+class Stored:
+    """The last appends of a session: event number, position and size of each.
+
+    In arrays, and not in a dict of tuples, which would take 200 KiB for a session.
+    """
+
+    __slots__ = ("_numbers", "_positions", "_sizes")
+
+    def __init__(self) -> None:
+        self._numbers = array("q")
+        self._positions = array("q")
+        self._sizes = array("q")
+
+    def add(self, event_number: int, position: int, size: int) -> None:
+        """Remember an append; its number is above all before."""
+        numbers = self._numbers
+        numbers.append(event_number)
+        self._positions.append(position)
+        self._sizes.append(size)
+        if len(numbers) >= 2 * RESEND_WINDOW:
+            # In bulk, so that an append costs no move of the others.
+            for column in (numbers, self._positions, self._sizes):
+                del column[:-RESEND_WINDOW]
+
+    def find(self, event_number: int) -> Appended | None:
+        """Give an append that is one of the last RESEND_WINDOW."""
+        numbers = self._numbers
+        index = bisect_left(numbers, event_number, max(0, len(numbers) - RESEND_WINDOW))
+        if index == len(numbers) or numbers[index] != event_number:
+            return None
+        return Appended(self._positions[index], self._sizes[index], event_number)
+
+
 class LocalWriter:
     """A session of a writer on one segment."""
 
@@ -258,8 +293,7 @@ class LocalWriter:
         self._aborts = segment.aborts
         # Why the session is dead.
         self._error: StoreError | None = None
-        # Its last appends by event number, oldest first: position and size.
-        self._stored: dict[int, tuple[int, int]] = {}
+        self._stored = Stored()
 
     @property
     def length(self) -> int:
@@ -301,10 +335,7 @@ class LocalWriter:
             staging.rounds.after(segment, partial(done, error))
             return
         self.event_number = event_number
-        stored = self._stored
-        stored[event_number] = (change.position, size)
-        if len(stored) > RESEND_WINDOW:
-            del stored[next(iter(stored))]
+        self._stored.add(event_number, change.position, size)
 
     def _do_not_append(
         self,
@@ -316,9 +347,8 @@ class LocalWriter:
         """Acknowledge a resend, or report the first reason, in the promised order."""
         segment = self._segment
         error = self._refusal(size, event_number)
-        if error is None and event_number in self._stored:
-            position, stored_size = self._stored[event_number]
-            appended = Appended(position, stored_size, event_number)
+        appended = self._stored.find(event_number) if error is None else None
+        if appended is not None:
             change = NoChange(segment, lambda error: done(error or appended))
             self._staging.repeat(change, durability)
             return
