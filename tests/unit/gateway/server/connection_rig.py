@@ -245,6 +245,14 @@ class Client:
         self.feed(data)
         self.loop.run_all()
 
+    def is_over(self) -> bool:
+        """Whether the server has ended the connection."""
+        return self.edge.is_closed
+
+    def is_read(self) -> bool:
+        """Whether the server would read what is sent."""
+        return self.edge.is_reading
+
     def frames(self) -> list[bytes]:
         """The frames that were sent and not taken yet, without their sizes."""
         found: list[bytes] = []

@@ -1,0 +1,88 @@
+"""The parts put together; that a whole server works is shown by the integration tests."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from gateway.config import ConfigError, Settings
+from gateway.server.assembly import Server, peer_properties
+from gateway.stream.wire import messages as m
+from store.api import Durability
+from tests.client import Client
+
+
+def settings_of(directory: Path) -> Settings:
+    settings = Settings()
+    return settings.model_copy(
+        update={
+            "store": settings.store.model_copy(
+                update={"data_directory": directory, "durability": Durability.OS}
+            ),
+            "stream": settings.stream.model_copy(update={"port": 0}),
+        }
+    )
+
+
+@asynccontextmanager
+async def running(directory: Path) -> AsyncIterator[Server]:
+    server = Server(settings_of(directory), asyncio.get_running_loop(), asyncio.Event())
+    server.open_store()
+    await server.start()
+    yield server
+    await server.stop()
+
+
+async def in_thread(function: Callable[[int], None], server: Server) -> None:
+    """Let a client that blocks speak to a server on this loop."""
+    await asyncio.wait_for(asyncio.to_thread(function, server.address[1]), 20)
+
+
+def test_the_server_says_of_itself_what_clients_look_for() -> None:
+    properties = peer_properties()
+
+    assert set(properties) == {
+        "cluster_name",
+        "copyright",
+        "information",
+        "platform",
+        "product",
+        "version",
+    }
+    assert properties["version"] == "4.3.6"
+    assert "RabbitMQ" in properties["product"]
+    assert "Hutch" in properties["product"]
+    assert "Erlang" in properties["platform"]
+
+
+async def test_what_was_stored_is_there_after_a_stop_and_a_start(tmp_path: Path) -> None:
+    def write(port: int) -> None:
+        with Client.opened("127.0.0.1", port) as client:
+            client.must("create_stream", m.CreateStream("s", {}))
+            client.declare(1, "s", "ref")
+            client.publish(1, {5: b"kept"})
+            assert client.confirmed() == (1, (5,))
+
+    def read(port: int) -> None:
+        with Client.opened("127.0.0.1", port) as client:
+            request = m.QueryPublisherSequence("ref", "s")
+            answer = client.ask(m.PublisherSequence, "query_publisher_sequence", request)
+            assert answer.sequence == 5
+
+    for function in (write, read):
+        async with running(tmp_path) as server:
+            await in_thread(function, server)
+
+
+async def test_a_port_that_is_taken_is_an_error_of_the_settings(tmp_path: Path) -> None:
+    async with running(tmp_path) as server:
+        settings = settings_of(tmp_path / "other")
+        stream = settings.stream.model_copy(update={"port": server.address[1]})
+        with pytest.raises(ConfigError, match="cannot listen on"):
+            Server(
+                settings.model_copy(update={"stream": stream}),
+                asyncio.get_running_loop(),
+                asyncio.Event(),
+            )

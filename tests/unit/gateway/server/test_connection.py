@@ -1,0 +1,544 @@
+"""One connection: when it is read, when it is closed, and what time does to it."""
+
+import pytest
+
+from gateway.stream import dispatch as dispatch_module
+from gateway.stream.handlers.table import HANDLERS
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.offsets import FIRST
+from tests.chunks import delivery_of, publish_body
+from tests.client import plain
+from tests.property.gateway.conversations import HANDSHAKE, frame_of
+from tests.unit.gateway.server.conftest import MakeServer, opened
+from tests.unit.gateway.server.connection_rig import MIB, Client, Server
+
+UNKNOWN_FRAME = bytes.fromhex("00000004 00ff 0001")
+CLOSE_13 = bytes.fromhex("0016 0001 00000001 000d 000d") + b"unknown frame"
+CLOSE_14 = bytes.fromhex("0016 0001 00000001 000e 000f") + b"frame too large"
+CLOSE_ANSWER = bytes.fromhex("0000000a 8016 0001 00000001 0001")
+HEARTBEAT = bytes.fromhex("0017 0001")
+METADATA = frame_of("metadata", m.Metadata(("s",)))
+
+
+def publish(*entries: tuple[int, bytes], publisher_id: int = 0) -> bytes:
+    body = b"\0\2\0\1" + publish_body(publisher_id, entries)
+    return len(body).to_bytes(4) + body
+
+
+def names(client: Client) -> list[str]:
+    return [frame.command.name for frame in client.received()]
+
+
+def declare(client: Client, reference: str = "") -> None:
+    client.send(frame_of("declare_publisher", m.DeclarePublisher(0, reference, "s")))
+    assert names(client) == ["declare_publisher"]
+
+
+# The handshake's time limits
+
+
+@pytest.mark.parametrize("steps", range(5))
+def test_every_step_of_the_handshake_has_ten_seconds_of_its_own(server: Server, steps: int) -> None:
+    client = server.connect()
+    frames = [
+        frame_of("peer_properties", m.PeerProperties({})),
+        frame_of("sasl_handshake", m.SaslHandshake()),
+        frame_of("sasl_authenticate", plain("guest", "guest")),
+        frame_of("tune", m.Tune(0, 0)),
+    ]
+    for frame in frames[:steps]:
+        server.loop.pass_time(9.9)
+        client.send(frame)
+
+    server.loop.pass_time(9.9)
+    assert not client.is_over()
+    server.loop.pass_time(0.2)
+
+    assert client.is_over()
+    assert not client.edge.is_aborted, "a FIN, not a reset"
+    assert server.closed == [client.connection]
+
+
+def test_what_is_said_within_a_step_does_not_prolong_it(server: Server) -> None:
+    client = server.connect()
+    for _ in range(4):
+        client.send(frame_of("heartbeat", m.Heartbeat()) + b"\0")
+        server.loop.pass_time(2.4)
+        client.send(b"\0\0\x04\0\x17\0\1")
+    assert not client.is_over()
+
+    server.loop.pass_time(0.5)
+
+    assert client.is_over()
+
+
+def test_an_open_connection_has_no_time_limit(client: Client) -> None:
+    client.send(METADATA[:7])
+    client.loop.pass_time(100_000)
+
+    client.send(METADATA[7:])
+
+    assert names(client) == ["metadata"]
+
+
+# Sizes
+
+
+def test_before_open_a_frame_above_the_limit_ends_the_connection_without_a_word(
+    server: Server,
+) -> None:
+    for size in (8193, 2**32 - 1):
+        client = server.connect()
+        client.send(size.to_bytes(4))
+        assert (client.is_over(), client.frames()) == (True, [])
+    client = server.connect()
+    client.send((8192).to_bytes(4) + bytes(100))
+    assert not client.is_over()
+
+
+def test_the_limit_before_open_is_not_lifted_by_tune(server: Server) -> None:
+    client = server.connect()
+    start = HANDSHAKE[: HANDSHAKE.index(frame_of("open", m.Open("/")))]
+    client.send(start)
+
+    client.send((8193).to_bytes(4))
+
+    assert client.is_over()
+
+
+def test_after_open_a_frame_above_the_limit_gets_a_close_and_its_bytes_are_skipped(
+    client: Client,
+) -> None:
+    client.send((MIB + 1).to_bytes(4))
+    assert client.frames() == [CLOSE_14]
+    assert not client.is_over()
+
+    client.feed(bytes(MIB + 1))
+    client.send(METADATA)
+    assert client.frames() == []
+    client.send(CLOSE_ANSWER)
+
+    assert client.is_over()
+
+
+def test_a_frame_of_exactly_the_limit_is_taken(client: Client) -> None:
+    declare(client)
+    size = MIB - 9 - 12
+
+    client.feed(publish((1, bytes(size))))
+    client.loop.run_all()
+
+    assert names(client) == ["publish_confirm"]
+
+
+@pytest.mark.parametrize("shared_bytes", [8192, 8193, 100_000])
+def test_large_and_small_frames_take_turns_in_a_small_receive_buffer(
+    make_server: MakeServer, shared_bytes: int
+) -> None:
+    client = opened(make_server(receive_buffer_bytes=shared_bytes))
+    declare(client)
+    frames = [publish((number, bytes(size))) for number, size in enumerate((5, 9_000, 0, 70_000))]
+
+    client.feed(b"".join(frames), [3_000] * 100)
+    client.loop.run_all()
+
+    confirmed = [each.message for each in client.received()]
+    ids = [each for confirm in confirmed for each in getattr(confirm, "publishing_ids", ())]
+    assert ids == [0, 1, 2, 3]
+
+
+# Closing
+
+
+def test_after_the_servers_close_nothing_but_the_answer_counts(client: Client) -> None:
+    client.send(UNKNOWN_FRAME + METADATA)
+    assert client.frames() == [CLOSE_13]
+
+    client.send(METADATA + frame_of("close", m.Close(1, "me too")) + publish((1, b"x")))
+    assert client.frames() == []
+    assert not client.is_over()
+    client.send(CLOSE_ANSWER)
+
+    assert client.is_over()
+    assert not client.edge.is_aborted
+
+
+@pytest.mark.parametrize("cut", range(1, len(CLOSE_ANSWER)))
+def test_the_answer_to_close_is_recognised_in_two_pieces(client: Client, cut: int) -> None:
+    client.send(UNKNOWN_FRAME + METADATA[:6])
+    client.send(METADATA[6:] + CLOSE_ANSWER[:cut])
+    client.send(CLOSE_ANSWER[cut:])
+
+    assert client.is_over()
+
+
+def test_a_close_that_is_not_answered_ends_the_connection_after_ten_seconds(
+    client: Client,
+) -> None:
+    client.send(UNKNOWN_FRAME)
+
+    client.loop.pass_time(9.9)
+    assert not client.is_over()
+    client.loop.pass_time(0.2)
+
+    assert client.is_over()
+
+
+def test_nothing_is_delivered_or_confirmed_after_the_servers_close(client: Client) -> None:
+    declare(client)
+    client.send(frame_of("subscribe", m.Subscribe(1, "s", FIRST, 10, {})))
+    client.frames()
+
+    client.feed(publish((1, b"x")) + UNKNOWN_FRAME)
+    client.loop.run_all()
+
+    assert client.frames() == [CLOSE_13]
+    assert client.server.broker.log("s").committed_next_offset == 1, "stored all the same"
+
+
+def test_the_clients_close_is_answered_and_ends_the_connection(client: Client) -> None:
+    client.send(frame_of("close", m.Close(1, "bye")) + METADATA)
+
+    assert names(client) == ["close"]
+    assert client.is_over()
+
+
+def test_what_was_asked_before_close_is_answered_first(client: Client) -> None:
+    client.send(METADATA + frame_of("close", m.Close(1, "bye")))
+
+    assert names(client) == ["metadata", "close"]
+
+
+def test_a_wrong_frame_before_open_ends_the_connection_without_a_word(server: Server) -> None:
+    client = server.connect()
+
+    client.send(UNKNOWN_FRAME)
+
+    assert (client.frames(), client.is_over(), client.edge.is_aborted) == ([], True, False)
+
+
+# A handler that waits
+
+
+def test_a_refused_login_is_answered_after_three_seconds_and_nothing_else_is_looked_at(
+    server: Server,
+) -> None:
+    client = server.connect()
+    client.send(frame_of("peer_properties", m.PeerProperties({})))
+    client.send(frame_of("sasl_handshake", m.SaslHandshake()))
+    client.frames()
+    client.send(frame_of("sasl_authenticate", plain("guest", "wrong")) + UNKNOWN_FRAME)
+    assert not client.is_read()
+    client.loop.pass_time(2.9)
+    assert client.frames() == []
+
+    client.loop.pass_time(0.2)
+
+    (answer,) = client.received()
+    assert answer.message == m.SaslAuthenticateReply(ResponseCode.AUTHENTICATION_FAILURE)
+    assert client.is_over()
+
+
+def test_a_client_that_vanishes_while_a_login_is_refused_is_gone(server: Server) -> None:
+    client = server.connect()
+    client.send(frame_of("peer_properties", m.PeerProperties({})))
+    client.send(frame_of("sasl_authenticate", plain("guest", "wrong")))
+
+    client.edge.abort()
+    client.loop.pass_time(10)
+
+    assert server.closed == [client.connection]
+    assert server.loop.timer_count == 0
+
+
+def test_frames_behind_one_that_waits_are_handled_after_it_in_order(client: Client) -> None:
+    client.feed(frame_of("create_stream", m.CreateStream("t", {})) + METADATA + METADATA)
+    assert not client.is_read()
+
+    client.loop.run_all()
+
+    assert names(client) == ["create_stream", "metadata", "metadata"]
+    assert client.is_read()
+
+
+def test_a_size_that_nobody_has_judged_reserves_no_memory(client: Client) -> None:
+    client.feed(frame_of("create_stream", m.CreateStream("t", {})) + b"\xff\xff\xff\xff\0\0")
+    assert client.connection._inbox._large is None
+
+    client.loop.run_all()
+
+    assert client.frames()[-1] == CLOSE_14
+
+
+def test_a_bug_of_ours_costs_one_connection_and_no_other(
+    server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    client, neighbour = opened(server), opened(server)
+
+    async def fail(_link: object, _request: object) -> None:
+        raise KeyError("our bug")
+
+    monkeypatch.setattr(dispatch_module, "HANDLERS", {**HANDLERS, "metadata": fail})
+    client.send(METADATA)
+    monkeypatch.undo()
+    neighbour.send(METADATA)
+
+    assert client.edge.is_aborted
+    assert "handler failed" in caplog.text
+    assert names(neighbour) == ["metadata"]
+
+
+# What is unconfirmed
+
+
+def test_a_client_with_too_much_unconfirmed_is_not_read_until_enough_is_confirmed(
+    make_server: MakeServer,
+) -> None:
+    server = make_server(unconfirmed_entries_max=10, unconfirmed_entries_resume=5)
+    client = opened(server)
+    declare(client)
+    frames = publish(*((number, b"x") for number in range(10)))
+
+    client.feed(frames[:-1])
+    assert client.is_read()
+    client.edge.owner and client.edge.owner.place()
+    client.feed(frames[-1:])
+    assert not client.is_read()
+    client.loop.run_all()
+
+    assert client.is_read()
+    assert names(client) == ["publish_confirm"]
+    assert client.connection._unconfirmed_count == 0
+
+
+def test_frames_that_came_with_too_many_are_taken_later(make_server: MakeServer) -> None:
+    server = make_server(unconfirmed_entries_max=3, unconfirmed_entries_resume=1)
+    client = opened(server)
+    declare(client)
+
+    client.feed(publish((1, b"a"), (2, b"b"), (3, b"c")) + METADATA + publish((4, b"d")))
+    assert client.frames() == []
+    client.loop.run_all()
+
+    assert names(client) == ["publish_confirm", "metadata", "publish_confirm"]
+
+
+def test_what_a_deleted_publisher_left_unconfirmed_is_no_longer_waited_for(
+    make_server: MakeServer,
+) -> None:
+    server = make_server(unconfirmed_entries_max=10, unconfirmed_entries_resume=1)
+    client = opened(server)
+    declare(client)
+
+    client.send(
+        publish(*((number, b"x") for number in range(9)))
+        + frame_of("delete_publisher", m.DeletePublisher(0))
+    )
+
+    assert client.connection._unconfirmed_count == 0
+    assert names(client) == ["delete_publisher"]
+
+
+# A client that does not read
+
+
+def test_a_client_that_does_not_read_is_not_read_either_until_it_does(
+    make_server: MakeServer,
+) -> None:
+    client = opened(make_server(backlog_pause_bytes=1_000, backlog_bytes_max=100_000))
+    client.edge.room = 0
+
+    asked = client.feed(METADATA * 100) // len(METADATA)
+    client.loop.run_all()
+    assert not client.is_read()
+    assert client.connection._backlog_bytes < 10_000
+
+    client.edge.reads(1 << 30)
+    client.loop.run_all()
+
+    assert client.is_read()
+    assert names(client) == ["metadata"] * asked
+
+
+def test_a_client_that_never_reads_is_cut_off(
+    make_server: MakeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    client = opened(make_server(backlog_pause_bytes=1_000, backlog_bytes_max=2_000))
+    client.edge.room = 0
+    declare_frame = frame_of("declare_publisher", m.DeclarePublisher(0, "", "s"))
+    client.feed(declare_frame)
+
+    client.feed(publish(*((number, b"x") for number in range(500))))
+    client.loop.run_all()
+
+    assert client.edge.is_aborted
+    assert "client does not read" in caplog.text
+
+
+# Delivering
+
+
+def test_chunks_are_sent_while_there_is_credit_and_room(client: Client) -> None:
+    declare(client)
+    for number in range(3):
+        client.send(publish((number, bytes(70_000))))
+    client.frames()
+    client.edge.room = 100_000
+
+    client.send(frame_of("subscribe", m.Subscribe(1, "s", FIRST, 2, {})))
+    assert names(client) == ["subscribe", "deliver"]
+    client.edge.reads(1 << 30)
+    client.loop.run_all()
+    assert names(client) == ["deliver"]
+    client.send(frame_of("credit", m.Credit(1, 5)))
+    assert names(client) == ["deliver"]
+
+
+def test_subscriptions_take_turns(client: Client) -> None:
+    declare(client)
+    for number in range(4):
+        client.send(publish((number, bytes(70_000))))
+    client.frames()
+
+    client.feed(
+        frame_of("subscribe", m.Subscribe(1, "s", FIRST, 9, {}))
+        + frame_of("subscribe", m.Subscribe(2, "s", FIRST, 9, {}))
+    )
+    client.loop.run_all()
+
+    delivered = [delivery_of(each) for each in client.received() if each.command.key == 8]
+    assert [each.subscription_id for each in delivered] == [1, 2] * 4 or [
+        each.subscription_id for each in delivered
+    ] == [1, *[1, 2] * 3, 2]
+
+
+def test_one_connections_deliveries_leave_turns_to_the_others(server: Server) -> None:
+    reader, other = opened(server), opened(server)
+    declare(other)
+    for number in range(40):
+        other.send(publish((number, bytes(70_000))))
+    other.frames()
+
+    reader.feed(frame_of("subscribe", m.Subscribe(1, "s", FIRST, 100, {})))
+    frames_a_turn: list[int] = []
+    while sum(frames_a_turn) < 41:
+        server.loop.turn()
+        frames_a_turn.append(len(reader.frames()))
+
+    assert max(frames_a_turn) <= 9
+
+
+# Heartbeats
+
+
+def tuned(server: Server, heartbeat_s: int) -> Client:
+    client = server.connect()
+    client.send(HANDSHAKE.replace(frame_of("tune", m.Tune(0, 0)), b""))
+    client.frames()
+    client = server.connect()
+    tune = frame_of("tune", m.Tune(0, heartbeat_s))
+    client.send(HANDSHAKE.replace(frame_of("tune", m.Tune(0, 0)), tune))
+    client.frames()
+    return client
+
+
+def test_a_silent_client_is_closed_after_three_heartbeats(server: Server) -> None:
+    client = tuned(server, 10)
+
+    server.loop.pass_time(29.9)
+    assert not client.is_over()
+    server.loop.pass_time(0.2)
+
+    assert client.edge.is_aborted
+    assert set(client.frames()) == {HEARTBEAT}
+
+
+def test_a_client_that_says_anything_stays(server: Server) -> None:
+    client = tuned(server, 10)
+
+    for _ in range(10):
+        server.loop.pass_time(15)
+        client.send(b"\0")
+        server.loop.pass_time(1)
+        client.send(b"\0\0\4" + HEARTBEAT)
+
+    assert not client.is_over()
+
+
+def test_without_heartbeats_silence_is_no_reason_to_close(client: Client) -> None:
+    client.loop.pass_time(100_000)
+
+    assert not client.is_over()
+    assert client.frames() == []
+
+
+def test_a_client_that_is_not_read_is_not_said_to_be_silent(make_server: MakeServer) -> None:
+    server = make_server(backlog_pause_bytes=100, backlog_bytes_max=10_000)
+    client = tuned(server, 10)
+    client.edge.room = 0
+    client.feed(METADATA * 20)
+    server.loop.run_all()
+    assert not client.is_read()
+
+    server.loop.pass_time(100)
+
+    assert not client.is_over()
+
+
+def test_when_open_does_not_come_by_the_first_heartbeat_the_connection_ends(
+    server: Server,
+) -> None:
+    client = server.connect()
+    start = HANDSHAKE[: HANDSHAKE.index(frame_of("tune", m.Tune(0, 0)))]
+    client.send(start + frame_of("tune", m.Tune(0, 2)))
+
+    server.loop.pass_time(0.9)
+    assert not client.is_over()
+    server.loop.pass_time(0.2)
+
+    assert client.is_over()
+
+
+# Many commands at once
+
+
+def test_many_commands_in_one_read_leave_turns_to_the_others(server: Server) -> None:
+    client, other = opened(server), opened(server)
+
+    client.feed(METADATA * 1_000)
+    before = len(client.frames())
+    other.send(METADATA)
+
+    assert 0 < before < 1_000
+    assert names(other) == ["metadata"]
+    client.loop.run_all()
+    assert before + len(client.frames()) == 1_000
+
+
+# The server stops
+
+
+def test_a_connection_that_stops_takes_nothing_more_but_confirms_what_it_took(
+    client: Client,
+) -> None:
+    declare(client)
+    client.feed(publish((1, b"x")))
+    client.connection.stop_reading()
+    assert not client.is_read()
+
+    client.loop.run_all()
+    client.connection.stop()
+
+    assert names(client) == ["publish_confirm"]
+    assert client.is_over()
+    assert not client.edge.is_aborted
+    assert client.server.closed == [client.connection]
+
+
+def test_a_connection_that_is_cut_is_told_once(client: Client) -> None:
+    client.connection.abort()
+    client.connection.abort()
+    client.connection.lost()
+
+    assert client.server.closed == [client.connection]

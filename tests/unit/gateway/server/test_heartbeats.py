@@ -1,0 +1,136 @@
+"""When heartbeats are sent, and when silence ends a connection."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from gateway.server.heartbeats import HeartbeatPorts, Heartbeats
+from tests.unit.gateway.server.connection_rig import TimedLoop
+
+
+@dataclass
+class Line:
+    """What heartbeats look at, and when they did something."""
+
+    loop: TimedLoop = field(default_factory=TimedLoop)
+    sent_bytes: int = 0
+    received_bytes: int = 0
+    is_reading: bool = True
+    sent_at: list[float] = field(default_factory=list)
+    failed_at: list[float] = field(default_factory=list)
+
+    def begin(self, interval_s: int) -> Heartbeats:
+        loop: Any = self.loop
+        ports = HeartbeatPorts(
+            lambda: self.sent_bytes,
+            lambda: self.received_bytes,
+            lambda: self.is_reading,
+            self._send,
+            self._fail,
+        )
+        return Heartbeats(loop, interval_s, ports)
+
+    def _send(self) -> None:
+        self.sent_at.append(self.loop.now_s)
+        self.sent_bytes += 8
+
+    def _fail(self) -> None:
+        self.failed_at.append(self.loop.now_s)
+
+
+@pytest.fixture
+def line() -> Line:
+    return Line()
+
+
+@pytest.mark.parametrize(
+    ("interval_s", "times"), [(1, [0.5, 1.5, 2.5, 3.5]), (2, [1.0, 3.0, 5.0, 7.0])]
+)
+def test_the_first_comes_after_half_the_interval_and_then_one_each_interval(
+    line: Line, interval_s: int, times: list[float]
+) -> None:
+    line.begin(interval_s)
+
+    line.loop.pass_time(4 * interval_s)
+
+    assert line.sent_at == times
+
+
+def test_what_was_sent_since_the_last_look_stands_for_a_heartbeat(line: Line) -> None:
+    line.begin(10)
+    line.loop.pass_time(5)
+    for _ in range(10):
+        line.loop.pass_time(4)
+        line.sent_bytes += 1
+        line.loop.pass_time(1)
+
+    assert line.sent_at == [5.0]
+
+
+@pytest.mark.parametrize(("interval_s", "end_s"), [(1, 3.0), (2, 6.0)])
+def test_silence_from_the_start_ends_it_after_three_intervals(
+    line: Line, interval_s: int, end_s: float
+) -> None:
+    line.begin(interval_s)
+
+    line.loop.pass_time(3 * interval_s)
+
+    assert line.failed_at == [end_s]
+
+
+@pytest.mark.parametrize("last_byte_s", [2.0, 2.5, 2.9])
+def test_silence_ends_it_two_to_three_intervals_after_the_last_byte(
+    line: Line, last_byte_s: float
+) -> None:
+    line.begin(1)
+    line.loop.pass_time(last_byte_s)
+    line.received_bytes += 1
+
+    line.loop.pass_time(10)
+
+    assert 2.0 <= line.failed_at[0] - last_byte_s <= 3.0
+
+
+def test_any_byte_is_a_sign_of_life(line: Line) -> None:
+    line.begin(1)
+    for _ in range(100):
+        line.loop.pass_time(1.9)
+        line.received_bytes += 1
+
+    assert line.failed_at == []
+
+
+def test_a_line_that_is_not_read_is_not_silent(line: Line) -> None:
+    line.begin(1)
+    line.loop.pass_time(0.5)
+    line.is_reading = False
+    line.loop.pass_time(100)
+    assert line.failed_at == []
+
+    line.is_reading = True
+    line.loop.pass_time(1)
+    assert line.failed_at == []
+    line.loop.pass_time(2)
+
+    assert len(line.failed_at) == 1
+
+
+def test_an_interval_of_0_means_none(line: Line) -> None:
+    line.begin(0)
+
+    line.loop.pass_time(1_000_000)
+
+    assert (line.sent_at, line.failed_at) == ([], [])
+    assert line.loop.timer_count == 0
+
+
+def test_nothing_happens_after_the_end(line: Line) -> None:
+    heartbeats = line.begin(1)
+    line.loop.pass_time(0.6)
+
+    heartbeats.stop()
+    line.loop.pass_time(100)
+
+    assert (line.sent_at, line.failed_at) == ([0.5], [])
+    assert line.loop.timer_count == 0

@@ -1,0 +1,145 @@
+"""Accepting connections, and what stands against it."""
+
+import asyncio
+import contextlib
+import errno
+import socket
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from gateway.server.connection import Connection, Shared
+from gateway.server.listener import Listener, bind, is_loopback
+from tests.unit.gateway.server.connection_rig import Server
+
+TIMEOUT_S = 5.0
+
+
+@pytest_asyncio.fixture
+async def listener(tmp_path: Path) -> AsyncIterator[Listener]:
+    """A listener on a port of the system's choice; its connections are real."""
+    server = Server(tmp_path)
+    loop = asyncio.get_running_loop()
+
+    def shared_of(closed: Callable[[Connection], object]) -> Shared:
+        return replace(server.shared, loop=loop, closed=closed)
+
+    made = Listener(loop, bind("127.0.0.1", 0), shared_of)
+    made.start()
+    yield made
+    made.stop_accepting()
+    for connection in list(made.connections):
+        connection.abort()
+    server.close()
+
+
+async def connect(listener: Listener) -> socket.socket:
+    client = socket.socket()
+    client.setblocking(False)  # noqa: FBT003 - the standard library's signature
+    loop = asyncio.get_running_loop()
+    await asyncio.wait_for(loop.sock_connect(client, listener._socket.getsockname()), TIMEOUT_S)
+    return client
+
+
+async def until(is_so: Callable[[], bool]) -> None:
+    async with asyncio.timeout(TIMEOUT_S):
+        while not is_so():  # noqa: ASYNC110 - what is waited for has no event
+            await asyncio.sleep(0.001)
+
+
+async def test_a_listener_knows_the_connections_that_are_alive(listener: Listener) -> None:
+    clients = [await connect(listener) for _ in range(3)]
+    await until(lambda: len(listener.connections) == 3)
+
+    clients[0].close()
+    await until(lambda: len(listener.connections) == 2)
+
+    addresses = {connection.peer for connection in listener.connections}
+    assert addresses == {f"127.0.0.1:{client.getsockname()[1]}" for client in clients[1:]}
+    assert all(connection.peer_is_loopback for connection in listener.connections)
+    for client in clients:
+        client.close()
+
+
+async def test_who_comes_after_the_end_is_refused(listener: Listener) -> None:
+    listener_address = listener._socket.getsockname()
+    listener.stop_accepting()
+    listener.stop_accepting()
+
+    with pytest.raises(OSError, match="refused"):
+        socket.create_connection(listener_address, TIMEOUT_S)
+
+
+async def test_without_descriptors_it_rests_for_a_moment_and_then_goes_on(
+    listener: Listener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    real = listener._socket
+    failures = [errno.EMFILE, errno.ENOBUFS]
+
+    class Poor:
+        """A listening socket for which the system has no room at first."""
+
+        def accept(self) -> Any:  # noqa: ANN401 - what a socket gives
+            if failures:
+                raise OSError(failures.pop(), "no room")
+            return real.accept()
+
+        def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - what a socket has
+            return getattr(real, name)
+
+    monkeypatch.setattr(listener, "_socket", Poor())
+    client = await connect(listener)
+
+    await until(lambda: len(listener.connections) == 1)
+
+    assert failures == []
+    assert caplog.text.count("cannot accept") == 2
+    client.close()
+
+
+async def test_a_client_that_gives_up_at_once_does_no_harm(listener: Listener) -> None:
+    for _ in range(20):
+        client = socket.socket()
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, bytes.fromhex("01000000 00000000"))
+        with contextlib.suppress(BlockingIOError):
+            client.connect(listener._socket.getsockname())
+        client.close()
+
+    last = await connect(listener)
+    await until(lambda: len(listener.connections) == 1)
+    last.close()
+
+
+def test_a_port_that_is_taken_is_an_error_and_leaves_no_socket_open() -> None:
+    taken = bind("127.0.0.1", 0)
+    try:
+        with pytest.raises(OSError, match="in use"):
+            bind("127.0.0.1", taken.getsockname()[1])
+    finally:
+        taken.close()
+
+
+def test_a_host_that_is_unknown_is_an_error() -> None:
+    with pytest.raises(OSError, match=r"\w"):
+        bind("no such host", 0)
+
+
+@pytest.mark.parametrize(
+    ("address", "is_here"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("10.0.0.1", False),
+        ("::ffff:10.0.0.1", False),
+        ("fe80::1%eth0", False),
+        ("0.0.0.0", False),
+    ],
+)
+def test_a_peer_on_this_machine_is_told_from_others(address: str, *, is_here: bool) -> None:
+    assert is_loopback(address) == is_here
