@@ -85,6 +85,7 @@ class Cursor:
         self._wake = wake
         self._takes_regions = takes_regions
         self._joined_bytes_max = frame_bytes_max - DELIVER_HEAD_BYTES - HEADER_BYTES
+        self._window_bytes = _GLANCE_BYTES
         self._verified_to = position
         self._damaged: deque[tuple[int, int]] = deque()
         self._is_waiting = False
@@ -182,8 +183,8 @@ class Cursor:
     ) -> Delivery | None:
         """Give a run of small chunks as one, or the first as it is if it must go alone."""
         source = glance
-        if len(glance) < available:
-            wanted = min(available, max(self._joined_bytes_max, event_bytes))
+        wanted = min(available, max(self._window_bytes, event_bytes))
+        if len(glance) < wanted:
             source = self.log.reader.read_cached(self.position, wanted) or b""
         if len(source) < event_bytes:
             self._fetch(event_bytes)
@@ -191,6 +192,11 @@ class Cursor:
         reason, place, written, count, records = join_chunks(
             source, len(source), scratch, self._joined_bytes_max, CRC_TABLE
         )
+        # Read more at once only while it is joined: what is not would be read again and again.
+        if reason == NEEDS_BYTES and count > 1:
+            self._window_bytes = min(self._window_bytes * 4, self._joined_bytes_max)
+        elif count <= 1:
+            self._window_bytes = _GLANCE_BYTES
         header = unpack_header(source, EVENT_HEAD_BYTES)
         if count == 0 and reason != NOT_JOINABLE:
             self._skip_bad(self.position, reason)

@@ -270,14 +270,21 @@ class StreamLog:
         self._commit(chunk, outcome)
         confirm_all(chunk.confirms)
         if self._waiting:
-            waiting, self._waiting = self._waiting, []
-            for wake in waiting:
-                wake()
+            self._wake()
         if not self._in_flight and self._open is not None and not self._is_scheduled:
             self._is_scheduled = True
             self._ports.schedule(self.flush)
         if self._drained and self.in_flight_bytes <= DRAINED_BYTES:
             self._tell_drained()
+
+    def _wake(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for wake in waiting:
+            try:
+                wake()
+            except Exception:
+                # One reader's trouble is not the others'.
+                log.exception("waking a reader failed stream=%s", self.stream)
 
     def _commit(self, chunk: _InFlight, appended: Appended) -> None:
         """Let readers see a chunk."""
