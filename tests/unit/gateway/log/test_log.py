@@ -400,32 +400,30 @@ def test_a_snapshot_describes_committed_chunks_only(
     rig: LogRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 1)
-    seen: list[bool] = []
+    saves: list[tuple[Snapshot, int, bool]] = []
     log = rig.create()
 
     def save(log: StreamLog, snapshot: Snapshot) -> None:
-        content = rig.content_now(log)
-        chunks = [chunk for chunk, _ in chunks_in(content)]
-        stored = {rest[2:3]: int.from_bytes(rest[3:]) for _, rest in chunks_in(content) if rest}
-        assert len(content) == snapshot.position == log.committed_length
-        assert snapshot.next_offset == chunks[-1].chunk_id + chunks[-1].record_count
-        assert snapshot.last_chunk_id == chunks[-1].chunk_id
-        assert snapshot.last_chunk_position == log.last_chunk_position
-        assert snapshot.timestamp_ms == chunks[-1].timestamp_ms
-        assert sequences_in(snapshot) == stored
-        seen.append(log.in_flight_bytes > 0)
+        saves.append((snapshot, log.committed_length, log.in_flight_bytes > 0))
 
     monkeypatch.setattr(log._ports, "save", save)
-    number = 0
-    for _ in range(4):
-        for reference in (b"p", b"q", b"r"):
-            number += 1
-            rig.now_ms += 7
-            put(log, [bytes(700_000)], reference=reference, first_id=number)
+    for number in range(1, 13):
+        rig.now_ms += 7
+        put(log, [bytes(700_000)], reference=b"pqr"[number % 3 :][:1], first_id=number)
     rig.settle(log)
 
-    assert len(seen) == 12
-    assert any(seen), "no snapshot was taken while a later chunk was in flight"
+    assert len(saves) == 12
+    assert any(is_in_flight for _, _, is_in_flight in saves)
+    content = rig.content()
+    for snapshot, committed_length, _ in saves:
+        chunks = chunks_in(content[: snapshot.position])
+        last = chunks[-1][0]
+        assert snapshot.position == committed_length
+        assert snapshot.next_offset == last.chunk_id + last.record_count
+        assert (snapshot.last_chunk_id, snapshot.timestamp_ms) == (last.chunk_id, last.timestamp_ms)
+        assert content[snapshot.last_chunk_position :][32:40] == last.chunk_id.to_bytes(8)
+        stored = {rest[2:3]: int.from_bytes(rest[3:]) for _, rest in chunks}
+        assert sequences_in(snapshot) == stored
 
 
 def test_the_final_snapshot_is_that_of_all_that_is_committed(rig: LogRig) -> None:
