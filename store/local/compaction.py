@@ -5,8 +5,9 @@
     after                             | b1' | d1 | c1' | a3' |
 
 A copy has the version of its original. The copies begin in a data file of their own, so that the
-old files go. It works in small slices, each read on a thread and committed before the next one, so
-nobody waits for it; a crash or an error in between leaves some entries doubled, and nothing else.
+old files go, and are synced before they do. Compaction works in small slices, each read on a thread
+and committed before the next one, so nobody waits for it; a crash or an error in between leaves
+some entries doubled, and nothing else.
 """
 
 import logging
@@ -15,14 +16,15 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
+from store.api import Durability
 from store.errors import StoreError
+from store.local.changes import NoChange
 from store.local.operations import SegmentOperations
 from store.local.reading import Reading, places_of
-from store.local.rounds import Rounds
 from store.local.segment import Segment
 from store.local.table import GARBAGE_BYTES_MIN, Table
 from store.local.table_entries import STORED_ENTRY_BYTES_MAX, StoredEntry, entries_of
-from store.local.writing import blocked_error
+from store.local.writing import Staging, blocked_error
 
 log = logging.getLogger(__name__)
 
@@ -47,8 +49,9 @@ class Run:
 class Compactor:
     """Compacts tables that hold more garbage than entries."""
 
-    def __init__(self, rounds: Rounds, reading: Reading, segments: SegmentOperations) -> None:
-        self._rounds = rounds
+    def __init__(self, staging: Staging, reading: Reading, segments: SegmentOperations) -> None:
+        self._staging = staging
+        self._rounds = staging.rounds
         self._reading = reading
         self._segments = segments
         self.write: Write | None = None
@@ -114,13 +117,24 @@ class Compactor:
             if issued is not None and issued.position == entry.position:
                 live.append((entry.key, entry.value, entry.version))
         run.position = stored[-1].position + stored[-1].size
-        self.write(run.segment, live, partial(self._next, run))
+        if live:
+            self.write(run.segment, live, partial(self._next, run))
+        else:
+            self._next(run, None)
 
     def _next(self, run: Run, error: StoreError | None) -> None:
         if error is not None or not self._may_go_on(run):
             self._end(run, error)
         elif run.position < run.boundary:
             self._slice(run, SLICE_BYTES)
+        else:
+            # In every durability: the originals may be on the disk for long, and they go.
+            copied = NoChange(run.segment, partial(self._truncate, run))
+            self._staging.repeat(copied, Durability.DISK)
+
+    def _truncate(self, run: Run, error: StoreError | None) -> None:
+        if error is not None or not self._may_go_on(run):
+            self._end(run, error)
         else:
             done = partial(self._end, run)
             self._segments.truncate_found(run.segment, run.boundary, done)

@@ -131,7 +131,7 @@ class LocalStore:
         self._staging = Staging(self._rounds, catalogue, open_files, settings, call_soon_threadsafe)
         self._reading = Reading(open_files, call_soon, call_soon_threadsafe)
         self._segments = SegmentOperations(self._staging, self._reading, call_soon)
-        compactor = Compactor(self._rounds, self._reading, self._segments)
+        compactor = Compactor(self._staging, self._reading, self._segments)
         consider = compactor.consider
         self._tables = TableOperations(self._staging, self._reading, self._segments, consider)
         compactor.write = self._tables.write
