@@ -193,7 +193,7 @@ class Cursor:
             source, len(source), scratch, self._joined_bytes_max, CRC_TABLE
         )
         # Read more at once only while it is joined: what is not would be read again and again.
-        if reason == NEEDS_BYTES and count > 1:
+        if reason == NEEDS_BYTES:
             self._window_bytes = min(self._window_bytes * 4, self._joined_bytes_max)
         elif count <= 1:
             self._window_bytes = _GLANCE_BYTES

@@ -119,6 +119,20 @@ def test_a_delivery_is_joined_up_to_the_largest_frame(make_rig: MakeRig) -> None
     assert min(sizes[:-1]) > 4096 // 2
 
 
+@pytest.mark.parametrize("size", [10, 1_000, 3_000, 10_000, 60_000])
+def test_a_long_run_of_small_chunks_of_any_size_takes_few_deliveries(
+    rig: LogRig, size: int
+) -> None:
+    log = rig.create()
+    for number in range(60):
+        rig.commit(log, bytes([number]) * size)
+
+    chunks = rig.cursor(log).all_now()
+
+    assert offsets_and_records(chunks) == [(n, bytes([n]) * size) for n in range(60)]
+    assert len(chunks) <= 12
+
+
 def test_an_entry_above_the_largest_frame_is_given_alone(make_rig: MakeRig) -> None:
     rig = make_rig(frame_bytes_max=4096)
     log = rig.create()
