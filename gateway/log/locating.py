@@ -7,6 +7,7 @@ Source: RabbitMQ's behaviour for each kind of specification on empty and non-emp
 """
 
 import enum
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -16,6 +17,8 @@ from gateway.log.kernel.chunks import MALFORMED, walk_chunks
 from gateway.log.log import StreamLog
 from gateway.pending import Pending
 from store.api import APPEND_BYTES_MAX
+
+logger = logging.getLogger(__name__)
 
 _SCAN_BYTES: Final = 512 * 1024
 
@@ -72,8 +75,22 @@ async def locate(log: StreamLog, kind: StartKind, value: int = 0) -> Start:
 async def _scan(
     log: StreamLog, position: int | None, tail: Start, is_wanted: Callable[[Chunk], bool]
 ) -> Start:
-    """Walk from `position` to the first chunk that is wanted; the tail if none is."""
-    position = log.start if position is None else max(position, log.start)
+    """Walk from `position` to the first chunk that is wanted; the tail if none is.
+
+    If the index is wrong (after a power cut it may be newer than the chunks), walk from the start.
+    """
+    if position is None or position <= log.start:
+        return await _walk(log, log.start, tail, is_wanted)
+    try:
+        return await _walk(log, position, tail, is_wanted)
+    except CorruptChunk as error:
+        logger.warning("index is not used stream=%s error=%s", log.stream, error)
+        return await _walk(log, log.start, tail, is_wanted)
+
+
+async def _walk(
+    log: StreamLog, position: int, tail: Start, is_wanted: Callable[[Chunk], bool]
+) -> Start:
     size = _SCAN_BYTES
     while position < tail.position:
 

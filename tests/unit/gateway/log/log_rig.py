@@ -326,3 +326,14 @@ def event_of(
     )
     event = header + data + trailer + rest
     return struct.pack(">II", 0, len(event)) + event
+
+
+def change_on_disk(rig: LogRig, content: bytes, *damage: tuple[int, int]) -> None:
+    """Change bytes of the segment's content in the file that holds it."""
+    paths = [path for path in rig.directory.rglob("*") if path.is_file()]
+    (path,) = [path for path in paths if content in path.read_bytes()]
+    start = path.read_bytes().index(content)
+    with path.open("r+b") as file:
+        for place, value in damage:
+            file.seek(start + place)
+            file.write(bytes([value]))

@@ -15,7 +15,7 @@ from gateway.log.log import StreamLog
 from store.errors import NoSuchSegment
 from tests.chunks import Chunk, Entry, SubBatch, chunk_of
 from tests.unit.gateway.log.conftest import MakeRig
-from tests.unit.gateway.log.log_rig import NAMES, LogRig, bytes_of, event_of, put
+from tests.unit.gateway.log.log_rig import NAMES, LogRig, bytes_of, change_on_disk, event_of, put
 
 BATCH = SubBatch.of([b"a", b"b"])
 
@@ -378,17 +378,6 @@ def damaged_rig(
     rig.close()
     change_on_disk(rig, content, *damage)
     return make_rig(rig.directory)
-
-
-def change_on_disk(rig: LogRig, content: bytes, *damage: tuple[int, int]) -> None:
-    """Change bytes of the segment's content in the file that holds it."""
-    paths = [path for path in rig.directory.rglob("*") if path.is_file()]
-    (path,) = [path for path in paths if content in path.read_bytes()]
-    start = path.read_bytes().index(content)
-    with path.open("r+b") as file:
-        for place, value in damage:
-            file.seek(start + place)
-            file.write(bytes([value]))
 
 
 @pytest.mark.parametrize("number", range(5))

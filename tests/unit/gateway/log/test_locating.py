@@ -13,7 +13,7 @@ from gateway.log.errors import CorruptChunk
 from gateway.log.locating import Start, StartKind, locate
 from gateway.log.log import StreamLog
 from tests.chunks import SubBatch
-from tests.unit.gateway.log.log_rig import NAMES, LogRig, put
+from tests.unit.gateway.log.log_rig import NAMES, LogRig, change_on_disk, put
 
 U64_MAX = 2**64 - 1
 
@@ -180,15 +180,28 @@ def test_a_chunk_larger_than_a_scan_is_found(rig: LogRig) -> None:
     assert rig.run(locate(log, StartKind.OFFSET, 2)).offset == 2
 
 
-def test_bytes_that_are_no_chunk_are_reported_with_their_place(
-    rig: LogRig, monkeypatch: pytest.MonkeyPatch
+def test_an_index_that_is_wrong_is_not_used(
+    rig: LogRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     log = rig.create()
     rig.commit(log, b"x")
+    rig.now_ms = 2_000
     rig.commit(log, b"y")
     monkeypatch.setattr(log.index, "position_before_offset", lambda _: 5)
+    monkeypatch.setattr(log.index, "position_before_timestamp", lambda _: 70)
+
+    assert rig.run(locate(log, StartKind.OFFSET, 1)) == Start(1, 61)
+    assert rig.run(locate(log, StartKind.TIMESTAMP, 2_000)) == Start(1, 61)
+    assert caplog.text.count("index is not used stream=orders") == 2
+
+
+def test_bytes_that_are_no_chunk_are_reported_with_their_place(rig: LogRig) -> None:
+    log = rig.create()
+    for body in (b"x", b"y", b"z"):
+        rig.commit(log, body)
+    change_on_disk(rig, rig.content(), (61 + 8, 0))
 
     with pytest.raises(CorruptChunk) as caught:
-        rig.run(locate(log, StartKind.OFFSET, 1))
+        rig.run(locate(log, StartKind.OFFSET, 2))
 
-    assert (caught.value.stream, caught.value.position) == ("orders", 5)
+    assert (caught.value.stream, caught.value.position) == ("orders", 61)
