@@ -163,7 +163,7 @@ class StreamSettings(_Section):
         le=10_000_000,
     )
     unconfirmed_entries_resume: Integer = _setting(
-        12_500,
+        40_000,
         "Reading begins again when no more than this many entries wait; not above "
         "unconfirmed_entries_max.",
         unit="entries",

@@ -212,7 +212,7 @@ def test_of_two_settings_that_exclude_each_other_the_given_one_is_blamed(
     assert problems_of({}) == [
         (
             "HUTCH_STREAM__UNCONFIRMED_ENTRIES_MAX",
-            "5 is below unconfirmed_entries_resume, which is 12500",
+            "5 is below unconfirmed_entries_resume, which is 40000",
         )
     ]
 
