@@ -29,7 +29,7 @@ from gateway.server.schedule import Schedule
 from gateway.stream.link import Host, LinkSettings
 from gateway.stream.session.session import UNLIMITED_FRAME_BYTES
 from store.errors import StoreError
-from store.local.files import DirectoryFiles
+from store.local.files import DirectoryFiles, descriptor_limit
 from store.local.store import LocalStore
 
 log = logging.getLogger(__name__)
@@ -41,6 +41,10 @@ SENDING_S: Final = 1.0
 CLOSING_S: Final = 3.0
 """What each step of a graceful stop may take before the next is begun anyway: below 10 s in all."""
 _POLL_S: Final = 0.01
+
+_REFUSED_IN_WORDS: Final = 256
+"""So many connections above the maximum get as far as being refused when they open."""
+_OTHER_DESCRIPTORS: Final = 64
 
 
 def peer_properties() -> dict[str, str]:
@@ -57,6 +61,16 @@ def peer_properties() -> dict[str, str]:
         "product": "RabbitMQ (compatible: Hutch)",
         "version": "4.3.6",
     }
+
+
+def sockets_max(connections_max: int, descriptors: int) -> int:
+    """How many clients may be connected, so that the store can always open its files.
+
+    Args:
+        connections_max: The setting.
+        descriptors: How many files the process may have open; the store takes up to half.
+    """
+    return min(connections_max + _REFUSED_IN_WORDS, max(1, descriptors // 2 - _OTHER_DESCRIPTORS))
 
 
 class Server:
@@ -123,7 +137,12 @@ class Server:
             self._settings.streams.publisher_references_max,
         )
         self._streams[VIRTUAL_HOST] = await self._await(open_streams(VIRTUAL_HOST, ports))
-        self._listener = Listener(self._loop, self._socket, self._shared)
+        self._listener = Listener(
+            self._loop,
+            self._socket,
+            self._shared,
+            sockets_max=sockets_max(self._settings.stream.connections_max, descriptor_limit()),
+        )
         self._listener.start()
 
     def _log_ports(self, **callbacks: Any) -> LogPorts:  # noqa: ANN401

@@ -17,6 +17,8 @@ _BACKLOG: Final = 1024
 _ACCEPTED_A_TURN: Final = 64
 _NO_DESCRIPTORS: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 _PAUSE_S: Final = 0.1
+_LOGGED_EVERY_S: Final = 10.0
+"""What goes wrong with every stranger is logged no more often than this."""
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -50,9 +52,13 @@ class Listener:
         loop: asyncio.AbstractEventLoop,
         listening: socket.socket,
         shared_of: Callable[[Callable[[Connection], object]], Shared],
+        *,
+        sockets_max: int,
     ) -> None:
         self._loop = loop
         self._socket = listening
+        self._sockets_max = sockets_max
+        self._logged_at_s = -_LOGGED_EVERY_S
         self._connections: set[Connection] = set()
         self._shared = shared_of(self._connections.discard)
         self._is_accepting = False
@@ -86,6 +92,10 @@ class Listener:
                     self._rest(error)
                     return
                 raise
+            if len(self._connections) >= self._sockets_max:
+                connected.close()
+                self._complain("every connection there may be is taken")
+                continue
             host, port = address[0], address[1]
             edge = PlainEdge(self._loop, connected)
             connection = Connection(
@@ -96,10 +106,23 @@ class Listener:
 
     def _rest(self, error: OSError) -> None:
         """Wait a moment when the system has no room for another connection."""
-        log.error("cannot accept connections=%d error=%s", len(self._connections), error)
+        self._complain(str(error))
         self._loop.remove_reader(self._socket.fileno())
         self._is_accepting = False
         self._loop.call_later(_PAUSE_S, self._start_again)
+
+    def _complain(self, reason: str) -> None:
+        now_s = self._loop.time()
+        if now_s - self._logged_at_s < _LOGGED_EVERY_S:
+            return
+        self._logged_at_s = now_s
+        log.warning(
+            "cannot accept connections=%d limit=%d setting=stream.connections_max, or the system's"
+            " limit of open files reason=%s",
+            len(self._connections),
+            self._sockets_max,
+            reason,
+        )
 
     def _start_again(self) -> None:
         if self._socket.fileno() >= 0:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway.config import ConfigError, Settings
-from gateway.server.assembly import Server, peer_properties
+from gateway.server.assembly import Server, peer_properties, sockets_max
 from gateway.stream.wire import messages as m
 from store.api import Durability
 from tests.client import Client
@@ -86,3 +86,13 @@ async def test_a_port_that_is_taken_is_an_error_of_the_settings(tmp_path: Path) 
                 asyncio.get_running_loop(),
                 asyncio.Event(),
             )
+
+
+@pytest.mark.parametrize(
+    ("connections_max", "descriptors", "sockets"),
+    [(100, 1_000_000, 356), (65_536, 1024, 448), (65_536, 16, 1)],
+)
+def test_clients_leave_the_store_half_of_the_descriptors(
+    connections_max: int, descriptors: int, sockets: int
+) -> None:
+    assert sockets_max(connections_max, descriptors) == sockets
