@@ -425,6 +425,8 @@ class Connection:
 
     def _step_changed(self) -> None:
         self._step = self._session.state
+        if self._session.is_closing:
+            return  # a frame that came with Open was wrong: the timer is that of our Close
         if self._session.is_open:
             if self._step_timer is not None:
                 self._step_timer.cancel()
