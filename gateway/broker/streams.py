@@ -256,6 +256,7 @@ class Streams:
                 self._names_of(entry),
                 self._ports.log_ports(failed=failed, save=partial(self._save, entry)),
                 snapshot=await self.tracking.load_snapshot(entry.generation),
+                drop_snapshot=partial(self.tracking.drop_snapshot, entry.generation),
                 epoch=self._ports.openings.epoch_of(entry.born),
                 references_max=self._ports.references_max,
             )

@@ -10,6 +10,8 @@ not write are checked one span at a time.
 import struct
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from typing import Final
 
 SPAN_BYTES: Final = 256 * 1024
@@ -101,19 +103,50 @@ class ChunkIndex:
         return entries, position
 
     def restore(self, stored: bytes, *, start: int, length: int) -> bool:
-        """Take over stored entries in [start, length); False if they make no sense.
+        """Take over stored entries in [start, length).
 
         Entries are unverified: this process did not write what they point at.
+
+        Returns:
+            Whether they make sense: they grow, an entry that was stored twice was the same both
+            times, and they begin no later than the segment. If not, nothing was taken over.
         """
-        offset_before = timestamp_before = position_before = -1
-        for offset, timestamp_ms, position in _ENTRY.iter_unpack(
-            stored[: len(stored) // _ENTRY.size * _ENTRY.size]
-        ):
-            if position <= position_before or position >= length:
-                continue  # written again after an opening that had to scan
-            if offset <= offset_before or timestamp_ms < timestamp_before:
+        entries: dict[int, tuple[int, int]] = {}
+        for position, offset, timestamp_ms in _unpack(stored):
+            entry = offset, timestamp_ms
+            if position < length and entries.setdefault(position, entry) != entry:
                 return False
-            offset_before, timestamp_before, position_before = offset, timestamp_ms, position
+        if min(entries, default=length) > start or not _grow(entries):
+            return False
+        for position, (offset, timestamp_ms) in entries.items():
             if position >= start:
                 self.offer(offset, timestamp_ms, position, verified=False)
         return True
+
+
+def _grow(entries: Mapping[int, tuple[int, int]]) -> bool:
+    return all(
+        one[0] < next_one[0] and one[1][0] < next_one[1][0] and one[1][1] <= next_one[1][1]
+        for one, next_one in pairwise(entries.items())
+    )
+
+
+def entries_from(stored: bytes, position: int) -> bytes:
+    """Give the stored entries whose chunks begin at `position` or later."""
+    return b"".join(
+        _ENTRY.pack(offset, timestamp_ms, at)
+        for at, offset, timestamp_ms in _unpack(stored)
+        if at >= position
+    )
+
+
+def last_position(stored: bytes) -> int:
+    """Position of the last of some stored entries, -1 if there are none."""
+    return max((position for position, _, _ in _unpack(stored)), default=-1)
+
+
+def _unpack(stored: bytes) -> Iterator[tuple[int, int, int]]:
+    """Give position, offset and timestamp of each whole entry."""
+    whole = stored[: len(stored) // _ENTRY.size * _ENTRY.size]
+    for offset, timestamp_ms, position in _ENTRY.iter_unpack(whole):
+        yield position, offset, timestamp_ms

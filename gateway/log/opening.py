@@ -2,17 +2,20 @@
 
 The writer's stored event number says where the next record goes and under which epoch the last
 leader wrote. Snapshot and stored index save scanning; without them, or if they do not fit the
-segment, everything is rebuilt from the chunks.
+segment, everything is rebuilt from the chunks. What does not fit (a power cut shortened the segment
+only) is thrown away for good before anything is appended: the segment may grow to where it would
+seem to fit.
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, unpack_header, unpack_trailer
 from gateway.log.errors import CorruptChunk
-from gateway.log.index import ChunkIndex
+from gateway.log.index import NO_END, ChunkIndex, entries_from, last_position
 from gateway.log.kernel.chunks import MALFORMED, walk_chunks
 from gateway.log.log import LogPorts, LogState, StreamLog
 from gateway.log.names import event_number, next_offset_and_epoch, writer_of
@@ -30,7 +33,7 @@ from store.api import (
     SegmentStore,
     Writer,
 )
-from store.errors import CorruptSegment, NoSuchSegment, SegmentFailed, SegmentSealed
+from store.errors import CorruptSegment, NoSuchSegment, SegmentFailed, SegmentSealed, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +57,7 @@ async def open_log(
     ports: LogPorts,
     *,
     snapshot: Snapshot | None,
+    drop_snapshot: Callable[[], Coroutine[Pending[Any], None, None]],
     epoch: int,
     references_max: int,
 ) -> StreamLog:
@@ -64,6 +68,7 @@ async def open_log(
         names: Which ones.
         ports: What the log needs.
         snapshot: The stored one, if any.
+        drop_snapshot: Throws the stored one away, durably.
         epoch: The epoch to lead under; written down at once if it is not the last leader's.
         references_max: How many publisher references are remembered.
 
@@ -77,28 +82,77 @@ async def open_log(
     opened_reader: Pending[Reader] = Pending()
     store.open_reader(names.data_segment, done=opened_reader.settle)
     reader = await opened_reader
-    sequences = PublisherSequences(names.stream, references_max)
-    index = ChunkIndex()
     state = LogState(epoch=epoch, length=reader.length)
-    usable = snapshot is not None and reader.start <= snapshot.position <= reader.length
-    if snapshot is not None and usable:
-        stored = await _read_index(store, names.index_segment)
-        usable = index.restore(stored, start=reader.start, length=snapshot.position)
-        if not usable:
-            index = ChunkIndex()
+    index = ChunkIndex()
+    sequences = PublisherSequences(names.stream, references_max)
+    stored = await _read_index(store, names.index_segment)
+    fits = snapshot is None or (
+        await _fits(reader, snapshot)
+        and index.restore(stored, start=reader.start, length=snapshot.position)
+    )
     position = reader.start
-    if snapshot is not None and usable:
-        position = state.index_saved_to = snapshot.position
+    if snapshot is not None and fits:
+        position = snapshot.position
+        await _take_over(names.stream, reader, snapshot, state)
         sequences.restore(snapshot.parts)
-        state.next_offset = snapshot.next_offset
-        state.timestamp_ms = snapshot.timestamp_ms
-        if snapshot.position > reader.start:
-            state.last_chunk_id = snapshot.last_chunk_id
-            state.last_chunk_position = snapshot.last_chunk_position
-            state.first_chunk_id = await _chunk_id_at(names.stream, reader, reader.start)
     await _scan(names.stream, reader, position, state, index, sequences)
-    await _lead(names.stream, writer, state)
+    # Entries without a snapshot after them: the scan has found the same, or they do not fit.
+    surplus = entries_from(stored, position)
+    if fits and index.pack_after(position, NO_END)[0].startswith(surplus):
+        state.index_saved_to = max(position, last_position(surplus) + 1)
+    else:
+        await _begin_anew(store, names, state, drop_snapshot)
+    if state.read_only is None:
+        await _lead(names.stream, writer, state)
     return StreamLog(names.stream, writer, reader, ports, index, sequences, state)
+
+
+async def _fits(reader: Reader, snapshot: Snapshot) -> bool:
+    """Tell whether the segment has the snapshot's last chunk where the snapshot says."""
+    if snapshot.position == reader.start:
+        return True
+    size = snapshot.position - snapshot.last_chunk_position
+    if not (
+        reader.start <= snapshot.last_chunk_position
+        and DATA_POSITION <= size <= APPEND_BYTES_MAX
+        and snapshot.position <= reader.length
+    ):
+        return False
+    _, consumed, chunks, _ = await _check(reader, snapshot.last_chunk_position, size, _walk)
+    return consumed == size and [
+        (chunk_id, chunk_id + records, timestamp_ms)
+        for _, _, chunk_id, records, timestamp_ms, _, _, _ in chunks
+    ] == [(snapshot.last_chunk_id, snapshot.next_offset, snapshot.timestamp_ms)]
+
+
+async def _take_over(stream: str, reader: Reader, snapshot: Snapshot, state: LogState) -> None:
+    """Begin with what the snapshot says."""
+    state.next_offset = snapshot.next_offset
+    state.timestamp_ms = snapshot.timestamp_ms
+    if snapshot.position > reader.start:
+        state.last_chunk_id = snapshot.last_chunk_id
+        state.last_chunk_position = snapshot.last_chunk_position
+        state.first_chunk_id = await _chunk_id_at(stream, reader, reader.start)
+
+
+async def _begin_anew(
+    store: SegmentStore,
+    names: LogNames,
+    state: LogState,
+    drop_snapshot: Callable[[], Coroutine[Pending[Any], None, None]],
+) -> None:
+    """Throw stored index and snapshot away; while they cannot be, nothing may be appended."""
+    log.warning("stored index and snapshot do not fit and are dropped stream=%s", names.stream)
+    deleted: Pending[None] = Pending()
+    store.delete_segment(names.index_segment, done=deleted.settle)
+    try:
+        with suppress(NoSuchSegment):
+            await deleted
+        # Synced, and so is the deletion then, which was written before it.
+        await drop_snapshot()
+    except StoreError as error:
+        state.read_only = error
+        log.error("stream can only be read stream=%s error=%s", names.stream, error)  # noqa: TRY400  # for the operator
 
 
 async def _lead(stream: str, writer: Writer, state: LogState) -> None:

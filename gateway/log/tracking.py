@@ -11,7 +11,7 @@ from typing import Final
 from gateway.log.names import is_key_of, snapshot_key, tracking_key
 from gateway.log.snapshot import Snapshot, unpack_head
 from gateway.pending import Pending
-from store.api import SegmentStore, TableEntry, TablePage
+from store.api import Durability, SegmentStore, TableEntry, TablePage
 from store.errors import NoSuchSegment, StoreError
 
 log = logging.getLogger(__name__)
@@ -126,6 +126,17 @@ class Tracking:
             for number, part in enumerate(snapshot.parts, 1)
         )
         self._store.update_table(self._table, entries, done=done)
+
+    async def drop_snapshot(self, generation: int) -> None:
+        """Throw a stream's snapshot away, durably. Raises StoreError."""
+        dropped: Pending[Sequence[int]] = Pending()
+        self._store.update_table(
+            self._table,
+            [TableEntry(snapshot_key(generation, 0), b"")],
+            done=dropped.settle,
+            durability=Durability.DISK,
+        )
+        await dropped
 
     # Deletion
 

@@ -120,6 +120,7 @@ class LogRig:
                 NAMES,
                 self.ports(),
                 snapshot=snapshot,
+                drop_snapshot=lambda: self.tracking.drop_snapshot(GENERATION),
                 epoch=epoch,
                 references_max=self.references_max,
             )

@@ -263,6 +263,88 @@ def test_a_snapshot_from_beyond_the_segment_is_not_used(rig: LogRig) -> None:
     assert state_of(rig.open(snapshot=beyond)) == state
 
 
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"last_chunk_id": 1},
+        {"last_chunk_position": 1},
+        {"last_chunk_position": 0},
+        {"next_offset": 7},
+        {"timestamp_ms": 7},
+        {"position": 1},
+    ],
+    ids=str,
+)
+def test_a_snapshot_whose_last_chunk_is_not_there_is_not_used(
+    rig: LogRig, monkeypatch: pytest.MonkeyPatch, changed: dict[str, int]
+) -> None:
+    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 5)
+    log = rig.create()
+    write_history(rig, log)
+    state = state_of(log)
+    stale = replace(rig.saved[-1], parts=[b"\1p" + (10**6).to_bytes(8)], **changed)
+
+    assert state_of(rig.open(snapshot=stale)) == state
+
+
+def test_what_a_shortened_segment_left_behind_never_fits_again(
+    rig: LogRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 5)
+    write_history(rig, rig.create())
+    segment = NAMES.data_segment
+    rig.do(rig.store.delete_segment, segment)
+    rig.do(rig.store.create_segment, segment)
+
+    rig.saves_snapshots = False
+    log = rig.open()
+    assert rig.run(rig.tracking.load_snapshot(1)) is None
+    for number in range(41):
+        put(log, [b"new"], reference=b"q", first_id=number)
+        rig.settle(log)
+    rig.saves_snapshots = True
+    rig.save(log)
+
+    assert state_of(rig.open()) == state_of(log)
+    assert rig.run(rig.tracking.load_snapshot(1)) == rig.saved[-1]
+    assert log.sequences.last(b"p1") is None, "the resend of a lost id is no duplicate"
+
+
+def test_index_entries_that_no_snapshot_followed_are_not_stored_again(
+    rig: LogRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 5)
+    log = rig.create()
+    write_history(rig, log)
+    rig.save(log)
+    stored = rig.do(rig.store.read, NAMES.index_segment, 0, 1_000_000).data
+
+    again = rig.open(snapshot=rig.saved[0])
+    rig.save(again)
+
+    assert rig.saved[0].position < log.index.positions[-1]
+    assert rig.do(rig.store.read, NAMES.index_segment, 0, 1_000_000).data == stored
+
+
+def test_index_entries_of_other_chunks_are_dropped_with_the_snapshot(
+    rig: LogRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 5)
+    log = rig.create()
+    write_history(rig, log)
+    writer = rig.do(rig.store.open_writer, NAMES.index_segment, writer_of(NAMES.index_segment))
+    beyond = (10**6).to_bytes(8) + (10**6).to_bytes(8) + (log.committed_length + 9).to_bytes(8)
+    rig.do(writer.append, beyond, writer.event_number + 1)
+
+    again = rig.open()
+
+    assert state_of(again) == state_of(log)
+    assert rig.run(rig.tracking.load_snapshot(1)) is None
+    rig.commit(again, b"x")
+    rig.save(again)
+    assert state_of(rig.open()) == state_of(again)
+
+
 def test_an_index_that_makes_no_sense_is_built_anew(
     rig: LogRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
