@@ -105,6 +105,7 @@ class Connection:
         self._is_flush_scheduled = False
         self._is_delivery_scheduled = False
         self._is_handling = False
+        self._is_ending = False
         self._is_over = False
         self._skip_bytes = 0
         self._commands_left = _COMMANDS_A_TURN
@@ -306,7 +307,7 @@ class Connection:
 
     def _after_handling(self) -> None:
         if self._session.is_done:
-            self._edge.close_when_sent()
+            self._close_when_sent()
         elif self._session.state is not self._step:
             self._step_changed()
         self._flush()
@@ -425,8 +426,8 @@ class Connection:
 
     def _step_changed(self) -> None:
         self._step = self._session.state
-        if self._session.is_closing:
-            return  # a frame that came with Open was wrong: the timer is that of our Close
+        if self._session.is_closing or self._is_ending:
+            return  # as when the frame behind Open is wrong: the timer is that of the end
         if self._session.is_open:
             if self._step_timer is not None:
                 self._step_timer.cancel()
@@ -435,14 +436,27 @@ class Connection:
             self._arm_step_timer(self._shared.settings.handshake_step_timeout_ms)
 
     def _arm_step_timer(self, delay_ms: int) -> None:
+        if self._is_ending:
+            return
         if self._step_timer is not None:
             self._step_timer.cancel()
         self._step_timer = self._shared.loop.call_later(delay_ms / 1000, self._step_over)
 
     def _step_over(self) -> None:
         log.info("time limit reached peer=%s state=%s", self.peer, self._session.state.name)
-        self._edge.close_when_sent()
+        self._close_when_sent()
         self._flush()
+
+    def _close_when_sent(self) -> None:
+        """End the connection when all is sent; cut off a peer that does not read it in time."""
+        self._edge.close_when_sent()
+        if self._is_over or self._is_ending:
+            return
+        self._is_ending = True
+        if self._step_timer is not None:
+            self._step_timer.cancel()
+        delay_s = self._shared.settings.close_timeout_ms / 1000
+        self._step_timer = self._shared.loop.call_later(delay_s, self._edge.abort)
 
     def stop_reading(self) -> None:
         """Take nothing more from the client: the server is stopping."""
@@ -451,7 +465,7 @@ class Connection:
     def stop(self) -> None:
         """Send what is queued, then end the connection."""
         self._session.is_done = True
-        self._edge.close_when_sent()
+        self._close_when_sent()
         self._edge.flush()
 
     def abort(self) -> None:

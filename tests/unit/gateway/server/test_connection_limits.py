@@ -2,11 +2,14 @@
 
 from gateway.stream.wire import messages as m
 from tests.property.gateway.conversations import HANDSHAKE, frame_of
-from tests.unit.gateway.server.connection_rig import Server
+from tests.unit.gateway.server.conftest import opened
+from tests.unit.gateway.server.connection_rig import Client, Server
 
 OPEN = frame_of("open", m.Open("/"))
 UNKNOWN_FRAME = bytes.fromhex("00000004 00ff 0001")
 CLOSE_13 = bytes.fromhex("0016 0001 00000001 000d 000d") + b"unknown frame"
+CLOSE = frame_of("close", m.Close(1, "bye"))
+METADATA = frame_of("metadata", m.Metadata(("s",)))
 
 
 # Time limits of the end
@@ -22,3 +25,42 @@ def test_a_wrong_frame_right_behind_open_gets_the_time_limit_of_any_other(server
     client.loop.pass_time(0.2)
 
     assert client.is_over()
+
+
+def test_a_peer_that_says_close_and_does_not_read_is_cut_off_after_ten_seconds(
+    client: Client,
+) -> None:
+    client.edge.room = 10
+    client.send(METADATA + CLOSE)
+
+    client.loop.pass_time(9.9)
+    assert not client.is_over()
+    client.loop.pass_time(0.2)
+
+    assert client.edge.is_aborted
+    assert client.server.closed == [client.connection]
+    assert client.loop.timer_count == 0
+
+
+def test_a_peer_that_does_not_read_the_servers_close_is_cut_off_in_the_end(client: Client) -> None:
+    client.edge.room = 10
+    client.send(METADATA + UNKNOWN_FRAME)
+
+    client.loop.pass_time(19.9)
+    assert not client.is_over()
+    client.loop.pass_time(0.2)
+
+    assert client.edge.is_aborted
+
+
+def test_a_peer_that_reads_in_time_gets_the_last_words_and_a_fin(server: Server) -> None:
+    client = opened(server)
+    client.edge.room = 10
+    client.send(METADATA + CLOSE)
+    client.loop.pass_time(9)
+
+    client.edge.reads(1_000)
+    client.loop.pass_time(9)
+
+    assert [frame.command.name for frame in client.received()] == ["metadata", "close"]
+    assert (client.is_over(), client.edge.is_aborted) == (True, False)
