@@ -39,7 +39,8 @@ log = logging.getLogger(__name__)
 
 _SCAN_BYTES: Final = 1024 * 1024
 
-Walked = tuple[int, int, list[tuple[int, int, int, int, int, int, int, int]], list[bytes]]
+_Chunk = tuple[int, int, int, int, int, int, int, int]
+Walked = tuple[int, int, list[_Chunk], list[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,29 +186,42 @@ async def _scan(
     index: ChunkIndex,
     sequences: PublisherSequences,
 ) -> None:
-    """Walk the chunks from `position` to the end into state, index and sequences."""
+    """Walk the chunks from `position` on into state, index and sequences.
+
+    Where no chunk is, the log ends, and can only be read. Raises CorruptChunk if it begins there.
+    """
     size = _SCAN_BYTES
-    while position < reader.length:
+    while position < reader.length and state.read_only is None:
         reason, consumed, chunks, trailers = await _check(reader, position, size, _walk)
         if reason == MALFORMED or (not chunks and size >= APPEND_BYTES_MAX):
-            raise CorruptChunk(stream, position + consumed, "not a chunk")
-        if not chunks:
+            damage = CorruptChunk(stream, position + consumed, "not a chunk")
+            if state.last_chunk_id < 0 and not chunks:
+                raise damage
+            state.read_only = CorruptSegment(str(damage))
+            state.length = position + consumed
+            log.error("stream can only be read stream=%s error=%s", stream, damage)
+        elif not chunks:
             size = APPEND_BYTES_MAX
             continue
-        for place, _, chunk_id, records, timestamp_ms, _, _, _ in chunks:
-            index.offer(chunk_id, timestamp_ms, position + place, verified=False)
-            if state.last_chunk_id < 0:
-                state.first_chunk_id = chunk_id
-            state.last_chunk_id = chunk_id
-            state.last_chunk_position = position + place
-            state.next_offset = chunk_id + records
-            state.timestamp_ms = timestamp_ms
-        state.scanned_chunks += len(chunks)
+        _note(position, chunks, state, index)
         for trailer in trailers:
             for reference, publishing_id in unpack_trailer(trailer):
                 sequences.record(reference, publishing_id)
         position += consumed
         size = _SCAN_BYTES
+
+
+def _note(position: int, chunks: list[_Chunk], state: LogState, index: ChunkIndex) -> None:
+    """Take chunks that were found from `position` on into state and index."""
+    for place, _, chunk_id, records, timestamp_ms, _, _, _ in chunks:
+        index.offer(chunk_id, timestamp_ms, position + place, verified=False)
+        if state.last_chunk_id < 0:
+            state.first_chunk_id = chunk_id
+        state.last_chunk_id = chunk_id
+        state.last_chunk_position = position + place
+        state.next_offset = chunk_id + records
+        state.timestamp_ms = timestamp_ms
+    state.scanned_chunks += len(chunks)
 
 
 def _walk(view: memoryview) -> Walked:

@@ -13,7 +13,7 @@ from gateway.log import opening as opening_module
 from gateway.log.errors import CorruptChunk
 from gateway.log.log import StreamLog
 from gateway.log.names import event_number, next_offset_and_epoch, writer_of
-from store.errors import NoSuchSegment
+from store.errors import CorruptSegment, NoSuchSegment
 from tests.chunks import SubBatch
 from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import NAMES, LogRig, Sink, event_of, put
@@ -391,15 +391,38 @@ def append_raw(rig: LogRig, data: bytes, next_offset: int) -> None:
     ],
     ids=["no event", "cut short", "cut in its header"],
 )
-def test_a_segment_that_does_not_hold_chunks_is_corrupt(rig: LogRig, tail: bytes) -> None:
-    rig.commit(rig.create(), b"x")
+@pytest.mark.parametrize("saves_snapshots", [True, False])
+def test_what_is_good_before_a_damage_can_still_be_read(
+    rig: LogRig, caplog: pytest.LogCaptureFixture, tail: bytes, *, saves_snapshots: bool
+) -> None:
+    log = rig.create()
+    rig.commit(log, b"w")
+    rig.commit(log, b"x")
+    if saves_snapshots:
+        rig.save(log)
     position = len(rig.content())
-    append_raw(rig, tail, 2)
+    append_raw(rig, tail, 10)
+
+    again = rig.open()
+
+    assert isinstance(again.read_only, CorruptSegment)
+    assert (again.committed_length, again.committed_next_offset) == (position, 2)
+    assert [chunk.records() for chunk in rig.cursor(again).all_now()] == [[b"w", b"x"]]
+    assert (
+        f"stream can only be read stream=orders error=corrupt chunk in stream 'orders' at \
+position {position}"
+        in caplog.text
+    )
+
+
+def test_a_segment_that_begins_with_no_chunk_is_corrupt(rig: LogRig) -> None:
+    rig.create()
+    append_raw(rig, bytes(100), 2)
 
     with pytest.raises(CorruptChunk) as caught:
         rig.open()
 
-    assert (caught.value.stream, caught.value.position) == ("orders", position)
+    assert (caught.value.stream, caught.value.position) == ("orders", 0)
 
 
 def test_chunks_that_disagree_with_the_writer_about_the_next_offset_are_corrupt(
