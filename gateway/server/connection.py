@@ -228,24 +228,27 @@ class Connection:
                 return self._account(
                     publishing.take_with_filters(self.link, buffer, position, frame_end)
                 )
-        self._commands_left -= 1
-        if self._commands_left == 0:
-            self._yield_turn()
+        self._count_command()
         self._pause |= Pause.HANDLER
         dispatch(self.link, memoryview(buffer)[position + 4 : frame_end], self._handled)
         return frame_end
 
-    def _yield_turn(self) -> None:
-        """Let the other connections have their turn before more commands are handled."""
-        self._pause_for(Pause.TURN)
-        self._shared.loop.call_soon(self._resume, Pause.TURN)
+    def _count_command(self) -> None:
+        """Let the other connections have their turn after so many commands."""
+        self._commands_left -= 1
+        if self._commands_left == 0:
+            self._pause_for(Pause.TURN)
+            self._shared.loop.call_soon(self._resume, Pause.TURN)
 
     def _account(self, intake: publishing.Intake) -> int:
         self._unconfirmed_count += intake.entries
         if self._unconfirmed_count >= self._shared.settings.unconfirmed_entries_max:
             self._pause_for(Pause.UNCONFIRMED)
-        if intake.log is not None and intake.log.in_flight_bytes > _IN_FLIGHT_BYTES_MAX:
-            self._wait_for_log(intake.log)
+        stream_log = intake.log
+        if stream_log is None:
+            self._count_command()  # refused, which is work for nothing
+        elif stream_log.in_flight_bytes > _IN_FLIGHT_BYTES_MAX:
+            self._wait_for_log(stream_log)
         return intake.position
 
     def _wait_for_log(self, stream_log: StreamLog) -> None:

@@ -5,6 +5,7 @@ publisher, give the kernel a chunk with room, hand on what it took.
 """
 
 import struct
+import sys
 from array import array
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -12,8 +13,6 @@ from gateway.broker.streams import Stream
 from gateway.log.chunk import ENTRIES_MAX
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import OpenChunk
-from gateway.stream.wire import codec
-from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.errors import MalformedFrame
 from gateway.stream.wire.kernel import publish as kernel
@@ -24,6 +23,9 @@ if TYPE_CHECKING:
 FRAME_HEAD_BYTES: Final = 13
 _CONFIRM_HEAD: Final = struct.Struct(">IHHBI")
 _CONFIRM_KEY: Final = 0x0003
+_ERROR_HEAD: Final = _CONFIRM_HEAD
+_ERROR_KEY: Final = 0x0004
+_ERROR_BYTES: Final = 10
 _DUPLICATES_MAX: Final = 8192
 
 # One for the process: the event loop uses them in turn, and never across two turns.
@@ -228,5 +230,16 @@ def _refuse_frame(link: "Link", source: bytearray, position: int, code: Response
 
 
 def _send_errors(link: "Link", publisher_id: int, ids: list[int], code: ResponseCode) -> None:
-    errors = tuple(m.PublishingError(publishing_id, code) for publishing_id in ids)
-    link.ports.send(codec.encode_command("publish_error", m.PublishError(publisher_id, errors)))
+    count = len(ids)
+    numbers = array("Q", ids)
+    if sys.byteorder == "little":
+        numbers.byteswap()
+    raw = numbers.tobytes()
+    # A whole frame of entries can be refused: byte by byte of all ids, not id by id.
+    errors = bytearray(count * _ERROR_BYTES)
+    for place in range(8):
+        errors[place::_ERROR_BYTES] = raw[place::8]
+    for place, byte in enumerate(code.to_bytes(2), start=8):
+        errors[place::_ERROR_BYTES] = bytes((byte,)) * count
+    head = _ERROR_HEAD.pack(9 + len(errors), _ERROR_KEY, 1, publisher_id, count)
+    link.ports.send(head + errors)

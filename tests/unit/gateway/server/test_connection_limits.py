@@ -1,6 +1,9 @@
 """One connection: what a peer cannot make the server keep, wait for or do."""
 
+import tracemalloc
+
 from gateway.stream.wire import messages as m
+from tests.chunks import publish_body
 from tests.property.gateway.conversations import HANDSHAKE, frame_of
 from tests.unit.gateway.server.conftest import opened
 from tests.unit.gateway.server.connection_rig import Client, Server
@@ -10,6 +13,11 @@ UNKNOWN_FRAME = bytes.fromhex("00000004 00ff 0001")
 CLOSE_13 = bytes.fromhex("0016 0001 00000001 000d 000d") + b"unknown frame"
 CLOSE = frame_of("close", m.Close(1, "bye"))
 METADATA = frame_of("metadata", m.Metadata(("s",)))
+
+
+def publish(*entries: tuple[int, bytes], publisher_id: int = 0) -> bytes:
+    body = b"\0\2\0\1" + publish_body(publisher_id, entries)
+    return len(body).to_bytes(4) + body
 
 
 # Time limits of the end
@@ -64,3 +72,36 @@ def test_a_peer_that_reads_in_time_gets_the_last_words_and_a_fin(server: Server)
 
     assert [frame.command.name for frame in client.received()] == ["metadata", "close"]
     assert (client.is_over(), client.edge.is_aborted) == (True, False)
+
+
+# Frames of a publisher that nobody knows
+
+
+def test_refused_frames_in_one_read_leave_turns_to_the_others(server: Server) -> None:
+    client = opened(server)
+    client.feed(publish((1, b"x"), publisher_id=9) * 1_000)
+
+    refused_a_turn: list[int] = [len(client.frames())]
+    while refused_a_turn[-1]:
+        server.loop.turn()
+        refused_a_turn.append(len(client.frames()))
+
+    assert sum(refused_a_turn) == 1_000
+    assert max(refused_a_turn) <= 64
+
+
+def test_refusing_a_large_frame_makes_no_object_of_each_entry(client: Client) -> None:
+    count = 60_000
+    frame = publish(*((number, b"") for number in range(count)), publisher_id=9)
+    tracemalloc.start()
+    try:
+        client.feed(frame)
+        _, peak_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    (answer,) = client.frames()
+    assert answer == b"\0\x04\0\1\x09" + count.to_bytes(4) + b"".join(
+        number.to_bytes(8) + b"\0\x12" for number in range(count)
+    )
+    assert peak_bytes < 100 * count
