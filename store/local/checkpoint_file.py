@@ -123,7 +123,7 @@ def head_of_checkpoint(data: bytes) -> CheckpointHead:
     Raises:
         StoreError: It is damaged or of another version.
     """
-    if data[: len(MAGIC)] != MAGIC:
+    if len(data) < _BODY_AT + _HEAD.size or data[: len(MAGIC)] != MAGIC:
         raise StoreError("the checkpoint is damaged or was written by another version")
     (checksum,) = _CHECKSUM.unpack_from(data, len(MAGIC))
     if xxh3_64_intdigest(memoryview(data)[_BODY_AT:]) != checksum:

@@ -153,12 +153,10 @@ class OpenFiles:
             self._close([file])
 
     def close_all(self) -> None:
-        """Close everything at once; only when no thread works any more."""
+        """Close everything (what is pinned with its last pin), when no thread works any more."""
         for file in self._open:
-            if file.handle is not None:
-                file.handle.close()
-                file.handle = None
-        self._open.clear()
+            file.dead = True
+        self._close([file for file in self._open if not file.pins])
 
     def _close(self, files: list[DataFile]) -> None:
         for file in files:

@@ -15,11 +15,12 @@ import itertools
 import logging
 import threading
 from collections import deque
+from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from store.errors import StoreClosed, StoreError
 from store.local.files import File, Files
-from store.local.records import FRAME_HEAD_BYTES, frame_of, sequence_at
+from store.local.records import FRAME_HEAD_BYTES, Frame, frame_at, frame_of, sequence_at
 
 log = logging.getLogger(__name__)
 
@@ -244,7 +245,19 @@ class JournalReader:
         self._salt = salt
         self._numbers = sorted(int(name) for name in files.names(JOURNAL_DIRECTORY))
 
-    def contents(self, place: JournalPlace) -> tuple[bytes, int] | None:
+    def frames(self, place: JournalPlace) -> Iterator[Frame]:
+        """Give the frames from a place on, to the first that is not the next one."""
+        sequence, number, position = place
+        while (found := self._contents(JournalPlace(sequence, number, position))) is not None:
+            data, position = found
+            while (frame := frame_at(data, position, sequence, self._salt)) is not None:
+                yield frame
+                sequence += 1
+                position += frame.size
+            # The next one may be the first of another file.
+            position = len(data)
+
+    def _contents(self, place: JournalPlace) -> tuple[bytes, int] | None:
         """Give the bytes of the file with the frame of `place.sequence`, and the frame's position.
 
         The frame is at `place`, or first in another file; None if there is no such frame.

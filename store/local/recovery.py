@@ -25,7 +25,7 @@ from store.local.checkpoint_file import (
 )
 from store.local.data_file import DATA_DIRECTORY, DataFile, path_of
 from store.local.files import Files
-from store.local.journal import JournalPlace, JournalReader
+from store.local.journal import JournalReader
 from store.local.records import (
     Append,
     Attributes,
@@ -36,7 +36,6 @@ from store.local.records import (
     Record,
     Seal,
     Truncate,
-    frame_at,
 )
 from store.local.segment import Extent, Segment
 from store.local.table_entries import STORED_ENTRY_BYTES_MAX, StoredEntry, entries_of
@@ -214,6 +213,9 @@ class Check:
             else:
                 self.dropped.add(item.step)
                 lost.add(owner)
+                log.warning(
+                    "segment was cut segment=%d position=%d", item.segment, item.append.position
+                )
         return len(self.dropped) > count
 
     def _matches(self, item: Item) -> bool:
@@ -240,7 +242,7 @@ def recover(files: Files, data_file_bytes: int) -> Recovered:
             raise StoreError("the data directory has data files but no checkpoint")
         return Recovered(Catalogue(data_file_bytes), 1, clean=True)
     head, images = loaded
-    frames = list(_frames(files, head.place, head.salt))
+    frames = list(JournalReader(files, head.salt).frames(head.place))
     check = Check(files, names)
     while True:
         fold = Fold(images, check.dropped)
@@ -256,7 +258,8 @@ def recover(files: Files, data_file_bytes: int) -> Recovered:
     catalogue.next_file = max(head.next_file, fold.next_file)
     for segment in fold.segments.values():
         catalogue.restore(segment)
-    _report(check, fold, frames)
+    if frames:
+        log.info("journal replayed frames=%d", len(frames))
     last = frames[-1].sequence if frames else head.place.sequence
     sequence = ((last >> SEQUENCE_JUMP_BITS) + 2) << SEQUENCE_JUMP_BITS
     return Recovered(catalogue, sequence, clean=head.closed and not frames)
@@ -319,20 +322,6 @@ def _load_checkpoint(files: Files) -> tuple[CheckpointHead, list[SegmentImage]] 
     finally:
         file.close()
     return head_of_checkpoint(data), list(segments_of_checkpoint(data))
-
-
-def _frames(files: Files, place: JournalPlace, salt: int) -> Iterator[Frame]:
-    """Give the frames from a place on, to the first that is not the next one."""
-    reader = JournalReader(files, salt)
-    while (found := reader.contents(place)) is not None:
-        data, position = found
-        sequence = place.sequence
-        while (frame := frame_at(data, position, sequence, salt)) is not None:
-            yield frame
-            sequence += 1
-            position += frame.size
-        # The next one may be the first of another file.
-        place = JournalPlace(sequence, place.file, len(data))
 
 
 def _segment_of(image: SegmentImage) -> Segment:
@@ -413,13 +402,3 @@ def _note_damage(fold: Fold, segment: Segment, check: Check) -> None:
         segment.corrupt = True
     if segment.corrupt:
         log.error("segment is damaged and can only be read segment=%s", segment.name)
-
-
-def _report(check: Check, fold: Fold, frames: list[Frame]) -> None:
-    for item in fold.items:
-        if item.step in check.dropped:
-            log.warning(
-                "segment was cut segment=%d position=%d", item.segment, item.append.position
-            )
-    if frames:
-        log.info("journal replayed frames=%d", len(frames))

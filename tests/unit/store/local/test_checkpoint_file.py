@@ -1,0 +1,68 @@
+import pytest
+
+from store.errors import StoreError
+from store.local.checkpoint_file import (
+    MAGIC,
+    CheckpointHead,
+    SegmentImage,
+    bytes_of_checkpoint,
+    bytes_of_segment,
+    head_of_checkpoint,
+    image_of,
+    segments_of_checkpoint,
+)
+from store.local.data_file import DataFile
+from store.local.journal import JournalPlace
+from store.local.segment import Extent, Segment
+
+HEAD = CheckpointHead(JournalPlace(2**33, 4, 5), 2**64 - 1, 7, 8, closed=True)
+YES, NO = True, False
+ATTRIBUTES = {bytes(16): 5, bytes(range(16)): -(2**63) + 1}
+IMAGES = [
+    SegmentImage(1, "a/ü", None, NO, NO, 10, 300, 1_700, ATTRIBUTES, [(0, 1), (200, 9)]),
+    SegmentImage(2, "t", 0, YES, NO, 0, 0, 0, {}, []),
+    SegmentImage(3, "f", 8, NO, YES, 2**40, 2**41, 3, {}, [(2**40, 2)]),
+]
+
+
+def checkpoint() -> bytes:
+    return bytes_of_checkpoint(HEAD, map(bytes_of_segment, IMAGES), len(IMAGES))
+
+
+def test_a_checkpoint_comes_back_as_it_was() -> None:
+    data = checkpoint()
+    assert head_of_checkpoint(data) == HEAD
+    assert list(segments_of_checkpoint(data)) == IMAGES
+
+
+def test_an_empty_store_has_a_checkpoint() -> None:
+    data = bytes_of_checkpoint(HEAD, [], 0)
+    assert head_of_checkpoint(data) == HEAD
+    assert list(segments_of_checkpoint(data)) == []
+
+
+def test_damage_anywhere_is_noticed() -> None:
+    data = checkpoint()
+    for position in range(len(data)):
+        damaged = bytearray(data)
+        damaged[position] ^= 1
+        with pytest.raises(StoreError, match="damaged"):
+            head_of_checkpoint(bytes(damaged))
+
+
+@pytest.mark.parametrize("size", [0, 1, len(MAGIC), 40])
+def test_a_cut_checkpoint_is_damaged(size: int) -> None:
+    with pytest.raises(StoreError, match="damaged"):
+        head_of_checkpoint(checkpoint()[:size])
+
+
+def test_an_image_is_taken_of_the_committed_state_and_does_not_follow_it() -> None:
+    segment = Segment(5, "a", None)
+    segment.committed.length = 10
+    segment.committed.extents.append(Extent(0, DataFile(3, 5)))
+    segment.committed.attributes[bytes(16)] = 1
+    segment.pending.length = 99
+    image = image_of(segment)
+    segment.committed.attributes.clear()
+    segment.committed.extents.clear()
+    assert (image.length, image.attributes, image.extents) == (10, {bytes(16): 1}, [(0, 3)])

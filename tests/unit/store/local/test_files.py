@@ -1,0 +1,192 @@
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from store.errors import DiskFull, SegmentFailed, StoreError, StoreLocked
+from store.local.files import DirectoryFiles, OutOfDescriptors, PosixFile, descriptor_limit
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> DirectoryFiles:
+    return DirectoryFiles(tmp_path)
+
+
+def test_bytes_come_back_from_where_they_were_written(files: DirectoryFiles) -> None:
+    file = files.open("a", create=True)
+    file.write_at(b"hello", 10)
+    file.write_at(memoryview(b"HE"), 10)
+    assert file.read_at(100, 9) == b"\0HEllo"
+    assert file.read_at(100, 15) == b""
+    assert file.size() == 15
+    file.sync()
+    file.close()
+
+
+def test_a_buffer_of_wide_items_is_written_whole(files: DirectoryFiles) -> None:
+    file = files.open("a", create=True)
+    file.write_at(memoryview(bytes(range(16))).cast("Q"), 0)
+    assert file.read_at(100, 0) == bytes(range(16))
+    file.close()
+
+
+def test_a_write_that_falls_short_is_continued(
+    files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = files.open("a", create=True)
+    write = os.pwrite
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: write(fd, bytes(data)[:3], at))
+    file.write_at(b"0123456789", 5)
+    assert file.read_at(100, 5) == b"0123456789"
+    file.close()
+
+
+def test_a_read_that_falls_short_is_continued(
+    files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = files.open("a", create=True)
+    file.write_at(b"0123456789", 0)
+    read = os.pread
+    monkeypatch.setattr(os, "pread", lambda fd, size, at: read(fd, min(size, 3), at))
+    assert file.read_at(8, 1) == b"12345678"
+    assert file.read_at(8, 5) == b"56789"
+    file.close()
+
+
+def test_what_was_just_written_is_in_memory(files: DirectoryFiles) -> None:
+    file = files.open("a", create=True)
+    file.write_at(b"x" * 10_000, 0)
+    assert file.read_cached_at(20_000, 1) == b"x" * 9_999
+    file.close()
+
+
+def test_where_the_system_cannot_tell_what_is_in_memory_it_is_read(
+    files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = files.open("a", create=True)
+
+    def unsupported(*_: object) -> int:
+        raise OSError(95, "Operation not supported")
+
+    monkeypatch.setattr(os, "preadv", unsupported)
+    file.write_at(b"x", 0)
+    assert file.read_cached_at(5, 0) == b"x"
+    file.close()
+
+
+def test_allocated_space_reads_as_zeros_and_keeps_what_is_there(files: DirectoryFiles) -> None:
+    file = files.open("a", create=True)
+    file.write_at(b"x", 0)
+    file.allocate(1, 8_191)
+    assert file.size() in {1, 8_192}  # 1 where the file system cannot
+    assert file.read_at(1, 0) == b"x"
+    file.close()
+
+
+def test_cutting_shortens_and_extends(files: DirectoryFiles) -> None:
+    file = files.open("a", create=True)
+    file.write_at(b"0123", 0)
+    file.cut(2)
+    file.cut(3)
+    assert file.read_at(10, 0) == b"01\0"
+    file.close()
+
+
+def test_a_full_disk_is_told_from_a_broken_one() -> None:
+    full = DirectoryFiles(Path("/dev")).open("full")
+    with pytest.raises(DiskFull):
+        full.write_at(b"x", 0)
+    full.close()
+
+
+def test_every_error_of_the_system_is_one_of_ours(files: DirectoryFiles, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    closed = PosixFile(10**6, "closed")
+    for call in (
+        lambda: files.open("none"),
+        lambda: files.open("none/a", create=True),
+        lambda: files.names("none"),
+        lambda: files.rename("none", "other"),
+        lambda: files.remove("file/x"),
+        lambda: files.make_directory("file/x"),
+        lambda: files.sync_directory("none"),
+        lambda: closed.read_at(1, 0),
+        lambda: closed.read_cached_at(1, 0),
+        lambda: closed.write_at(b"x", 0),
+        closed.size,
+        lambda: closed.cut(0),
+        closed.sync,
+    ):
+        with pytest.raises(StoreError):
+            call()
+
+
+def test_no_descriptor_left_is_told_apart(
+    files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(*_: object) -> int:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(os, "open", exhausted)
+    with pytest.raises(OutOfDescriptors):
+        files.open("a", create=True)
+
+
+def test_names_are_made_renamed_and_removed(files: DirectoryFiles, tmp_path: Path) -> None:
+    files.make_directory("deep/er")
+    files.make_directory("deep/er")
+    files.open("deep/er/a", create=True).close()
+    files.open("deep/er/b", create=True).close()
+    files.rename("deep/er/a", "deep/er/b")
+    files.sync_directory("deep/er")
+    assert files.names("deep/er") == ["b"]
+    files.remove("deep/er/b")
+    files.remove("deep/er/b")
+    assert list((tmp_path / "deep/er").iterdir()) == []
+
+
+def test_the_lock_names_its_holder_and_ends_with_it(files: DirectoryFiles, tmp_path: Path) -> None:
+    code = (
+        "import sys, pathlib, store.local.files as f\n"
+        "lock = f.DirectoryFiles(pathlib.Path(sys.argv[1])).lock('lock')\n"
+        "print('held', flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        cwd=Path(__file__).parents[4],
+    ) as holder:
+        assert holder.stdout is not None
+        assert holder.stdout.readline() == b"held\n"
+        with pytest.raises(StoreLocked, match=f"process {holder.pid}"):
+            files.lock("lock")
+        holder.kill()
+    files.lock("lock").close()
+
+
+def test_the_lock_holds_within_a_process_too(files: DirectoryFiles) -> None:
+    lock = files.lock("lock")
+    with pytest.raises(StoreLocked):
+        files.lock("lock")
+    lock.close()
+
+
+def test_a_failed_sync_is_never_a_full_disk(
+    files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = files.open("a", create=True)
+
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fdatasync", full)
+    with pytest.raises(SegmentFailed):
+        file.sync()
+    file.close()
+
+
+def test_the_limit_of_descriptors_is_a_number_to_work_with() -> None:
+    assert descriptor_limit() > 8

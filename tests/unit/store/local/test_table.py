@@ -1,0 +1,115 @@
+from store.api import ANY_VERSION, NOT_EXISTS, TableEntry
+from store.local.table import KEPT_VALUE_BYTES_MAX, KeyEntry, Table, key_entry_of
+from store.local.table_entries import ENTRY_HEAD_BYTES, StoredEntry
+
+
+def entry(position: int, *, removed: bool = False) -> KeyEntry:
+    return KeyEntry(position, position, 30, None if removed else b"v", removed)
+
+
+def table_of(*keys: bytes) -> Table:
+    table = Table(0)
+    table.commit((key, entry(index)) for index, key in enumerate(keys))
+    table.count_issued = len(keys)
+    return table
+
+
+def test_what_is_issued_is_seen_by_conditions_and_not_by_readers() -> None:
+    table = table_of(b"a")
+    table.issue([(b"a", entry(50)), (b"b", entry(80))])
+    assert (table.issued(b"a"), table.issued(b"b")) == (entry(50), entry(80))
+    assert table.index == {b"a": entry(0)}
+    assert table.count_issued == 2
+
+
+def test_a_commit_makes_it_visible_and_keeps_what_came_later() -> None:
+    table = table_of()
+    first, removal, last = entry(0), entry(30, removed=True), entry(60)
+    for each in (first, removal, last):
+        table.issue([(b"a", each)])
+    table.commit([(b"a", first)])
+    assert table.issued(b"a") is last
+    table.commit([(b"a", removal)])
+    assert (table.index, table.issued(b"a")) == ({}, last)
+    table.commit([(b"a", last)])
+    assert (table.index, table.overlay) == ({b"a": last}, {})
+
+
+def test_of_two_removals_on_their_way_the_first_leaves_the_second() -> None:
+    table = table_of(b"a")
+    changes = [entry(30, removed=True), entry(60), entry(90, removed=True)]
+    for each in changes:
+        table.issue([(b"a", each)])
+    table.commit([(b"a", changes[0])])
+    table.commit([(b"a", changes[1])])
+    assert table.index == {b"a": changes[1]}
+    assert table.issued(b"a") is None
+
+
+def test_what_is_taken_back_is_forgotten() -> None:
+    table = table_of(b"a")
+    table.issue([(b"a", entry(30, removed=True)), (b"b", entry(60))])
+    table.abort()
+    assert (table.issued(b"a"), table.issued(b"b"), table.count_issued) == (entry(0), None, 1)
+
+
+def test_conditions() -> None:
+    table = table_of(b"a", b"b")
+
+    def fails(key: bytes, version: int) -> bool:
+        return table.check([TableEntry(b"z", b""), TableEntry(key, b"", version)]) is not None
+
+    assert not fails(b"a", ANY_VERSION)
+    assert not fails(b"b", 1)
+    assert not fails(b"c", NOT_EXISTS)
+    assert fails(b"b", 0)
+    assert fails(b"b", NOT_EXISTS)
+    assert fails(b"c", 0)
+
+
+def test_keys_come_in_order_between_bounds() -> None:
+    table = table_of(b"d", b"b", b"a", b"c")
+    assert list(table.keys_from(None, None, None)) == [b"a", b"b", b"c", b"d"]
+    assert list(table.keys_from(None, b"b", b"c")) == [b"b", b"c"]
+    assert list(table.keys_from(b"b", b"a", None)) == [b"c", b"d"]
+    assert list(table.keys_from(b"b", b"d", None)) == [b"d"]
+
+
+def test_keys_that_come_and_go_between_pages_are_in_order_once() -> None:
+    table = table_of(b"d", b"b")
+    assert list(table.keys_from(None, None, None)) == [b"b", b"d"]
+    table.commit([(b"b", entry(90, removed=True)), (b"a", entry(120)), (b"c", entry(150))])
+    table.commit([(b"b", entry(180))])
+    assert list(table.keys_from(None, None, None)) == [b"a", b"b", b"c", b"d"]
+    table.commit([(b"c", entry(210, removed=True))])
+    assert list(table.keys_from(b"a", None, None)) == [b"b", b"d"]
+
+
+def test_many_removed_keys_are_let_go() -> None:
+    table = table_of(*(b"%05d" % number for number in range(3_000)))
+    assert len(list(table.keys_from(None, None, None))) == 3_000
+    table.commit((b"%05d" % number, entry(0, removed=True)) for number in range(2_999))
+    assert list(table.keys_from(None, None, None)) == [b"02999"]
+    assert table._keys == [b"02999"]
+
+
+def test_garbage_is_what_no_key_refers_to() -> None:
+    table = table_of(b"a", b"b")
+    assert table.garbage_bytes(100) == 40
+    table.commit([(b"a", entry(100, removed=True))])
+    assert table.garbage_bytes(130) == 100
+
+
+def test_small_values_are_kept_and_large_ones_are_found() -> None:
+    small = StoredEntry(10, ENTRY_HEAD_BYTES + 1 + KEPT_VALUE_BYTES_MAX, b"k", b"v" * 256, 10)
+    large = StoredEntry(10, ENTRY_HEAD_BYTES + 1 + 257, b"k", b"v" * 257, 4)
+    assert key_entry_of(small).value == b"v" * 256
+    found = key_entry_of(large)
+    assert (found.value, found.version) == (None, 4)
+    assert found.value_place(b"k") == (10 + ENTRY_HEAD_BYTES + 1, 257)
+
+
+def test_a_loaded_table_counts_its_keys() -> None:
+    table = Table(0)
+    table.load([StoredEntry(0, 20, b"a", b"1", 0), StoredEntry(20, 18, b"a", None, 20)])
+    assert (table.index, table.count_issued, table.live_bytes) == ({}, 0, 0)
