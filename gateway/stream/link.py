@@ -12,6 +12,7 @@ from gateway.broker.users import Users
 from gateway.pending import Pending
 from gateway.stream.consuming import Subscription
 from gateway.stream.publishing import Publisher
+from gateway.stream.refusals import Refusal
 from gateway.stream.session.session import Session
 from gateway.stream.wire import codec
 from gateway.stream.wire import messages as m
@@ -100,6 +101,7 @@ class Link:
         self.publishers: dict[int, Publisher] = {}
         self.subscriptions: dict[int, Subscription] = {}
         self.references: set[tuple[str, str]] = set()
+        self.is_closed = False
         self._watched: set[Stream] = set()
         self._streams: Streams | None = None
 
@@ -124,7 +126,13 @@ class Link:
     # Streams that this link uses
 
     def watch(self, stream: Stream) -> None:
-        """Be told when the stream is gone."""
+        """Be told when the stream is gone; to be called before anything is bound to it.
+
+        Raises:
+            Refusal: The connection ended while the handler waited (nobody hears this).
+        """
+        if self.is_closed:
+            raise Refusal(ResponseCode.INTERNAL_ERROR, "the connection is gone")
         self._watched.add(stream)
         stream.watchers.add(self)
 
@@ -161,6 +169,7 @@ class Link:
 
     def close(self) -> None:
         """Remove everything that the connection owned."""
+        self.is_closed = True
         for publisher in list(self.publishers.values()):
             self.drop_publisher(publisher)
         for subscription in list(self.subscriptions.values()):

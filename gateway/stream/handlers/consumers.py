@@ -36,6 +36,7 @@ async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
     stream_log = await link.streams.log_of(stream)
     start = await locate_spec(stream_log, request.offset)
     link.streams.find(request.stream)
+    link.watch(stream)
     subscription = Subscription(
         request.subscription_id,
         stream,
@@ -45,7 +46,6 @@ async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
         link.ports,
     )
     link.subscriptions[request.subscription_id] = subscription
-    link.watch(stream)
     link.ports.after_reply(
         lambda: subscription.begin(
             start.position,
@@ -83,10 +83,10 @@ async def store_offset(link: Link, request: m.StoreOffset) -> None:
             return
         link.require(Permission.READ, request.stream)
         stream = link.streams.find(request.stream)
+        link.watch(stream)
     except (BrokerError, Refusal) as error:
         log.debug("offset not stored stream=%r reason=%s", request.stream, error)
         return
-    link.watch(stream)
     reference = request.reference.encode("utf-8", "surrogateescape")
     link.streams.tracking.store_offset(stream.entry.generation, reference, request.offset)
 

@@ -36,11 +36,11 @@ async def declare_publisher(link: Link, request: m.DeclarePublisher) -> m.Status
     stream_log = await link.streams.log_of(stream)
     if stream_log.read_only is not None:
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(stream_log.read_only))
+    link.watch(stream)
     publisher = Publisher(request.publisher_id, request.reference, stream, stream_log, link.ports)
     link.publishers[request.publisher_id] = publisher
     if request.reference:
         link.references.add(slot)
-    link.watch(stream)
     return OK
 
 
