@@ -7,6 +7,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from gateway.broker.errors import StreamDoesNotExist
 from gateway.broker.streams import Stream, Streams
 from gateway.broker.users import Users
 from gateway.pending import Pending
@@ -129,10 +130,13 @@ class Link:
         """Be told when the stream is gone; to be called before anything is bound to it.
 
         Raises:
+            StreamDoesNotExist: It was deleted meanwhile, though another of its name may exist.
             Refusal: The connection ended while the handler waited (nobody hears this).
         """
         if self.is_closed:
             raise Refusal(ResponseCode.INTERNAL_ERROR, "the connection is gone")
+        if stream.is_deleted:
+            raise StreamDoesNotExist(stream.name)
         self._watched.add(stream)
         stream.watchers.add(self)
 

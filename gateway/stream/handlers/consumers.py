@@ -35,7 +35,6 @@ async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
         raise Refusal(ResponseCode.PRECONDITION_FAILED, reason)
     stream_log = await link.streams.log_of(stream)
     start = await locate_spec(stream_log, request.offset)
-    link.streams.find(request.stream)
     link.watch(stream)
     subscription = Subscription(
         request.subscription_id,

@@ -1,8 +1,13 @@
 """What a connection owns and watches, and what is left when it is gone."""
 
+from typing import Any
+
 import pytest
 
 from gateway.log.errors import CorruptChunk
+from gateway.log.log import StreamLog
+from gateway.log.opening import open_log
+from gateway.pending import Pending
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST, NEXT
@@ -143,6 +148,47 @@ def test_a_handler_that_goes_on_after_the_connection_was_lost_leaves_nothing_beh
 
     assert not is_watching(client, "s")
     assert (client.link.publishers, client.link.subscriptions) == ({}, {})
+
+
+@pytest.mark.parametrize("is_created_again", [True, False])
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("declare_publisher", m.DeclarePublisher(1, "ref", "s")),
+        ("subscribe", m.Subscribe(1, "s", FIRST, 1, {})),
+    ],
+)
+def test_nothing_is_bound_to_a_stream_that_is_deleted_while_it_is_opened(
+    client: LinkRig,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    message: m.Message,
+    *,
+    is_created_again: bool,
+) -> None:
+    gate: Pending[None] = Pending()
+
+    async def open_late(*arguments: Any, **options: Any) -> StreamLog:  # noqa: ANN401 - as `open_log`
+        opened = await open_log(*arguments, **options)
+        await gate
+        return opened
+
+    monkeypatch.setattr("gateway.broker.streams.open_log", open_late)
+    stream = client.broker.stream("s")
+    other = client.broker.link()
+    done = client.start(name, message)
+    client.broker.loop.run_for(0.1)
+    deleted = other.start("delete_stream", m.DeleteStream("s"))
+    created = other.start("create_stream", m.CreateStream("s", {})) if is_created_again else [None]
+    client.broker.loop.run_for(0.1)
+    gate.settle(None)
+    for each, started in ((client, done), (other, deleted), (other, created)):
+        each.finish(started)
+
+    assert client.answer_to(name) == m.Status(ResponseCode.STREAM_DOES_NOT_EXIST)
+    assert (client.link.publishers, client.link.subscriptions) == ({}, {})
+    assert client.link.references == set()
+    assert stream.watchers == set()
 
 
 def test_a_stream_that_cannot_be_opened_is_not_available(
