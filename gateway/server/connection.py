@@ -7,7 +7,7 @@ unread, the socket is not read: that, and nothing else, slows a client down.
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.log.log import StreamLog
@@ -15,6 +15,7 @@ from gateway.pending import Pending
 from gateway.server.delivery import Delivery
 from gateway.server.edge import PlainEdge
 from gateway.server.heartbeats import HeartbeatPorts, Heartbeats
+from gateway.server.in_flight import NOTED_BYTES, InFlight
 from gateway.server.schedule import Schedule
 from gateway.stream import publishing
 from gateway.stream.consuming import Subscription
@@ -80,6 +81,7 @@ class Shared:
     receive_buffer: bytearray
     scratch: bytearray
     closed: Callable[["Connection"], object]
+    in_flight: InFlight = field(default_factory=InFlight)
 
 
 class Connection:
@@ -247,13 +249,18 @@ class Connection:
         stream_log = intake.log
         if stream_log is None:
             self._count_command()  # refused, which is work for nothing
-        elif stream_log.in_flight_bytes > _IN_FLIGHT_BYTES_MAX:
-            self._wait_for_log(stream_log)
+        elif stream_log.in_flight_bytes > NOTED_BYTES:
+            self._bound_in_flight(stream_log)
         return intake.position
 
-    def _wait_for_log(self, stream_log: StreamLog) -> None:
-        self._pause_for(Pause.LOG)
-        stream_log.when_drained(lambda: self._resume(Pause.LOG))
+    def _bound_in_flight(self, stream_log: StreamLog) -> None:
+        """Stop reading when this stream, or all together, have too much on its way."""
+        if self._shared.in_flight.is_too_much(stream_log):
+            self._pause_for(Pause.LOG)
+            self._shared.in_flight.when_drained(self._shared.loop, lambda: self._resume(Pause.LOG))
+        elif stream_log.in_flight_bytes > _IN_FLIGHT_BYTES_MAX:
+            self._pause_for(Pause.LOG)
+            stream_log.when_drained(lambda: self._resume(Pause.LOG))
 
     def _handled(self, error: BaseException | None) -> None:
         """A handler is through; go on with what came after its frame."""

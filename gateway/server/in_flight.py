@@ -1,0 +1,59 @@
+"""How much all streams together have on its way to the store, and who waits until it is less.
+
+A slow disk must not fill the memory, however many streams are written. Every log knows its own
+bytes; here they are added up as connections see them, so that a small publish pays nothing.
+"""
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from gateway.log.log import StreamLog
+
+NOTED_BYTES: Final = 64 * 1024
+"""A log with no more than this on its way is not counted."""
+
+IN_FLIGHT_BYTES_MAX: Final = 256 * 1024 * 1024
+_LOOK_AGAIN_S: Final = 0.01
+
+
+class InFlight:
+    """The logs that have much on its way, by what they had when last looked at."""
+
+    def __init__(self, bytes_max: int = IN_FLIGHT_BYTES_MAX) -> None:
+        self._bytes_max = bytes_max
+        self._noted: dict[StreamLog, int] = {}
+        self._total_bytes = 0
+        self._waiting: list[Callable[[], object]] = []
+
+    def is_too_much(self, stream_log: StreamLog) -> bool:
+        """Note a log that has been appended to; tell whether who did it should wait."""
+        size = stream_log.in_flight_bytes
+        self._total_bytes += size - self._noted.get(stream_log, 0)
+        self._noted[stream_log] = size
+        if self._total_bytes > self._bytes_max:
+            self._look()  # others may have been stored since they were noted
+        return self._total_bytes > self._bytes_max
+
+    def when_drained(self, loop: asyncio.AbstractEventLoop, callback: Callable[[], object]) -> None:
+        """Call `callback` when no more than half of the maximum is on its way."""
+        self._waiting.append(callback)
+        if len(self._waiting) == 1:
+            loop.call_later(_LOOK_AGAIN_S, self._look_again, loop)
+
+    def _look(self) -> None:
+        self._noted = {
+            stream_log: stream_log.in_flight_bytes
+            for stream_log in self._noted
+            if stream_log.in_flight_bytes
+        }
+        self._total_bytes = sum(self._noted.values())
+
+    def _look_again(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._look()
+        if self._total_bytes > self._bytes_max // 2:
+            loop.call_later(_LOOK_AGAIN_S, self._look_again, loop)
+            return
+        waiting, self._waiting = self._waiting, []
+        for callback in waiting:
+            callback()
