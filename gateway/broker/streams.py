@@ -246,7 +246,10 @@ class Streams:
         entry = stream.entry
 
         def failed(_log: StreamLog, error: StoreError) -> None:
-            self.tell_watchers(stream)
+            if stream.is_deleted:  # its watchers are told after the reply to the deletion
+                log.debug("deleted stream failed stream=%s error=%s", stream.name, error)
+            else:
+                self.tell_watchers(stream)
             if isinstance(error, StoreClosed):
                 self._ports.fatal(error)
 

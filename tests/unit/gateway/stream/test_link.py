@@ -102,6 +102,29 @@ def test_a_stream_whose_store_fails_is_gone_for_its_users(client: LinkRig) -> No
     assert client.take("publish_confirm") == []
 
 
+def test_an_append_to_a_stream_that_is_being_deleted_tells_nobody_before_the_reply(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.declare(1, "s")
+    log = client.broker.log("s")
+    gate: Pending[None] = Pending()
+    remove = client.broker.streams._remove
+
+    async def remove_late(*arguments: Any) -> None:  # noqa: ANN401 - as `_remove`
+        await remove(*arguments)
+        await gate
+
+    monkeypatch.setattr(client.broker.streams, "_remove", remove_late)
+    done = client.start("delete_stream", m.DeleteStream("s"))
+    client.broker.loop.run_for(0.1)
+    client.publish(1, (1, b"a"))
+    client.broker.loop.run_until(lambda: log.failure is not None)
+    gate.settle(None)
+    client.finish(done)
+
+    assert [type(each.message) for each in client.received()] == [m.Status, m.MetadataUpdate]
+
+
 def test_names_of_a_dropped_publisher_are_free_again(client: LinkRig) -> None:
     client.declare(1, "s", "ref")
 
