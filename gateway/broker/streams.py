@@ -7,6 +7,7 @@ watcher is told when the stream is deleted or has failed, after which nothing of
 import logging
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
@@ -28,7 +29,7 @@ from gateway.log.opening import LogNames, open_log
 from gateway.log.persisting import save_log
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking, open_tracking
-from gateway.pending import Pending, run, start
+from gateway.pending import Pending, start
 from store.api import SegmentStore
 from store.errors import NoSuchSegment, SegmentExists, StoreClosed, StoreError
 
@@ -177,7 +178,7 @@ class Streams:
             stream = self.find(name)
             del self._streams[name]
             stream.is_deleted = True
-            await self._remove(stream.entry)
+            await self._remove(stream)
         except StoreError as error:
             log.exception("stream not deleted stream=%s", name)
             raise InternalError(str(error)) from error
@@ -186,26 +187,32 @@ class Streams:
         log.info("stream deleted stream=%s", name)
         return stream
 
-    async def _remove(self, entry: StreamEntry) -> None:
-        """Remove a stream's segments, then its place in the catalogue, then its tracking."""
+    async def _remove(self, stream: Stream) -> None:
+        """Remove all of a stream; its place in the catalogue goes last and stands for the rest."""
+        entry = stream.entry
         entry.state = DELETING
         await self._catalogue.put(entry)
-        for name_of in (names.data_segment, names.index_segment):
-            deleted: Pending[None] = Pending()
-            self._ports.store.delete_segment(
-                name_of(self.virtual_host, entry.name, entry.generation), done=deleted.settle
-            )
-            try:
-                await deleted
-            except NoSuchSegment:
-                continue
+        segments = self._names_of(entry)
+        await self._delete_segment(segments.data_segment)
+        await self._let_finish(stream)
+        await self._delete_segment(segments.index_segment)
+        await self.tracking.forget(entry.generation)
         await self._catalogue.remove(entry)
 
-        def forgotten(outcome: BaseException | None) -> None:
-            if outcome is not None:
-                log.warning("tracking not removed stream=%s error=%s", entry.name, outcome)
+    async def _delete_segment(self, segment: str) -> None:
+        deleted: Pending[None] = Pending()
+        self._ports.store.delete_segment(segment, done=deleted.settle)
+        with suppress(NoSuchSegment):
+            await deleted
 
-        run(self.tracking.forget(entry.generation), forgotten)
+    async def _let_finish(self, stream: Stream) -> None:
+        """Wait for what is under way and would leave something behind a deletion."""
+        if stream.opening is not None:
+            with suppress(StoreError, LogError):
+                await stream.opening
+        if stream.log is not None and stream.log.saving is not None:
+            stream.log.to_save = None
+            await stream.log.saving
 
     def tell_watchers(self, stream: Stream) -> None:
         """Tell everybody who uses a stream that it is gone."""
@@ -253,11 +260,15 @@ class Streams:
             if isinstance(error, StoreClosed):
                 self._ports.fatal(error)
 
+        def save(opened: StreamLog, snapshot: Snapshot) -> None:
+            if not stream.is_deleted:
+                self._save(entry, opened, snapshot)
+
         try:
             opened = await open_log(
                 self._ports.store,
                 self._names_of(entry),
-                self._ports.log_ports(failed=failed, save=partial(self._save, entry)),
+                self._ports.log_ports(failed=failed, save=save),
                 snapshot=await self.tracking.load_snapshot(entry.generation),
                 drop_snapshot=partial(self.tracking.drop_snapshot, entry.generation),
                 epoch=self._ports.openings.epoch_of(entry.born),
@@ -274,11 +285,12 @@ class Streams:
         """Take over what the catalogue holds; finish deletions that were under way."""
         for entry in await self._catalogue.load():
             self._last_generation = max(self._last_generation, entry.generation)
+            stream = Stream(entry, StreamArguments.parse(entry.arguments))
             if entry.state == DELETING:
-                await self._remove(entry)
+                await self._remove(stream)
                 continue
             await self._create_segment(entry)
-            self._streams[entry.name] = Stream(entry, StreamArguments.parse(entry.arguments))
+            self._streams[entry.name] = stream
 
     async def close(self) -> None:
         """Wait until all that was accepted is stored, and save what makes opening fast."""

@@ -1,0 +1,98 @@
+"""What is left of streams in the store when creating and deleting them goes wrong."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.broker.catalogue import Catalogue
+from gateway.log import log as log_module
+from gateway.log import names
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
+from store.errors import DiskFull, NoSuchSegment, StoreError
+from tests.unit.gateway.stream.link_rig import Broker, LinkRig
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Any:  # noqa: ANN401 - a Broker, closed afterwards
+    broker = Broker(tmp_path)
+    yield broker
+    broker.close()
+
+
+@pytest.fixture
+def client(broker: Broker) -> LinkRig:
+    client = broker.link()
+    client.create("s")
+    return client
+
+
+def refuse(monkeypatch: pytest.MonkeyPatch, broker: Broker, operation: str) -> None:
+    """Let an operation of the store fail from now on."""
+
+    def fail(*_arguments: object, done: Callable[[StoreError], None], **_options: object) -> None:
+        done(DiskFull("for the test"))
+
+    monkeypatch.setattr(broker.store_rig.store, operation, fail)
+
+
+def tracking_keys(broker: Broker) -> list[bytes]:
+    page = broker.store_rig.do(broker.store_rig.store.iterate_table, names.tracking_table("/"))
+    return [entry.key for entry in page.entries]
+
+
+def catalogued(broker: Broker) -> list[tuple[str, int, str]]:
+    catalogue = Catalogue(broker.store_rig.store, names.meta_table("/"))
+    entries = broker.store_rig.run(catalogue.load())
+    return [(entry.name, entry.generation, entry.state) for entry in entries]
+
+
+def has_segment(broker: Broker, segment: str) -> bool:
+    try:
+        broker.store_rig.do(broker.store_rig.store.info, segment)
+    except NoSuchSegment:
+        return False
+    return True
+
+
+# Deletion
+
+
+def test_what_was_tracked_of_a_stream_goes_before_its_place_in_the_catalogue(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = client.broker
+    client.tell("store_offset", m.StoreOffset("ref", "s", 1))
+    assert client.code("query_offset", m.QueryOffset("ref", "s")) == ResponseCode.OK
+    assert len(tracking_keys(broker)) == 1
+
+    with monkeypatch.context() as patch:
+
+        async def fail(*_: object) -> None:
+            raise DiskFull("for the test")
+
+        patch.setattr(broker.streams._catalogue, "remove", fail)
+        client.tell("delete_stream", m.DeleteStream("s"))
+
+    assert tracking_keys(broker) == []
+    assert [each[2] for each in catalogued(broker)] == ["deleting"]
+
+
+def test_a_snapshot_on_its_way_leaves_nothing_behind_a_deletion(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = client.broker
+    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 1)
+    client.declare(1, "s")
+    log = broker.log("s")
+    index = names.index_segment("/", "s", broker.stream("s").entry.generation)
+    client.publish(1, (1, b"a"))
+    broker.loop.run_until(lambda: log.saving is not None)
+
+    client.tell("delete_stream", m.DeleteStream("s"))
+    broker.loop.run_for(0.1)
+
+    assert tracking_keys(broker) == []
+    assert not has_segment(broker, index)
