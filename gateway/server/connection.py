@@ -130,7 +130,7 @@ class Connection:
     def received(self, size: int) -> None:
         """Handle what was read."""
         buffer, end = self._inbox.received(size)
-        self._handle(buffer, end)
+        self._handle(buffer, 0, end)
 
     def writable(self) -> None:
         """The socket takes more."""
@@ -154,9 +154,8 @@ class Connection:
 
     # Bytes to frames
 
-    def _handle(self, buffer: bytearray, end: int) -> None:
-        """Handle the complete frames in `buffer` and keep the rest."""
-        position = 0
+    def _handle(self, buffer: bytearray, position: int, end: int) -> None:
+        """Handle the complete frames in [position, end) of `buffer` and keep the rest."""
         self._is_handling = True
         self._commands_left = _COMMANDS_A_TURN
         try:
@@ -310,8 +309,7 @@ class Connection:
 
     def _go_on(self) -> None:
         """Handle what was kept; read again when nothing stands against it."""
-        buffer, end = self._inbox.take_kept()
-        self._handle(buffer, end)
+        self._handle(*self._inbox.take_kept())
         if not self._pause and not self._is_over:
             self._edge.resume_reading()
 

@@ -2,7 +2,8 @@
 
 All connections are read into one shared buffer, in turn. A connection keeps only what is left over:
 the beginning of a frame, or frames that must wait. A frame of more than half the shared buffer
-gets a buffer of its own, so that one that trickles in is not copied again at every read.
+gets a buffer of its own, so that one that trickles in is not copied again at every read. Frames
+that must wait again and again stay where they were copied to the first time.
 """
 
 from typing import Final
@@ -10,17 +11,27 @@ from typing import Final
 from gateway.stream.wire.codec import SIZE_BYTES
 
 _ROOM_BYTES: Final = 64 * 1024
+_NOTHING: Final = bytearray()
 
 
 class Inbox:
     """The unhandled bytes of one connection."""
 
-    __slots__ = ("_filled", "_large", "_large_bytes", "_rest", "_shared", "_shared_view")
+    __slots__ = (
+        "_filled",
+        "_large",
+        "_large_bytes",
+        "_rest",
+        "_rest_position",
+        "_shared",
+        "_shared_view",
+    )
 
     def __init__(self, shared: bytearray) -> None:
         self._shared = shared
         self._shared_view = memoryview(shared)
-        self._rest = b""
+        self._rest = _NOTHING
+        self._rest_position = 0
         self._large: bytearray | None = None
         self._large_bytes = 0
         self._filled = 0
@@ -32,8 +43,9 @@ class Inbox:
         rest = self._rest
         if not rest:
             return self._shared_view
-        self._shared[: len(rest)] = rest
-        return self._shared_view[len(rest) :]
+        kept = len(rest) - self._rest_position
+        self._shared[:kept] = memoryview(rest)[self._rest_position :]
+        return self._shared_view[kept:]
 
     def received(self, size: int) -> tuple[bytearray, int]:
         """Note that `size` bytes were read to `place()`; return a buffer and its end to handle.
@@ -48,12 +60,14 @@ class Inbox:
                 return self._large, 0
             large, self._large = self._large, None
             return large, len(large)
-        end = len(self._rest) + size
-        self._rest = b""
+        end = size
+        if self._rest:
+            end += len(self._rest) - self._rest_position
+            self._forget_rest()
         return self._shared, end
 
     def keep(self, buffer: bytearray, position: int, end: int, frame_bytes_max: int) -> None:
-        """Keep [position, end) of the buffer.
+        """Keep [position, end) of the buffer, which is all that there is.
 
         Args:
             buffer: What `received` or `take_kept` gave.
@@ -64,7 +78,6 @@ class Inbox:
         """
         left = end - position
         if left == 0:
-            self._rest = b""
             return
         if left >= SIZE_BYTES:
             frame_bytes = 4 + int.from_bytes(buffer[position : position + 4], "big")
@@ -75,7 +88,14 @@ class Inbox:
                 self._filled = left
                 self._grow()
                 return
-        self._rest = bytes(memoryview(buffer)[position:end])
+        if buffer is self._shared or left <= end // 2:
+            self._rest = bytearray(memoryview(buffer)[position:end])
+        else:
+            self._rest, self._rest_position = buffer, position
+
+    def _forget_rest(self) -> None:
+        self._rest = _NOTHING
+        self._rest_position = 0
 
     def _grow(self) -> None:
         """Make room for the large frame: as much again as came, not all that was announced."""
@@ -84,7 +104,8 @@ class Inbox:
             room = min(max(self._filled, _ROOM_BYTES), self._large_bytes - self._filled)
             self._large += bytes(room)
 
-    def take_kept(self) -> tuple[bytearray, int]:
-        """Return what was kept, to be handled now (after a pause)."""
-        rest, self._rest = bytearray(self._rest), b""
-        return rest, len(rest)
+    def take_kept(self) -> tuple[bytearray, int, int]:
+        """Return what was kept, to be handled now (after a pause): a buffer, its start and end."""
+        rest, position = self._rest, self._rest_position
+        self._forget_rest()
+        return rest, position, len(rest)

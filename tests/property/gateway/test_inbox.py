@@ -16,9 +16,8 @@ def frames_of(data: bytes, pieces: list[int], pauses: list[bool]) -> list[bytes]
     sizes = iter(pieces)
     stops = iter(pauses)
 
-    def handle(buffer: bytearray, end: int) -> bool:
+    def handle(buffer: bytearray, position: int, end: int) -> bool:
         """Take the whole frames; True if a pause left some."""
-        position = 0
         is_paused = False
         while end - position >= 4:
             frame_end = position + 4 + int.from_bytes(buffer[position : position + 4])
@@ -41,8 +40,9 @@ def frames_of(data: bytes, pieces: list[int], pauses: list[bool]) -> list[bytes]
         del place  # a view keeps its buffer from growing
         position += size
         buffer, end = inbox.received(size)
-        while handle(buffer, end):
-            buffer, end = inbox.take_kept()
+        is_paused = handle(buffer, 0, end)
+        while is_paused:
+            is_paused = handle(*inbox.take_kept())
     return found
 
 

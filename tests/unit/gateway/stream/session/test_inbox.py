@@ -22,6 +22,11 @@ def inbox() -> Inbox:
     return Inbox(bytearray(SHARED_BYTES))
 
 
+def taken(made: Inbox) -> bytes:
+    buffer, position, end = made.take_kept()
+    return bytes(buffer[position:end])
+
+
 def frame(size: int) -> bytes:
     return size.to_bytes(4) + bytes(range(256)) * (size // 256) + bytes(size % 256)
 
@@ -70,11 +75,39 @@ def test_what_was_kept_is_given_once_after_a_pause() -> None:
     buffer, end = read(made, b"abcde")
     made.keep(buffer, 2, end, 0)
 
-    kept, kept_end = made.take_kept()
-    again, again_end = made.take_kept()
+    assert taken(made) == b"cde"
+    assert taken(made) == b""
 
-    assert bytes(kept[:kept_end]) == b"cde"
-    assert bytes(again[:again_end]) == b""
+
+def test_what_waits_again_and_again_is_not_copied_each_time() -> None:
+    made = Inbox(bytearray(1 << 20))
+    count = 10_000
+    buffer, end = read(made, frame(60) * count)
+    made.keep(buffer, 0, end, 0)
+    copies = 0
+    last = buffer
+
+    for number in range(count):
+        buffer, position, end = made.take_kept()
+        copies += buffer is not last
+        last = buffer
+        assert end - position == 64 * (count - number)
+        made.keep(buffer, position + 64, end, 0)
+
+    assert taken(made) == b""
+    assert copies <= 32, "a few: what little is left does not hold a large buffer"
+
+
+def test_what_was_kept_twice_comes_before_what_is_read_next() -> None:
+    made = inbox()
+    buffer, end = read(made, b"abcdefgh")
+    made.keep(buffer, 1, end, 0)
+    buffer, position, end = made.take_kept()
+    made.keep(buffer, position + 2, end, 0)
+
+    buffer, end = read(made, b"ij")
+
+    assert bytes(buffer[:end]) == b"defghij"
 
 
 @pytest.mark.parametrize("first", [4, 5, 30, 64])
@@ -130,8 +163,7 @@ def test_a_frame_whose_size_nobody_judged_gets_no_buffer_of_its_own(limit: int) 
 
     made.keep(buffer, 0, end, limit)
 
-    kept, kept_end = made.take_kept()
-    assert bytes(kept[:kept_end]) == data
+    assert taken(made) == data
 
 
 @pytest.mark.parametrize(("size", "is_large"), [(10_000, True), (10_001, False)])
