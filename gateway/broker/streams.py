@@ -98,6 +98,8 @@ class Streams:
         self._catalogue = catalogue
         self._streams: dict[str, Stream] = {}
         self._last_generation = 0
+        # Deleted, but not out of the store: the next creation of the name would hide it there.
+        self._leftovers: dict[str, Stream] = {}
         # Creations and deletions of one name go one after the other.
         self._busy: dict[str, Pending[None]] = {}
 
@@ -140,6 +142,8 @@ class Streams:
             if existing.arguments == arguments:
                 raise StreamExists(name)
             raise PreconditionFailed(f"stream {name!r} exists with other arguments")
+        if name in self._leftovers:
+            await self._discard(self._leftovers[name])
         # Three random digits: even with a clock set back no creation gets the number of another.
         generation = self._ports.clock_ms() * 1000 + secrets.randbelow(1000)
         generation = max(self._last_generation + 1, generation)
@@ -166,26 +170,38 @@ class Streams:
         except SegmentExists:
             return
 
-    async def delete(self, name: str) -> Stream:
-        """Delete a stream; its watchers are to be told by the caller (`tell_watchers`).
+    async def delete(self, name: str, gone: Callable[[Stream], object]) -> None:
+        """Delete a stream.
+
+        Args:
+            name: Which one.
+            gone: Told at once that it is gone for clients, whatever the store says: the caller has
+                to tell its watchers (`tell_watchers`) when it has answered.
 
         Raises:
             StreamDoesNotExist: No such stream.
-            InternalError: The store refused; the stream is gone for clients all the same.
+            InternalError: The store refused; what is left goes before the name is used again.
         """
         await self._take_turn(name)
         try:
             stream = self.find(name)
             del self._streams[name]
             stream.is_deleted = True
-            await self._remove(stream)
-        except StoreError as error:
-            log.exception("stream not deleted stream=%s", name)
-            raise InternalError(str(error)) from error
+            gone(stream)
+            await self._discard(stream)
         finally:
             self._end_turn(name)
         log.info("stream deleted stream=%s", name)
-        return stream
+
+    async def _discard(self, stream: Stream) -> None:
+        """Remove all of a stream; what is left if that fails is remembered as a leftover."""
+        self._leftovers[stream.name] = stream
+        try:
+            await self._remove(stream)
+        except StoreError as error:
+            log.exception("stream not deleted stream=%s", stream.name)
+            raise InternalError(str(error)) from error
+        del self._leftovers[stream.name]
 
     async def _remove(self, stream: Stream) -> None:
         """Remove all of a stream; its place in the catalogue goes last and stands for the rest."""

@@ -6,6 +6,7 @@ Source: RabbitMQ stream protocol; order of checks and codes as observed on Rabbi
 from typing import Final
 
 from gateway.broker.errors import BrokerError, StreamDoesNotExist, StreamNotAvailable
+from gateway.broker.streams import Stream
 from gateway.log.errors import LogError
 from gateway.log.locating import Start, StartKind, locate
 from gateway.log.log import StreamLog
@@ -32,8 +33,11 @@ async def create_stream(link: Link, request: m.CreateStream) -> m.Status:
 async def delete_stream(link: Link, request: m.DeleteStream) -> m.Status:
     """Delete a stream; everybody who uses it is told after this reply."""
     link.require(Permission.CONFIGURE, request.stream)
-    stream = await link.streams.delete(request.stream)
-    link.ports.after_reply(lambda: link.streams.tell_watchers(stream))
+
+    def gone(stream: Stream) -> None:
+        link.ports.after_reply(lambda: link.streams.tell_watchers(stream))
+
+    await link.streams.delete(request.stream, gone)
     return OK
 
 

@@ -96,3 +96,32 @@ def test_a_snapshot_on_its_way_leaves_nothing_behind_a_deletion(
 
     assert tracking_keys(broker) == []
     assert not has_segment(broker, index)
+
+
+@pytest.mark.parametrize("operation", ["update_table", "delete_segment", "remove_keys"])
+def test_a_deletion_that_the_store_refuses_is_told_and_finished_by_the_next_creation(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    broker = client.broker
+    client.declare(1, "s")
+    client.publish(1, (1, b"a"))
+    broker.settle("s")
+    segment = names.data_segment("/", "s", broker.stream("s").entry.generation)
+
+    with monkeypatch.context() as patch:
+        refuse(patch, broker, operation)
+        done = client.start("delete_stream", m.DeleteStream("s"))
+        client.finish(done)
+        assert [each.command.name for each in client.received()[-2:]] == [
+            "delete_stream",
+            "metadata_update",
+        ]
+        assert client.answer_to("delete_stream") == m.Status(ResponseCode.INTERNAL_ERROR)
+        assert client.link.publishers == {}
+        refused = client.code("create_stream", m.CreateStream("s", {}))
+        assert refused == ResponseCode.INTERNAL_ERROR
+    client.create("s")
+
+    assert not has_segment(broker, segment)
+    generation = broker.stream("s").entry.generation
+    assert catalogued(broker) == [("s", generation, "live")]
