@@ -55,6 +55,10 @@ class Pause:
     TURN: Final = 32
 
 
+_OUR_PAUSES: Final = ~Pause.BACKLOG
+"""All but the one that the peer ends by reading: in these it cannot show that it lives."""
+
+
 @dataclass(frozen=True, slots=True)
 class ConnectionSettings:
     """Limits of a connection; times in milliseconds, sizes in bytes."""
@@ -364,12 +368,17 @@ class Connection:
             self._session.heartbeat_s,
             HeartbeatPorts(
                 lambda: edge.sent_bytes,
-                lambda: edge.received_bytes,
-                lambda: not self._pause,
+                self._bytes_of_life,
+                lambda: not self._pause & _OUR_PAUSES,
                 self._send_heartbeat,
                 self._heartbeat_missed,
             ),
         )
+
+    def _bytes_of_life(self) -> int:
+        """What shows that the peer lives; while it has to read first, that it does."""
+        is_behind = self._pause & Pause.BACKLOG
+        return self._edge.received_bytes + (self._edge.sent_bytes if is_behind else 0)
 
     def _send_heartbeat(self) -> None:
         if not self._session.is_open:

@@ -473,19 +473,6 @@ def test_without_heartbeats_silence_is_no_reason_to_close(client: Client) -> Non
     assert client.frames() == []
 
 
-def test_a_client_that_is_not_read_is_not_said_to_be_silent(make_server: MakeServer) -> None:
-    server = make_server(backlog_pause_bytes=100, backlog_bytes_max=10_000)
-    client = tuned(server, 10)
-    client.edge.room = 0
-    client.feed(METADATA * 20)
-    server.loop.run_all()
-    assert not client.is_read()
-
-    server.loop.pass_time(100)
-
-    assert not client.is_over()
-
-
 def test_when_open_does_not_come_by_the_first_heartbeat_the_connection_ends(
     server: Server,
 ) -> None:
