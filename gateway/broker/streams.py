@@ -150,25 +150,29 @@ class Streams:
         self._last_generation = generation
         born = self._ports.openings.unclean_count
         entry = StreamEntry(name, generation, arguments.texts(), born)
+        stream = Stream(entry, arguments)
         try:
             await self._catalogue.put(entry)
             await self._create_segment(entry)
         except StoreError as error:
             log.exception("stream not created stream=%s", name)
+            with suppress(InternalError):
+                await self._discard(stream)
             raise InternalError(str(error)) from error
-        stream = Stream(entry, arguments)
         self._streams[name] = stream
         log.info("stream created stream=%s generation=%d", name, generation)
         return stream
 
-    async def _create_segment(self, entry: StreamEntry) -> None:
+    async def _create_segment(self, entry: StreamEntry) -> bool:
+        """Create a stream's segment; False if it exists."""
         created: Pending[None] = Pending()
         segment = names.data_segment(self.virtual_host, entry.name, entry.generation)
         self._ports.store.create_segment(segment, done=created.settle)
         try:
             await created
         except SegmentExists:
-            return
+            return False
+        return True
 
     async def delete(self, name: str, gone: Callable[[Stream], object]) -> None:
         """Delete a stream.
@@ -305,7 +309,8 @@ class Streams:
             if entry.state == DELETING:
                 await self._remove(stream)
                 continue
-            await self._create_segment(entry)
+            if await self._create_segment(entry):
+                log.error("stream has lost its segment and begins empty stream=%s", entry.name)
             self._streams[entry.name] = stream
 
     async def close(self) -> None:

@@ -57,6 +57,43 @@ def has_segment(broker: Broker, segment: str) -> bool:
     return True
 
 
+# Creation
+
+
+@pytest.mark.parametrize("is_store_well_soon", [True, False])
+def test_a_creation_that_the_store_refuses_leaves_nothing(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch, *, is_store_well_soon: bool
+) -> None:
+    broker = client.broker
+    with monkeypatch.context() as patch:
+        refuse(patch, broker, "create_segment")
+        if not is_store_well_soon:
+            refuse(patch, broker, "remove_keys")
+        code = client.code("create_stream", m.CreateStream("t", {}))
+
+    assert code == ResponseCode.INTERNAL_ERROR
+    left = [state for name, _, state in catalogued(broker) if name == "t"]
+    assert left == ([] if is_store_well_soon else ["deleting"])
+    client.create("t")
+    assert [each[2] for each in catalogued(broker)] == ["live", "live"]
+
+
+def test_a_stream_whose_segment_is_missing_is_named_and_begins_empty(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = Broker(tmp_path)
+    broker.link().create("lost", "kept")
+    broker.lose_segment("lost")
+    broker.close()
+
+    again = Broker(tmp_path)
+
+    lines = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
+    assert lines == ["stream has lost its segment and begins empty stream=lost"]
+    assert again.log("lost").is_empty
+    again.close()
+
+
 # Deletion
 
 
