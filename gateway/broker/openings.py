@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from gateway.broker.catalogue import create_table_if_missing
 from gateway.pending import Pending
-from store.api import SegmentStore, TableEntry
+from store.api import Durability, SegmentStore, TableEntry
 
 _TABLE: Final = "hutch/_server_kvtable/0.#epoch.0"
 _KEY: Final = b"openings"
@@ -46,5 +46,8 @@ class Openings:
     async def _write(self, *, clean: bool) -> None:
         value = json.dumps({"unclean": self.unclean_count, "clean": clean}).encode()
         written: Pending[Any] = Pending()
-        self._store.update_table(_TABLE, [TableEntry(_KEY, value)], done=written.settle)
+        # On the disk in any mode: a power cut that took the mark would pass for a clean end.
+        self._store.update_table(
+            _TABLE, [TableEntry(_KEY, value)], done=written.settle, durability=Durability.DISK
+        )
         await written
