@@ -82,6 +82,8 @@ class OpenChunk:
 
     __slots__ = (
         "_buffers",
+        "_filter_bytes_uncounted",
+        "_holds_any_filter",
         "buffer",
         "capacity",
         "confirms",
@@ -105,6 +107,8 @@ class OpenChunk:
         self.sequences: dict[bytes, int] = {}
         self.sequence_bytes = 0
         self.filters: set[bytes] | None = None
+        self._holds_any_filter = False
+        self._filter_bytes_uncounted = 0
         # In order; grouped by sink when they are due.
         self.confirms: list[tuple[ConfirmSink, bytes]] = []
 
@@ -144,6 +148,21 @@ class OpenChunk:
             self.sequence_bytes += len(reference) + 10
         self.sequences[reference] = publishing_id
 
+    def bound_filters(self, bytes_taken: int) -> None:
+        """Drop the filter values when there are too many; call when some may have been added.
+
+        Args:
+            bytes_taken: The values added are no more than this.
+        """
+        self._filter_bytes_uncounted += bytes_taken
+        if self._filter_bytes_uncounted <= FILTER_BYTES_MAX:
+            return
+        self._filter_bytes_uncounted = 0
+        assert self.filters is not None
+        if self._bounded_filters() is None:
+            self._holds_any_filter = True
+            self.filters.clear()
+
     def finish(self, *, chunk_id: int, epoch: int, timestamp_ms: int) -> memoryview:
         """Complete the event in the buffer and return it; call `release` when it was taken."""
         data_end = self.written
@@ -173,7 +192,8 @@ class OpenChunk:
     def _bounded_filters(self) -> set[bytes] | None:
         assert self.filters is not None
         size = sum(len(value) + 2 for value in self.filters)
-        return self.filters if size <= FILTER_BYTES_MAX else None
+        is_any = self._holds_any_filter or size > FILTER_BYTES_MAX
+        return None if is_any else self.filters
 
     def release(self) -> None:
         """Give the buffer back."""

@@ -213,6 +213,7 @@ def take_with_filters(link: "Link", source: bytearray, position: int, frame_end:
         if reason != kernel.CHUNK_FULL:
             break
         chunk = _next_chunk(publisher, chunk)
+    chunk.bound_filters(frame_end - position)
     if reason == kernel.MALFORMED:
         raise MalformedFrame("an entry ends past its frame", _STATE[kernel.POSITION])
     return Intake(frame_end, waiting, publisher.log)

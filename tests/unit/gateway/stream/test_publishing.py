@@ -3,6 +3,7 @@
 import pytest
 
 from gateway.log.chunk import ENTRIES_MAX
+from gateway.log.open_chunk import FILTER_BYTES_MAX
 from gateway.stream import publishing
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
@@ -323,6 +324,31 @@ def test_a_filtered_frame_that_fills_chunks_leaves_its_values_where_its_entries_
         (2, b"\0\0\2\0\2v2\0\2v3"),
         (1, b"\0\0\1\0\2v4"),
     ]
+
+
+def test_more_filter_values_than_are_written_are_not_kept_in_memory(client: LinkRig) -> None:
+    client.declare(1, "s")
+    client.publish(1, (0, b"first"))
+    chunk = client.broker.log("s").open_chunk(0)
+
+    for number in range(1, 41):
+        client.publish_filtered(1, (number, f"{number:010000}", b"x"))
+        assert chunk.filters is not None
+        assert sum(map(len, chunk.filters)) < 2 * FILTER_BYTES_MAX
+    client.broker.settle("s")
+
+    assert [(found.entry_count, rest) for found, rest in stored(client.broker)] == [(41, b"\2\0\0")]
+
+
+def test_few_filter_values_of_many_entries_are_kept(client: LinkRig) -> None:
+    client.declare(1, "s")
+
+    for number in range(40):
+        client.publish_filtered(1, (number, f"{number % 2:010000}", b"x"))
+    client.broker.settle("s")
+
+    ((found, rest),) = stored(client.broker)
+    assert (found.entry_count, rest[:4], len(rest)) == (40, b"\0\0\2\x27", 4 + 1 + 10_000 * 2 + 2)
 
 
 def test_duplicates_in_a_filtered_frame_are_confirmed(client: LinkRig) -> None:
