@@ -1,8 +1,13 @@
 """Stored offsets and snapshots in a table of a real store."""
 
-import pytest
+from dataclasses import replace
 
+import pytest
+from annotated_types import Le
+
+from gateway.config import field_of
 from gateway.log import tracking as tracking_module
+from gateway.log.sequences import PublisherSequences
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking, open_tracking
 from gateway.pending import Pending, start
@@ -151,6 +156,21 @@ def test_a_snapshot_comes_back_with_all_its_parts(rig: LogRig) -> None:
 
     assert rig.run(rig.tracking.load_snapshot(1)) == SNAPSHOT
     assert rig.run(rig.tracking.load_snapshot(2)) is None
+
+
+def test_a_snapshot_of_as_many_and_as_long_references_as_can_be_is_stored(rig: LogRig) -> None:
+    field = field_of(("streams", "publisher_references_max"))
+    assert field is not None
+    (limit,) = [each.le for each in field.metadata if isinstance(each, Le)]
+    assert isinstance(limit, int)
+    sequences = PublisherSequences("orders", limit)
+    for number in range(limit):
+        sequences.record(number.to_bytes(255), number)
+    snapshot = replace(SNAPSHOT, parts=sequences.pack())
+
+    save(rig, 1, snapshot)
+
+    assert rig.run(rig.tracking.load_snapshot(1)) == snapshot
 
 
 def test_a_later_snapshot_with_fewer_parts_replaces_the_earlier(rig: LogRig) -> None:
