@@ -41,6 +41,7 @@ SENDING_S: Final = 1.0
 CLOSING_S: Final = 3.0
 """What each step of a graceful stop may take before the next is begun anyway: below 10 s in all."""
 _POLL_S: Final = 0.01
+_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 _REFUSED_IN_WORDS: Final = 256
 """So many connections above the maximum get as far as being refused when they open."""
@@ -99,8 +100,12 @@ class Server:
         try:
             return bind(stream.host, stream.port)
         except OSError as error:
-            reason = f"cannot listen on {stream.host}:{stream.port}: {error.strerror or error}"
-            raise ConfigError(Problem("--port", reason)) from error
+            raise self._cannot_listen(error) from error
+
+    def _cannot_listen(self, error: OSError) -> ConfigError:
+        stream = self._settings.stream
+        reason = f"cannot listen on {stream.host}:{stream.port}: {error.strerror or error}"
+        return ConfigError(Problem("--port", reason))
 
     @property
     def address(self) -> tuple[str, int]:
@@ -143,7 +148,10 @@ class Server:
             self._shared,
             sockets_max=sockets_max(self._settings.stream.connections_max, descriptor_limit()),
         )
-        self._listener.start()
+        try:
+            self._listener.start()
+        except OSError as error:
+            raise self._cannot_listen(error) from error
 
     def _log_ports(self, **callbacks: Any) -> LogPorts:  # noqa: ANN401
         return LogPorts(
@@ -295,15 +303,19 @@ def serve(settings: Settings) -> int:
 
 async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
     stop = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, stop.set)
     server = Server(settings, loop, stop)
+    # Opening may take long. Until there is somebody to serve, a stop is the end of the process:
+    # no less is stored than after a crash.
+    for number in _STOP_SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
     try:
         server.open_store()
         await server.start()
     except StoreError as error:
         sys.stderr.write(f"hutch: {settings.store.data_directory}: {error}\n")
         return 1
+    for number in _STOP_SIGNALS:
+        loop.add_signal_handler(number, stop.set)
     # What is there now stays: the collector need not look at it again and again.
     gc.collect()
     gc.freeze()

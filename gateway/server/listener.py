@@ -22,14 +22,13 @@ _LOGGED_EVERY_S: Final = 10.0
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Open a listening socket. Raises OSError."""
+    """Take the address; who connects is refused until a `Listener` starts. Raises OSError."""
     infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     family, kind, protocol, _, address = infos[0]
     listening = socket.socket(family, kind, protocol)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listening.bind(address)
-        listening.listen(_BACKLOG)
         listening.setblocking(False)  # noqa: FBT003  # the standard library's signature
     except OSError:
         listening.close()
@@ -69,10 +68,13 @@ class Listener:
         return self._connections
 
     def start(self) -> None:
-        """Accept from now on."""
-        if not self._is_accepting:
-            self._is_accepting = True
-            self._loop.add_reader(self._socket.fileno(), self._accept)
+        """Listen and accept from now on. Raises OSError: somebody else listens there by now."""
+        self._socket.listen(_BACKLOG)
+        self._watch()
+
+    def _watch(self) -> None:
+        self._is_accepting = True
+        self._loop.add_reader(self._socket.fileno(), self._accept)
 
     def stop_accepting(self) -> None:
         """Refuse new connections."""
@@ -126,4 +128,4 @@ class Listener:
 
     def _start_again(self) -> None:
         if self._socket.fileno() >= 0:
-            self.start()
+            self._watch()

@@ -6,6 +6,8 @@ import json
 import re
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,7 +17,13 @@ from gateway.stream.wire.offsets import FIRST
 from tests.client import Client, PeerGone, Refused
 from tests.integration.conftest import StartServer
 from tests.integration.load import Publishing, last_id, record_of, records_of
-from tests.integration.server import STOP_SECONDS, HutchServer, ServerDidNotStart, run_serve
+from tests.integration.server import (
+    STOP_SECONDS,
+    HutchServer,
+    ServerDidNotStart,
+    run_serve,
+    server_environment,
+)
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -60,6 +68,44 @@ def test_an_idle_server_stops_at_once_with_exit_code_0(
         server.process.send_signal(number)
         assert server.process.wait(5) == 0
         client.wait_until_gone(1)
+
+
+_SERVE_A_STORE_THAT_OPENS_SLOWLY = """
+import sys, time
+from gateway import cli
+from store.local.store import LocalStore
+
+def open_slowly(*arguments, **options):
+    print("opening", flush=True)
+    for _ in range(600):
+        time.sleep(0.1)
+
+LocalStore.open = open_slowly
+sys.exit(cli.main(["serve", "--port", "0", "--data", sys.argv[1]]))
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_server_that_is_still_opening_stops_at_once(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    command = [sys.executable, "-c", _SERVE_A_STORE_THAT_OPENS_SLOWLY, str(tmp_path / "data")]
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=server_environment(),
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            assert process.stdout.readline() == "opening\n"
+            process.send_signal(number)
+            assert process.wait(5) != 0
+        finally:
+            process.kill()
+        assert "Traceback" not in process.stderr.read()
 
 
 def test_a_stop_does_not_wait_for_clients_that_never_speak_or_never_read(

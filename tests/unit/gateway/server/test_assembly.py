@@ -9,6 +9,7 @@ import pytest
 
 from gateway.config import ConfigError, Settings
 from gateway.server.assembly import Server, peer_properties, sockets_max
+from gateway.server.listener import bind
 from gateway.stream.wire import messages as m
 from store.api import Durability
 from tests.client import Client
@@ -86,6 +87,17 @@ async def test_a_port_that_is_taken_is_an_error_of_the_settings(tmp_path: Path) 
                 asyncio.get_running_loop(),
                 asyncio.Event(),
             )
+
+
+async def test_a_port_that_is_taken_while_the_store_opens_is_an_error_too(tmp_path: Path) -> None:
+    loop = asyncio.get_running_loop()
+    late = Server(settings_of(tmp_path), loop, asyncio.Event())
+    late.open_store()
+    with bind(*late.address) as quicker:
+        quicker.listen()
+        with pytest.raises(ConfigError, match="cannot listen on"):
+            await late.start()
+    await late.stop()
 
 
 @pytest.mark.parametrize(

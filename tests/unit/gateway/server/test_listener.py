@@ -75,6 +75,11 @@ async def test_who_comes_after_the_end_is_refused(listener: Listener) -> None:
         socket.create_connection(listener_address, TIMEOUT_S)
 
 
+def test_who_comes_before_the_start_is_refused() -> None:
+    with bind("127.0.0.1", 0) as bound, pytest.raises(OSError, match="refused"):
+        socket.create_connection(bound.getsockname(), TIMEOUT_S)
+
+
 async def test_without_descriptors_it_rests_for_a_moment_and_then_goes_on(
     listener: Listener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -137,6 +142,7 @@ async def test_a_client_that_gives_up_at_once_does_no_harm(listener: Listener) -
 
 def test_a_port_that_is_taken_is_an_error_and_leaves_no_socket_open() -> None:
     taken = bind("127.0.0.1", 0)
+    taken.listen()
     try:
         with pytest.raises(OSError, match="in use"):
             bind("127.0.0.1", taken.getsockname()[1])
