@@ -243,13 +243,10 @@ def recover(files: Files, data_file_bytes: int) -> Recovered:
         return Recovered(Catalogue(data_file_bytes), 1, clean=True)
     head, images = loaded
     frames = list(JournalReader(files, head.salt).frames(head.place))
+    if frames:
+        log.info("journal replayed frames=%d", len(frames))
     check = Check(files, names)
-    while True:
-        fold = Fold(images, check.dropped)
-        for frame in frames:
-            fold.apply(frame)
-        if not check.run(fold):
-            break
+    fold = _folded(images, frames, check)
     for segment in list(fold.segments.values()):
         _note_damage(fold, segment, check)
     _make_durable(files, fold, names)
@@ -258,11 +255,19 @@ def recover(files: Files, data_file_bytes: int) -> Recovered:
     catalogue.next_file = max(head.next_file, fold.next_file)
     for segment in fold.segments.values():
         catalogue.restore(segment)
-    if frames:
-        log.info("journal replayed frames=%d", len(frames))
     last = frames[-1].sequence if frames else head.place.sequence
     sequence = ((last >> SEQUENCE_JUMP_BITS) + 2) << SEQUENCE_JUMP_BITS
     return Recovered(catalogue, sequence, clean=head.closed and not frames)
+
+
+def _folded(images: list[SegmentImage], frames: list[Frame], check: Check) -> Fold:
+    """Fold until nothing more has to be dropped."""
+    while True:
+        fold = Fold(images, check.dropped)
+        for frame in frames:
+            fold.apply(frame)
+        if not check.run(fold):
+            return fold
 
 
 def remove_leftovers(files: Files, catalogue: Catalogue) -> None:

@@ -101,6 +101,7 @@ class LocalStore:
         self._tuning = tuning
         self.opened_clean = recovered.clean  # closed in good order before this opening, or new
         self._upkeep = Worker("upkeep")
+        self._closer = Worker("close")
         self._released = False
         self._open_files = OpenFiles(files, tuning.descriptors(), self._retire)
         catalogue, open_files = self._catalogue, self._open_files
@@ -388,7 +389,7 @@ class LocalStore:
             self._checkpointer.begin(self._release, closed=True)
 
     def _release(self, error: StoreError | None) -> None:
-        Worker("close").submit(partial(self._release_on_thread, error))
+        self._closer.submit(partial(self._release_on_thread, error))
 
     def _release_on_thread(self, error: StoreError | None) -> None:
         for part in (
@@ -404,6 +405,7 @@ class LocalStore:
 
     def _released_all(self, error: StoreError | None) -> None:
         self._released = True
+        self._closer.stop_threads()
         self._open_files.close_all()
         self._journal.close()
         self._lock.close()

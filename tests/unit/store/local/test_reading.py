@@ -1,0 +1,196 @@
+import contextlib
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from store.api import Durability, ReadResult
+from store.errors import CorruptSegment
+from store.local.files import DirectoryFiles
+from tests.simulation.disk import Disk
+from tests.unit.store.local.opened import KIB, WRITER, Opened, opened
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> DirectoryFiles:
+    return DirectoryFiles(tmp_path)
+
+
+def test_a_region_is_the_place_in_the_file(files: DirectoryFiles) -> None:
+    rig = opened(files, data_file_bytes=10)
+    for part in (b"0123456789", b"abcdefghij"):
+        rig.create("a", part) if not rig.store._catalogue.names else rig.fill("a", part)
+    reader = rig.reader("a")
+    region = reader.region(13, 100)
+    assert region is not None
+    assert (region.position, region.size) == (3, 7)
+    assert os.pread(region.fileno, region.size, region.position) == b"defghij"
+    region.release()
+    assert reader.region(20, 1) is None
+    assert reader.region(-1, 1) is None
+    rig.close()
+
+
+def test_a_region_outlives_truncation_deletion_and_many_other_files(
+    files: DirectoryFiles, tmp_path: Path
+) -> None:
+    rig = opened(files, data_file_bytes=10, open_files_max=2)
+    rig.create("a", b"0123456789")
+    rig.fill("a", b"abcdefghij")
+    region = rig.reader("a").region(0, 10)
+    assert region is not None
+    rig.do(rig.store.truncate_segment, "a", 15)
+    rig.do(rig.store.delete_segment, "a")
+    for number in range(8):
+        rig.create(f"s{number}", b"x" * 10)
+    rig.loop.run_for(0.05)
+    assert not (tmp_path / "data/1").exists()
+    assert os.pread(region.fileno, 10, 0) == b"0123456789"
+    region.release()
+    rig.loop.run_for(0.05)
+    with contextlib.suppress(OSError):
+        assert os.pread(region.fileno, 10, 0) != b"0123456789"
+    rig.close()
+
+
+def test_a_region_held_over_the_closing_keeps_its_file(files: DirectoryFiles) -> None:
+    rig = opened(files)
+    rig.create("a", b"0123456789")
+    region = rig.reader("a").region(0, 10)
+    assert region is not None
+    rig.close()
+    assert os.pread(region.fileno, 10, 0) == b"0123456789"
+    region.release()
+    with pytest.raises(OSError, match="descriptor"):
+        os.fstat(region.fileno)
+
+
+def test_reading_from_memory_stops_at_the_end_of_a_file() -> None:
+    rig = opened(Disk(), data_file_bytes=10)
+    rig.create("a", b"0123456789")
+    rig.fill("a", b"abc")
+    reader = rig.reader("a")
+    assert reader.read_cached(8, 100) == b"89"
+    assert reader.read_cached(10, 100) == b"abc"
+    assert reader.read_cached(13, 100) == b""
+    rig.do(rig.store.truncate_segment, "a", 2)
+    assert reader.read_cached(1, 100) is None
+    assert (reader.start, reader.length) == (2, 13)
+    rig.close()
+
+
+def test_what_is_not_in_memory_is_read_by_a_thread() -> None:
+    disk = Disk()
+    rig = opened(disk, data_file_bytes=10)
+    rig.create("a", b"0123456789")
+    rig.fill("a", b"abc")
+    disk.is_cold = True
+    reader = rig.reader("a")
+    assert reader.read_cached(0, 5) is None
+    assert not reader.is_cached(0, 5)
+    assert rig.do(rig.store.read, "a", 3, 100).data == b"3456789"
+    assert rig.do(reader.check, 8, 100, bytes) == b"89abc"
+    rig.close()
+
+
+def cold_readers(rig: Opened, disk: Disk, go_on: threading.Event) -> None:
+    """Let more cold checks hang than there are threads for them."""
+    disk.is_cold = True
+    reader = rig.reader("a")
+    started = threading.Semaphore(0)
+
+    def hang(_: memoryview) -> None:
+        started.release()
+        go_on.wait(5)
+
+    for _ in range(4):
+        rig.start(reader.check, 0, 5, hang)
+    assert all(started.acquire(timeout=5) for _ in range(2))
+    disk.is_cold = False
+
+
+def test_cold_readers_delay_neither_a_hot_one_nor_a_commit() -> None:
+    disk = Disk()
+    rig = opened(disk)
+    session = rig.session("a")
+    rig.do(session.append, b"0123456789", 1)
+    go_on = threading.Event()
+    cold_readers(rig, disk, go_on)
+    assert rig.do(rig.reader("a").check, 0, 5, bytes) == b"01234"
+    assert rig.do(rig.store.read, "a", 0, 5).data == b"01234"
+    assert rig.do(session.append, b"more", 2).position == 10
+    go_on.set()
+    rig.close()
+
+
+def test_what_look_raises_comes_up_on_the_loop() -> None:
+    rig = opened(Disk())
+    rig.create("a", b"0123456789")
+    rig.start(rig.reader("a").check, 0, 5, lambda _: 1 // 0)
+    with pytest.raises(ZeroDivisionError):
+        rig.loop.run_for(0.2)
+    rig.close()
+
+
+def test_a_file_that_ends_too_early_is_damage() -> None:
+    disk = Disk()
+    rig = opened(disk)
+    rig.create("a", b"0123456789")
+    disk.open("data/1").cut(5)
+    rig.refused(CorruptSegment, rig.reader("a").check, 0, 10, bytes)
+    rig.close()
+
+
+def test_one_append_wakes_everyone_who_waits_for_it_and_nobody_else() -> None:
+    rig = opened(Disk(), Durability.OS)
+    session = rig.session("a")
+    near = [rig.start(rig.store.read, "a", 0, 10, wait=True) for _ in range(3)]
+    far = rig.start(rig.store.read, "a", 5, 10, wait=True)
+    rig.do(session.append, b"abc", 1)
+    rig.wait(*near)
+    assert {each.value for each in near} == {ReadResult(0, b"abc", False)}  # noqa: FBT003
+    assert not far.is_done
+    rig.do(session.append, b"defg", 2)
+    rig.wait(far)
+    assert far.value.data == b"fg"
+    rig.close()
+
+
+def test_a_read_that_was_given_up_is_forgotten() -> None:
+    rig = opened(Disk())
+    rig.create("a")
+    waiting = rig.start(rig.store.read, "a", 0, 10, wait=True)
+    rig.loop.run_for(0.01)
+    waiting.returned()
+    assert rig.store._catalogue.names["a"].waiters == []
+    rig.fill("a", b"x")
+    assert not waiting.is_done
+    rig.close()
+
+
+def test_a_cold_read_can_be_given_up_on_its_way() -> None:
+    disk = Disk()
+    rig = opened(disk)
+    rig.create("a", b"abc")
+    disk.is_cold = True
+    pending = rig.start(rig.store.read, "a", 0, 10)
+    rig.loop.turn()
+    pending.returned()
+    rig.loop.run_for(0.05)
+    assert not pending.is_done
+    rig.close()
+
+
+def test_reading_holds_few_files_open() -> None:
+    disk = Disk()
+    rig = opened(disk, data_file_bytes=KIB, open_files_max=4)
+    session = rig.session("a")
+    for number in range(20):
+        rig.do(session.append, bytes([number]) * KIB, number)
+    reader = rig.reader("a")
+    for number in range(20):
+        assert rig.do(reader.check, number * KIB, 1, bytes) == bytes([number])
+        assert len(rig.store._open_files._open) <= 5
+    assert rig.writer("a", WRITER).event_number == 19
+    rig.close()
