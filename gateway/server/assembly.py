@@ -223,6 +223,9 @@ class Server:
             # One line for the operator: what is missing is done by the next opening.
             log.error("stop is not clean, the next start recovers error=%r", error)  # noqa: TRY400
             return False
+        except Exception:  # the edge of a step: the next ones must be done all the same
+            log.exception("stop is not clean, the next start recovers")
+            return False
         return True
 
     async def _close_streams(self) -> None:

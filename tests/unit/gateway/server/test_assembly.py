@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.broker.streams import Streams
 from gateway.config import ConfigError, Settings
 from gateway.server.assembly import Server, peer_properties, sockets_max
 from gateway.server.listener import bind
@@ -98,6 +99,25 @@ async def test_a_port_that_is_taken_while_the_store_opens_is_an_error_too(tmp_pa
         with pytest.raises(ConfigError, match="cannot listen on"):
             await late.start()
     await late.stop()
+
+
+async def test_a_bug_of_ours_in_a_stop_does_not_keep_the_store_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Server(settings_of(tmp_path), asyncio.get_running_loop(), asyncio.Event())
+    server.open_store()
+    await server.start()
+
+    def fail(_: Streams) -> None:
+        raise KeyError("our bug")
+
+    monkeypatch.setattr(Streams, "close", fail)
+    assert not await server.stop()
+    monkeypatch.undo()
+
+    assert "our bug" in caplog.text
+    async with running(tmp_path):
+        pass  # the data directory is free
 
 
 @pytest.mark.parametrize(
