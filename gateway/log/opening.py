@@ -87,10 +87,11 @@ async def open_log(
     index = ChunkIndex()
     sequences = PublisherSequences(names.stream, references_max)
     stored = await _read_index(store, names.index_segment)
-    fits = snapshot is None or (
-        await _fits(reader, snapshot)
-        and index.restore(stored, start=reader.start, length=snapshot.position)
-    )
+    fits = stored is not None
+    if stored is not None and snapshot is not None:
+        fits = await _fits(reader, snapshot) and index.restore(
+            stored, start=reader.start, length=snapshot.position
+        )
     position = reader.start
     if snapshot is not None and fits:
         position = snapshot.position
@@ -98,7 +99,7 @@ async def open_log(
         sequences.restore(snapshot.parts)
     await _scan(names.stream, reader, position, state, index, sequences)
     # Entries without a snapshot after them: the scan has found the same, or they do not fit.
-    surplus = entries_from(stored, position)
+    surplus = entries_from(stored or b"", position)
     if fits and index.pack_after(position, NO_END)[0].startswith(surplus):
         state.index_saved_to = max(position, last_position(surplus) + 1)
     else:
@@ -252,14 +253,21 @@ async def _chunk_id_at(stream: str, reader: Reader, position: int) -> int:
     return unpack_header(head, EVENT_HEAD_BYTES).chunk_id
 
 
-async def _read_index(store: SegmentStore, segment: str) -> bytes:
-    """Read the whole stored index; empty if it has none."""
-    described: Pending[SegmentInfo] = Pending()
-    store.info(segment, done=described.settle)
+async def _read_index(store: SegmentStore, segment: str) -> bytes | None:
+    """Read the whole stored index; empty if there is none, None if it cannot be read."""
     try:
-        info = await described
+        return await _read_whole(store, segment)
     except NoSuchSegment:
         return b""
+    except StoreError as error:
+        log.warning("stored index cannot be read segment=%s error=%s", segment, error)
+        return None
+
+
+async def _read_whole(store: SegmentStore, segment: str) -> bytes:
+    described: Pending[SegmentInfo] = Pending()
+    store.info(segment, done=described.settle)
+    info = await described
     parts: list[bytes] = []
     position = info.start
     while position < info.length:

@@ -338,3 +338,28 @@ def change_on_disk(rig: LogRig, content: bytes, *damage: tuple[int, int]) -> Non
         for place, value in damage:
             file.seek(start + place)
             file.write(bytes([value]))
+
+
+def state_of(log: StreamLog) -> dict[str, Any]:
+    """Everything that an opening must find again."""
+    return {
+        "next": log.committed_next_offset,
+        "length": log.committed_length,
+        "first": log.first_chunk_id,
+        "last": (log.last_chunk_id, log.last_chunk_position),
+        "sequences": dict(log.sequences._last),
+        "index": (list(log.index.offsets), list(log.index.positions)),
+        "timestamps": list(log.index.timestamps_ms),
+        "timestamp": log._timestamp_ms,
+        "epoch": log.epoch,
+    }
+
+
+def write_history(rig: LogRig, log: StreamLog, count: int = 12) -> None:
+    """Chunks of several publishers, times and sizes."""
+    for number in range(count):
+        rig.now_ms += 10
+        put(log, [b"%d" % number] * (number % 3 + 1), first_id=number * 10)
+        reference = b"p%d" % (number % 4)
+        put(log, [SubBatch.of([b"a", bytes(number)])], reference=reference, first_id=number)
+        rig.settle(log)
