@@ -61,6 +61,8 @@ async def query_publisher_sequence(
     link.require(Permission.READ, request.stream)
     stream_log = await link.streams.log_of(link.streams.find(request.stream))
     await stream_log.when_all_committed()
+    if stream_log.failure is not None:
+        raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(stream_log.failure))
     reference = request.reference.encode("utf-8", "surrogateescape")
     last = stream_log.sequences.last(reference) if reference else None
     return m.PublisherSequence(ResponseCode.OK, last or 0)
