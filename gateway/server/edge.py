@@ -10,6 +10,7 @@ import contextlib
 import os
 import socket
 from collections import deque
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from store.api import FileRegion
@@ -46,12 +47,19 @@ class PlainEdge:
 
     takes_regions: Final = True
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, connected: socket.socket) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        connected: socket.socket,
+        closed: Callable[["PlainEdge"], object] | None = None,
+    ) -> None:
+        """Take a socket over; `closed` is told when its descriptor is free, after the farewell."""
         connected.setblocking(False)  # noqa: FBT003  # the standard library's signature
         with contextlib.suppress(OSError):
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._loop = loop
         self._socket = connected
+        self._closed = closed
         self._fileno = connected.fileno()
         self._queue: deque[bytes | memoryview | FileRegion] = deque()
         self._region_sent = 0
@@ -257,6 +265,8 @@ class PlainEdge:
                 item.release()
         self._queue.clear()
         self._socket.close()
+        if self._closed is not None:
+            self._closed(self)
         owner, self._owner = self._owner, None
         if owner is not None:
             owner.lost()

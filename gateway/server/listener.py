@@ -59,6 +59,7 @@ class Listener:
         self._sockets_max = sockets_max
         self._logged_at_s = -_LOGGED_EVERY_S
         self._connections: set[Connection] = set()
+        self._edges: set[PlainEdge] = set()
         self._shared = shared_of(self._connections.discard)
         self._is_accepting = False
 
@@ -94,12 +95,13 @@ class Listener:
                     self._rest(error)
                     return
                 raise
-            if len(self._connections) >= self._sockets_max:
+            if len(self._edges) >= self._sockets_max:
                 connected.close()
-                self._complain("every connection there may be is taken")
+                self._complain("every socket there may be is taken")
                 continue
             host, port = address[0], address[1]
-            edge = PlainEdge(self._loop, connected)
+            edge = PlainEdge(self._loop, connected, self._edges.discard)
+            self._edges.add(edge)
             connection = Connection(
                 self._shared, edge, f"{host}:{port}", is_loopback=is_loopback(host)
             )

@@ -75,6 +75,25 @@ async def test_who_comes_after_the_end_is_refused(listener: Listener) -> None:
         socket.create_connection(listener_address, TIMEOUT_S)
 
 
+async def test_sockets_that_are_saying_farewell_count_too(listener: Listener) -> None:
+    loop = asyncio.get_running_loop()
+    clients = [await connect(listener) for _ in range(SOCKETS_MAX)]
+    for client in clients:
+        await loop.sock_sendall(client, b"\xff\xff\xff\xff")  # too large: ends the connection
+        assert await asyncio.wait_for(loop.sock_recv(client, 1), TIMEOUT_S) == b""
+    assert not listener.connections
+
+    with await connect(listener) as late:
+        assert await asyncio.wait_for(loop.sock_recv(late, 1), TIMEOUT_S) == b""
+    for client in clients:
+        client.close()
+
+    await until(lambda: not listener._edges)
+    last = await connect(listener)
+    await until(lambda: len(listener.connections) == 1)
+    last.close()
+
+
 def test_who_comes_before_the_start_is_refused() -> None:
     with bind("127.0.0.1", 0) as bound, pytest.raises(OSError, match="refused"):
         socket.create_connection(bound.getsockname(), TIMEOUT_S)
