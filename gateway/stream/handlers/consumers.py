@@ -35,6 +35,8 @@ async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
         raise Refusal(ResponseCode.PRECONDITION_FAILED, reason)
     stream_log = await link.streams.log_of(stream)
     start = await locate_spec(stream_log, request.offset)
+    if stream_log.failure is not None:  # who watched was told; this link did not yet
+        raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(stream_log.failure))
     link.watch(stream)
     subscription = Subscription(
         request.subscription_id,

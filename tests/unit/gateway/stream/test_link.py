@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 
 from gateway.log.errors import CorruptChunk
+from gateway.log.locating import Start
 from gateway.log.log import StreamLog
 from gateway.log.opening import open_log
 from gateway.pending import Pending
+from gateway.stream.handlers.streams import locate_spec
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST, NEXT
@@ -214,6 +216,32 @@ def test_nothing_is_bound_to_a_stream_that_is_deleted_while_it_is_opened(
     assert (client.link.publishers, client.link.subscriptions) == ({}, {})
     assert client.link.references == set()
     assert stream.watchers == set()
+
+
+def test_nothing_is_bound_to_a_log_that_fails_while_the_place_is_looked_for(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate: Pending[None] = Pending()
+
+    async def locate_late(*arguments: Any) -> Start:  # noqa: ANN401 - as `locate_spec`
+        start = await locate_spec(*arguments)
+        await gate
+        return start
+
+    monkeypatch.setattr("gateway.stream.handlers.consumers.locate_spec", locate_late)
+    log = client.broker.log("s")
+    done = client.start("subscribe", m.Subscribe(1, "s", FIRST, 1, {}))
+    other = client.broker.link()
+    other.declare(1, "s")
+    client.broker.lose_segment("s")
+    other.publish(1, (1, b"a"))
+    client.broker.loop.run_until(lambda: log.failure is not None)
+    gate.settle(None)
+    client.finish(done)
+
+    assert client.answer_to("subscribe") == m.Status(ResponseCode.STREAM_NOT_AVAILABLE)
+    assert client.link.subscriptions == {}
+    assert not is_watching(client, "s")
 
 
 def test_a_stream_that_cannot_be_opened_is_not_available(
