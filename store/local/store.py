@@ -100,8 +100,7 @@ class LocalStore:
         self._call_soon, self._call_soon_threadsafe = call_soon, call_soon_threadsafe
         self._tuning = tuning
         self.opened_clean = recovered.clean  # closed in good order before this opening, or new
-        self._upkeep = Worker("upkeep")
-        self._closer = Worker("close")
+        self._upkeep, self._closer = Worker("upkeep"), Worker("close")
         self._released = False
         self._open_files = OpenFiles(files, tuning.descriptors(), self._retire)
         catalogue, open_files = self._catalogue, self._open_files
