@@ -17,7 +17,6 @@ UNKNOWN_FRAME = bytes.fromhex("00000004 00ff 0001")
 CLOSE_13 = bytes.fromhex("0016 0001 00000001 000d 000d") + b"unknown frame"
 CLOSE_14 = bytes.fromhex("0016 0001 00000001 000e 000f") + b"frame too large"
 CLOSE_ANSWER = bytes.fromhex("0000000a 8016 0001 00000001 0001")
-HEARTBEAT = bytes.fromhex("0017 0001")
 METADATA = frame_of("metadata", m.Metadata(("s",)))
 
 
@@ -427,64 +426,6 @@ def test_one_connections_deliveries_leave_turns_to_the_others(server: Server) ->
         frames_a_turn.append(len(reader.frames()))
 
     assert max(frames_a_turn) <= 9
-
-
-# Heartbeats
-
-
-def tuned(server: Server, heartbeat_s: int) -> Client:
-    client = server.connect()
-    client.send(HANDSHAKE.replace(frame_of("tune", m.Tune(0, 0)), b""))
-    client.frames()
-    client = server.connect()
-    tune = frame_of("tune", m.Tune(0, heartbeat_s))
-    client.send(HANDSHAKE.replace(frame_of("tune", m.Tune(0, 0)), tune))
-    client.frames()
-    return client
-
-
-def test_a_silent_client_is_closed_after_three_heartbeats(server: Server) -> None:
-    client = tuned(server, 10)
-
-    server.loop.pass_time(29.9)
-    assert not client.is_over()
-    server.loop.pass_time(0.2)
-
-    assert client.edge.is_aborted
-    assert set(client.frames()) == {HEARTBEAT}
-
-
-def test_a_client_that_says_anything_stays(server: Server) -> None:
-    client = tuned(server, 10)
-
-    for _ in range(10):
-        server.loop.pass_time(15)
-        client.send(b"\0")
-        server.loop.pass_time(1)
-        client.send(b"\0\0\4" + HEARTBEAT)
-
-    assert not client.is_over()
-
-
-def test_without_heartbeats_silence_is_no_reason_to_close(client: Client) -> None:
-    client.loop.pass_time(100_000)
-
-    assert not client.is_over()
-    assert client.frames() == []
-
-
-def test_when_open_does_not_come_by_the_first_heartbeat_the_connection_ends(
-    server: Server,
-) -> None:
-    client = server.connect()
-    start = HANDSHAKE[: HANDSHAKE.index(frame_of("tune", m.Tune(0, 0)))]
-    client.send(start + frame_of("tune", m.Tune(0, 2)))
-
-    server.loop.pass_time(0.9)
-    assert not client.is_over()
-    server.loop.pass_time(0.2)
-
-    assert client.is_over()
 
 
 # Many commands at once

@@ -5,7 +5,7 @@ import tracemalloc
 from gateway.stream.wire import messages as m
 from tests.chunks import publish_body
 from tests.property.gateway.conversations import HANDSHAKE, frame_of
-from tests.unit.gateway.server.conftest import MakeServer, opened
+from tests.unit.gateway.server.conftest import opened
 from tests.unit.gateway.server.connection_rig import Client, Server
 
 OPEN = frame_of("open", m.Open("/"))
@@ -105,51 +105,3 @@ def test_refusing_a_large_frame_makes_no_object_of_each_entry(client: Client) ->
         number.to_bytes(8) + b"\0\x12" for number in range(count)
     )
     assert peak_bytes < 100 * count
-
-
-# Signs of life
-
-
-def with_heartbeats(server: Server, interval_s: int = 10) -> Client:
-    """A client that has agreed on heartbeats, and has said so a moment ago."""
-    client = server.connect()
-    client.send(
-        HANDSHAKE.replace(frame_of("tune", m.Tune(0, 0)), frame_of("tune", m.Tune(0, interval_s)))
-    )
-    client.frames()
-    return client
-
-
-def test_a_peer_that_neither_reads_nor_is_read_is_dead_after_two_looks(
-    make_server: MakeServer,
-) -> None:
-    client = with_heartbeats(make_server(backlog_pause_bytes=1_000))
-    client.edge.room = 0
-    client.feed(METADATA * 100)
-    assert not client.is_read()
-
-    client.loop.pass_time(41)
-
-    assert client.edge.is_aborted
-
-
-def test_a_peer_that_reads_slowly_lives(make_server: MakeServer) -> None:
-    client = with_heartbeats(make_server(backlog_pause_bytes=1_000))
-    client.edge.room = 0
-    client.feed(METADATA * 100)
-
-    for _ in range(30):
-        client.loop.pass_time(10)
-        client.edge.reads(10)
-        assert not client.is_read()
-
-    assert not client.is_over()
-
-
-def test_a_peer_that_is_not_read_for_our_sake_lives(make_server: MakeServer) -> None:
-    client = with_heartbeats(make_server())
-    client.connection.stop_reading()
-
-    client.loop.pass_time(1_000)
-
-    assert not client.is_over()
