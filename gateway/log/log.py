@@ -308,10 +308,10 @@ class StreamLog:
 
     def _lose(self, chunk: _InFlight, outcome: Appended | StoreError) -> None:
         """Confirm nothing of a chunk that was not stored, or that a failed log had on its way."""
-        for sink in {sink for sink, _ in chunk.confirms}:
-            sink.lost()
         if isinstance(outcome, StoreError):
             self._fail(outcome)
+        for sink in {sink for sink, _ in chunk.confirms}:
+            sink.lost()
 
     def _tell_drained(self) -> None:
         drained, self._drained = self._drained, []
