@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from uuid import UUID
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
@@ -166,4 +167,10 @@ class Fencing(RuleBasedStateMachine):
 
 
 TestFencing = Fencing.TestCase
-TestFencing.settings = settings(deadline=None, stateful_step_count=40)
+# An example is 40 steps on a real store: three hundred of them would take minutes.
+TestFencing.settings = settings(
+    deadline=None,
+    stateful_step_count=40,
+    max_examples=min(settings().max_examples, 60),
+)
+TestFencing.pytestmark = [pytest.mark.timeout(240)]  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from uuid import UUID
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, rule
@@ -144,4 +145,10 @@ class StoreAsModel(RuleBasedStateMachine):
 
 
 TestStoreAsModel = StoreAsModel.TestCase
-TestStoreAsModel.settings = settings(deadline=None, stateful_step_count=40)
+# An example is 40 steps on a real store: three hundred of them would take minutes.
+TestStoreAsModel.settings = settings(
+    deadline=None,
+    stateful_step_count=40,
+    max_examples=min(settings().max_examples, 60),
+)
+TestStoreAsModel.pytestmark = [pytest.mark.timeout(240)]  # type: ignore[attr-defined]
