@@ -106,7 +106,7 @@ class Broker:
             )
 
         store = self.store_rig.store
-        openings = Openings(store)
+        openings = self.openings = Openings(store)
         self.store_rig.run(openings.begin())
         self.streams: Streams = self.store_rig.run(
             open_streams(
@@ -148,6 +148,12 @@ class Broker:
         """Take a stream's segment away in the store, behind the broker's back."""
         segment = names.data_segment("/", name, self.stream(name).entry.generation)
         self.store_rig.do(self.store_rig.store.delete_segment, segment)
+
+    def stop(self) -> None:
+        """End in good order, as the server does."""
+        self.store_rig.run(self.streams.close())
+        self.store_rig.run(self.openings.end())
+        self.close()
 
     def close(self) -> None:
         self.store_rig.close()

@@ -62,7 +62,8 @@ def test_checkpoints_keep_the_journal_small(durability: Durability) -> None:
     disk = Disk()
     rig = opened(disk, durability, **SIZES)
     append_much(rig)
-    assert len(disk.names("journal")) <= 8
+    # Some more than a checkpoint frees: the journal goes on while one is made. All are above 15.
+    assert len(disk.names("journal")) <= 12
     assert sum(isinstance(step, Rename) for step in disk.record) >= 2
     rig.close()
 

@@ -256,3 +256,22 @@ def test_tables_are_rebuilt_across_files() -> None:
     assert rig.do(rig.store.read_table, "t", keys) == before
     assert rig.do(rig.store.table_info, "t")[1] == 6
     rig.close()
+
+
+def test_a_lost_merge_does_not_bring_back_what_was_given_up_since() -> None:
+    disk = Disk()
+    rig = opened(disk, Durability.OS, data_file_bytes=10)
+    session = rig.session("a")
+    rig.do(session.append, b"lost", 1)
+    source = rig.session("source")
+    rig.do(source.append, b"0123456789", 1, durability=Durability.DISK)
+    rig.do(rig.store.merge_segments, "a", "source")
+    rig.fill("a", b"abcdefghij")
+    rig.fill("a", b"ABCDEFGHIJ")
+    rig.do(rig.store.truncate_segment, "a", 24)
+    rig.loop.run_for(0.05)
+    assert sorted(disk.names("data")) == ["4"]
+    rig = opened(crashed(rig, disk, data_4=b"ABCDEFGHIX"), Durability.OS, data_file_bytes=10)
+    assert sorted(rig.store._catalogue.names) == ["a"]
+    rig.fill("a", b"goes on")
+    rig.close()
