@@ -197,6 +197,8 @@ class Check:
     names: set[str]
     dropped: set[Step] = field(default_factory=set)
     damaged: set[int] = field(default_factory=set)
+    # Sources of lost merges whose files are gone.
+    given_up: set[int] = field(default_factory=set)
     checked: set[Step] = field(default_factory=set)
 
     def run(self, fold: Fold) -> bool:
@@ -208,6 +210,9 @@ class Check:
                 continue
             if self._matches(item):
                 self.checked.add(item.step)
+            elif owner in fold.returned and str(item.file) not in self.names:
+                self.given_up.add(owner)
+                lost.add(owner)
             elif item.append.durable or fold.last_durable.get(item.segment, (-1, 0)) > item.step:
                 self.damaged.add(owner)
             else:
@@ -396,7 +401,7 @@ def _note_damage(fold: Fold, segment: Segment, check: Check) -> None:
         # holds no living byte may be missing: it is made when it is written next.
         if file.made and end > state.start and str(file.number) not in check.names:
             missing.append(str(file.number))
-    if missing and segment.number in fold.returned:
+    if segment.number in fold.returned and (missing or segment.number in check.given_up):
         # Its bytes were given up where the lost merge had put them.
         log.warning("segment was lost with a merge segment=%s", segment.name)
         fold.remove(segment.number)
