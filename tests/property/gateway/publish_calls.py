@@ -41,6 +41,7 @@ def run(kernel: ModuleType, call: Call) -> Outcome:
     else:
         reason = kernel.take_publishes(source, target, ids, duplicates, state)
     assert bytes(source) == call.source
+    assert len(target) == call.target_bytes
     written = state[kernel.WRITTEN]
     untouched = target[: call.written] + target[written:]
     assert untouched == bytes([MARK]) * len(untouched)

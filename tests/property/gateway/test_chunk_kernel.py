@@ -26,8 +26,15 @@ def join(kernel: ModuleType, source: bytes, capacity: int) -> tuple[Joined, byte
     target = bytearray([MARK]) * (capacity + 16)
     joined: Joined = kernel.join_chunks(source, len(source), target, capacity, CRC_TABLE)
     written = joined[2]
+    assert len(target) == capacity + 16
     assert target[written:] == bytes([MARK]) * (len(target) - written)
     return joined, bytes(target[:written])
+
+
+def test_reasons_have_the_numbers_that_its_stub_says(kernel: ModuleType) -> None:
+    reasons = (kernel.NEEDS_BYTES, kernel.BAD_CRC, kernel.MALFORMED, kernel.NOT_JOINABLE)
+
+    assert reasons == (0, 1, 2, 3)
 
 
 any_bytes = st.binary(max_size=200) | runs()

@@ -1,5 +1,6 @@
 """The Publish kernel, compiled and interpreted, against the slow model and against each other."""
 
+import re
 from dataclasses import replace
 from types import ModuleType
 
@@ -8,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tests.property.gateway import publish_model
-from tests.property.gateway.kernel_builds import BUILDS, load
+from tests.property.gateway.kernel_builds import BUILDS, load, source_of
 from tests.property.gateway.publish_calls import calls, publish_frames, run
 from tests.property.gateway.publish_model import CHUNK_FULL, Call
 
@@ -18,6 +19,15 @@ NAME = "gateway.stream.wire.kernel.publish"
 @pytest.fixture(params=BUILDS, scope="module")
 def kernel(request: pytest.FixtureRequest) -> ModuleType:
     return load(NAME, request.param)
+
+
+def test_reasons_and_places_have_the_numbers_that_its_stub_says(kernel: ModuleType) -> None:
+    stub = source_of(NAME).with_suffix(".pyi").read_text()
+    promised = {name: int(number) for name, number in re.findall(r"(\w+): Final = (\d+)", stub)}
+
+    assert len(promised) == 21
+    assert {name: getattr(kernel, name) for name in promised} == promised
+    assert kernel.CHUNK_FULL == CHUNK_FULL
 
 
 def one_frame(*entries: bytes) -> bytes:
