@@ -41,6 +41,9 @@ SENDING_S: Final = 1.0
 CLOSING_S: Final = 3.0
 """What each step of a graceful stop may take before the next is begun anyway: below 10 s in all."""
 _POLL_S: Final = 0.01
+_SWITCH_S: Final = 0.0002
+"""How long a busy event loop keeps the interpreter from the thread that commits: Python's own 5 ms
+would be the price of every sync under load."""
 _STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 _REFUSED_IN_WORDS: Final = 256
@@ -297,6 +300,7 @@ def serve(settings: Settings) -> int:
         ConfigError: A setting cannot be used here (address taken, users file wrong, …).
     """
     _raise_descriptor_limit()
+    sys.setswitchinterval(_SWITCH_S)
     loop = _new_event_loop()
     try:
         return loop.run_until_complete(_serve(settings, loop))
