@@ -235,7 +235,10 @@ class Tap:
             woken = self.wake_count
             delivery = self.next()
             if delivery is not None:
-                found.append(chunk_of(bytes_of(delivery)))
+                chunk = chunk_of(bytes_of(delivery))
+                assert delivery.chunk_id == chunk.chunk_id
+                assert delivery.next_offset == chunk.chunk_id + chunk.record_count
+                found.append(chunk)
             elif self.cursor.position < self.cursor.log.committed_length:
                 self.rig.loop.run_until(lambda woken=woken: self.wake_count > woken)  # type: ignore[misc]  # bound at once
         return found

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from gateway.log import cursor as cursor_module
 from gateway.log import index as index_module
 from gateway.log.log import StreamLog
+from gateway.log.names import event_number, writer_of
 from store.errors import NoSuchSegment
 from tests.chunks import Chunk, Entry, SubBatch, chunk_of
 from tests.unit.gateway.log.conftest import MakeRig
-from tests.unit.gateway.log.log_rig import NAMES, LogRig, bytes_of, put
+from tests.unit.gateway.log.log_rig import NAMES, LogRig, bytes_of, event_of, put
 
 BATCH = SubBatch.of([b"a", b"b"])
 
@@ -225,6 +226,45 @@ def test_at_the_tail_there_is_nothing_until_a_commit_wakes_the_reader(rig: LogRi
     delivery = tap.next()
     assert delivery is not None
     assert (delivery.chunk_id, delivery.next_offset) == (0, 1)
+    assert tap.next() is None
+
+
+def test_at_the_tail_nothing_happens_without_a_commit(rig: LogRig) -> None:
+    log = rig.create()
+    rig.commit(log, b"x")
+    tap = rig.cursor(log)
+    tap.all_now()
+    assert tap.next() is None
+
+    rig.loop.run_for(0.05)
+
+    assert tap.wake_count == 0
+
+
+def test_what_the_log_has_not_committed_is_not_given_though_the_store_has_it(
+    rig: LogRig,
+) -> None:
+    log = rig.create()
+    rig.commit(log, b"x")
+    tap = rig.cursor(log)
+    segment = NAMES.data_segment
+    writer = rig.do(rig.store.open_writer, segment, writer_of(segment))
+    rig.do(writer.append, event_of([b"y"], chunk_id=1), event_number(2, 1))
+    assert log.reader.length > log.committed_length
+
+    delivered = tap.all_now()
+
+    assert offsets_and_records(delivered) == [(0, b"x")]
+    assert tap.next() is None
+
+
+def test_a_cursor_that_was_closed_at_once_gives_nothing(rig: LogRig) -> None:
+    log = rig.create()
+    rig.commit(log, b"x")
+    tap = rig.cursor(log)
+
+    tap.cursor.close()
+
     assert tap.next() is None
 
 

@@ -440,3 +440,26 @@ def test_the_final_snapshot_is_that_of_all_that_is_committed(rig: LogRig) -> Non
     assert (snapshot.last_chunk_id, snapshot.last_chunk_position) == (0, 0)
     assert sequences_in(snapshot) == {b"p": 9}
     assert log.final_snapshot() is None, "nothing is new"
+
+
+def test_there_is_no_final_snapshot_while_something_is_on_its_way(rig: LogRig) -> None:
+    log = rig.create()
+    rig.commit(log, b"x")
+
+    put(log, [b"open"])
+    assert log.final_snapshot() is None
+    rig.turn_until_appended(log)
+    assert log.final_snapshot() is None
+    rig.settle(log)
+
+    assert log.final_snapshot() is not None
+
+
+def test_a_log_that_failed_has_no_final_snapshot(rig: LogRig) -> None:
+    log = rig.create()
+    rig.commit(log, b"x")
+    rig.do(rig.store.delete_segment, NAMES.data_segment)
+    put(log, [b"y"])
+    rig.loop.run_until(lambda: log.failure is not None and log.is_idle)
+
+    assert log.final_snapshot() is None
