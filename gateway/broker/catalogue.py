@@ -13,9 +13,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from gateway.log.tracking import create_table_if_missing
 from gateway.pending import Pending
 from store.api import KEY_BYTES_MAX, SegmentStore, TableEntry, TablePage
-from store.errors import NoSuchSegment
 
 LIVE: Final = "live"
 DELETING: Final = "deleting"
@@ -57,18 +57,6 @@ def key_of(name: str) -> bytes:
     if len(raw) <= KEY_BYTES_MAX:
         return raw
     return b"\x00sha256\x00" + hashlib.sha256(raw).digest()
-
-
-async def create_table_if_missing(store: SegmentStore, table: str) -> None:
-    """Make sure that a table exists."""
-    described: Pending[object] = Pending()
-    store.table_info(table, done=described.settle)
-    try:
-        await described
-    except NoSuchSegment:
-        created: Pending[None] = Pending()
-        store.create_table(table, done=created.settle)
-        await created
 
 
 async def read_whole_table(store: SegmentStore, table: str) -> list[TableEntry]:

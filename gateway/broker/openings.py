@@ -8,7 +8,7 @@ given out again can be told from its first use.
 import json
 from typing import Any, Final
 
-from gateway.broker.catalogue import create_table_if_missing
+from gateway.log.tracking import create_table_if_missing
 from gateway.pending import Pending
 from store.api import Durability, SegmentStore, TableEntry
 

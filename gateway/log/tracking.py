@@ -162,10 +162,8 @@ class Tracking:
                 return
 
 
-async def open_tracking(
-    store: SegmentStore, table: str, schedule: Callable[[Callable[[], None]], object]
-) -> Tracking:
-    """Open a tracking table, creating it if it is missing."""
+async def create_table_if_missing(store: SegmentStore, table: str) -> None:
+    """Make sure that a table exists."""
     described: Pending[object] = Pending()
     store.table_info(table, done=described.settle)
     try:
@@ -174,4 +172,11 @@ async def open_tracking(
         created: Pending[None] = Pending()
         store.create_table(table, done=created.settle)
         await created
+
+
+async def open_tracking(
+    store: SegmentStore, table: str, schedule: Callable[[Callable[[], None]], object]
+) -> Tracking:
+    """Open a tracking table, creating it if it is missing."""
+    await create_table_if_missing(store, table)
     return Tracking(store, table, schedule)
