@@ -17,8 +17,9 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeVar
 
 from gateway.broker.openings import Openings
-from gateway.broker.streams import Streams, StreamsPorts, open_streams
+from gateway.broker.streams import StreamsPorts, open_streams
 from gateway.broker.users import VIRTUAL_HOST, Users
+from gateway.broker.virtual_host import VirtualHost
 from gateway.config import ConfigError, Problem, Settings
 from gateway.log.log import LogPorts
 from gateway.log.open_chunk import ChunkBuffers
@@ -88,7 +89,7 @@ class Server:
         self._failure: StoreError | None = None
         self._loop = loop
         self._schedule = Schedule(loop)
-        self._streams: dict[str, Streams] = {}
+        self._virtual_hosts: dict[str, VirtualHost] = {}
         stream = settings.stream
         self._frame_bytes_max = stream.frame_bytes_max or UNLIMITED_FRAME_BYTES
         self._buffers = ChunkBuffers(self._frame_bytes_max)
@@ -144,7 +145,8 @@ class Server:
             self._fatal,
             self._settings.streams.publisher_references_max,
         )
-        self._streams[VIRTUAL_HOST] = await self._await(open_streams(VIRTUAL_HOST, ports))
+        streams = await self._await(open_streams(VIRTUAL_HOST, ports))
+        self._virtual_hosts[VIRTUAL_HOST] = VirtualHost(VIRTUAL_HOST, streams)
         self._listener = Listener(
             self._loop,
             self._socket,
@@ -183,7 +185,7 @@ class Server:
             stream.send_backlog_bytes_max,
         )
         shared_host = Host(
-            self._users, self._streams.get, link_settings, peer_properties(), self._has_room
+            self._users, self._virtual_hosts.get, link_settings, peer_properties(), self._has_room
         )
         return Shared(
             self._loop,
@@ -232,8 +234,8 @@ class Server:
         return True
 
     async def _close_streams(self) -> None:
-        for streams in self._streams.values():
-            await self._await(streams.close())
+        for virtual_host in self._virtual_hosts.values():
+            await self._await(virtual_host.streams.close())
         if self._openings is not None:
             await self._await(self._openings.end())
 

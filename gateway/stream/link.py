@@ -10,6 +10,7 @@ from typing import Any, Final, Protocol
 from gateway.broker.errors import StreamDoesNotExist
 from gateway.broker.streams import Stream, Streams
 from gateway.broker.users import Users
+from gateway.broker.virtual_host import VirtualHost
 from gateway.pending import Pending
 from gateway.stream.consuming import Subscription
 from gateway.stream.publishing import Publisher
@@ -40,7 +41,7 @@ class Host:
     """What all links of a listener share."""
 
     users: Users
-    virtual_hosts: Callable[[str], Streams | None]
+    virtual_hosts: Callable[[str], VirtualHost | None]
     settings: LinkSettings
     peer_properties: dict[str, str]
     has_room: Callable[[], bool]
@@ -104,17 +105,22 @@ class Link:
         self.references: set[tuple[str, str]] = set()
         self.is_closed = False
         self._watched: set[Stream] = set()
-        self._streams: Streams | None = None
+        self._virtual_host: VirtualHost | None = None
 
     @property
     def streams(self) -> Streams:
         """The streams of the virtual host that was opened."""
-        assert self._streams is not None
-        return self._streams
+        return self.virtual_host.streams
 
-    def enter(self, streams: Streams) -> None:
+    @property
+    def virtual_host(self) -> VirtualHost:
+        """The virtual host that was opened."""
+        assert self._virtual_host is not None
+        return self._virtual_host
+
+    def enter(self, virtual_host: VirtualHost) -> None:
         """Bind the link to a virtual host."""
-        self._streams = streams
+        self._virtual_host = virtual_host
 
     def require(self, permission: Permission, name: str) -> None:
         """Demand a permission on a stream. Every user may do everything for now: the seam."""

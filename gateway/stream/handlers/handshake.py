@@ -117,9 +117,9 @@ async def tune(link: Link, request: m.Tune) -> None:
 
 async def open_virtual_host(link: Link, request: m.Open) -> m.OpenReply:
     """Enter a virtual host."""
-    streams = link.host.virtual_hosts(request.virtual_host)
+    virtual_host = link.host.virtual_hosts(request.virtual_host)
     may_open = link.host.users.may_open(link.session.user, request.virtual_host)
-    if streams is None or not may_open or not link.host.has_room():
+    if virtual_host is None or not may_open or not link.host.has_room():
         log.warning("virtual host refused peer=%s host=%r", link.ports.peer, request.virtual_host)
         await link.ports.wait(link.host.settings.refusal_delay_ms)
         link.session.is_done = True
@@ -127,7 +127,7 @@ async def open_virtual_host(link: Link, request: m.Open) -> m.OpenReply:
     if link.session.state is State.TUNING:
         link.session.tune(link.session.server_frame_bytes_max, link.session.heartbeat_s)
         link.ports.tuned()
-    link.enter(streams)
+    link.enter(virtual_host)
     link.session.open(request.virtual_host)
     settings = link.host.settings
     return m.OpenReply(

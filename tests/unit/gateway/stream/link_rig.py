@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from gateway.broker.openings import Openings
 from gateway.broker.streams import Stream, Streams, StreamsPorts, open_streams
 from gateway.broker.users import Users
+from gateway.broker.virtual_host import VirtualHost
 from gateway.config import UsersSettings
 from gateway.log import names
 from gateway.log.log import LogPorts, StreamLog
@@ -122,9 +123,10 @@ class Broker:
                 ),
             )
         )
+        self.virtual_host = VirtualHost("/", self.streams)
         self.host = Host(
             Users.load(UsersSettings()),
-            lambda name: self.streams if name == "/" else None,
+            lambda name: self.virtual_host if name == "/" else None,
             LinkSettings(frame_bytes_max, refusal_delay_ms, 64 * MIB, "localhost", 5552),
             PEER_PROPERTIES,
             lambda: self.has_room,
@@ -171,7 +173,7 @@ class LinkRig:
             self.session.state = State.TUNED
             self.session.user, self.session.mechanism = "guest", "PLAIN"
             self.session.open("/")
-            self.link.enter(broker.streams)
+            self.link.enter(broker.virtual_host)
 
     # Commands
 
