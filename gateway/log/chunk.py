@@ -16,8 +16,7 @@ A chunk is what RabbitMQ's osiris calls a chunk, wrapped in one Pravega event, a
     52  u8  bloom size = 0, u24 reserved = 0
     56  data                     entries behind one another
         trailer                  (u8 0, u8 size, reference, u64 sequence) per named publisher
-        filter values            (u8 kind, u16 count, (u16 size, value) …), may be missing; kind
-                                 0: all entries have one, 1: some have none, 2: too many to list
+        filter values            if an entry has one: see gateway.log.filters
 
 Bytes 8 … 56 + data size are what a Deliver carries.
 
@@ -45,7 +44,6 @@ __all__ = [
     "HEADER_BYTES",
     "ChunkHeader",
     "crc32",
-    "pack_filters",
     "pack_head",
     "pack_header",
     "pack_trailer",
@@ -64,7 +62,6 @@ USER_CHUNK: Final = 0
 _HEADER: Final = struct.Struct(">BBHIqQQIIII")
 _HEAD: Final = struct.Struct(">IIBBHIqQQIIII")
 _SEQUENCE: Final = 0
-_ANY_VALUE: Final = 2
 
 
 def _crc_table() -> "array[int]":
@@ -144,13 +141,3 @@ def unpack_trailer(trailer: Buffer) -> Iterable[tuple[bytes, int]]:
             return
         yield view[position + 2 : end], int.from_bytes(view[end : end + 8], "big")
         position = end + 8
-
-
-def pack_filters(values: set[bytes] | None) -> bytes:
-    """Encode a chunk's filter values; b"" stands for entries without one, None for too many."""
-    if values is None:
-        return struct.pack(">BH", _ANY_VALUE, 0)
-    named = sorted(value for value in values if value)
-    return struct.pack(">BH", b"" in values, len(named)) + b"".join(
-        struct.pack(">H", len(value)) + value for value in named
-    )

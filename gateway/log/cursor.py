@@ -21,6 +21,7 @@ from gateway.log.chunk import (
     pack_header,
     unpack_header,
 )
+from gateway.log.filters import SubscriptionFilter
 from gateway.log.index import NO_END
 from gateway.log.kernel.chunks import (
     BAD_CRC,
@@ -33,6 +34,7 @@ from gateway.log.kernel.chunks import (
 )
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import DELIVER_HEAD_BYTES
+from gateway.log.sieve import Sieve
 from store.api import APPEND_BYTES_MAX, FileRegion
 from store.errors import SegmentTruncated, StoreError
 
@@ -69,7 +71,12 @@ class Delivery:
 
 
 class Cursor:
-    """Reads chunks from `position` on."""
+    """Reads chunks from `position` on, or those of them that a filter lets through.
+
+    Attributes:
+        is_sifting: `next` gave nothing because it had looked at enough chunks that the filter does
+            not let through: call it again, after others had their turn.
+    """
 
     def __init__(
         self,
@@ -79,6 +86,7 @@ class Cursor:
         *,
         frame_bytes_max: int,
         takes_regions: bool,
+        wanted: SubscriptionFilter | None = None,
     ) -> None:
         self.log = stream_log
         self.position = position
@@ -91,6 +99,10 @@ class Cursor:
         self._is_waiting = False
         self._is_checking = False
         self._is_closed = False
+        self.is_sifting = False
+        self._sieve = None if wanted is None else Sieve(stream_log, wanted)
+        # Who skips most of it wants little of what lies ahead.
+        self._ahead_bytes = 0 if wanted else _CHECK_BYTES
 
     def close(self) -> None:
         """Stop; `wake` is not called any more."""
@@ -103,28 +115,45 @@ class Cursor:
         Args:
             scratch: Room for a joined chunk's data; its content does not matter.
         """
+        self.is_sifting = False
         if self._is_waiting or self._is_closed:
             return None
         delivery = None
         while delivery is None and not self._is_waiting and self.log.failure is None:
-            self.position = max(self.position, self.log.start)
-            while self._damaged and self.position >= self._damaged[0][0]:
-                self.position = max(self.position, self._damaged.popleft()[1])
+            self._step_over()
             available = self.log.committed_length - self.position
             if available <= 0:
                 self._is_waiting = True
                 self.log.when_more(self._woken)
+            elif self._sieve is not None and not (available := self._sift(self._sieve)):
+                if self.is_sifting:
+                    break
             elif self.position < self._verified_to or self._is_verified():
                 delivery = self._next(available, scratch)
-        if self.position + _CHECK_BYTES > self._verified_to:
+        if self._sieve is None and self.position + _CHECK_BYTES > self._verified_to:
             self._check_ahead()
         return delivery
+
+    def _step_over(self) -> None:
+        """Go past what was truncated or is known to be damaged."""
+        self.position = max(self.position, self.log.start)
+        while self._damaged and self.position >= self._damaged[0][0]:
+            self.position = max(self.position, self._damaged.popleft()[1])
+
+    def _sift(self, sieve: Sieve) -> int:
+        """Go to what the filter lets through; return how many bytes of it, 0 if it is not known."""
+        end = self.log.committed_length
+        self.position, size = sieve.sift(self.position, end)
+        if sieve.missing is not None:
+            self._fetch(*sieve.missing)
+        self.is_sifting = not size and not self._is_waiting and self.position < end
+        return size
 
     def _next(self, available: int, scratch: bytearray) -> Delivery | None:
         """Give what is at the cursor; None if it has to be fetched, or was damaged."""
         glance = self.log.reader.read_cached(self.position, min(available, _GLANCE_BYTES))
         if glance is None or len(glance) < DATA_POSITION:
-            self._fetch(DATA_POSITION)
+            self._fetch(self.position, DATA_POSITION)
             return None
         event_bytes = EVENT_HEAD_BYTES + int.from_bytes(glance[4:8], "big")
         if event_bytes > available:
@@ -154,14 +183,14 @@ class Cursor:
             self.log.committed_length - _WARM_BYTES, self.log.trusted_position
         )
         if not is_recent and not reader.is_cached(position, size):
-            self._fetch(event_bytes)
+            self._fetch(self.position, event_bytes)
             return None
         region = reader.region(position, size) if self._takes_regions else None
         head = b""
         if region is None:
             head = self._read(position, size)
             if len(head) < size:
-                self._fetch(event_bytes)
+                self._fetch(self.position, event_bytes)
                 return None
         self.position += event_bytes
         return Delivery(header.chunk_id, header.chunk_id + header.records, size, head, region)
@@ -187,7 +216,7 @@ class Cursor:
         if len(glance) < wanted:
             source = self.log.reader.read_cached(self.position, wanted) or b""
         if len(source) < event_bytes:
-            self._fetch(event_bytes)
+            self._fetch(self.position, event_bytes)
             return None
         reason, place, written, count, records = join_chunks(
             source, len(source), scratch, self._joined_bytes_max, CRC_TABLE
@@ -237,7 +266,7 @@ class Cursor:
         position = self._verified_to
         if not self._is_checking and position < self.log.trusted_position:
             self._is_checking = True
-            self._check(position, self.log.index.span_end(position, _CHECK_BYTES))
+            self._check(position, self.log.index.span_end(position, self._ahead_bytes))
 
     def _check(self, position: int, end: int) -> None:
         """Have the chunks in [position, end) checked: whole spans, if the index is right."""
@@ -265,10 +294,13 @@ class Cursor:
 
         self.log.reader.check(position, size, verify, done=done)
 
-    def _fetch(self, event_bytes: int) -> None:
-        """Have bytes read into memory by the store's thread, then wake."""
+    def _fetch(self, position: int, size: int) -> None:
+        """Have bytes (and some of what follows) read into memory by the store's thread, then wake.
+
+        The bytes are dropped: they stay with the operating system.
+        """
         self._is_waiting = True
-        size = max(event_bytes, min(self.log.committed_length - self.position, _CHECK_BYTES))
+        size = max(size, min(self.log.committed_length - position, self._ahead_bytes))
 
         def done(outcome: int | StoreError) -> None:
             if isinstance(outcome, StoreError):
@@ -276,7 +308,7 @@ class Cursor:
             else:
                 self._woken()
 
-        self.log.reader.check(self.position, min(size, APPEND_BYTES_MAX), len, done=done)
+        self.log.reader.check(position, min(size, APPEND_BYTES_MAX), len, done=done)
 
     def _failed(self, error: StoreError) -> None:
         """Go on after the oldest chunks were given up; else the stream cannot be read."""

@@ -8,10 +8,10 @@ from gateway.log.chunk import (
     HEADER_BYTES,
     ChunkHeader,
     crc32,
-    pack_filters,
     pack_head,
     pack_trailer,
 )
+from gateway.log.filters import FILTER_BYTES_MAX, fold, pack_filters
 
 DELIVER_HEAD_BYTES: Final = 13
 """Size, key, version, subscription and committed chunk id of a Deliver v2: with it a chunk fills a
@@ -19,9 +19,6 @@ frame of the server's largest size exactly."""
 
 TRAILER_BYTES_MAX: Final = 64 * 1024
 """A chunk with this much in its trailer is closed, so that few large trailers are ever read."""
-
-FILTER_BYTES_MAX: Final = 64 * 1024
-"""With more than this in filter values a chunk says only that it may hold any value."""
 
 _SMALL_BUFFER_BYTES: Final = 16 * 1024
 _BUFFERS_KEPT: Final = 16
@@ -83,7 +80,7 @@ class OpenChunk:
     __slots__ = (
         "_buffers",
         "_filter_bytes_uncounted",
-        "_holds_any_filter",
+        "_filter_digests",
         "buffer",
         "capacity",
         "confirms",
@@ -107,7 +104,7 @@ class OpenChunk:
         self.sequences: dict[bytes, int] = {}
         self.sequence_bytes = 0
         self.filters: set[bytes] | None = None
-        self._holds_any_filter = False
+        self._filter_digests: set[bytes] | None = None
         self._filter_bytes_uncounted = 0
         # In order; grouped by sink when they are due.
         self.confirms: list[tuple[ConfirmSink, bytes]] = []
@@ -149,7 +146,7 @@ class OpenChunk:
         self.sequences[reference] = publishing_id
 
     def bound_filters(self, bytes_taken: int) -> None:
-        """Drop the filter values when there are too many; call when some may have been added.
+        """Keep hashes of the filter values when they are large; call when some may be new.
 
         Args:
             bytes_taken: The values added are no more than this.
@@ -159,9 +156,9 @@ class OpenChunk:
             return
         self._filter_bytes_uncounted = 0
         assert self.filters is not None
-        if self._bounded_filters() is None:
-            self._holds_any_filter = True
-            self.filters.clear()
+        if sum(len(value) + 2 for value in self.filters) > FILTER_BYTES_MAX:
+            self._filter_digests = self._filter_digests or set()
+            fold(self.filters, self._filter_digests)
 
     def finish(self, *, chunk_id: int, epoch: int, timestamp_ms: int) -> memoryview:
         """Complete the event in the buffer and return it; call `release` when it was taken."""
@@ -169,7 +166,7 @@ class OpenChunk:
         trailer = pack_trailer(self.sequences) if self.sequences else b""
         rest = trailer
         if self.filters is not None:
-            rest += pack_filters(self._bounded_filters())
+            rest += pack_filters(self.filters, self._filter_digests)
         event_end = data_end + len(rest)
         if event_end > len(self.buffer):
             self.grow()
@@ -188,12 +185,6 @@ class OpenChunk:
         )
         pack_head(self.buffer, header, event_end - DATA_POSITION + HEADER_BYTES)
         return view[:event_end]
-
-    def _bounded_filters(self) -> set[bytes] | None:
-        assert self.filters is not None
-        size = sum(len(value) + 2 for value in self.filters)
-        is_any = self._holds_any_filter or size > FILTER_BYTES_MAX
-        return None if is_any else self.filters
 
     def release(self) -> None:
         """Give the buffer back."""

@@ -35,6 +35,8 @@ class Delivery:
             subscription.is_queued = False
             frame = subscription.next(self._session.deliver_version, self._scratch)
             if frame is None:
+                if subscription.is_sifting:
+                    self.wake(subscription)
                 continue
             self._edge.write(frame.head)
             if frame.region is not None:

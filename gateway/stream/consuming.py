@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from gateway.broker.streams import Stream
 from gateway.log.cursor import Cursor
+from gateway.log.filters import filter_of
 from gateway.log.log import StreamLog
 from store.api import FileRegion
 
@@ -61,6 +62,7 @@ class Subscription:
             self._woken,
             frame_bytes_max=frame_bytes_max,
             takes_regions=takes_regions,
+            wanted=filter_of(self.properties),
         )
         self._ports.wake_delivery(self)
 
@@ -89,6 +91,11 @@ class Subscription:
                 self.log.last_chunk_id,
             )
         return Deliver(head + chunk.head, chunk.region)
+
+    @property
+    def is_sifting(self) -> bool:
+        """Whether `next` gave nothing, but looks on for what the filter lets through."""
+        return self.credit > 0 and self._cursor is not None and self._cursor.is_sifting
 
     def close(self) -> None:
         """Deliver nothing more."""

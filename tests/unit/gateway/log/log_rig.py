@@ -4,12 +4,13 @@ import os
 import shutil
 import struct
 import zlib
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from gateway.log.cursor import Cursor, Delivery
+from gateway.log.filters import SubscriptionFilter
 from gateway.log.log import LogPorts, StreamLog
 from gateway.log.open_chunk import ChunkBuffers
 from gateway.log.opening import LogNames, open_log
@@ -162,9 +163,15 @@ class LogRig:
         """Turn until the open chunk is on its way; the store's answer is not awaited."""
         self.loop.run_until(lambda: log.in_flight_bytes > 0)
 
-    def commit(self, log: StreamLog, *entries: Entry, sink: Sink | None = None) -> None:
+    def commit(
+        self,
+        log: StreamLog,
+        *entries: Entry,
+        sink: Sink | None = None,
+        values: Iterable[bytes] = (),
+    ) -> None:
         """Put entries into a chunk of their own."""
-        put(log, entries, sink=sink)
+        put(log, entries, sink=sink, values=values)
         self.settle(log)
 
     # What is stored
@@ -192,17 +199,33 @@ class LogRig:
         """Each stored chunk, taken apart on its own, with what follows its data."""
         return chunks_in(self.content())
 
-    def cursor(self, log: StreamLog, position: int = 0, *, takes_regions: bool = False) -> "Tap":
+    def cursor(
+        self,
+        log: StreamLog,
+        position: int = 0,
+        *,
+        takes_regions: bool = False,
+        wanted: SubscriptionFilter | None = None,
+    ) -> "Tap":
         """Read chunks from a position on."""
-        return Tap(self, log, position, takes_regions=takes_regions)
+        return Tap(self, log, position, takes_regions=takes_regions, wanted=wanted)
 
 
 class Tap:
     """A cursor whose deliveries are read at once."""
 
-    def __init__(self, rig: LogRig, log: StreamLog, position: int, *, takes_regions: bool) -> None:
+    def __init__(
+        self,
+        rig: LogRig,
+        log: StreamLog,
+        position: int,
+        *,
+        takes_regions: bool,
+        wanted: SubscriptionFilter | None,
+    ) -> None:
         self.rig = rig
         self.wake_count = 0
+        self.sift_count = 0
         self.regions_released = 0
         self.cursor = Cursor(
             log,
@@ -210,6 +233,7 @@ class Tap:
             self._woken,
             frame_bytes_max=rig.frame_bytes_max,
             takes_regions=takes_regions,
+            wanted=wanted,
         )
         self._scratch = bytearray(rig.frame_bytes_max)
 
@@ -226,7 +250,11 @@ class Tap:
             delivery = self.next()
             if delivery is not None:
                 return delivery
-            self.rig.loop.run_until(lambda woken=woken: self.wake_count > woken)  # type: ignore[misc]  # bound at once
+            if not self.cursor.is_sifting:
+                self._await_wake(woken)
+
+    def _await_wake(self, woken: int) -> None:
+        self.rig.loop.run_until(lambda: self.wake_count > woken)
 
     def all_now(self) -> list[Chunk]:
         """What is there to be delivered, until only new chunks could give more."""
@@ -239,8 +267,10 @@ class Tap:
                 assert delivery.chunk_id == chunk.chunk_id
                 assert delivery.next_offset == chunk.chunk_id + chunk.record_count
                 found.append(chunk)
+            elif self.cursor.is_sifting:
+                self.sift_count += 1
             elif self.cursor.position < self.cursor.log.committed_length:
-                self.rig.loop.run_until(lambda woken=woken: self.wake_count > woken)  # type: ignore[misc]  # bound at once
+                self._await_wake(woken)
         return found
 
 
@@ -262,10 +292,16 @@ def put(
     sink: Sink | None = None,
     first_id: int = 1,
     reference: bytes = b"",
+    values: Iterable[bytes] = (),
 ) -> None:
-    """Copy entries into the open chunk, as the kernel does; their ids count up from `first_id`."""
+    """Copy entries into the open chunk, as the kernel does; their ids count up from `first_id`.
+
+    `values`: the filter values of the entries, b"" for none; not given: all are without.
+    """
     encoded = [encode(entry) for entry in entries]
     chunk = log.open_chunk(sum(map(len, encoded)))
+    if values:
+        chunk.filters = {*(chunk.filters or ()), *values}
     for number, (entry, data) in enumerate(zip(entries, encoded, strict=True), first_id):
         while chunk.written + len(data) > chunk.capacity and chunk.entry_count:
             chunk = log.make_room(len(data))

@@ -1,6 +1,5 @@
 import zlib
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -8,7 +7,6 @@ from gateway.log import chunk
 from gateway.log.chunk import (
     CRC_TABLE,
     ChunkHeader,
-    pack_filters,
     pack_head,
     pack_header,
     pack_trailer,
@@ -92,22 +90,6 @@ def test_a_trailer_stops_at_a_kind_that_it_does_not_know() -> None:
     known = pack_trailer({b"a": 1})
 
     assert list(unpack_trailer(known + b"\1\1b" + bytes(8) + known)) == [(b"a", 1)]
-
-
-@pytest.mark.parametrize(
-    ("values", "packed"),
-    [
-        (set(), "00 0000"),
-        ({b""}, "01 0000"),
-        ({b"pear", b"fig"}, "00 0002 0003 666967 0004 70656172"),
-        ({b"fig", b""}, "01 0001 0003 666967"),
-        (None, "02 0000"),
-    ],
-)
-def test_filter_values_say_which_there_are_and_whether_some_entries_have_none(
-    values: set[bytes] | None, packed: str
-) -> None:
-    assert pack_filters(values) == bytes.fromhex(packed)
 
 
 def test_the_tables_for_the_kernels_are_those_of_the_ieee_polynomial() -> None:

@@ -1,8 +1,8 @@
 import pytest
 
 from gateway.log.chunk import DATA_POSITION, ENTRIES_MAX
+from gateway.log.filters import FILTER_BYTES_MAX, FINGERPRINTS_MAX, pack_filters
 from gateway.log.open_chunk import (
-    FILTER_BYTES_MAX,
     TRAILER_BYTES_MAX,
     ChunkBuffers,
     OpenChunk,
@@ -64,20 +64,20 @@ def test_filter_values_follow_the_trailer_and_are_not_counted_in_it() -> None:
     ((found, rest),) = chunks_in(finished(chunk))
 
     assert found.trailer_size == 11
-    assert rest[11:] == b"\1\0\1\0\4pear"
+    assert rest[11:] == pack_filters({b"", b"pear"})
 
 
-@pytest.mark.parametrize("excess", [0, 1])
-def test_too_many_filter_values_are_any_value(excess: int) -> None:
+def test_filter_values_that_take_much_memory_are_kept_as_hashes() -> None:
     chunk = open_chunk()
     fill(chunk, b"x")
-    chunk.filters = {bytes([number]) * 4094 for number in range(15)}
-    chunk.filters.add(b"y" * (4094 + excess))
-    assert FILTER_BYTES_MAX == 16 * 4096
+    values = {bytes([number]) * 4094 for number in range(17)}
+    chunk.filters = {b"", *values}
 
+    chunk.bound_filters(FILTER_BYTES_MAX + 1)
+
+    assert chunk.filters == {b""}
     ((_, rest),) = chunks_in(finished(chunk))
-
-    assert rest[:3] == (b"\2\0\0" if excess else b"\0\0\x10")
+    assert rest == pack_filters({b"", *values})
 
 
 @pytest.mark.parametrize("free", range(24))
@@ -101,13 +101,15 @@ def test_a_large_chunk_filled_to_its_end_still_gets_the_largest_trailer_and_filt
     while not chunk.is_full or chunk.sequence_bytes < TRAILER_BYTES_MAX:
         chunk.note_sequence(b"%0255d" % number, number)
         number += 1
-    chunk.filters = {bytes(FILTER_BYTES_MAX - 2)}
+    chunk.filters = {b"%d" % value for value in range(FINGERPRINTS_MAX)}
 
     ((found, rest),) = chunks_in(finished(chunk))
 
     assert found.records() == [body]
     assert found.trailer_size == number * 265
-    assert len(rest) == number * 265 + 3 + FILTER_BYTES_MAX
+    filters = pack_filters(chunk.filters)
+    assert FILTER_BYTES_MAX * 0.9 < len(filters) <= FILTER_BYTES_MAX
+    assert rest[number * 265 :] == filters
 
 
 def test_header_and_data_of_a_full_chunk_fill_a_deliver_of_the_largest_frame_exactly() -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.log.chunk import ENTRIES_MAX
-from gateway.log.open_chunk import FILTER_BYTES_MAX
+from gateway.log.filters import FILTER_BYTES_MAX, pack_filters
 from gateway.stream import publishing
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
@@ -278,7 +278,7 @@ def test_filter_values_are_kept_with_the_chunk(client: LinkRig) -> None:
     assert client.confirmed() == [(1, (1, 2))]
     ((chunk, rest),) = stored(client.broker)
     assert chunk.records() == [b"a", b"b"]
-    assert (chunk.trailer_size, rest) == (0, b"\0\0\2\0\3fig\0\4pear")
+    assert (chunk.trailer_size, rest) == (0, pack_filters({b"fig", b"pear"}))
 
 
 @pytest.mark.parametrize("order", ["filtered first", "plain first"])
@@ -293,7 +293,7 @@ def test_a_chunk_with_both_kinds_of_entries_says_that_some_have_no_value(
         client.publish(1, (3, b"c"))
     client.broker.settle("s")
 
-    assert [rest for _, rest in stored(client.broker)] == [b"\1\0\1\0\3fig"]
+    assert [rest for _, rest in stored(client.broker)] == [pack_filters({b"", b"fig"})]
 
 
 def test_filter_values_of_a_chunk_are_not_those_of_the_next(client: LinkRig) -> None:
@@ -307,7 +307,7 @@ def test_filter_values_of_a_chunk_are_not_those_of_the_next(client: LinkRig) -> 
     client.broker.settle("s")
 
     rests = [rest for _, rest in stored(client.broker)]
-    assert rests == [b"\0\0\1\0\3fig", b"\0\0\1\0\4pear", b""]
+    assert rests == [pack_filters({b"fig"}), pack_filters({b"pear"}), b""]
 
 
 def test_a_filtered_frame_that_fills_chunks_leaves_its_values_where_its_entries_are(
@@ -320,9 +320,9 @@ def test_a_filtered_frame_that_fills_chunks_leaves_its_values_where_its_entries_
 
     found = [(chunk.entry_count, rest) for chunk, rest in stored(client.broker)]
     assert found == [
-        (2, b"\0\0\2\0\2v0\0\2v1"),
-        (2, b"\0\0\2\0\2v2\0\2v3"),
-        (1, b"\0\0\1\0\2v4"),
+        (2, pack_filters({b"v0", b"v1"})),
+        (2, pack_filters({b"v2", b"v3"})),
+        (1, pack_filters({b"v4"})),
     ]
 
 
@@ -337,7 +337,9 @@ def test_more_filter_values_than_are_written_are_not_kept_in_memory(client: Link
         assert sum(map(len, chunk.filters)) < 2 * FILTER_BYTES_MAX
     client.broker.settle("s")
 
-    assert [(found.entry_count, rest) for found, rest in stored(client.broker)] == [(41, b"\2\0\0")]
+    ((found, rest),) = stored(client.broker)
+    assert found.entry_count == 41
+    assert rest == pack_filters({b"", *(b"%010000d" % number for number in range(1, 41))})
 
 
 def test_few_filter_values_of_many_entries_are_kept(client: LinkRig) -> None:
@@ -348,7 +350,7 @@ def test_few_filter_values_of_many_entries_are_kept(client: LinkRig) -> None:
     client.broker.settle("s")
 
     ((found, rest),) = stored(client.broker)
-    assert (found.entry_count, rest[:4], len(rest)) == (40, b"\0\0\2\x27", 4 + 1 + 10_000 * 2 + 2)
+    assert (found.entry_count, rest) == (40, pack_filters({b"%010000d" % n for n in range(2)}))
 
 
 def test_duplicates_in_a_filtered_frame_are_confirmed(client: LinkRig) -> None:

@@ -1,0 +1,123 @@
+"""Finds, ahead of a cursor, the chunks that a filter lets through, and reads little of the others.
+
+Of a large chunk only the header and the filter values behind its trailer are read; small ones are
+walked many at once. How much is done in one call is bounded: a filter may let nothing through for
+a long time, and the others of the event loop want their turn.
+"""
+
+from collections import deque
+from typing import Final
+
+from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, HEADER_BYTES, unpack_header
+from gateway.log.filters import SubscriptionFilter
+from gateway.log.kernel.chunks import walk_chunks
+from gateway.log.log import StreamLog
+
+LARGE_BYTES: Final = 32 * 1024
+"""From this size on a chunk is looked at by itself."""
+
+WINDOW_BYTES: Final = 64 * 1024
+_LOOKS_A_CALL: Final = 24
+_COLD_SMALL_BYTES: Final = 1024 * 1024
+_MAGIC_AND_VERSION: Final = 0x50
+
+
+class Sieve:
+    """What one cursor knows of the chunks ahead of it.
+
+    Attributes:
+        missing: (position, size) of bytes that are not in memory but needed to go on, after `sift`.
+    """
+
+    def __init__(self, stream_log: StreamLog, wanted: SubscriptionFilter) -> None:
+        self.missing: tuple[int, int] | None = None
+        self._log = stream_log
+        self._filter = wanted
+        self._ranges: deque[tuple[int, int]] = deque()
+        self._sifted_to = 0
+
+    def sift(self, position: int, end: int) -> tuple[int, int]:
+        """Look for what is let through in [position, end), which are the bounds of chunks.
+
+        Returns:
+            (where, size): whole chunks that are let through begin there and take so many bytes.
+            Size 0: nothing is let through before `where`. Then `missing` says what must be read
+            first; else, before `end`, there is more to look at in another call.
+        """
+        self.missing = None
+        ranges = self._ranges
+        for _ in range(_LOOKS_A_CALL):
+            while ranges and ranges[0][1] <= position:
+                ranges.popleft()
+            if ranges:
+                start, stop = ranges[0]
+                position = max(position, start)
+                return position, stop - position
+            position = max(position, self._sifted_to)
+            if position >= end or not self._look(position, end):
+                break
+        return position, 0
+
+    def _look(self, position: int, end: int) -> bool:
+        """Learn of the chunk at a position, and of more if they are small; False if not at hand."""
+        reader = self._log.reader
+        head = reader.read_cached(position, min(end - position, DATA_POSITION))
+        if head is None or len(head) < DATA_POSITION:
+            return self._miss(position, end, LARGE_BYTES)
+        event_bytes = EVENT_HEAD_BYTES + int.from_bytes(head[4:8], "big")
+        if event_bytes < LARGE_BYTES:
+            return self._walk(position, end, event_bytes)
+        header = unpack_header(head, EVENT_HEAD_BYTES)
+        rest = DATA_POSITION + header.data_bytes + header.trailer_bytes
+        if (
+            head[:4] != bytes(4)
+            or head[EVENT_HEAD_BYTES] != _MAGIC_AND_VERSION
+            or rest > event_bytes
+            or event_bytes > end - position
+        ):
+            self._leave(position, end)
+            return True
+        packed: bytes | None = b""
+        if rest < event_bytes:
+            packed = reader.read_cached(position + rest, event_bytes - rest)
+        if packed is None or len(packed) < event_bytes - rest:
+            return self._miss(position + rest, end, event_bytes - rest)
+        self._note(position, position + event_bytes, is_wanted=self._filter.lets_through(packed))
+        return True
+
+    def _walk(self, position: int, end: int, event_bytes: int) -> bool:
+        """Learn of all whole small chunks in a window."""
+        size = min(end - position, WINDOW_BYTES)
+        window = self._log.reader.read_cached(position, size)
+        if window is None or len(window) < min(size, max(event_bytes, DATA_POSITION)):
+            return self._miss(position, end, _COLD_SMALL_BYTES)
+        _, consumed, chunks = walk_chunks(window, 0, len(window))
+        if not chunks:
+            self._leave(position, end)
+            return True
+        lets_through = self._filter.lets_through
+        for place, event_size, _, _, _, _, data_bytes, trailer_bytes in chunks:
+            rest = place + EVENT_HEAD_BYTES + HEADER_BYTES + data_bytes + trailer_bytes
+            self._note(
+                position + place,
+                position + place + event_size,
+                is_wanted=lets_through(window[rest : place + event_size]),
+            )
+        return consumed > 0
+
+    def _miss(self, position: int, end: int, size: int) -> bool:
+        self.missing = position, min(size, end - position)
+        return False
+
+    def _leave(self, position: int, end: int) -> None:
+        """Leave what is no chunk to the cursor, up to the next one that the index knows."""
+        self._note(position, min(self._log.index.span_end(position, 0), end), is_wanted=True)
+
+    def _note(self, start: int, stop: int, *, is_wanted: bool) -> None:
+        self._sifted_to = stop
+        if not is_wanted:
+            return
+        if self._ranges and self._ranges[-1][1] == start:
+            self._ranges[-1] = self._ranges[-1][0], stop
+        else:
+            self._ranges.append((start, stop))
