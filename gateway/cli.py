@@ -58,8 +58,8 @@ Print the settings in force as a TOML file, each with where it came from. Takes 
 """
 
 _HASH: Final = """\
-Read a password (without echo, or from a pipe) and print its hash for the users file, salted the
-way RabbitMQ does it. The same password gives another hash each time.
+Read a password (without echo, or from a pipe) and print its salted hash for the users file, in
+RabbitMQ's form or as argon2id. The same password gives another hash each time.
 
 example of a users file:
   [[users]]
@@ -216,16 +216,16 @@ def _complain(lines: str, code: int) -> int:
 def _add_hash_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--algorithm",
-        choices=("sha256", "sha512", "md5"),
+        choices=("sha256", "sha512", "md5", "argon2id"),
         default="sha256",
-        help="sha256 (default) unless the other side knows only another",
+        help="sha256 (default), sha512 and md5 are RabbitMQ's; argon2id is slow to guess",
     )
 
 
 def _hash_password(options: argparse.Namespace) -> int:
     import getpass  # noqa: PLC0415
 
-    from gateway.broker.passwords import Algorithm, PasswordHash  # noqa: PLC0415
+    from gateway.broker.access.passwords import Algorithm, PasswordHash  # noqa: PLC0415
 
     if sys.stdin.isatty():
         password = getpass.getpass("password: ")

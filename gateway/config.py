@@ -260,7 +260,8 @@ class UsersSettings(_Section):
 
     file: Path | None = _setting(
         None,
-        "TOML or JSON file with the users; RabbitMQ's exported definitions will do, and "
+        "TOML or JSON file with the users of the very first start, after which users are kept in "
+        "the store and the file is not looked at; RabbitMQ's exported definitions will do, and "
         "`hutch hash-password` makes the hashes for a new one.",
         unset="the one user guest with the password guest",
     )
@@ -268,6 +269,12 @@ class UsersSettings(_Section):
         True,  # noqa: FBT003 (it is the default of a field)
         "The user guest may log in from this machine only. Set it to false where guest must come "
         "from outside, as in a container.",
+    )
+    anonymous: str | None = _setting(
+        None,
+        "The user that a client becomes who logs in by ANONYMOUS, without a password. For guest "
+        "guest_loopback_only counts then too.",
+        unset="ANONYMOUS is not offered",
     )
 
 

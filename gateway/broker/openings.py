@@ -8,11 +8,12 @@ given out again can be told from its first use.
 import json
 from typing import Any, Final
 
+from gateway.log.names import server_table
 from gateway.log.tracking import create_table_if_missing
 from gateway.pending import Pending
 from store.api import Durability, SegmentStore, TableEntry
 
-_TABLE: Final = "hutch/_server_kvtable/0.#epoch.0"
+_TABLE: Final = server_table("server")
 _KEY: Final = b"openings"
 EPOCH_MAX: Final = 0xFFFF
 

@@ -38,6 +38,18 @@ log = logging.getLogger(__name__)
 _RESERVED_PREFIX: Final = "amq."
 
 
+def clean_name(name: str) -> str:
+    """Return the name that a new stream gets: without CR and LF.
+
+    Raises:
+        PreconditionFailed: It is empty or reserved.
+    """
+    name = name.replace("\r", "").replace("\n", "")
+    if not name or name.startswith(_RESERVED_PREFIX):
+        raise PreconditionFailed(f"stream name {name!r} is empty or reserved")
+    return name
+
+
 class Watcher(Protocol):
     """A connection, as the streams it uses see it."""
 
@@ -106,6 +118,10 @@ class Streams:
     def __len__(self) -> int:
         return len(self._streams)
 
+    def names(self) -> list[str]:
+        """Return the names of all streams, sorted."""
+        return sorted(self._streams)
+
     def find(self, name: str) -> Stream:
         """Return a stream. Raises StreamDoesNotExist."""
         stream = self._streams.get(name)
@@ -123,9 +139,7 @@ class Streams:
             StreamExists: It exists with these arguments.
             InternalError: The store refused.
         """
-        name = name.replace("\r", "").replace("\n", "")
-        if not name or name.startswith(_RESERVED_PREFIX):
-            raise PreconditionFailed(f"stream name {name!r} is empty or reserved")
+        name = clean_name(name)
         try:
             parsed = StreamArguments.parse(arguments)
         except InvalidArgument as error:

@@ -1,8 +1,20 @@
 """A virtual host: a world of its own of names, for the connections that opened it."""
 
+import logging
+from contextlib import suppress
 from dataclasses import dataclass
 
-from gateway.broker.streams import Streams
+from gateway.broker.errors import StreamDoesNotExist
+from gateway.broker.streams import Streams, StreamsPorts, open_streams
+from gateway.log import names
+from gateway.pending import Pending
+from store.api import SegmentStore
+from store.errors import NoSuchSegment
+
+log = logging.getLogger(__name__)
+
+_TABLES = (names.meta_table, names.tracking_table)
+"""All tables of a virtual host; they go with it."""
 
 
 @dataclass(slots=True, eq=False)
@@ -11,3 +23,23 @@ class VirtualHost:
 
     name: str
     streams: Streams
+
+    async def close(self) -> None:
+        """Wait until all that was accepted is stored."""
+        await self.streams.close()
+
+    async def delete_content(self, store: SegmentStore) -> None:
+        """Delete every stream, tell who uses them, then remove the tables. Raises StoreError."""
+        for name in self.streams.names():
+            with suppress(StreamDoesNotExist):  # somebody was faster
+                await self.streams.delete(name, self.streams.tell_watchers)
+        for table_of in _TABLES:
+            deleted: Pending[None] = Pending()
+            store.delete_table(table_of(self.name), done=deleted.settle)
+            with suppress(NoSuchSegment):
+                await deleted
+
+
+async def open_virtual_host(name: str, ports: StreamsPorts) -> VirtualHost:
+    """Open everything of a virtual host, creating what is missing. Raises StoreError."""
+    return VirtualHost(name, await open_streams(name, ports))

@@ -4,6 +4,7 @@
     rmq-<host>/_<stream>-<generation>-index/0.#epoch.0    sparse index, derived
     rmq-<host>/_meta_kvtable/0.#epoch.0                   stream name → what it is
     rmq-<host>/_tracking_kvtable/0.#epoch.0               generation, NUL, reference → offset
+    hutch/_<what>_kvtable/0.#epoch.0                      what belongs to no virtual host
 
 In a virtual host's or stream's name every byte outside A-Z a-z 0-9 - is written `.hh`; where that
 is longer than 200 characters a hash stands instead. The underscore marks a stream as internal for
@@ -58,6 +59,11 @@ def meta_table(virtual_host: str) -> str:
 def tracking_table(virtual_host: str) -> str:
     """Table of stored offsets and publisher sequences of a virtual host."""
     return f"{scope_of(virtual_host)}/_tracking_kvtable{_SUFFIX}"
+
+
+def server_table(what: str) -> str:
+    """Table of something that belongs to no virtual host: users, virtual hosts."""
+    return f"hutch/_{what}_kvtable{_SUFFIX}"
 
 
 def tracking_key(generation: int, reference: bytes) -> bytes:

@@ -16,10 +16,15 @@ from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeVar
 
+from gateway.broker.access.access import Access, open_access
+from gateway.broker.access.authentication import Authentication
+from gateway.broker.access.password_check import PasswordCheck
+from gateway.broker.access.users_file import first_users
+from gateway.broker.connections import Connections
 from gateway.broker.openings import Openings
-from gateway.broker.streams import StreamsPorts, open_streams
-from gateway.broker.users import VIRTUAL_HOST, Users
-from gateway.broker.virtual_host import VirtualHost
+from gateway.broker.streams import StreamsPorts
+from gateway.broker.virtual_host import open_virtual_host
+from gateway.broker.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_virtual_hosts
 from gateway.config import ConfigError, Problem, Settings
 from gateway.log.log import LogPorts
 from gateway.log.open_chunk import ChunkBuffers
@@ -27,6 +32,7 @@ from gateway.pending import Pending, run
 from gateway.server.connection import Connection, ConnectionSettings, Shared
 from gateway.server.listener import Listener, bind
 from gateway.server.schedule import Schedule
+from gateway.server.threads import Threads
 from gateway.stream.link import Host, LinkSettings
 from gateway.stream.session.session import UNLIMITED_FRAME_BYTES
 from store.errors import StoreError
@@ -89,11 +95,12 @@ class Server:
         self._failure: StoreError | None = None
         self._loop = loop
         self._schedule = Schedule(loop)
-        self._virtual_hosts: dict[str, VirtualHost] = {}
+        self._clients = Connections()
+        self._access: Access | None = None
+        self._virtual_hosts: VirtualHosts | None = None
         stream = settings.stream
         self._frame_bytes_max = stream.frame_bytes_max or UNLIMITED_FRAME_BYTES
         self._buffers = ChunkBuffers(self._frame_bytes_max)
-        self._users = Users.load(settings.users)
         self._socket = self._bind()
         self._store: LocalStore | None = None
         self._openings: Openings | None = None
@@ -134,6 +141,8 @@ class Server:
     async def start(self) -> None:
         """Open the streams and begin to accept."""
         assert self._store is not None
+        self._access = await self._await(open_access(self._store, self._clients))
+        await self._await(self._seed(self._access))
         self._openings = Openings(self._store)
         await self._await(self._openings.begin())
         ports = StreamsPorts(
@@ -145,8 +154,16 @@ class Server:
             self._fatal,
             self._settings.streams.publisher_references_max,
         )
-        streams = await self._await(open_streams(VIRTUAL_HOST, ports))
-        self._virtual_hosts[VIRTUAL_HOST] = VirtualHost(VIRTUAL_HOST, streams)
+        self._virtual_hosts = await self._await(
+            open_virtual_hosts(
+                VirtualHostsPorts(
+                    self._store,
+                    lambda name: open_virtual_host(name, ports),
+                    self._access,
+                    self._clients,
+                )
+            )
+        )
         self._listener = Listener(
             self._loop,
             self._socket,
@@ -157,6 +174,17 @@ class Server:
             self._listener.start()
         except OSError as error:
             raise self._cannot_listen(error) from error
+
+    async def _seed(self, access: Access) -> None:
+        """Write the first users on the very first start."""
+        settings = self._settings.users
+        if access.is_fresh:
+            await access.seed(*first_users(settings))
+        elif settings.file is not None:
+            log.warning(
+                "users file is ignored, users are kept in the store since the first start file=%s",
+                settings.file,
+            )
 
     def _log_ports(self, **callbacks: Any) -> LogPorts:  # noqa: ANN401
         return LogPorts(
@@ -184,8 +212,16 @@ class Server:
             stream.send_backlog_pause_bytes,
             stream.send_backlog_bytes_max,
         )
+        assert self._access is not None
+        assert self._virtual_hosts is not None
         shared_host = Host(
-            self._users, self._virtual_hosts.get, link_settings, peer_properties(), self._has_room
+            self._access,
+            self._authentication(self._access),
+            self._clients,
+            self._virtual_hosts.find,
+            link_settings,
+            peer_properties(),
+            self._has_room,
         )
         return Shared(
             self._loop,
@@ -195,6 +231,17 @@ class Server:
             bytearray(stream.receive_buffer_bytes),
             bytearray(self._frame_bytes_max),
             closed,
+        )
+
+    def _authentication(self, access: Access) -> Authentication:
+        users = self._settings.users
+        passwords = PasswordCheck(Threads(self._loop).run, time.monotonic)
+        access.users_changed = passwords.forget
+        return Authentication(
+            access,
+            passwords,
+            guest_loopback_only=users.guest_loopback_only,
+            anonymous=users.anonymous,
         )
 
     def _has_room(self) -> bool:
@@ -234,8 +281,8 @@ class Server:
         return True
 
     async def _close_streams(self) -> None:
-        for virtual_host in self._virtual_hosts.values():
-            await self._await(virtual_host.streams.close())
+        if self._virtual_hosts is not None:
+            await self._await(self._virtual_hosts.close())
         if self._openings is not None:
             await self._await(self._openings.end())
 

@@ -3,13 +3,17 @@
 A link does no I/O: it hands whole frames to its ports and gets frames from them.
 """
 
-from collections.abc import Callable, Coroutine
+import logging
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
+from gateway.broker.access.access import Access
+from gateway.broker.access.authentication import Authentication
+from gateway.broker.access.model import Right
+from gateway.broker.connections import Connections
 from gateway.broker.errors import StreamDoesNotExist
 from gateway.broker.streams import Stream, Streams
-from gateway.broker.users import Users
 from gateway.broker.virtual_host import VirtualHost
 from gateway.pending import Pending
 from gateway.stream.consuming import Subscription
@@ -21,8 +25,18 @@ from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import Permission
 
+log = logging.getLogger(__name__)
+
 IDS_MAX: Final = 256
 """Publishers and subscriptions of one connection: their ids are one byte."""
+
+_RIGHTS: Final = {
+    Permission.CONFIGURE: (Right.CONFIGURE,),
+    Permission.WRITE: (Right.WRITE,),
+    Permission.READ: (Right.READ,),
+    Permission.READ_OR_WRITE: (Right.READ, Right.WRITE),
+}
+"""Any of these will do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +54,9 @@ class LinkSettings:
 class Host:
     """What all links of a listener share."""
 
-    users: Users
+    access: Access
+    authentication: Authentication
+    connections: Connections
     virtual_hosts: Callable[[str], VirtualHost | None]
     settings: LinkSettings
     peer_properties: dict[str, str]
@@ -92,6 +108,10 @@ class LinkPorts(Protocol):
         """Note that entries that were waiting for their confirm no longer are."""
         ...
 
+    def stop(self) -> None:
+        """Send what is queued, then end the connection."""
+        ...
+
 
 class Link:
     """A connection's publishers, subscriptions and watched streams."""
@@ -121,10 +141,82 @@ class Link:
     def enter(self, virtual_host: VirtualHost) -> None:
         """Bind the link to a virtual host."""
         self._virtual_host = virtual_host
+        self.host.connections.add(self)
+
+    # What the user may do
+
+    @property
+    def peer(self) -> str:
+        """Address of the client."""
+        return self.ports.peer
+
+    @property
+    def user(self) -> str:
+        """Who logged in."""
+        return self.session.user
+
+    @property
+    def virtual_host_name(self) -> str:
+        """The virtual host that was opened, by name."""
+        return self.virtual_host.name
+
+    def may(self, permission: Permission, name: str) -> bool:
+        """Tell whether the user has a permission on a stream or super stream."""
+        may = self.host.access.may
+        return any(
+            may(self.user, self.virtual_host_name, right, name) for right in _RIGHTS[permission]
+        )
 
     def require(self, permission: Permission, name: str) -> None:
-        """Demand a permission on a stream. Every user may do everything for now: the seam."""
-        del permission, name
+        """Demand a permission on a stream or super stream. Raises Refusal."""
+        if not self.may(permission, name):
+            raise Refusal(ResponseCode.ACCESS_REFUSED, f"no {permission.value} on {name!r}")
+
+    def require_to_manage(self, super_stream: str, partitions: Iterable[str] = ()) -> None:
+        """Demand what creating or deleting a super stream with these partitions takes.
+
+        Configure and read on the super stream, configure and write on each partition.
+
+        Raises:
+            Refusal: Something of that is missing.
+        """
+        self.require(Permission.CONFIGURE, super_stream)
+        for partition in partitions:
+            self.require(Permission.CONFIGURE, partition)
+        self.require(Permission.READ, super_stream)
+        for partition in partitions:
+            self.require(Permission.WRITE, partition)
+
+    def review_access(self) -> None:
+        """Drop what the user may no longer do, with a MetadataUpdate for each stream.
+
+        A stream that was written to without the right to write, or read without the right to
+        read, loses its publishers and its subscriptions, as in RabbitMQ.
+        """
+        written = {publisher.stream for publisher in self.publishers.values()}
+        read = {subscription.stream for subscription in self.subscriptions.values()}
+        for stream in written | read:
+            may_stay = (stream not in written or self.may(Permission.WRITE, stream.name)) and (
+                stream not in read or self.may(Permission.READ, stream.name)
+            )
+            if not may_stay:
+                self._leave(stream)
+
+    def lose_access(self) -> None:
+        """Drop every publisher and subscription: the user may do nothing here any more."""
+        written = {publisher.stream for publisher in self.publishers.values()}
+        for stream in written | {each.stream for each in self.subscriptions.values()}:
+            self._leave(stream)
+
+    def _leave(self, stream: Stream) -> None:
+        stream.watchers.discard(self)
+        self.stream_gone(stream)
+
+    def end(self, reason: str) -> None:
+        """End the connection, without a word to the client but what is queued already."""
+        log.info("connection ended peer=%s user=%r reason=%s", self.peer, self.user, reason)
+        self.close()
+        self.ports.stop()
 
     def send(self, command: str, message: m.Message) -> None:
         """Queue a command that the server starts and that carries no correlation id."""
@@ -137,12 +229,15 @@ class Link:
 
         Raises:
             StreamDoesNotExist: It was deleted meanwhile, though another of its name may exist.
-            Refusal: The connection ended while the handler waited (nobody hears this).
+            Refusal: The connection ended while the handler waited (nobody hears this), or the
+                user lost its access.
         """
         if self.is_closed:
             raise Refusal(ResponseCode.INTERNAL_ERROR, "the connection is gone")
         if stream.is_deleted:
             raise StreamDoesNotExist(stream.name)
+        if not self.host.access.may_enter(self.user, self.virtual_host_name):
+            raise Refusal(ResponseCode.ACCESS_REFUSED, "access was taken away meanwhile")
         self._watched.add(stream)
         stream.watchers.add(self)
 
@@ -180,6 +275,7 @@ class Link:
     def close(self) -> None:
         """Remove everything that the connection owned."""
         self.is_closed = True
+        self.host.connections.remove(self)
         for publisher in list(self.publishers.values()):
             self.drop_publisher(publisher)
         for subscription in list(self.subscriptions.values()):

@@ -82,8 +82,10 @@ async def store_offset(link: Link, request: m.StoreOffset) -> None:
     try:
         if size_of(request.reference) > REFERENCE_BYTES_MAX:
             return
-        link.require(Permission.READ, request.stream)
         stream = link.streams.find(request.stream)
+        # Who subscribes to it was asked then.
+        if not any(each.stream is stream for each in link.subscriptions.values()):
+            link.require(Permission.READ, request.stream)
         link.watch(stream)
     except (BrokerError, Refusal) as error:
         log.debug("offset not stored stream=%r reason=%s", request.stream, error)

@@ -8,7 +8,7 @@ Source: RabbitMQ stream protocol, Authentication; delays and codes as observed o
 
 import logging
 
-from gateway.broker.users import Login
+from gateway.broker.access.authentication import LoginRefused, Peer, Refused
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal
 from gateway.stream.session.session import HEARTBEAT_S_MAX
@@ -18,8 +18,13 @@ from gateway.stream.wire.commands import BY_NAME, COMMAND_VERSIONS, State
 
 log = logging.getLogger(__name__)
 
-_MECHANISMS = ("PLAIN",)
 _DELIVER = BY_NAME["deliver"]
+_CODES = {
+    Refused.MECHANISM: ResponseCode.SASL_MECHANISM_NOT_SUPPORTED,
+    Refused.MALFORMED: ResponseCode.SASL_ERROR,
+    Refused.CREDENTIALS: ResponseCode.AUTHENTICATION_FAILURE,
+    Refused.LOOPBACK_ONLY: ResponseCode.AUTHENTICATION_FAILURE_LOOPBACK,
+}
 _DELAYED = frozenset(
     (
         ResponseCode.AUTHENTICATION_FAILURE,
@@ -42,7 +47,7 @@ async def sasl_handshake(link: Link, _request: m.SaslHandshake) -> m.SaslHandsha
     """List the mechanisms."""
     if link.session.state is State.IDENTIFIED:
         link.session.state = State.AUTHENTICATING
-    return m.SaslHandshakeReply(ResponseCode.OK, _MECHANISMS)
+    return m.SaslHandshakeReply(ResponseCode.OK, link.host.authentication.mechanisms)
 
 
 async def sasl_authenticate(link: Link, request: m.SaslAuthenticate) -> m.SaslAuthenticateReply:
@@ -52,11 +57,13 @@ async def sasl_authenticate(link: Link, request: m.SaslAuthenticate) -> m.SaslAu
     """
     session = link.session
     try:
-        user = _renew(link, request) if session.is_open else _log_in(link, request)
+        if session.is_open:
+            await _renew(link, request)
+        else:
+            session.user = await _log_in(link, request)
+            session.mechanism = request.mechanism
     except Refusal as refusal:
         return await _refuse_login(link, refusal)
-    session.mechanism = request.mechanism
-    session.user = user
     return m.SaslAuthenticateReply(ResponseCode.OK)
 
 
@@ -68,32 +75,24 @@ def after_login(link: Link) -> None:
         link.send("tune", m.Tune(session.server_frame_bytes_max, session.heartbeat_s))
 
 
-def _log_in(link: Link, request: m.SaslAuthenticate) -> str:
-    if request.mechanism not in _MECHANISMS:
-        raise Refusal(ResponseCode.SASL_MECHANISM_NOT_SUPPORTED, request.mechanism)
-    match (request.data or b"").split(b"\x00"):
-        case [b"", raw_name, password]:
-            name = raw_name.decode("utf-8", "surrogateescape")
-        case _:
-            raise Refusal(ResponseCode.SASL_ERROR, "not a PLAIN response")
-    result = link.host.users.authenticate(
-        name, password, peer_is_loopback=link.ports.peer_is_loopback
-    )
-    if result is Login.LOOPBACK_ONLY:
-        raise Refusal(ResponseCode.AUTHENTICATION_FAILURE_LOOPBACK, name)
-    if result is not Login.OK:
-        raise Refusal(ResponseCode.AUTHENTICATION_FAILURE, name)
-    return name
+async def _log_in(link: Link, request: m.SaslAuthenticate) -> str:
+    peer = Peer(is_loopback=link.ports.peer_is_loopback)
+    try:
+        return await link.host.authentication.log_in(request.mechanism, request.data or b"", peer)
+    except LoginRefused as refused:
+        raise Refusal(_CODES[refused.reason], refused.user) from None
 
 
-def _renew(link: Link, request: m.SaslAuthenticate) -> str:
-    """Log in again once open: neither mechanism nor user may change."""
+async def _renew(link: Link, request: m.SaslAuthenticate) -> None:
+    """Log in again once open: neither mechanism nor user may change; look at all rights again."""
     if request.mechanism != link.session.mechanism:
         raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_MECHANISM, request.mechanism)
-    user = _log_in(link, request)
+    user = await _log_in(link, request)
     if user != link.session.user:
         raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_USERNAME, user)
-    return user
+    if not link.host.access.may_enter(user, link.virtual_host_name):
+        raise Refusal(ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE, user)
+    link.ports.after_reply(link.review_access)
 
 
 async def _refuse_login(link: Link, refusal: Refusal) -> m.SaslAuthenticateReply:
@@ -118,17 +117,23 @@ async def tune(link: Link, request: m.Tune) -> None:
 async def open_virtual_host(link: Link, request: m.Open) -> m.OpenReply:
     """Enter a virtual host."""
     virtual_host = link.host.virtual_hosts(request.virtual_host)
-    may_open = link.host.users.may_open(link.session.user, request.virtual_host)
-    if virtual_host is None or not may_open or not link.host.has_room():
-        log.warning("virtual host refused peer=%s host=%r", link.ports.peer, request.virtual_host)
+    reason = _reason_to_refuse(link, request.virtual_host)
+    if virtual_host is None or reason:
+        log.warning(
+            "virtual host refused peer=%s user=%r host=%r reason=%s",
+            link.peer,
+            link.user,
+            request.virtual_host,
+            reason or "there is none of that name",
+        )
         await link.ports.wait(link.host.settings.refusal_delay_ms)
         link.session.is_done = True
         return m.OpenReply(ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE, {})
     if link.session.state is State.TUNING:
         link.session.tune(link.session.server_frame_bytes_max, link.session.heartbeat_s)
         link.ports.tuned()
-    link.enter(virtual_host)
     link.session.open(request.virtual_host)
+    link.enter(virtual_host)
     settings = link.host.settings
     return m.OpenReply(
         ResponseCode.OK,
@@ -137,6 +142,17 @@ async def open_virtual_host(link: Link, request: m.Open) -> m.OpenReply:
             "advertised_host": settings.advertised_host,
         },
     )
+
+
+def _reason_to_refuse(link: Link, virtual_host: str) -> str:
+    host = link.host
+    if not host.has_room():
+        return "stream.connections_max is reached"
+    if not host.access.may_enter(link.user, virtual_host):
+        return "the user may not enter it"
+    if not host.access.has_room(link.user, virtual_host):
+        return "the limit of connections of the user or the virtual host is reached"
+    return ""
 
 
 async def close(link: Link, request: m.Close) -> m.Status:

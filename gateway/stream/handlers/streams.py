@@ -6,12 +6,12 @@ Source: RabbitMQ stream protocol; order of checks and codes as observed on Rabbi
 from typing import Final
 
 from gateway.broker.errors import BrokerError, StreamDoesNotExist, StreamNotAvailable
-from gateway.broker.streams import Stream
+from gateway.broker.streams import Stream, clean_name
 from gateway.log.errors import LogError
 from gateway.log.locating import Start, StartKind, locate
 from gateway.log.log import StreamLog
 from gateway.stream.link import Link
-from gateway.stream.refusals import Refusal
+from gateway.stream.refusals import Refusal, code_of
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import Permission
@@ -25,8 +25,9 @@ _NO_LEADER: Final = 0xFFFF
 
 async def create_stream(link: Link, request: m.CreateStream) -> m.Status:
     """Create a stream."""
-    link.require(Permission.CONFIGURE, request.stream)
-    await link.streams.create(request.stream, request.arguments)
+    name = clean_name(request.stream)
+    link.require(Permission.CONFIGURE, name)
+    await link.streams.create(name, request.arguments)
     return OK
 
 
@@ -48,8 +49,9 @@ async def metadata(link: Link, request: m.Metadata) -> m.MetadataReply:
         try:
             link.require(Permission.READ_OR_WRITE, name)
             link.streams.find(name)
-        except StreamDoesNotExist:
-            code = ResponseCode.STREAM_DOES_NOT_EXIST
+        except (Refusal, StreamDoesNotExist) as error:
+            code = code_of(error)
+            assert code is not None
             streams.append(m.StreamMetadata(name, code, _NO_LEADER, ()))
         else:
             streams.append(m.StreamMetadata(name, ResponseCode.OK, _THIS_BROKER, ()))
@@ -113,11 +115,11 @@ async def partitions(link: Link, request: m.Partitions) -> m.StreamsReply:
 
 async def create_super_stream(link: Link, request: m.CreateSuperStream) -> m.Status:
     """Refuse: this version has no super streams."""
-    link.require(Permission.MANAGE_SUPER_STREAM, request.super_stream)
+    link.require_to_manage(request.super_stream)
     raise Refusal(ResponseCode.PRECONDITION_FAILED, "super streams are not supported")
 
 
 async def delete_super_stream(link: Link, request: m.DeleteSuperStream) -> m.Status:
     """Delete a super stream: it does not exist."""
-    link.require(Permission.MANAGE_SUPER_STREAM, request.super_stream)
+    link.require_to_manage(request.super_stream)
     raise Refusal(ResponseCode.STREAM_DOES_NOT_EXIST, request.super_stream)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from gateway import cli
-from gateway.broker.passwords import Algorithm, PasswordHash
+from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.config_sources import FLAGS
 
 ROOT = Path(__file__).parents[3]

@@ -5,10 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gateway.broker.access.access import open_access
+from gateway.broker.access.authentication import Authentication
+from gateway.broker.access.password_check import PasswordCheck
+from gateway.broker.access.users_file import first_users
+from gateway.broker.connections import Connections
 from gateway.broker.openings import Openings
-from gateway.broker.streams import Stream, Streams, StreamsPorts, open_streams
-from gateway.broker.users import Users
-from gateway.broker.virtual_host import VirtualHost
+from gateway.broker.streams import Stream, Streams, StreamsPorts
+from gateway.broker.virtual_host import VirtualHost, open_virtual_host
+from gateway.broker.virtual_hosts import VirtualHostsPorts, open_virtual_hosts
 from gateway.config import UsersSettings
 from gateway.log import names
 from gateway.log.log import LogPorts, StreamLog
@@ -49,6 +54,7 @@ class Ports:
     woken: list[Subscription] = field(default_factory=list)
     settled_count: int = 0
     actions: list[Callable[[], object]] = field(default_factory=list)
+    is_stopped: bool = False
 
     def send(self, frame: bytes) -> None:
         self.frames.append(bytes(frame))
@@ -75,6 +81,16 @@ class Ports:
     def entries_settled(self, count: int) -> None:
         self.settled_count += count
 
+    def stop(self) -> None:
+        self.is_stopped = True
+
+
+def run_at_once(function: Callable[[], bool]) -> Pending[bool]:
+    """Stand in for the threads that compare passwords."""
+    pending: Pending[bool] = Pending()
+    pending.settle(function())
+    return pending
+
 
 class Broker:
     """What all links share: the streams of one virtual host over a store."""
@@ -85,6 +101,7 @@ class Broker:
         *,
         frame_bytes_max: int = MIB,
         refusal_delay_ms: int = 3_000,
+        anonymous: str | None = None,
         open_store: Callable[[Loop, Path], SegmentStore] | None = None,
         loop: Loop | None = None,
     ) -> None:
@@ -109,28 +126,56 @@ class Broker:
         store = self.store_rig.store
         openings = self.openings = Openings(store)
         self.store_rig.run(openings.begin())
-        self.streams: Streams = self.store_rig.run(
-            open_streams(
-                "/",
-                StreamsPorts(
-                    store=store,
-                    openings=openings,
-                    log_ports=log_ports,
-                    schedule=self.loop.call_soon,
-                    clock_ms=lambda: self.now_ms,
-                    fatal=self.fatal_errors.append,
-                    references_max=100,
-                ),
-            )
+        ports = StreamsPorts(
+            store=store,
+            openings=openings,
+            log_ports=log_ports,
+            schedule=self.loop.call_soon,
+            clock_ms=lambda: self.now_ms,
+            fatal=self.fatal_errors.append,
+            references_max=100,
         )
-        self.virtual_host = VirtualHost("/", self.streams)
+        self._open_hosts(store, ports)
+        self.passwords = PasswordCheck(run_at_once, lambda: self.now_ms / 1000)
+        self.access.users_changed = self.passwords.forget
         self.host = Host(
-            Users.load(UsersSettings()),
-            lambda name: self.virtual_host if name == "/" else None,
+            self.access,
+            Authentication(self.access, self.passwords, anonymous=anonymous),
+            self.connections,
+            self.virtual_hosts.find,
             LinkSettings(frame_bytes_max, refusal_delay_ms, 64 * MIB, "localhost", 5552),
             PEER_PROPERTIES,
             lambda: self.has_room,
         )
+
+    def _open_hosts(self, store: SegmentStore, ports: StreamsPorts) -> None:
+        """Open users and virtual hosts as a server does."""
+        self.connections = Connections()
+        self.access = self.store_rig.run(open_access(store, self.connections))
+        if self.access.is_fresh:
+            self.store_rig.run(self.access.seed(*first_users(UsersSettings())))
+        self.virtual_hosts = self.store_rig.run(
+            open_virtual_hosts(
+                VirtualHostsPorts(
+                    store,
+                    lambda name: open_virtual_host(name, ports),
+                    self.access,
+                    self.connections,
+                )
+            )
+        )
+
+    @property
+    def virtual_host(self) -> VirtualHost:
+        """The default one."""
+        found = self.virtual_hosts.find("/")
+        assert found is not None
+        return found
+
+    @property
+    def streams(self) -> Streams:
+        """Those of the default virtual host."""
+        return self.virtual_host.streams
 
     def link(self, *, is_open: bool = True, peer_is_loopback: bool = True) -> "LinkRig":
         return LinkRig(self, is_open=is_open, peer_is_loopback=peer_is_loopback)

@@ -87,6 +87,12 @@ class Asked:
             raise Refusal(ResponseCode.ACCESS_REFUSED, name)
 
 
+def first_of(permission: Permission) -> Permission:
+    """What is asked first: managing a super stream takes several permissions."""
+    is_several = permission is Permission.MANAGE_SUPER_STREAM
+    return Permission.CONFIGURE if is_several else permission
+
+
 def test_a_request_is_here_for_every_row_with_a_permission() -> None:
     rows = {row.name for row in COMMANDS if row.permission is not Permission.NONE}
 
@@ -100,7 +106,7 @@ def test_the_permission_of_a_row_is_asked_for_on_what_it_names(client: LinkRig, 
 
     client.tell(name, REQUESTS[name])
 
-    assert set(asked.calls) == {(row.permission, "s")}
+    assert asked.calls[0] == (first_of(row.permission), "s")
 
 
 @pytest.mark.parametrize(
@@ -110,7 +116,7 @@ def test_without_the_permission_nothing_is_done_and_the_code_is_16(
     client: LinkRig, name: str
 ) -> None:
     (row,) = [row for row in COMMANDS if row.name == name]
-    Asked(client, refused=row.permission)
+    Asked(client, refused=first_of(row.permission))
 
     assert client.code(name, REQUESTS[name]) == ResponseCode.ACCESS_REFUSED
 

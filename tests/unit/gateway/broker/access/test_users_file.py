@@ -4,16 +4,20 @@ from pathlib import Path
 
 import pytest
 
-from gateway.broker.passwords import Algorithm, PasswordHash
-from gateway.broker.users import Login, User, Users
+from gateway.broker.access.model import Permission, User
+from gateway.broker.access.passwords import Algorithm, PasswordHash
+from gateway.broker.access.users_file import first_users
 from gateway.config import ConfigError, UsersSettings
 
 HASH = str(PasswordHash.of("secret"))
 
 
-def users_of(path: Path, content: str) -> Users:
+Found = tuple[list[User], list[Permission]]
+
+
+def users_of(path: Path, content: str) -> Found:
     path.write_text(content, encoding="utf-8")
-    return Users.load(UsersSettings(file=path))
+    return first_users(UsersSettings(file=path))
 
 
 def faults_of(path: Path, content: str) -> list[tuple[str, str]]:
@@ -24,65 +28,18 @@ def faults_of(path: Path, content: str) -> list[tuple[str, str]]:
     ]
 
 
-def test_without_a_file_there_is_guest_from_this_machine_only() -> None:
-    users = Users.load(UsersSettings())
+def test_without_a_file_there_is_guest_who_may_do_everything() -> None:
+    [user], [permission] = first_users(UsersSettings())
 
-    assert users.authenticate("guest", b"guest", peer_is_loopback=True) is Login.OK
-    assert users.authenticate("guest", b"guest", peer_is_loopback=False) is Login.LOOPBACK_ONLY
-
-
-def test_a_setting_opens_guest_to_the_world() -> None:
-    users = Users.load(UsersSettings(guest_loopback_only=False))
-
-    assert users.authenticate("guest", b"guest", peer_is_loopback=False) is Login.OK
-
-
-def test_a_wrong_password_from_afar_does_not_tell_that_guest_is_for_this_machine() -> None:
-    users = Users.load(UsersSettings())
-
-    assert users.authenticate("guest", b"wrong", peer_is_loopback=False) is Login.REFUSED
-
-
-@pytest.mark.parametrize(
-    ("name", "password"),
-    [("app", b"wrong"), ("app", b""), ("nobody", b"secret"), ("", b""), ("APP", b"secret")],
-)
-def test_wrong_passwords_and_unknown_names_are_refused_alike(name: str, password: bytes) -> None:
-    users = Users([User("app", PasswordHash.of("secret"))])
-
-    assert users.authenticate(name, password, peer_is_loopback=True) is Login.REFUSED
-
-
-def test_a_user_without_a_password_cannot_log_in_with_any() -> None:
-    users = Users([User("app", None)])
-
-    assert users.authenticate("app", b"", peer_is_loopback=True) is Login.REFUSED
-
-
-def test_an_empty_password_is_refused_even_if_its_hash_matches() -> None:
-    users = Users([User("app", PasswordHash.of(""))])
-
-    assert users.authenticate("app", b"", peer_is_loopback=True) is Login.REFUSED
-
-
-def test_other_users_than_guest_come_from_anywhere() -> None:
-    users = Users([User("app", PasswordHash.of("secret"))])
-
-    assert users.authenticate("app", b"secret", peer_is_loopback=False) is Login.OK
-
-
-def test_the_one_virtual_host_is_open_to_known_users() -> None:
-    users = Users([User("app", PasswordHash.of("secret"))])
-
-    assert users.may_open("app", "/")
-    assert not users.may_open("app", "other")
-    assert not users.may_open("app", "")
-    assert not users.may_open("nobody", "/")
+    assert (user.name, user.tags) == ("guest", ("administrator",))
+    assert user.password_hash is not None
+    assert user.password_hash.matches(b"guest")
+    assert permission == Permission("guest", "/", ".*", ".*", ".*")
 
 
 @pytest.mark.parametrize("algorithm", Algorithm)
 def test_users_come_from_a_toml_file(tmp_path: Path, algorithm: Algorithm) -> None:
-    users = users_of(
+    [user], permissions = users_of(
         tmp_path / "users.toml",
         f"""
         [[users]]
@@ -93,8 +50,10 @@ def test_users_come_from_a_toml_file(tmp_path: Path, algorithm: Algorithm) -> No
         """,
     )
 
-    assert users.authenticate("app", b"secret", peer_is_loopback=False) is Login.OK
-    assert users.authenticate("guest", b"guest", peer_is_loopback=True) is Login.REFUSED
+    assert (user.name, user.tags) == ("app", ("administrator",))
+    assert user.password_hash is not None
+    assert user.password_hash.matches(b"secret")
+    assert permissions == [Permission("app", "/", ".*", ".*", ".*")]
 
 
 def test_users_come_from_rabbitmqs_definitions(tmp_path: Path) -> None:
@@ -107,7 +66,7 @@ def test_users_come_from_rabbitmqs_definitions(tmp_path: Path) -> None:
                 "password_hash": HASH,
                 "hashing_algorithm": "rabbit_password_hashing_sha256",
                 "tags": ["administrator"],
-                "limits": {},
+                "limits": {"max-connections": 5},
             },
             {
                 "name": "old",
@@ -119,22 +78,48 @@ def test_users_come_from_rabbitmqs_definitions(tmp_path: Path) -> None:
         "queues": [],
     }
 
-    users = users_of(tmp_path / "definitions.json", json.dumps(definitions))
+    (app, old, without), _ = users_of(tmp_path / "definitions.json", json.dumps(definitions))
 
-    assert users.authenticate("app", b"secret", peer_is_loopback=False) is Login.OK
-    assert users.authenticate("old", b"o", peer_is_loopback=False) is Login.OK
-    assert users.authenticate("by certificate", b"", peer_is_loopback=False) is Login.REFUSED
+    assert app.password_hash is not None
+    assert app.password_hash.matches(b"secret")
+    assert app.limits == {"max-connections": 5}
+    assert old.password_hash is not None
+    assert old.password_hash.matches(b"o")
+    assert old.tags == ("a", "b")
+    assert without.password_hash is None
 
 
-def test_permissions_that_are_not_used_are_told(
+def test_permissions_of_the_file_count_where_it_has_any(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    content = {"users": [{"name": "app", "password_hash": HASH}], "permissions": []}
+    row = {"user": "app", "vhost": "/", "configure": "^$", "write": "a", "read": ""}
+    content = {
+        "users": [{"name": "app", "password_hash": HASH}, {"name": "b", "password_hash": HASH}],
+        "permissions": [row, row | {"vhost": "other"}, row | {"user": "nobody"}],
+    }
 
     with caplog.at_level(logging.WARNING):
-        users_of(tmp_path / "definitions.json", json.dumps(content))
+        _, permissions = users_of(tmp_path / "definitions.json", json.dumps(content))
 
-    assert "permissions of the users file are not used yet" in caplog.text
+    assert permissions == [Permission("app", "/", "^$", "a", "")]
+    assert caplog.text.count("permission of the users file is not used") == 2
+
+
+def test_every_wrong_permission_is_named(tmp_path: Path) -> None:
+    content = {
+        "users": [{"name": "app", "password_hash": HASH}],
+        "permissions": [1, {"user": 1}, {"colour": "red"}, {"configure": "("}],
+    }
+
+    faults = faults_of(tmp_path / "u.json", json.dumps(content))
+
+    assert [setting for setting, _ in faults] == [
+        "FILE: permissions[0]",
+        "FILE: permissions[1].user",
+        "FILE: permissions[2].colour",
+        "FILE: permissions[3]",
+    ]
+    assert "pattern to configure" in faults[3][1]
 
 
 def test_every_wrong_entry_is_named_with_its_field(tmp_path: Path) -> None:
@@ -217,4 +202,4 @@ def test_a_file_without_usable_users_is_told(
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"nobody\.toml: cannot read it: No such file"):
-        Users.load(UsersSettings(file=tmp_path / "nobody.toml"))
+        first_users(UsersSettings(file=tmp_path / "nobody.toml"))

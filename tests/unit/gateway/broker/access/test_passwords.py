@@ -3,7 +3,7 @@ import hashlib
 
 import pytest
 
-from gateway.broker.passwords import Algorithm, PasswordHash, UnusableHash
+from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
 
 # A hash in RabbitMQ's documentation: salt 908DC60A, password test12.
 DOCUMENTED = "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR"
@@ -12,7 +12,6 @@ DOCUMENTED = "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR"
 def test_the_documented_hash_matches_its_password_only() -> None:
     documented = PasswordHash.parse(DOCUMENTED, Algorithm.SHA256)
 
-    assert documented.salt == bytes.fromhex("908dc60a")
     assert documented.matches(b"test12")
     assert not documented.matches(b"test13")
     assert not documented.matches(b"")
@@ -42,7 +41,7 @@ def test_a_hash_is_the_salt_and_the_digest_of_salt_and_password(
 
 
 def test_the_same_password_is_salted_anew_each_time() -> None:
-    assert PasswordHash.of("secret").salt != PasswordHash.of("secret").salt
+    assert PasswordHash.of("secret").text != PasswordHash.of("secret").text
 
 
 @pytest.mark.parametrize("text", ["no base64!", "kI3GCg=", "kI3GCqW5JLMJa4iX\n====", "ü"])

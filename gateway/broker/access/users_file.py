@@ -1,6 +1,7 @@
-"""Who may log in: the users of a file, or the one user guest.
+"""Who there is on the very first start: the users of a file, or the one user guest.
 
-The file is TOML or (by its ending .json) JSON with a list `users`; RabbitMQ's exported definitions
+Afterwards users are kept in the store and the file is not looked at. It is TOML or (by its ending
+.json) JSON with a list `users`, and perhaps `permissions`; RabbitMQ's exported definitions
 have one, and can be given as they are:
 
     [[users]]
@@ -10,97 +11,96 @@ have one, and can be given as they are:
     tags = ["administrator"]
 """
 
-import enum
 import json
 import logging
 import tomllib
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from gateway.broker.passwords import Algorithm, PasswordHash, UnusableHash
+from gateway.broker.access.authentication import GUEST
+from gateway.broker.access.errors import Unusable
+from gateway.broker.access.model import Permission, User
+from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
 from gateway.config import ConfigError, Problem, UsersSettings
 
 log = logging.getLogger(__name__)
 
-GUEST: Final = "guest"
+DEFAULT_VIRTUAL_HOST: Final = "/"
 
-VIRTUAL_HOST: Final = "/"
-"""The one virtual host there is."""
-
+_PERMISSION_FIELDS: Final = ("user", "vhost", "configure", "write", "read")
 _FIELDS: Final = frozenset({"name", "password_hash", "hashing_algorithm", "tags", "limits"})
 
 
-class Login(enum.Enum):
-    """How an attempt to log in ends."""
+def first_users(settings: UsersSettings) -> tuple[list[User], list[Permission]]:
+    """Return who there is on the first start, and what they may do in the virtual host `/`.
 
-    OK = "ok"
-    REFUSED = "refused"
-    """No such user, or not the password: which of the two is not told."""
-    LOOPBACK_ONLY = "loopback only"
-    """The password is right, but this user must come from the server's own machine."""
+    Without a file there is guest with the password guest. A file's users may do everything, unless
+    it has permissions of its own.
 
-
-@dataclass(frozen=True, slots=True)
-class User:
-    """Somebody who may log in."""
-
-    name: str
-    password_hash: PasswordHash | None
-    """None: this user has no password, and cannot log in with one."""
-    tags: tuple[str, ...] = ()
-
-
-class Users:
-    """Everybody who may log in, and what for."""
-
-    def __init__(self, users: Iterable[User], *, guest_loopback_only: bool = True) -> None:
-        self._users = {user.name: user for user in users}
-        self._guest_loopback_only = guest_loopback_only
-
-    @classmethod
-    def load(cls, settings: UsersSettings) -> "Users":
-        """Read the users' file; without one there is guest with the password guest.
-
-        Raises:
-            ConfigError: The file cannot be read, or entries are wrong: one line for each fault.
-        """
-        if settings.file is None:
-            users = [User(GUEST, PasswordHash.of(GUEST), ("administrator",))]
-        else:
-            users = _read(settings.file)
-        return cls(users, guest_loopback_only=settings.guest_loopback_only)
-
-    def authenticate(self, name: str, password: bytes, *, peer_is_loopback: bool) -> Login:
-        """Judge an attempt to log in.
-
-        Args:
-            name: The user's name.
-            password: As it came over the wire. An empty one is always refused.
-            peer_is_loopback: Whether the other side is on this machine.
-        """
-        user = self._users.get(name)
-        if user is None or user.password_hash is None or not password:
-            return Login.REFUSED
-        if not user.password_hash.matches(password):
-            return Login.REFUSED
-        if name == GUEST and self._guest_loopback_only and not peer_is_loopback:
-            return Login.LOOPBACK_ONLY
-        return Login.OK
-
-    def may_open(self, name: str, virtual_host: str) -> bool:
-        """Tell whether a user may open a virtual host."""
-        return name in self._users and virtual_host == VIRTUAL_HOST
+    Raises:
+        ConfigError: The file cannot be read, or entries are wrong: one line for each fault.
+    """
+    if settings.file is None:
+        # RabbitMQ's form: this password is no secret, and the hash can be taken anywhere.
+        users = [User(GUEST, PasswordHash.of(GUEST), ("administrator",))]
+        return users, [_everything(GUEST)]
+    content = _content(settings.file)
+    users = _read(settings.file, content)
+    if "permissions" not in content:
+        return users, [_everything(user.name) for user in users]
+    names = frozenset(user.name for user in users)
+    return users, _read_permissions(settings.file, content["permissions"], names)
 
 
-def _read(path: Path) -> list[User]:
-    content = _content(path)
+def _everything(user: str) -> Permission:
+    return Permission(user, DEFAULT_VIRTUAL_HOST, ".*", ".*", ".*")
+
+
+def _read_permissions(path: Path, entries: object, users: frozenset[str]) -> list[Permission]:
+    where = f"{path}: permissions"
+    if not isinstance(entries, list):
+        raise ConfigError(Problem(where, "is not a list"))
+    problems: list[Problem] = []
+    permissions: list[Permission] = []
+    for index, entry in enumerate(entries):
+        try:
+            permission = _permission(entry)
+        except _Fault as fault:
+            field = f".{fault.field}" if fault.field else ""
+            problems.append(Problem(f"{where}[{index}]{field}", str(fault)))
+            continue
+        if permission.virtual_host != DEFAULT_VIRTUAL_HOST or permission.user not in users:
+            log.warning(
+                "permission of the users file is not used, its user or virtual host does not exist"
+                " user=%r virtual_host=%r",
+                permission.user,
+                permission.virtual_host,
+            )
+            continue
+        permissions.append(permission)
+    if problems:
+        raise ConfigError(*problems)
+    return permissions
+
+
+def _permission(entry: object) -> Permission:
+    if not isinstance(entry, dict):
+        raise _Fault("", "is not a permission with its fields")
+    unknown = sorted(entry.keys() - set(_PERMISSION_FIELDS))
+    if unknown:
+        known = ", ".join(sorted(_PERMISSION_FIELDS))
+        raise _Fault(unknown[0], f"no such field; a permission has {known}")
+    try:
+        return Permission(*(_text(entry, name) for name in _PERMISSION_FIELDS))
+    except Unusable as error:
+        raise _Fault("", str(error)) from None
+
+
+def _read(path: Path, content: Mapping[str, object]) -> list[User]:
     entries = content.get("users")
     if not isinstance(entries, list) or not entries:
         raise ConfigError(Problem(f"{path}: users", "missing: a list of at least one user"))
-    if content.keys() & {"permissions", "topic_permissions"}:
-        log.warning("permissions of the users file are not used yet file=%s", path)
     problems: list[Problem] = []
     users: dict[str, User] = {}
     for index, entry in enumerate(entries):
@@ -153,7 +153,10 @@ def _user(entry: object) -> User:
     name = _text(entry, "name")
     if not name:
         raise _Fault("name", "missing, or empty")
-    return User(name, _password_hash(entry), _tags(entry))
+    try:
+        return User(name, _password_hash(entry), _tags(entry), _limits(entry))
+    except Unusable as error:
+        raise _Fault("", str(error)) from None
 
 
 def _password_hash(entry: Mapping[str, object]) -> PasswordHash | None:
@@ -186,3 +189,13 @@ def _tags(entry: Mapping[str, object]) -> tuple[str, ...]:
     if not isinstance(tags, list | tuple) or not all(isinstance(tag, str) for tag in tags):
         raise _Fault("tags", "is not a list of texts")
     return tuple(tags)
+
+
+def _limits(entry: Mapping[str, object]) -> Mapping[str, int]:
+    limits = entry.get("limits", {})
+    # Older exports have an empty list where there are none.
+    if not isinstance(limits, dict):
+        if limits != []:
+            raise _Fault("limits", "is not an object")
+        return {}
+    return limits

@@ -1,0 +1,271 @@
+"""Users, their permissions, and limits: kept in a table, held in memory, changed by administrators.
+
+    u + user                        a user
+    p + size of user, user, host    what a user may do in a virtual host
+    l + host                        the limits of a virtual host
+    b                               that there has been a first start
+
+Who was there before loses at once what was taken away as a whole: a user, a virtual host, all of a
+user's permissions in one. A pattern that is replaced acts on what is asked from then on; what was
+declared or subscribed before is looked at again when the client renews its secret.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from gateway.broker.access.errors import NoSuchPermission, NoSuchUser, NoSuchVirtualHost
+from gateway.broker.access.model import (
+    VIRTUAL_HOST_LIMITS,
+    Permission,
+    Right,
+    User,
+    check_limits,
+)
+from gateway.broker.connections import Connections
+from gateway.broker.kept_table import KeptTable
+from gateway.log.names import server_table
+from gateway.pending import Pending
+from store.api import SegmentStore
+
+_USER: Final = b"u"
+_PERMISSION: Final = b"p"
+_LIMITS: Final = b"l"
+_BEGUN: Final = b"b"
+
+Changes = dict[bytes, bytes | None]
+
+
+class Access:
+    """Who may do what. Create it with `open_access`.
+
+    Attributes:
+        is_fresh: Nothing was ever written: there are no users, and `seed` has to make the first.
+        has_virtual_host: Tells whether there is a virtual host; set by who knows them.
+        users_changed: Told after every change of a user; forgets what was learnt of passwords.
+    """
+
+    def __init__(self, kept: KeptTable, connections: Connections) -> None:
+        self._kept = kept
+        self._connections = connections
+        self._users: dict[str, User] = {}
+        self._permissions: dict[tuple[str, str], Permission] = {}
+        self._limits: dict[str, Mapping[str, int]] = {}
+        self._changing: Pending[None] | None = None
+        self.is_fresh = True
+        self.has_virtual_host: Callable[[str], bool] = lambda _name: True
+        self.users_changed: Callable[[], object] = lambda: None
+
+    async def load(self) -> None:
+        """Read everything. Raises StoreError."""
+        rows = await self._kept.load()
+        self.is_fresh = not rows
+        for key, value in rows.items():
+            kind, rest = key[:1], key[1:]
+            if kind == _USER:
+                user = User.unpack(value)
+                self._users[user.name] = user
+            elif kind == _PERMISSION:
+                permission = Permission.unpack(value)
+                self._permissions[permission.user, permission.virtual_host] = permission
+            elif kind == _LIMITS:
+                self._limits[rest.decode()] = json.loads(value)
+
+    async def seed(self, users: Iterable[User], permissions: Iterable[Permission]) -> None:
+        """Write the first users, all or none. Raises StoreError."""
+        users, permissions = list(users), list(permissions)
+        changes: Changes = {_BEGUN: b"1"}
+        changes |= {_user_key(user.name): user.pack() for user in users}
+        changes |= {_permission_key(one.user, one.virtual_host): one.pack() for one in permissions}
+        await self._kept.write(changes)
+        self.is_fresh = False
+        self._users |= {user.name: user for user in users}
+        self._permissions |= {(one.user, one.virtual_host): one for one in permissions}
+        self.users_changed()
+
+    # What is asked
+
+    def users(self) -> list[User]:
+        """Everybody, by name."""
+        return [self._users[name] for name in sorted(self._users)]
+
+    def user(self, name: str) -> User | None:
+        """Return a user, None if there is none of that name."""
+        return self._users.get(name)
+
+    def permissions(self) -> list[Permission]:
+        """All permissions, by user and virtual host."""
+        return [self._permissions[key] for key in sorted(self._permissions)]
+
+    def permission(self, user: str, virtual_host: str) -> Permission | None:
+        """Return what a user may do in a virtual host, None if not even enter it."""
+        return self._permissions.get((user, virtual_host))
+
+    def virtual_host_limits(self, name: str) -> Mapping[str, int]:
+        """Return the limits of a virtual host; below 0 is no limit."""
+        return self._limits.get(name, {})
+
+    def may(self, user: str, virtual_host: str, right: Right, name: str) -> bool:
+        """Tell whether a user has a right on a stream or super stream."""
+        permission = self._permissions.get((user, virtual_host))
+        return permission is not None and permission.allows(right, name)
+
+    def may_enter(self, user: str, virtual_host: str) -> bool:
+        """Tell whether a user may be in a virtual host: who has any permission entry there."""
+        return (user, virtual_host) in self._permissions
+
+    def has_room(self, user: str, virtual_host: str) -> bool:
+        """Tell whether limits allow one more connection of a user in a virtual host."""
+        known = self._users.get(user)
+        of_user = -1 if known is None else known.limits.get("max-connections", -1)
+        of_host = self.virtual_host_limits(virtual_host).get("max-connections", -1)
+        return not (
+            0 <= of_user <= self._connections.count_of_user(user)
+            or 0 <= of_host <= self._connections.count_of_virtual_host(virtual_host)
+        )
+
+    # What is changed, one change after the other. All raise StoreError.
+
+    async def put_user(self, user: User) -> None:
+        """Create a user, or replace all of it: password, tags and limits."""
+        await self._begin_change()
+        try:
+            await self._put_user(user)
+        finally:
+            self._end_change()
+
+    async def _put_user(self, user: User) -> None:
+        await self._kept.write({_user_key(user.name): user.pack(), _BEGUN: b"1"})
+        self._users[user.name] = user
+        self.users_changed()
+
+    async def delete_user(self, name: str) -> None:
+        """Delete a user with its permissions, and end its connections. Raises NoSuchUser."""
+        await self._begin_change()
+        try:
+            if name not in self._users:
+                raise NoSuchUser(name)
+            theirs = [key for key in self._permissions if key[0] == name]
+            changes: Changes = {_permission_key(*key): None for key in theirs}
+            await self._kept.write({_user_key(name): None, _BEGUN: b"1"} | changes)
+            del self._users[name]
+            for key in theirs:
+                del self._permissions[key]
+        finally:
+            self._end_change()
+        self.users_changed()
+        for connection in self._connections.of(user=name):
+            connection.lose_access()
+            connection.end("its user was deleted")
+
+    async def put_permission(self, permission: Permission) -> None:
+        """Say what a user may do in a virtual host.
+
+        Raises:
+            NoSuchUser: The user does not exist.
+            NoSuchVirtualHost: The virtual host does not exist.
+        """
+        await self._begin_change()
+        try:
+            if permission.user not in self._users:
+                raise NoSuchUser(permission.user)
+            if not self.has_virtual_host(permission.virtual_host):
+                raise NoSuchVirtualHost(permission.virtual_host)
+            key = permission.user, permission.virtual_host
+            await self._kept.write({_permission_key(*key): permission.pack()})
+            self._permissions[key] = permission
+        finally:
+            self._end_change()
+
+    async def delete_permission(self, user: str, virtual_host: str) -> None:
+        """Take a user everything in a virtual host; what it has open there ends.
+
+        Raises:
+            NoSuchPermission: There was nothing to take.
+        """
+        await self._begin_change()
+        try:
+            if (user, virtual_host) not in self._permissions:
+                raise NoSuchPermission(user, virtual_host)
+            await self._kept.write({_permission_key(user, virtual_host): None})
+            del self._permissions[user, virtual_host]
+        finally:
+            self._end_change()
+        for connection in self._connections.of(user=user, virtual_host=virtual_host):
+            connection.lose_access()
+
+    async def set_user_limits(self, name: str, limits: Mapping[str, int]) -> None:
+        """Replace the limits of a user; they act on connections that come.
+
+        Raises:
+            NoSuchUser: The user does not exist.
+            Unusable: There is no such limit.
+        """
+        await self._begin_change()
+        try:
+            user = self._users.get(name)
+            if user is None:
+                raise NoSuchUser(name)
+            changed = User(
+                name, user.password_hash, user.tags, dict(limits), loopback_only=user.loopback_only
+            )
+            await self._put_user(changed)
+        finally:
+            self._end_change()
+
+    async def set_virtual_host_limits(self, name: str, limits: Mapping[str, int]) -> None:
+        """Replace the limits of a virtual host; they act on what comes.
+
+        Raises:
+            NoSuchVirtualHost: The virtual host does not exist.
+            Unusable: There is no such limit.
+        """
+        check_limits(limits, VIRTUAL_HOST_LIMITS)
+        await self._begin_change()
+        try:
+            if not self.has_virtual_host(name):
+                raise NoSuchVirtualHost(name)
+            value = json.dumps(dict(limits)).encode() if limits else None
+            await self._kept.write({_LIMITS + name.encode(): value})
+            self._limits[name] = dict(limits)
+        finally:
+            self._end_change()
+
+    async def forget_virtual_host(self, name: str) -> None:
+        """Remove the permissions and limits of a virtual host that goes."""
+        await self._begin_change()
+        try:
+            theirs = [key for key in self._permissions if key[1] == name]
+            changes: Changes = {_permission_key(*key): None for key in theirs}
+            await self._kept.write({_LIMITS + name.encode(): None} | changes)
+            for key in theirs:
+                del self._permissions[key]
+            self._limits.pop(name, None)
+        finally:
+            self._end_change()
+
+    async def _begin_change(self) -> None:
+        while self._changing is not None:
+            await self._changing
+        self._changing = Pending()
+
+    def _end_change(self) -> None:
+        changing, self._changing = self._changing, None
+        assert changing is not None
+        changing.settle(None)
+
+
+def _user_key(name: str) -> bytes:
+    return _USER + name.encode()
+
+
+def _permission_key(user: str, virtual_host: str) -> bytes:
+    raw = user.encode()
+    return _PERMISSION + len(raw).to_bytes(2) + raw + virtual_host.encode()
+
+
+async def open_access(store: SegmentStore, connections: Connections) -> Access:
+    """Open the table of users, creating it if it is missing. Raises StoreError."""
+    access = Access(KeptTable(store, server_table("access")), connections)
+    await access.load()
+    return access

@@ -1,0 +1,137 @@
+"""Logging in: from what a mechanism sends to the name of a user, or to a refusal.
+
+The mechanisms are SASL's and belong to no protocol. What a later one needs to know of the peer
+(its certificate, what a proxy says of it) becomes a field of `Peer`; a later judge of passwords (a
+token, a directory) stands beside `PasswordCheck`.
+
+Source: RFC 4616 (PLAIN), RFC 4505 (ANONYMOUS); rabbit_auth_mechanism_amqplain.erl.
+"""
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from gateway.broker.access.access import Access
+from gateway.broker.access.amqplain import credentials_of
+from gateway.broker.access.password_check import PasswordCheck
+
+GUEST: Final = "guest"
+
+
+class Refused(enum.Enum):
+    """Why somebody is not logged in."""
+
+    MECHANISM = "the mechanism is not offered"
+    MALFORMED = "the data is not what the mechanism sends"
+    CREDENTIALS = "unknown user or wrong password"
+    """Which of the two is not told."""
+    LOOPBACK_ONLY = "this user must come from the server's machine"
+    """Told only to who knows the password."""
+
+
+class LoginRefused(Exception):
+    """Nobody is logged in."""
+
+    def __init__(self, reason: Refused, user: str = "") -> None:
+        super().__init__(reason.value, user)
+        self.reason = reason
+        self.user = user
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """The other side, as far as mechanisms look at it."""
+
+    is_loopback: bool
+    """Whether it is on this machine."""
+
+
+class Credentials(NamedTuple):
+    """Who somebody says to be; the password is None where none is asked for."""
+
+    name: str
+    password: bytes | None
+
+
+class Authentication:
+    """Logs users in by the mechanisms that are configured."""
+
+    def __init__(
+        self,
+        access: Access,
+        passwords: PasswordCheck,
+        *,
+        guest_loopback_only: bool = True,
+        anonymous: str | None = None,
+    ) -> None:
+        """Take what logging in needs.
+
+        Args:
+            access: Knows the users.
+            passwords: Compares passwords.
+            guest_loopback_only: Whether guest must come from this machine.
+            anonymous: The user whom ANONYMOUS logs in; None does not offer it.
+        """
+        self._access = access
+        self._passwords = passwords
+        self._guest_loopback_only = guest_loopback_only
+        self._anonymous = anonymous
+        self._mechanisms: dict[str, Callable[[bytes], Credentials]] = {
+            "PLAIN": _plain,
+            "AMQPLAIN": _amqplain,
+        }
+        if anonymous is not None:
+            self._mechanisms["ANONYMOUS"] = lambda _data: Credentials(anonymous, None)
+
+    @property
+    def mechanisms(self) -> tuple[str, ...]:
+        """Those on offer, the usual one first."""
+        return tuple(self._mechanisms)
+
+    async def log_in(self, mechanism: str, data: bytes, peer: Peer) -> str:
+        """Return who logs in.
+
+        Args:
+            mechanism: As the peer names it.
+            data: What it sent for that.
+            peer: Where it comes from.
+
+        Raises:
+            LoginRefused: Says why.
+        """
+        read = self._mechanisms.get(mechanism)
+        if read is None:
+            raise LoginRefused(Refused.MECHANISM, mechanism)
+        name, password = read(data)
+        if not await self._knows(name, password):
+            raise LoginRefused(Refused.CREDENTIALS, name)
+        user = self._access.user(name)
+        if user is None:  # deleted in this very moment
+            raise LoginRefused(Refused.CREDENTIALS, name)
+        is_local = user.loopback_only or (name == GUEST and self._guest_loopback_only)
+        if is_local and not peer.is_loopback:
+            raise LoginRefused(Refused.LOOPBACK_ONLY, name)
+        return name
+
+    async def _knows(self, name: str, password: bytes | None) -> bool:
+        if password is None:
+            return self._access.user(name) is not None
+        if not password:  # never, whatever hash there is
+            return False
+        return await self._passwords.check(lambda: self._access.user(name), name, password)
+
+
+def _plain(data: bytes) -> Credentials:
+    match data.split(b"\x00"):
+        case [b"", raw_name, password]:
+            return Credentials(raw_name.decode("utf-8", "surrogateescape"), password)
+    raise LoginRefused(Refused.MALFORMED)
+
+
+def _amqplain(data: bytes) -> Credentials:
+    try:
+        name, password = credentials_of(data)
+    except ValueError:
+        raise LoginRefused(Refused.MALFORMED) from None
+    return Credentials(name.decode("utf-8", "surrogateescape"), password)

@@ -1,0 +1,129 @@
+"""Users, permissions and limits as they are kept: what they hold, which names they may have."""
+
+import enum
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gateway.broker.access.errors import Unusable
+from gateway.broker.access.passwords import Algorithm, PasswordHash
+from gateway.broker.patterns import Pattern, UnusablePattern
+
+NAME_BYTES_MAX: Final = 255
+"""Of a user or a virtual host; what other protocols of RabbitMQ can say."""
+
+USER_LIMITS: Final = frozenset(("max-connections", "max-channels"))
+"""Channels are of other protocols; the limit is kept for who takes it back to RabbitMQ."""
+VIRTUAL_HOST_LIMITS: Final = frozenset(("max-connections", "max-queues"))
+"""Queues are streams here."""
+
+
+class Right(enum.Enum):
+    """What a pattern allows to do with what it matches."""
+
+    CONFIGURE = "configure"
+    WRITE = "write"
+    READ = "read"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """Somebody who may log in."""
+
+    name: str
+    password_hash: PasswordHash | None
+    """None: this user has no password, and cannot log in with one."""
+    tags: tuple[str, ...] = ()
+    limits: Mapping[str, int] = field(default_factory=dict)
+    """Of USER_LIMITS; below 0 is no limit."""
+    loopback_only: bool = False
+    """Whether this user must come from the server's own machine."""
+
+    def __post_init__(self) -> None:
+        check_name(self.name, "user")
+        check_limits(self.limits, USER_LIMITS)
+
+    def pack(self) -> bytes:
+        """Encode for the table."""
+        hashed = self.password_hash
+        fields = {
+            "name": self.name,
+            "password_hash": "" if hashed is None else hashed.text,
+            "hashing_algorithm": None if hashed is None else hashed.algorithm.value,
+            "tags": self.tags,
+            "limits": dict(self.limits),
+            "loopback_only": self.loopback_only,
+        }
+        return json.dumps(fields).encode()
+
+    @classmethod
+    def unpack(cls, value: bytes) -> "User":
+        """Undo `pack`."""
+        fields: dict[str, Any] = json.loads(value)
+        text, algorithm = fields["password_hash"], fields["hashing_algorithm"]
+        hashed = PasswordHash(Algorithm(algorithm), text) if text else None
+        return cls(
+            fields["name"], hashed, tuple(fields["tags"]), fields["limits"], fields["loopback_only"]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Permission:
+    """What a user may do in one virtual host; each a pattern on names."""
+
+    user: str
+    virtual_host: str
+    configure: str
+    write: str
+    read: str
+    _patterns: Mapping[Right, Pattern] = field(
+        init=False, repr=False, compare=False, default_factory=dict
+    )
+
+    def __post_init__(self) -> None:
+        patterns: dict[Right, Pattern] = {}
+        for right in Right:
+            try:
+                text: str = getattr(self, right.value)
+                # An empty pattern is found everywhere; here it stands for "nothing".
+                patterns[right] = Pattern(text if text != "" else "^$")
+            except UnusablePattern as error:
+                raise Unusable(f"pattern to {right.value} {error}") from None
+        object.__setattr__(self, "_patterns", patterns)
+
+    def allows(self, right: Right, name: str) -> bool:
+        """Tell whether the user has a right on a name."""
+        return self._patterns[right].matches(name)
+
+    def pack(self) -> bytes:
+        """Encode for the table."""
+        names = ("user", "virtual_host", *(right.value for right in Right))
+        return json.dumps({name: getattr(self, name) for name in names}).encode()
+
+    @classmethod
+    def unpack(cls, value: bytes) -> "Permission":
+        """Undo `pack`."""
+        return cls(**json.loads(value))
+
+
+def check_name(name: str, what: str) -> None:
+    """Refuse the name of a user or a virtual host that cannot be one. Raises Unusable."""
+    try:
+        raw = name.encode()
+    except UnicodeEncodeError:
+        raise Unusable(f"the name of a {what} is not valid text: {name!r}") from None
+    if not 1 <= len(raw) <= NAME_BYTES_MAX:
+        size = len(raw)
+        raise Unusable(f"the name of a {what} has 1 to {NAME_BYTES_MAX} bytes, this one {size}")
+    if "\x00" in name:
+        raise Unusable(f"the name of a {what} holds no NUL")
+
+
+def check_limits(limits: Mapping[str, int], known: frozenset[str]) -> None:
+    """Refuse limits that nobody knows, or that are no numbers. Raises Unusable."""
+    for name, value in limits.items():
+        if name not in known:
+            raise Unusable(f"{name!r} is no limit; there are {', '.join(sorted(known))}")
+        if type(value) is not int:  # a bool is one to isinstance
+            raise Unusable(f"{name} is not a whole number")

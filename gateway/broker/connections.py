@@ -1,0 +1,89 @@
+"""Who is connected, as far as administrators and limits are concerned.
+
+A connection is known from the moment it has entered a virtual host until it ends.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Protocol
+
+
+class OpenConnection(Protocol):
+    """A client in a virtual host."""
+
+    @property
+    def peer(self) -> str:
+        """Address of the client, as `127.0.0.1:50000`."""
+        ...
+
+    @property
+    def user(self) -> str:
+        """Who logged in."""
+        ...
+
+    @property
+    def virtual_host_name(self) -> str:
+        """Which virtual host it entered."""
+        ...
+
+    def lose_access(self) -> None:
+        """Drop every publisher and subscription, and tell the client of each stream."""
+        ...
+
+    def end(self, reason: str) -> None:
+        """End the connection, without a word to the client but what is queued already."""
+        ...
+
+
+class Connections:
+    """All connections that have entered a virtual host."""
+
+    def __init__(self) -> None:
+        # In the order in which they came.
+        self._all: dict[OpenConnection, None] = {}
+        self._by_user: Counter[str] = Counter()
+        self._by_virtual_host: Counter[str] = Counter()
+
+    def __iter__(self) -> Iterator[OpenConnection]:
+        return iter(tuple(self._all))
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def add(self, connection: OpenConnection) -> None:
+        """Note that a client has entered its virtual host."""
+        self._all[connection] = None
+        self._by_user[connection.user] += 1
+        self._by_virtual_host[connection.virtual_host_name] += 1
+
+    def remove(self, connection: OpenConnection) -> None:
+        """Note that it is gone; fine if it never was there."""
+        if connection in self._all:
+            del self._all[connection]
+            _count_down(self._by_user, connection.user)
+            _count_down(self._by_virtual_host, connection.virtual_host_name)
+
+    def count_of_user(self, name: str) -> int:
+        """How many a user has, in all virtual hosts."""
+        return self._by_user[name]
+
+    def count_of_virtual_host(self, name: str) -> int:
+        """How many are in a virtual host."""
+        return self._by_virtual_host[name]
+
+    def of(
+        self, *, user: str | None = None, virtual_host: str | None = None
+    ) -> list[OpenConnection]:
+        """Return those of a user, of a virtual host, or of both."""
+        return [
+            connection
+            for connection in self._all
+            if user in (None, connection.user)
+            and virtual_host in (None, connection.virtual_host_name)
+        ]
+
+
+def _count_down(counter: Counter[str], key: str) -> None:
+    counter[key] -= 1
+    if not counter[key]:
+        del counter[key]

@@ -1,0 +1,51 @@
+"""A small table that is held in memory as well: what administrators change and everybody reads.
+
+A change is one update of the store, all or nothing, whatever it holds; what goes is first written
+as empty, since the store has no update that writes and removes. Changes are synced to the disk
+whatever the durability of the streams: a user who was deleted stays deleted.
+"""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gateway.broker.catalogue import read_whole_table
+from gateway.log.tracking import create_table_if_missing
+from gateway.pending import Pending
+from store.api import Durability, SegmentStore, TableEntry
+
+_REMOVED: Final = b""
+
+
+class KeptTable:
+    """Keys to values that are not empty."""
+
+    def __init__(self, store: SegmentStore, table: str) -> None:
+        self._store = store
+        self._table = table
+
+    async def load(self) -> dict[bytes, bytes]:
+        """Create the table if it is missing; return what is in it. Raises StoreError."""
+        await create_table_if_missing(self._store, self._table)
+        entries = await read_whole_table(self._store, self._table)
+        await self._sweep([entry.key for entry in entries if entry.value == _REMOVED])
+        return {entry.key: entry.value for entry in entries if entry.value != _REMOVED}
+
+    async def write(self, changes: Mapping[bytes, bytes | None]) -> None:
+        """Write values, and remove keys whose value is None: all or nothing. Raises StoreError."""
+        if not changes:
+            return
+        entries = [TableEntry(key, value or _REMOVED) for key, value in changes.items()]
+        written: Pending[Any] = Pending()
+        self._store.update_table(
+            self._table, entries, done=written.settle, durability=Durability.DISK
+        )
+        await written
+        await self._sweep([key for key, value in changes.items() if not value])
+
+    async def _sweep(self, keys: list[bytes]) -> None:
+        """Take keys out that were written as removed."""
+        if keys:
+            removed: Pending[None] = Pending()
+            entries = [TableEntry(key, b"") for key in keys]
+            self._store.remove_keys(self._table, entries, done=removed.settle)
+            await removed

@@ -1,0 +1,49 @@
+"""Threads for what takes long and needs no event loop: password hashes."""
+
+import asyncio
+import threading
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Final, TypeVar
+
+from gateway.pending import Pending
+
+T = TypeVar("T")
+
+PASSWORD_THREADS: Final = 2
+
+
+class Threads:
+    """Runs functions on a few threads, which start with the first one."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, count: int = PASSWORD_THREADS) -> None:
+        self._loop = loop
+        self._count = count
+        self._jobs: SimpleQueue[Callable[[], object]] = SimpleQueue()
+        self._is_started = False
+
+    def run(self, function: Callable[[], T]) -> Pending[T]:
+        """Run a function on a thread; its result comes on the event loop."""
+        if not self._is_started:
+            self._is_started = True
+            for index in range(self._count):
+                # Daemons: nothing that they do has to be finished at the end of the process.
+                thread = threading.Thread(target=self._work, name=f"check-{index}", daemon=True)
+                thread.start()
+        pending: Pending[T] = Pending()
+
+        def job() -> None:
+            outcome: T | BaseException
+            try:
+                outcome = function()
+            except Exception as error:  # noqa: BLE001  # handed to who waits
+                outcome = error
+            if not self._loop.is_closed():
+                self._loop.call_soon_threadsafe(pending.settle, outcome)
+
+        self._jobs.put(job)
+        return pending
+
+    def _work(self) -> None:
+        while True:
+            self._jobs.get()()

@@ -1,0 +1,70 @@
+"""Users and virtual hosts on a store in memory, without connections but those of the test."""
+
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from gateway.broker.access.access import Access
+from gateway.broker.connections import Connections
+from gateway.broker.kept_table import KeptTable
+from gateway.pending import Pending, run
+from tests.conformance.harness import Loop
+from tests.conformance.model import Model
+from tests.conformance.model_store import ModelStore
+
+T = TypeVar("T")
+
+
+def outcome_of(coroutine: Coroutine[Pending[Any], None, T]) -> T | BaseException:
+    """Run what has nothing to wait for; give what it returned or raised."""
+    outcomes: list[Any] = []
+    run(coroutine, outcomes.append)
+    (outcome,) = outcomes
+    return outcome  # type: ignore[no-any-return]  # what the coroutine gave
+
+
+@dataclass(eq=False)
+class Client:
+    """A connection that remembers what was done to it."""
+
+    user: str
+    virtual_host_name: str = "/"
+    peer: str = "127.0.0.1:50000"
+    events: list[str] = field(default_factory=list)
+
+    def lose_access(self) -> None:
+        self.events.append("access lost")
+
+    def end(self, reason: str) -> None:
+        self.events.append(f"ended: {reason}")
+
+
+class AccessRig:
+    """A store, a registry, and the users."""
+
+    def __init__(self) -> None:
+        self.loop = Loop()
+        self.model = Model()
+        self.store = ModelStore(self.loop, self.model)
+        self.connections = Connections()
+        self.access = self.open()
+
+    def open(self) -> Access:
+        """Open what is in the store, as a server does that starts."""
+        access = Access(KeptTable(self.store, "access"), self.connections)
+        self.run(access.load())
+        return access
+
+    def connect(self, user: str, virtual_host: str = "/") -> Client:
+        client = Client(user, virtual_host)
+        self.connections.add(client)
+        return client
+
+    def run(self, coroutine: Coroutine[Pending[Any], None, T]) -> T:
+        outcomes: list[Any] = []
+        run(coroutine, outcomes.append)
+        self.loop.run_until(lambda: bool(outcomes))
+        (outcome,) = outcomes
+        if isinstance(outcome, BaseException):
+            raise outcome
+        return outcome  # type: ignore[no-any-return]  # what the coroutine gave

@@ -1,0 +1,186 @@
+import struct
+
+import pytest
+
+from gateway.broker.access.access import Access
+from gateway.broker.access.authentication import Authentication, LoginRefused, Peer, Refused
+from gateway.broker.access.model import User
+from gateway.broker.access.password_check import PasswordCheck
+from gateway.broker.access.passwords import PasswordHash
+from gateway.pending import Pending
+from tests.unit.gateway.broker.access.access_rig import AccessRig, outcome_of
+
+NEAR, FAR = Peer(is_loopback=True), Peer(is_loopback=False)
+
+
+@pytest.fixture
+def access(rig: AccessRig) -> Access:
+    rig.run(
+        rig.access.seed(
+            [
+                User("guest", PasswordHash.of("guest")),
+                User("app", PasswordHash.of("secret")),
+                User("here", PasswordHash.of("secret"), loopback_only=True),
+                User("blank", PasswordHash.of("")),
+                User("none", None),
+            ],
+            [],
+        )
+    )
+    return rig.access
+
+
+@pytest.fixture
+def check() -> PasswordCheck:
+    def run(function: object) -> Pending[bool]:
+        pending: Pending[bool] = Pending()
+        pending.settle(function())  # type: ignore[operator]  # a function without arguments
+        return pending
+
+    return PasswordCheck(run, lambda: 0.0)
+
+
+@pytest.fixture
+def authentication(access: Access, check: PasswordCheck) -> Authentication:
+    return Authentication(access, check)
+
+
+def table(**values: str) -> bytes:
+    return b"".join(field(key.encode(), "S", value.encode()) for key, value in values.items())
+
+
+def field(key: bytes, kind: str, value: bytes) -> bytes:
+    size = struct.pack(">I", len(value)) if kind in "SxFA" else b""
+    return bytes([len(key)]) + key + kind.encode() + size + value
+
+
+def log_in(
+    authentication: Authentication, data: bytes, peer: Peer = NEAR, mechanism: str = "PLAIN"
+) -> str | Refused:
+    outcome = outcome_of(authentication.log_in(mechanism, data, peer))
+    if isinstance(outcome, LoginRefused):
+        return outcome.reason
+    assert isinstance(outcome, str)
+    return outcome
+
+
+def test_guest_comes_from_this_machine_only(authentication: Authentication) -> None:
+    assert log_in(authentication, b"\0guest\0guest") == "guest"
+    assert log_in(authentication, b"\0guest\0guest", FAR) is Refused.LOOPBACK_ONLY
+
+
+def test_a_setting_opens_guest_to_the_world(access: Access, check: PasswordCheck) -> None:
+    authentication = Authentication(access, check, guest_loopback_only=False)
+
+    assert log_in(authentication, b"\0guest\0guest", FAR) == "guest"
+
+
+def test_a_user_can_be_kept_to_this_machine(authentication: Authentication) -> None:
+    assert log_in(authentication, b"\0here\0secret") == "here"
+    assert log_in(authentication, b"\0here\0secret", FAR) is Refused.LOOPBACK_ONLY
+
+
+def test_a_wrong_password_from_afar_does_not_tell_who_is_for_this_machine(
+    authentication: Authentication,
+) -> None:
+    assert log_in(authentication, b"\0guest\0wrong", FAR) is Refused.CREDENTIALS
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"\0app\0wrong",
+        b"\0app\0",
+        b"\0nobody\0secret",
+        b"\0\0",
+        b"\0APP\0secret",
+        b"\0none\0",
+        b"\0none\0secret",
+        b"\0blank\0",
+        b"\0\xff\xfe\0secret",
+    ],
+)
+def test_wrong_passwords_blank_ones_and_unknown_names_are_refused_alike(
+    authentication: Authentication, data: bytes
+) -> None:
+    assert log_in(authentication, data) is Refused.CREDENTIALS
+
+
+@pytest.mark.parametrize("data", [b"", b"app", b"\0app", b"x\0app\0secret", b"\0app\0secret\0"])
+def test_other_data_than_plain_sends_is_malformed(
+    authentication: Authentication, data: bytes
+) -> None:
+    assert log_in(authentication, data) is Refused.MALFORMED
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        table(LOGIN="app", PASSWORD="secret"),
+        table(PASSWORD="secret", LOGIN="app"),
+        table(LOGIN="app", PASSWORD="secret", LOCALE="en"),
+        field(b"x", "t", b"\1") + field(b"y", "F", field(b"z", "V", b""))
+        + field(b"d", "d", bytes(8)) + table(LOGIN="app", PASSWORD="secret"),
+        table(LOGIN="app", PASSWORD="secret") + table(LOGIN="guest"),
+    ],
+)  # fmt: skip
+def test_amqplain_logs_in_by_a_table(authentication: Authentication, data: bytes) -> None:
+    assert log_in(authentication, data, mechanism="AMQPLAIN") == "app"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"\5LOGIN",
+        table(LOGIN="app"),
+        table(PASSWORD="secret"),
+        table(LOGIN="app") + field(b"PASSWORD", "x", b"secret"),
+        table(LOGIN="app", PASSWORD="secret")[:-1],
+        table(LOGIN="app", PASSWORD="secret") + b"\1",
+        table(LOGIN="app", PASSWORD="secret") + field(b"x", "?", b""),
+        len(table(LOGIN="app", PASSWORD="secret")).to_bytes(4)
+        + table(LOGIN="app", PASSWORD="secret"),
+    ],
+)
+def test_a_table_that_says_not_who_is_malformed(
+    authentication: Authentication, data: bytes
+) -> None:
+    assert log_in(authentication, data, mechanism="AMQPLAIN") is Refused.MALFORMED
+
+
+def test_amqplain_is_refused_like_plain(authentication: Authentication) -> None:
+    for data in (table(LOGIN="app", PASSWORD="no"), table(LOGIN="app", PASSWORD="")):
+        assert log_in(authentication, data, mechanism="AMQPLAIN") is Refused.CREDENTIALS
+
+
+@pytest.mark.parametrize("mechanism", ["ANONYMOUS", "EXTERNAL", "plain", ""])
+def test_what_is_not_configured_is_not_offered(
+    authentication: Authentication, mechanism: str
+) -> None:
+    assert authentication.mechanisms == ("PLAIN", "AMQPLAIN")
+    assert log_in(authentication, b"", mechanism=mechanism) is Refused.MECHANISM
+
+
+def test_anonymous_is_who_the_setting_names(access: Access, check: PasswordCheck) -> None:
+    authentication = Authentication(access, check, anonymous="app")
+
+    assert authentication.mechanisms == ("PLAIN", "AMQPLAIN", "ANONYMOUS")
+    assert log_in(authentication, b"whatever", FAR, "ANONYMOUS") == "app"
+
+
+def test_anonymous_is_nobody_where_the_setting_names_nobody(
+    access: Access, check: PasswordCheck
+) -> None:
+    authentication = Authentication(access, check, anonymous="gone")
+
+    assert log_in(authentication, b"", mechanism="ANONYMOUS") is Refused.CREDENTIALS
+
+
+def test_anonymous_as_guest_comes_from_this_machine_only(
+    access: Access, check: PasswordCheck
+) -> None:
+    authentication = Authentication(access, check, anonymous="guest")
+
+    assert log_in(authentication, b"", NEAR, "ANONYMOUS") == "guest"
+    assert log_in(authentication, b"", FAR, "ANONYMOUS") is Refused.LOOPBACK_ONLY
