@@ -148,6 +148,14 @@ class StreamSettings(_Section):
         ge=0,
         le=60_000,
     )
+    consumer_update_timeout_ms: Integer = _setting(
+        60_000,
+        "Longest wait for a client's answer that its single active consumer starts or steps down; "
+        "then its connection is ended and the next consumer of the group takes over.",
+        unit="milliseconds",
+        ge=10,
+        le=3_600_000,
+    )
     connections_max: Integer = _setting(
         65_536,
         "Connections at a time; one more is refused when it opens the virtual host.",

@@ -23,6 +23,8 @@ NULL = -1
 FIRST = struct.pack(">H", 1)
 LAST = struct.pack(">H", 2)
 NEXT = struct.pack(">H", 3)
+# Legal in the answer to a ConsumerUpdate only.
+NONE = struct.pack(">H", 0)
 
 
 def at_offset(offset: int) -> bytes:

@@ -1,10 +1,12 @@
 """A virtual host: a world of its own of names, for the connections that opened it."""
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from gateway.broker.errors import StreamDoesNotExist
+from gateway.broker.groups import NO_PARTITION, Groups
 from gateway.broker.streams import Streams, StreamsPorts, open_streams
 from gateway.log import names
 from gateway.pending import Pending
@@ -23,6 +25,9 @@ class VirtualHost:
 
     name: str
     streams: Streams
+    groups: Groups = field(default_factory=Groups)
+    partition_index: Callable[[str, str], int] = lambda _super_stream, _stream: NO_PARTITION
+    """Which partition of a super stream a stream is."""
 
     async def close(self) -> None:
         """Wait until all that was accepted is stored."""

@@ -200,6 +200,7 @@ class Server:
             stream.sub_batch_uncompressed_bytes_max,
             host,
             port,
+            stream.consumer_update_timeout_ms,
         )
         settings = ConnectionSettings(
             stream.frame_bytes_max,

@@ -358,6 +358,10 @@ class Connection:
         self._waits.add(timer)
         return pending
 
+    def later(self, delay_ms: int, action: Callable[[], object]) -> Callable[[], object]:
+        """Do something after a delay, unless what is returned is called before."""
+        return self._shared.loop.call_later(delay_ms / 1000, action).cancel
+
     def tuned(self) -> None:
         """Start the heartbeats."""
         if self._heartbeats is not None:

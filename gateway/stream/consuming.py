@@ -13,6 +13,7 @@ from store.api import FileRegion
 
 if TYPE_CHECKING:
     from gateway.stream.link import LinkPorts
+    from gateway.stream.membership import Membership
 
 _HEAD_V1: Final = struct.Struct(">IHHB")
 _HEAD_V2: Final = struct.Struct(">IHHBQ")
@@ -33,6 +34,7 @@ class Subscription:
     Attributes:
         credit: Chunks that may be sent; may be negative, since the client may take credit back.
         is_queued: Whether the connection already knows that there may be something to send.
+        membership: Its place in a group of which one reads; None for all other subscriptions.
     """
 
     def __init__(
@@ -50,6 +52,7 @@ class Subscription:
         self.credit = credit
         self.properties = properties
         self.is_queued = False
+        self.membership: Membership | None = None
         self._ports = ports
         self._cursor: Cursor | None = None
         self._is_closed = False
@@ -65,6 +68,17 @@ class Subscription:
             wanted=filter_of(self.properties),
         )
         self._ports.wake_delivery(self)
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether it has begun, and was not paused since."""
+        return self._cursor is not None
+
+    def pause(self) -> None:
+        """Deliver nothing until it begins anew, elsewhere; its credit stays."""
+        if self._cursor is not None:
+            self._cursor.close()
+            self._cursor = None
 
     def add_credit(self, credit: int) -> None:
         """Allow more chunks (or fewer: i16)."""

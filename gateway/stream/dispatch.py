@@ -49,7 +49,9 @@ def dispatch(link: Link, frame: Buffer, done: Callable[[BaseException | None], o
         link.ports.replied()
         done(error)
 
-    run(HANDLERS[decoded.command.name](link, decoded.message), answered)
+    is_answer = decoded.is_response and decoded.correlation_id is not None
+    subject = decoded if is_answer else decoded.message
+    run(HANDLERS[decoded.command.name](link, subject), answered)
 
 
 def _answer(

@@ -13,10 +13,12 @@ from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.model import Right
 from gateway.broker.connections import Connections
 from gateway.broker.errors import StreamDoesNotExist
+from gateway.broker.groups import Order
 from gateway.broker.streams import Stream, Streams
 from gateway.broker.virtual_host import VirtualHost
 from gateway.pending import Pending
 from gateway.stream.consuming import Subscription
+from gateway.stream.membership import Membership, Questions
 from gateway.stream.publishing import Publisher
 from gateway.stream.refusals import Refusal
 from gateway.stream.session.session import Session
@@ -48,6 +50,7 @@ class LinkSettings:
     sub_batch_uncompressed_bytes_max: int
     advertised_host: str
     advertised_port: int
+    consumer_update_timeout_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +99,10 @@ class LinkPorts(Protocol):
         """Return what is settled after a delay."""
         ...
 
+    def later(self, delay_ms: int, action: Callable[[], object]) -> Callable[[], object]:
+        """Do something after a delay; calling what is returned prevents it."""
+        ...
+
     def tuned(self) -> None:
         """Start the heartbeats that were agreed on."""
         ...
@@ -123,6 +130,7 @@ class Link:
         self.publishers: dict[int, Publisher] = {}
         self.subscriptions: dict[int, Subscription] = {}
         self.references: set[tuple[str, str]] = set()
+        self.questions = Questions(self)
         self.is_closed = False
         self._watched: set[Stream] = set()
         self._virtual_host: VirtualHost | None = None
@@ -200,17 +208,13 @@ class Link:
                 stream not in read or self.may(Permission.READ, stream.name)
             )
             if not may_stay:
-                self._leave(stream)
+                self.lose(stream)
 
     def lose_access(self) -> None:
         """Drop every publisher and subscription: the user may do nothing here any more."""
         written = {publisher.stream for publisher in self.publishers.values()}
         for stream in written | {each.stream for each in self.subscriptions.values()}:
-            self._leave(stream)
-
-    def _leave(self, stream: Stream) -> None:
-        stream.watchers.discard(self)
-        self.stream_gone(stream)
+            self.lose(stream)
 
     def end(self, reason: str) -> None:
         """End the connection, without a word to the client but what is queued already."""
@@ -218,9 +222,9 @@ class Link:
         self.close()
         self.ports.stop()
 
-    def send(self, command: str, message: m.Message) -> None:
-        """Queue a command that the server starts and that carries no correlation id."""
-        self.ports.send(codec.encode_command(command, message))
+    def send(self, command: str, message: m.Message, correlation_id: int | None = None) -> None:
+        """Queue a command that the server starts."""
+        self.ports.send(codec.encode_command(command, message, correlation_id=correlation_id))
 
     # Streams that this link uses
 
@@ -252,14 +256,20 @@ class Link:
 
     def stream_gone(self, stream: Stream) -> None:
         """Drop everything of a stream that was deleted or failed, then tell the client."""
+        self.virtual_host.groups.dissolve(stream.entry.generation)
+        self.lose(stream)
+
+    def lose(self, stream: Stream) -> None:
+        """Drop everything of a stream that this connection cannot use, then tell the client."""
         for publisher in [p for p in self.publishers.values() if p.stream is stream]:
             self.drop_publisher(publisher)
-        for subscription in [s for s in self.subscriptions.values() if s.stream is stream]:
-            self.drop_subscription(subscription)
+        orders = self.take_out([s for s in self.subscriptions.values() if s.stream is stream])
         self._watched.discard(stream)
+        stream.watchers.discard(self)
         self.send(
             "metadata_update", m.MetadataUpdate(ResponseCode.STREAM_NOT_AVAILABLE, stream.name)
         )
+        carry_out(orders)
 
     def drop_publisher(self, publisher: Publisher) -> None:
         """Forget a publisher; its unconfirmed entries are never confirmed."""
@@ -268,9 +278,27 @@ class Link:
         publisher.close()
 
     def drop_subscription(self, subscription: Subscription) -> None:
-        """Forget a subscription."""
-        del self.subscriptions[subscription.subscription_id]
-        subscription.close()
+        """Forget a subscription; its group goes on without it."""
+        carry_out(self.take_out([subscription]))
+
+    def take_out(self, subscriptions: Iterable[Subscription]) -> list[Order]:
+        """Forget subscriptions, all at once; return what their groups want, to be carried out."""
+        left: dict[tuple[str, str], list[Membership]] = {}
+        for subscription in subscriptions:
+            del self.subscriptions[subscription.subscription_id]
+            subscription.close()
+            membership = subscription.membership
+            if membership is not None:
+                self.questions.withdraw(membership)
+                left.setdefault((subscription.stream.name, membership.name), []).append(membership)
+        groups = self.virtual_host.groups
+        orders: list[Order] = []
+        for key in sorted(left, reverse=True):  # RabbitMQ's order
+            members = left[key]
+            order = groups.leave(members[0].generation, members[0].name, members)
+            if order is not None:
+                orders.append(order)
+        return orders
 
     def close(self) -> None:
         """Remove everything that the connection owned."""
@@ -278,11 +306,17 @@ class Link:
         self.host.connections.remove(self)
         for publisher in list(self.publishers.values()):
             self.drop_publisher(publisher)
-        for subscription in list(self.subscriptions.values()):
-            self.drop_subscription(subscription)
+        if self.subscriptions:
+            carry_out(self.take_out(list(self.subscriptions.values())))
         for stream in self._watched:
             stream.watchers.discard(self)
         self._watched.clear()
+
+
+def carry_out(orders: Iterable[Order]) -> None:
+    """Tell members of groups what they are to do."""
+    for order in orders:
+        order.carry_out()
 
 
 Handler = Callable[[Link, Any], Coroutine[Pending[Any], None, m.Message | None]]

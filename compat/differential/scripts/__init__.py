@@ -6,8 +6,10 @@ from compat.differential.script import Script
 from compat.differential.scripts import (
     deduplication,
     framing,
+    groups,
     handshake,
     offsets,
+    partition_groups,
     publishing,
     reading,
     sasl,
@@ -27,4 +29,6 @@ SCRIPTS: tuple[Script, ...] = (
     *reading.SCRIPTS,
     *offsets.SCRIPTS,
     *updates.SCRIPTS,
+    *groups.SCRIPTS,
+    *partition_groups.SCRIPTS,
 )

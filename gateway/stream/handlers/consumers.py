@@ -1,19 +1,24 @@
-"""Subscriptions with their credit, and the offsets that consumers store.
+"""Subscriptions with their credit and their groups, and the offsets that consumers store.
 
 Source: RabbitMQ stream protocol; order of checks and codes as observed on RabbitMQ 4.3.
 """
 
 import logging
 
-from gateway.broker.errors import BrokerError
+from gateway.broker.errors import BrokerError, PreconditionFailed, StreamNotAvailable
+from gateway.broker.groups import NO_PARTITION
+from gateway.log.locating import Start
 from gateway.stream.consuming import Subscription
 from gateway.stream.handlers.publishers import REFERENCE_BYTES_MAX, size_of
 from gateway.stream.handlers.streams import OK, locate_spec
-from gateway.stream.link import IDS_MAX, Link
+from gateway.stream.link import IDS_MAX, Link, carry_out
+from gateway.stream.membership import Membership, Question
 from gateway.stream.refusals import Refusal
 from gateway.stream.wire import messages as m
+from gateway.stream.wire.codec import Decoded
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import Permission
+from gateway.stream.wire.offsets import OffsetSpec, OffsetType
 from store.errors import StoreError
 
 log = logging.getLogger(__name__)
@@ -30,11 +35,12 @@ async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
     stream = link.streams.find(request.stream)
     if request.subscription_id in link.subscriptions:
         raise Refusal(ResponseCode.SUBSCRIPTION_ID_ALREADY_EXISTS)
-    if request.properties.get("single-active-consumer") == "true":
-        reason = "single active consumer is not supported" if name else "it needs a name"
-        raise Refusal(ResponseCode.PRECONDITION_FAILED, reason)
+    is_single = request.properties.get("single-active-consumer") == "true"
+    if is_single and not name:
+        raise Refusal(ResponseCode.PRECONDITION_FAILED, "a single active consumer needs a name")
     stream_log = await link.streams.log_of(stream)
-    start = await locate_spec(stream_log, request.offset)
+    # A member of a group is told where to start when it is asked to.
+    start = None if is_single else await locate_spec(stream_log, request.offset)
     if stream_log.failure is not None:  # who watched was told; this link did not yet
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(stream_log.failure))
     link.watch(stream)
@@ -46,24 +52,54 @@ async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
         request.properties,
         link.ports,
     )
+    if start is None:
+        _join(link, subscription, name, request.offset)
+    else:
+        found = start
+        link.ports.after_reply(lambda: _begin(link, subscription, found))
     link.subscriptions[request.subscription_id] = subscription
-    link.ports.after_reply(
-        lambda: subscription.begin(
-            start.position,
-            frame_bytes_max=link.host.settings.frame_bytes_max,
-            takes_regions=link.ports.takes_regions,
-        )
-    )
     return OK
 
 
+def _begin(link: Link, subscription: Subscription, start: Start) -> None:
+    subscription.begin(
+        start.position,
+        frame_bytes_max=link.host.settings.frame_bytes_max,
+        takes_regions=link.ports.takes_regions,
+    )
+
+
+def _join(link: Link, subscription: Subscription, name: str, spec: OffsetSpec) -> None:
+    """Enter the group of a single active consumer; who is told what is told after the reply.
+
+    Raises:
+        PreconditionFailed: The group has another partition index.
+    """
+    membership = Membership(link, subscription, name, spec)
+    stream = subscription.stream
+    super_stream = subscription.properties.get("super-stream")
+    index = NO_PARTITION
+    if super_stream is not None:
+        index = link.virtual_host.partition_index(super_stream, stream.name)
+    try:
+        order = link.virtual_host.groups.join(stream.entry.generation, name, index, membership)
+    except PreconditionFailed:
+        link.unwatch_if_unused(stream)
+        raise
+    subscription.membership = membership
+    if order is not None:
+        link.ports.after_reply(order.carry_out)
+
+
 async def credit(link: Link, request: m.Credit) -> m.CreditRefused | None:
-    """Allow a subscription more chunks; answered only when there is no such subscription."""
+    """Allow a subscription more chunks; answered only if there is none, or if it may not read."""
     subscription = link.subscriptions.get(request.subscription_id)
     if subscription is None:
         code = ResponseCode.SUBSCRIPTION_ID_DOES_NOT_EXIST
         return m.CreditRefused(code, request.subscription_id)
     subscription.add_credit(request.credit)
+    if subscription.membership is not None and not subscription.is_reading:
+        return m.CreditRefused(ResponseCode.PRECONDITION_FAILED, request.subscription_id)
     return None
 
 
@@ -72,8 +108,9 @@ async def unsubscribe(link: Link, request: m.Unsubscribe) -> m.Status:
     subscription = link.subscriptions.get(request.subscription_id)
     if subscription is None:
         raise Refusal(ResponseCode.SUBSCRIPTION_ID_DOES_NOT_EXIST)
-    link.drop_subscription(subscription)
+    orders = link.take_out([subscription])
     link.unwatch_if_unused(subscription.stream)
+    link.ports.after_reply(lambda: carry_out(orders))
     return OK
 
 
@@ -111,5 +148,59 @@ async def query_offset(link: Link, request: m.QueryOffset) -> m.StoredOffset:
     return m.StoredOffset(ResponseCode.OK, offset)
 
 
-async def consumer_update(_link: Link, _reply: m.ConsumerUpdateReply) -> None:
-    """Ignore an answer to a question that was never asked, as RabbitMQ does."""
+async def consumer_update(link: Link, answer: Decoded) -> None:
+    """Take a client's answer: start delivering to the active consumer, or promote the next one.
+
+    What nobody asked, or does not want to know any more, is ignored. So is the answer's code: a
+    client that says it failed to start is started, and one that says it failed to stop is stopped.
+    """
+    reply = answer.message
+    assert isinstance(reply, m.ConsumerUpdateReply)
+    assert answer.correlation_id is not None
+    question = link.questions.answered(answer.correlation_id)
+    if question is None:
+        log.info(
+            "answer to no question ignored peer=%s id=%d", link.ports.peer, answer.correlation_id
+        )
+        return
+    membership = question.membership
+    if reply.code != ResponseCode.OK:
+        log.warning(
+            "consumer answered with an error, which changes nothing peer=%s name=%r code=%d",
+            link.ports.peer,
+            membership.name,
+            reply.code,
+        )
+    if question.is_active:
+        await _start(link, question, reply.offset)
+        return
+    groups = link.virtual_host.groups
+    order = groups.stepped_down(membership.generation, membership.name, membership)
+    if order is not None:
+        order.carry_out()
+
+
+async def _start(link: Link, question: Question, given: OffsetSpec) -> None:
+    """Deliver to a consumer that became active, from where its client says."""
+    membership = question.membership
+    subscription = membership.subscription
+    is_given = given.type is not OffsetType.NONE
+    spec = given if is_given else membership.spec
+    log.info(
+        "consumer active stream=%s name=%r peer=%s subscription=%d offset=%s/%d given_by=%s",
+        subscription.stream.name,
+        membership.name,
+        link.ports.peer,
+        subscription.subscription_id,
+        spec.type.name.lower(),
+        spec.value,
+        "answer" if is_given else "subscribe",
+    )
+    try:
+        start = await locate_spec(subscription.log, spec)
+    except StreamNotAvailable:
+        if membership.question is question:
+            link.lose(subscription.stream)
+        return
+    if membership.question is question:  # it was not asked to step down meanwhile
+        _begin(link, subscription, start)

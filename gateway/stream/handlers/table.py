@@ -40,4 +40,5 @@ HANDLERS: Final[Mapping[str, Handler]] = MappingProxyType(
         "resolve_offset_spec": streams.resolve_offset_spec,
     }
 )
-"""All commands a client sends, but publish (`gateway.stream.publishing`), and its one answer."""
+"""All commands a client sends, but publish (`gateway.stream.publishing`), and its one answer, whose
+handler gets the frame, for its correlation id."""

@@ -172,12 +172,14 @@ class Server:
         open_store: Callable[[Loop, Path], SegmentStore] | None = None,
         receive_buffer_bytes: int = 64 * 1024,
         refusal_delay_ms: int = 3_000,
+        consumer_update_timeout_ms: int = 60_000,
         **settings: int,
     ) -> None:
         self.loop = TimedLoop()
         self.broker = Broker(
             directory,
             refusal_delay_ms=refusal_delay_ms,
+            consumer_update_timeout_ms=consumer_update_timeout_ms,
             open_store=open_store or (lambda loop, _: ModelStore(loop, Model())),
             loop=self.loop,
         )

@@ -3,9 +3,11 @@
 import tracemalloc
 
 from gateway.stream.wire import messages as m
+from gateway.stream.wire.codec import encode_reply
+from gateway.stream.wire.offsets import FIRST, NONE
 from tests.chunks import publish_body
 from tests.property.gateway.conversations import HANDSHAKE, frame_of
-from tests.unit.gateway.server.conftest import opened
+from tests.unit.gateway.server.conftest import MakeServer, opened
 from tests.unit.gateway.server.connection_rig import Client, Server
 
 OPEN = frame_of("open", m.Open("/"))
@@ -105,3 +107,63 @@ def test_refusing_a_large_frame_makes_no_object_of_each_entry(client: Client) ->
         number.to_bytes(8) + b"\0\x12" for number in range(count)
     )
     assert peak_bytes < 100 * count
+
+
+# Time limits of single active consumers
+
+JOIN = frame_of(
+    "subscribe", m.Subscribe(1, "s", FIRST, 10, {"single-active-consumer": "true", "name": "app"})
+)
+
+
+def update_answer(correlation_id: int) -> bytes:
+    return encode_reply("consumer_update", correlation_id, m.ConsumerUpdateReply(1, NONE))
+
+
+def told(client: Client) -> list[bytes]:
+    return [frame for frame in client.frames() if frame.startswith(b"\x00\x1a")]
+
+
+def test_who_does_not_answer_a_consumer_update_gets_a_bare_fin_and_the_next_is_asked(
+    make_server: MakeServer,
+) -> None:
+    server = make_server(consumer_update_timeout_ms=5_000)
+    slow, other = opened(server), server.connect()
+    other.send(HANDSHAKE)
+    slow.send(JOIN)
+    other.send(JOIN)
+    assert len(told(slow)) == 1
+    assert told(other) == []
+
+    server.loop.pass_time(4.9)
+    assert not slow.is_over()
+    server.loop.pass_time(0.2)
+
+    assert (slow.is_over(), slow.edge.is_aborted, slow.frames()) == (True, False, [])
+    assert told(other) == [bytes.fromhex("001a 0001 00000000 01 01")]
+    other.send(update_answer(0))
+    server.loop.pass_time(100)
+    assert not other.is_over()
+
+
+def test_who_answers_in_time_is_left_alone_and_leaves_no_timer(make_server: MakeServer) -> None:
+    client = opened(make_server(consumer_update_timeout_ms=5_000))
+    client.send(JOIN)
+    client.loop.pass_time(4.9)
+    client.send(update_answer(0))
+    assert client.loop.timer_count == 0
+
+    client.loop.pass_time(100)
+
+    assert not client.is_over()
+
+
+def test_a_connection_that_ends_takes_the_time_limits_of_its_questions_along(
+    client: Client,
+) -> None:
+    client.send(JOIN)
+    assert client.loop.timer_count == 1
+
+    client.edge.abort()
+
+    assert client.loop.timer_count == 0

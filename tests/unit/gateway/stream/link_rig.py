@@ -55,6 +55,9 @@ class Ports:
     settled_count: int = 0
     actions: list[Callable[[], object]] = field(default_factory=list)
     is_stopped: bool = False
+    time_limits: dict[int, Callable[[], object]] = field(default_factory=dict)
+    """What is to be done later, with a number each, in the order in which it was asked for."""
+    later_count: int = 0
 
     def send(self, frame: bytes) -> None:
         self.frames.append(bytes(frame))
@@ -71,6 +74,12 @@ class Ports:
         pending: Pending[None] = Pending()
         self.delays.append((delay_ms, pending))
         return pending
+
+    def later(self, delay_ms: int, action: Callable[[], object]) -> Callable[[], object]:
+        del delay_ms  # the test says when it is over
+        number = self.later_count = self.later_count + 1
+        self.time_limits[number] = action
+        return lambda: self.time_limits.pop(number, None)
 
     def tuned(self) -> None:
         self.tuned_count += 1
@@ -102,6 +111,7 @@ class Broker:
         frame_bytes_max: int = MIB,
         refusal_delay_ms: int = 3_000,
         anonymous: str | None = None,
+        consumer_update_timeout_ms: int = 60_000,
         open_store: Callable[[Loop, Path], SegmentStore] | None = None,
         loop: Loop | None = None,
     ) -> None:
@@ -143,7 +153,14 @@ class Broker:
             Authentication(self.access, self.passwords, anonymous=anonymous),
             self.connections,
             self.virtual_hosts.find,
-            LinkSettings(frame_bytes_max, refusal_delay_ms, 64 * MIB, "localhost", 5552),
+            LinkSettings(
+                frame_bytes_max,
+                refusal_delay_ms,
+                64 * MIB,
+                "localhost",
+                5552,
+                consumer_update_timeout_ms,
+            ),
             PEER_PROPERTIES,
             lambda: self.has_room,
         )
@@ -265,10 +282,19 @@ class LinkRig:
         assert isinstance(code, int)
         return code
 
-    def answer(self, name: str, message: m.Message) -> None:
-        """Hand in an answer to what the server asked."""
-        correlation_id = CORRELATION_ID if BY_NAME[name].is_correlated else None
-        self.finish(self.start_frame(encode_reply(name, correlation_id, message)[4:]))
+    def answer(
+        self, name: str, message: m.Message, correlation_id: int | None = CORRELATION_ID
+    ) -> None:
+        """Hand in an answer to what the server asked, and see it through."""
+        self.finish(self.start_answer(name, message, correlation_id))
+
+    def start_answer(
+        self, name: str, message: m.Message, correlation_id: int | None
+    ) -> list[Exception | None]:
+        """Hand in an answer; the list is that of `start`."""
+        if not BY_NAME[name].is_correlated:
+            correlation_id = None
+        return self.start_frame(encode_reply(name, correlation_id, message)[4:])
 
     # Frames
 

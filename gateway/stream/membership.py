@@ -1,0 +1,130 @@
+"""A connection's part in groups: what its members are asked, and what their answers do.
+
+A member reads nothing until its client has answered that it starts, and nothing from the instant
+at which it is asked to step down. A client that does not answer in time loses its connection, so
+that no hand-over waits for ever.
+
+Source: RabbitMQ stream protocol, ConsumerUpdate; behaviour of RabbitMQ 4.3.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from gateway.stream.consuming import Subscription
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.offsets import OffsetSpec
+
+if TYPE_CHECKING:
+    from gateway.stream.link import Link
+
+log = logging.getLogger(__name__)
+
+_CORRELATION_IDS: Final = 1 << 32
+
+
+class Membership:
+    """A subscription's place in its group: what the group sees of it.
+
+    Attributes:
+        subscription: Whose it is.
+        name: Of the group.
+        spec: Where the subscription asked to start.
+        question: What the client was asked last; None before that, and once it has left.
+    """
+
+    __slots__ = ("_link", "name", "question", "spec", "subscription")
+
+    def __init__(
+        self, link: "Link", subscription: Subscription, name: str, spec: OffsetSpec
+    ) -> None:
+        self.subscription = subscription
+        self.name = name
+        self.spec = spec
+        self.question: Question | None = None
+        self._link = link
+
+    @property
+    def generation(self) -> int:
+        """Of the stream."""
+        return self.subscription.stream.entry.generation
+
+    def become(self, *, active: bool) -> None:
+        """Ask the client to start, or to step down, which is felt at once."""
+        self.subscription.pause()
+        self._link.questions.ask(self, active=active)
+
+
+@dataclass(slots=True, eq=False)
+class Question:
+    """A ConsumerUpdate that was sent."""
+
+    membership: Membership
+    correlation_id: int
+    is_active: bool
+    cancel_time_limit: Callable[[], object]
+
+
+class Questions:
+    """What a connection's client was asked and has not answered; at most one of each member."""
+
+    def __init__(self, link: "Link") -> None:
+        self._link = link
+        self._next_id = 0
+        self._open: dict[int, Question] = {}
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    def ask(self, membership: Membership, *, active: bool) -> None:
+        """Send a ConsumerUpdate; what the member was asked before needs no answer any more."""
+        self.withdraw(membership)
+        correlation_id = self._next_id
+        self._next_id = (correlation_id + 1) % _CORRELATION_IDS
+        subscription = membership.subscription
+        link = self._link
+        limit_ms = link.host.settings.consumer_update_timeout_ms
+        question = Question(
+            membership,
+            correlation_id,
+            active,
+            link.ports.later(limit_ms, lambda: self._time_is_up(question)),
+        )
+        self._open[correlation_id] = question
+        membership.question = question
+        log.debug(
+            "asked consumer stream=%s name=%r active=%s peer=%s subscription=%d",
+            subscription.stream.name,
+            membership.name,
+            active,
+            link.ports.peer,
+            subscription.subscription_id,
+        )
+        update = m.ConsumerUpdate(subscription.subscription_id, active)
+        link.send("consumer_update", update, correlation_id)
+
+    def answered(self, correlation_id: int) -> Question | None:
+        """Return the question that is answered, None if nothing is asked any more by that id."""
+        question = self._open.pop(correlation_id, None)
+        if question is not None:
+            question.cancel_time_limit()
+        return question
+
+    def withdraw(self, membership: Membership) -> None:
+        """Await no answer of a member any more."""
+        if membership.question is not None:
+            self.answered(membership.question.correlation_id)
+            membership.question = None
+
+    def _time_is_up(self, question: Question) -> None:
+        membership, link = question.membership, self._link
+        log.warning(
+            "consumer update not answered peer=%s stream=%s name=%r active=%s limit_ms=%d",
+            link.ports.peer,
+            membership.subscription.stream.name,
+            membership.name,
+            question.is_active,
+            link.host.settings.consumer_update_timeout_ms,
+        )
+        link.end("consumer update not answered")
