@@ -261,6 +261,14 @@ class StreamsSettings(_Section):
         # TABLE_BATCH_BYTES_MAX allows.
         le=60_000,
     )
+    retention_interval_s: Integer = _setting(
+        60,
+        "How often every stream is looked at for records that are too many or too old. Streams "
+        "that are written to are looked at more often.",
+        unit="seconds",
+        ge=1,
+        le=86_400,
+    )
 
 
 class UsersSettings(_Section):

@@ -3,6 +3,7 @@
 On the wire and in the store they are texts. RabbitMQ's rules, but for texts that should be
 integers and are not (it drops the connection; here they are refused as any other wrong value) and
 segments of 8 bytes or less (it would begin a new segment for ever; here they are refused).
+`stream-initial-offset` is RabbitMQ's as of 4.4.
 
 Source: RabbitMQ, "Streams and Superstreams"; rabbit_stream_manager.erl, rabbit_amqqueue.erl.
 """
@@ -18,6 +19,7 @@ SEGMENT_BYTES_DEFAULT: Final = 500_000_000
 FILTER_SIZE_BYTES_MIN: Final = 16
 FILTER_SIZE_BYTES_MAX: Final = 255
 FILTER_SIZE_BYTES_DEFAULT: Final = 16
+INITIAL_OFFSET_MAX: Final = (1 << 47) - 1
 LEADER_LOCATORS: Final = ("client-local", "balanced", "least-leaders", "random")
 
 _DAY_S: Final = 86_400
@@ -70,6 +72,8 @@ class StreamArguments:
     initial_cluster_size: int | None = None
     leader_locator: str | None = None
     filter_size_bytes: int | None = None
+    initial_offset: int | None = None
+    """Offset of the first record; 0 where nothing was said."""
 
     @classmethod
     def parse(cls, arguments: Mapping[str, str]) -> "StreamArguments":
@@ -90,6 +94,7 @@ class StreamArguments:
             filter_size_bytes=_integer(
                 arguments, "stream-filter-size-bytes", FILTER_SIZE_BYTES_MIN, FILTER_SIZE_BYTES_MAX
             ),
+            initial_offset=_integer(arguments, "stream-initial-offset", 0, INITIAL_OFFSET_MAX),
         )
 
     def texts(self) -> dict[str, str]:
@@ -101,6 +106,7 @@ class StreamArguments:
             "initial-cluster-size": self.initial_cluster_size,
             "queue-leader-locator": self.leader_locator,
             "stream-filter-size-bytes": self.filter_size_bytes,
+            "stream-initial-offset": self.initial_offset,
         }
         return {name: str(value) for name, value in given.items() if value is not None}
 

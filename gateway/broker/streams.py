@@ -6,7 +6,7 @@ watcher is told when the stream is deleted or has failed, after which nothing of
 
 import logging
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -22,11 +22,13 @@ from gateway.broker.errors import (
     StreamNotAvailable,
 )
 from gateway.broker.openings import Openings
+from gateway.broker.retention import Retention, RetentionPorts, limits_of
 from gateway.log import names
 from gateway.log.errors import LogError
 from gateway.log.log import LogPorts, StreamLog
-from gateway.log.opening import LogNames, open_log
+from gateway.log.opening import LogNames, LogSettings, open_log
 from gateway.log.persisting import save_log
+from gateway.log.retention import Limits, span_for
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking, open_tracking
 from gateway.pending import Pending, start
@@ -68,6 +70,12 @@ class Stream:
     opening: Pending[StreamLog] | None = None
     watchers: set[Watcher] = field(default_factory=set)
     is_deleted: bool = False
+    limits: Limits | None = None
+    """What it may keep; None until somebody asks (`Streams.limits_of`)."""
+    evaluation: Pending[None] | None = None
+    """Under way while what may go is looked for and removed."""
+    index_garbage: int = 0
+    """Entries of the stored index that went since it was truncated."""
 
     @property
     def name(self) -> str:
@@ -87,6 +95,8 @@ class StreamsPorts:
         clock_ms: Milliseconds since the epoch.
         fatal: Told when the store takes nothing any more.
         references_max: Publisher references remembered per stream.
+        now_for_age_ms: The earliest time it may be, to whom removes what is older than so many
+            milliseconds (see `gateway.log.clock`); None: `clock_ms`.
     """
 
     store: SegmentStore
@@ -96,6 +106,7 @@ class StreamsPorts:
     clock_ms: Callable[[], int]
     fatal: Callable[[StoreError], object]
     references_max: int
+    now_for_age_ms: Callable[[int], int] | None = None
 
 
 class Streams:
@@ -114,6 +125,20 @@ class Streams:
         self._leftovers: dict[str, Stream] = {}
         # Creations and deletions of one name go one after the other.
         self._busy: dict[str, Pending[None]] = {}
+        self.retention = Retention(
+            RetentionPorts(
+                ports.store,
+                ports.schedule,
+                ports.now_for_age_ms or (lambda _age_ms: ports.clock_ms()),
+                self.log_of,
+                self.limits_of,
+                self._names_of,
+                self._save,
+            )
+        )
+
+    def __iter__(self) -> Iterator[Stream]:
+        return iter(list(self._streams.values()))
 
     def __len__(self) -> int:
         return len(self._streams)
@@ -290,6 +315,7 @@ class Streams:
             if stream.is_deleted:  # its watchers are told after the reply to the deletion
                 log.debug("deleted stream failed stream=%s error=%s", stream.name, error)
             else:
+                log.error("stream failed stream=%s error=%s", stream.name, error)
                 self.tell_watchers(stream)
             if isinstance(error, StoreClosed):
                 self._ports.fatal(error)
@@ -302,16 +328,87 @@ class Streams:
             opened = await open_log(
                 self._ports.store,
                 self._names_of(entry),
-                self._ports.log_ports(failed=failed, save=save),
+                self._ports.log_ports(
+                    failed=failed, save=save, grown=lambda _log: self.retention.grown(stream)
+                ),
                 snapshot=await self.tracking.load_snapshot(entry.generation),
                 drop_snapshot=partial(self.tracking.drop_snapshot, entry.generation),
                 epoch=self._ports.openings.epoch_of(entry.born),
-                references_max=self._ports.references_max,
+                settings=LogSettings(
+                    self._ports.references_max,
+                    stream.arguments.initial_offset or 0,
+                    span_for(self.limits_of(stream).unit_bytes),
+                ),
             )
         finally:
             stream.opening = None
         stream.log = opened
+        if opened.snapshot_position < opened.start:  # what it knew of removed chunks is kept
+            save(opened, opened.take_snapshot())
         return opened
+
+    # What is kept
+
+    def limits_of(self, stream: Stream) -> Limits:
+        """Return what a stream may keep."""
+        if stream.limits is None:
+            stream.limits = limits_of(stream.arguments)
+        return stream.limits
+
+    async def truncate(
+        self, name: str, *, offset: int | None = None, timestamp_ms: int | None = None
+    ) -> int:
+        """Remove what is older than a place; consumers that were there go on behind it.
+
+        Only whole chunks go, so that some records before the place may stay. All goes if the place
+        is behind the end. Offsets are never given out again, publishers stay known.
+
+        Args:
+            name: The stream.
+            offset: The first offset that is wanted; or
+            timestamp_ms: The first time, in milliseconds since the epoch, that is wanted.
+
+        Returns:
+            The stream's first offset now: of the oldest record, or of the next one.
+
+        Raises:
+            StreamDoesNotExist: No such stream.
+            StreamNotAvailable: It cannot be opened or read now.
+            InternalError: The store refused.
+        """
+        stream = self.find(name)
+        stream_log = await self.log_of(stream)
+        try:
+            await self.retention.truncate(stream, stream_log, offset, timestamp_ms)
+        except (StoreError, LogError) as error:
+            raise InternalError(str(error)) from error
+        return stream_log.first_offset
+
+    async def stored_offset(self, stream: Stream, reference: bytes) -> int | None:
+        """Return a consumer's stored offset; None if there is none, or its record is removed.
+
+        Raises:
+            StoreError: The table cannot be read.
+            StreamNotAvailable: The stream cannot be opened.
+            StreamDoesNotExist: It was deleted meanwhile.
+        """
+        offset = await self.tracking.query_offset(stream.entry.generation, reference)
+        if offset is None:
+            return None
+        stream_log = await self.log_of(stream)
+        return None if offset < stream_log.first_offset else offset
+
+    async def retry_deletions(self) -> None:
+        """Try again to remove what is left of deleted streams."""
+        for name in list(self._leftovers):
+            await self._take_turn(name)
+            try:
+                if name in self._leftovers:
+                    await self._discard(self._leftovers[name])
+            except InternalError:
+                continue  # it is in the log, and the next time comes
+            finally:
+                self._end_turn(name)
 
     # Life
 
@@ -321,7 +418,8 @@ class Streams:
             self._last_generation = max(self._last_generation, entry.generation)
             stream = Stream(entry, StreamArguments.parse(entry.arguments))
             if entry.state == DELETING:
-                await self._remove(stream)
+                with suppress(InternalError):  # it is in the log, and is tried again
+                    await self._discard(stream)
                 continue
             if await self._create_segment(entry):
                 log.error("stream has lost its segment and begins empty stream=%s", entry.name)

@@ -1,8 +1,9 @@
 """Sparse index of a stream: offset and timestamp to the position of a chunk; derived, no I/O.
 
 An entry is made for the first chunk and then for a chunk that begins 256 KiB or more after the last
-entry. A *span* is what lies between two entries: searches scan one, and bytes that this process did
-not write are checked one span at a time.
+entry (less for streams that are removed in smaller pieces). A *span* is what lies between two
+entries: searches scan one, and bytes that this process did not write are checked one span at a
+time.
 
     stored entry, 24 bytes, big-endian: u64 offset | i64 timestamp ms | u64 position
 """
@@ -17,12 +18,15 @@ from typing import Final
 SPAN_BYTES: Final = 256 * 1024
 NO_END: Final = 2**63
 _ENTRY: Final = struct.Struct(">QqQ")
+ENTRY_BYTES: Final = _ENTRY.size
 
 
 class ChunkIndex:
     """Offsets, timestamps and positions of chunks, each growing."""
 
-    def __init__(self) -> None:
+    def __init__(self, span_bytes: int = NO_END) -> None:
+        self.span_bytes = min(span_bytes, SPAN_BYTES)
+        """New entries are at least so far apart."""
         self.offsets = array("Q")
         self.timestamps_ms = array("q")
         self.positions = array("Q")
@@ -33,23 +37,32 @@ class ChunkIndex:
 
     def offer(
         self, offset: int, timestamp_ms: int, position: int, *, verified: bool = True
-    ) -> None:
-        """Take a chunk into the index if it is far enough behind the last entry."""
-        if self.positions and position - self.positions[-1] < SPAN_BYTES:
-            return
+    ) -> bool:
+        """Take a chunk into the index if it is far enough behind the last entry; tell whether."""
+        if self.positions and position - self.positions[-1] < self.span_bytes:
+            return False
+        self._take(offset, timestamp_ms, position, verified=verified)
+        return True
+
+    def _take(self, offset: int, timestamp_ms: int, position: int, *, verified: bool) -> None:
         self.offsets.append(offset)
         self.timestamps_ms.append(timestamp_ms)
         self.positions.append(position)
         self._verified.append(verified)
 
-    def drop_before(self, position: int) -> None:
-        """Forget spans that end at or before `position` (the segment was truncated)."""
+    def drop_before(self, position: int) -> int:
+        """Forget spans that end at or before `position` (it was truncated); return how many."""
         count = max(bisect_right(self.positions, position) - 1, 0)
         if count:
             del self.offsets[:count]
             del self.timestamps_ms[:count]
             del self.positions[:count]
             del self._verified[:count]
+        return count
+
+    def first_from(self, position: int) -> int:
+        """Return which entry is the first at or behind `position`; `len` if there is none."""
+        return bisect_left(self.positions, position)
 
     def position_before_offset(self, offset: int) -> int | None:
         """Return where to start scanning for the chunk that holds `offset`; None if empty."""
@@ -103,7 +116,7 @@ class ChunkIndex:
         return entries, position
 
     def restore(self, stored: bytes, *, start: int, length: int) -> bool:
-        """Take over stored entries in [start, length).
+        """Take over stored entries in [start, length), and the one whose span holds the start.
 
         Entries are unverified: this process did not write what they point at.
 
@@ -118,9 +131,10 @@ class ChunkIndex:
                 return False
         if min(entries, default=length) > start or not _grow(entries):
             return False
+        first = max((position for position in entries if position <= start), default=start)
         for position, (offset, timestamp_ms) in entries.items():
-            if position >= start:
-                self.offer(offset, timestamp_ms, position, verified=False)
+            if position >= first:
+                self._take(offset, timestamp_ms, position, verified=False)
         return True
 
 
@@ -143,6 +157,18 @@ def entries_from(stored: bytes, position: int) -> bytes:
 def last_position(stored: bytes) -> int:
     """Position of the last of some stored entries, -1 if there are none."""
     return max((position for position, _, _ in _unpack(stored)), default=-1)
+
+
+def last_place_before(stored: bytes, start: int) -> int:
+    """Return which of some stored entries is the last of those that begin up to `start`, or -1.
+
+    Entries stored twice do not mislead: it counts from the front, up to the first behind `start`.
+    """
+    place = -1
+    for place, (position, _, _) in enumerate(_unpack(stored)):
+        if position > start:
+            return place - 1
+    return place
 
 
 def _unpack(stored: bytes) -> Iterator[tuple[int, int, int]]:

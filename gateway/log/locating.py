@@ -17,6 +17,7 @@ from gateway.log.kernel.chunks import MALFORMED, walk_chunks
 from gateway.log.log import StreamLog
 from gateway.pending import Pending
 from store.api import APPEND_BYTES_MAX
+from store.errors import SegmentTruncated
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,14 @@ async def locate(log: StreamLog, kind: StartKind, value: int = 0) -> Start:
         StoreError: The segment cannot be read.
         CorruptChunk: It does not hold chunks where it should.
     """
+    while True:
+        try:
+            return await _locate(log, kind, value)
+        except SegmentTruncated:
+            continue  # the oldest chunks were removed meanwhile
+
+
+async def _locate(log: StreamLog, kind: StartKind, value: int) -> Start:
     tail = Start(log.committed_next_offset, log.committed_length)
     if log.is_empty or kind is StartKind.NEXT:
         return tail

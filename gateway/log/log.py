@@ -13,13 +13,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.log.index import ChunkIndex
-from gateway.log.names import event_number
+from gateway.log.names import OFFSETS_END, event_number
 from gateway.log.open_chunk import ChunkBuffers, ConfirmSink, OpenChunk, confirm_all
 from gateway.log.sequences import PublisherSequences
 from gateway.log.snapshot import Snapshot
 from gateway.pending import Pending
 from store.api import Appended, Reader, Writer
-from store.errors import StoreError
+from store.errors import SegmentFailed, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -57,6 +57,7 @@ class LogPorts:
         schedule: Calls a function at the end of this turn of the event loop.
         save: Stores a snapshot and the index, so that the next opening has less to scan.
         failed: Told once when the log cannot go on; every publisher and consumer must be let go.
+        grown: Told when so much was committed that there may be something to remove.
     """
 
     buffers: ChunkBuffers
@@ -64,6 +65,7 @@ class LogPorts:
     schedule: Callable[[Callable[[], None]], object]
     failed: Callable[["StreamLog", StoreError], None]
     save: Callable[["StreamLog", Snapshot], object]
+    grown: Callable[["StreamLog"], object] = lambda _log: None
 
 
 @dataclass(slots=True)
@@ -78,6 +80,7 @@ class LogState:
     last_chunk_position: int = 0
     length: int = 0
     index_saved_to: int = 0
+    snapshot_position: int = 0
     scanned_chunks: int = 0
     read_only: StoreError | None = None
 
@@ -131,6 +134,8 @@ class StreamLog:
         """From here on every byte was written by this process."""
         self.index_writer: Writer | None = None
         self.index_saved_to = state.index_saved_to
+        self.snapshot_position = state.snapshot_position
+        """What the stored snapshot describes."""
         # For `gateway.log.persisting`: what is being saved, and what is to be saved after it.
         self.saving: Pending[None] | None = None
         self.to_save: Snapshot | None = None
@@ -150,6 +155,13 @@ class StreamLog:
         return self.last_chunk_id < 0
 
     @property
+    def first_offset(self) -> int:
+        """The oldest record's offset; the next one's where all records were removed."""
+        if self.is_empty:
+            return self.committed_next_offset if self.start else 0
+        return self.first_chunk_id
+
+    @property
     def is_idle(self) -> bool:
         """Whether nothing waits to be appended or acknowledged."""
         return not self._in_flight and (self._open is None or not self._open.entry_count)
@@ -162,10 +174,10 @@ class StreamLog:
         Raises:
             StoreError: The log has failed; this is what it failed of.
         """
-        if self.failure is not None:
-            raise self.failure
         if self._open is not None and self._open.is_full:
             self._append(self._open)
+        if self.failure is not None:
+            raise self.failure
         if self._open is None:
             self._open = OpenChunk(self._ports.buffers, bytes_expected)
         if not self._is_scheduled:
@@ -221,9 +233,12 @@ class StreamLog:
             sink.confirm(publishing_ids)
 
     def _append(self, chunk: OpenChunk) -> None:
+        chunk_id = self._next_offset
+        if chunk_id + chunk.record_count > OFFSETS_END:
+            self._fail(SegmentFailed("the stream has no offsets left"))
+            return
         self._open = None
         self._timestamp_ms = max(self._timestamp_ms, self._ports.clock_ms())
-        chunk_id = self._next_offset
         self._next_offset += chunk.record_count
         event = chunk.finish(chunk_id=chunk_id, epoch=self.epoch, timestamp_ms=self._timestamp_ms)
         size = len(event)
@@ -242,7 +257,7 @@ class StreamLog:
         event.release()
         chunk.release()
 
-    def _take_snapshot(self) -> Snapshot:
+    def take_snapshot(self) -> Snapshot:
         """Describe the log as it is committed now."""
         self._bytes_since_snapshot = 0
         self._chunks_since_snapshot = 0
@@ -257,9 +272,9 @@ class StreamLog:
 
     def final_snapshot(self) -> Snapshot | None:
         """Describe the log as committed, for a graceful stop; None if nothing is new."""
-        if self.failure is not None or not self.is_idle or not self._chunks_since_snapshot:
+        if self.failure is not None or not self.is_idle or self.is_empty:
             return None
-        return self._take_snapshot()
+        return self.take_snapshot() if self._chunks_since_snapshot else None
 
     def _appended(self, outcome: Appended | StoreError) -> None:
         chunk = self._in_flight.popleft()
@@ -288,7 +303,7 @@ class StreamLog:
 
     def _commit(self, chunk: _InFlight, appended: Appended) -> None:
         """Let readers see a chunk."""
-        self.index.offer(chunk.chunk_id, chunk.timestamp_ms, appended.position)
+        is_indexed = self.index.offer(chunk.chunk_id, chunk.timestamp_ms, appended.position)
         if self.last_chunk_id < 0:
             self.first_chunk_id = chunk.chunk_id
         self.last_chunk_id = chunk.chunk_id
@@ -304,7 +319,20 @@ class StreamLog:
             self._bytes_since_snapshot >= SNAPSHOT_BYTES
             or self._chunks_since_snapshot >= SNAPSHOT_CHUNKS
         ):
-            self._ports.save(self, self._take_snapshot())
+            self._ports.save(self, self.take_snapshot())
+        if is_indexed:
+            self._ports.grown(self)
+
+    def truncated(self, position: int, offset: int) -> int:
+        """Note that the oldest chunk left begins at `position` with `offset`.
+
+        Returns:
+            How many entries of the index went.
+        """
+        self.first_chunk_id = offset
+        if position >= self.committed_length:
+            self.last_chunk_id = -1
+        return self.index.drop_before(position)
 
     def _lose(self, chunk: _InFlight, outcome: Appended | StoreError) -> None:
         """Confirm nothing of a chunk that was not stored, or that a failed log had on its way."""
@@ -322,7 +350,6 @@ class StreamLog:
         if self.failure is not None:
             return
         self.failure = error
-        log.error("stream failed stream=%s error=%s", self.stream, error)
         if self._open is not None:
             for sink in {sink for sink, _ in self._open.confirms}:
                 sink.lost()

@@ -89,11 +89,21 @@ def writer_of(segment: str) -> uuid.UUID:
 EPOCH_BITS: Final = 16
 
 
+OFFSETS_END: Final = 1 << 47
+"""Offsets are below this."""
+_LAST_NUMBER: Final = (OFFSETS_END << EPOCH_BITS) - 1
+
+
 def event_number(next_offset: int, epoch: int) -> int:
-    """Event number of an append: the offset after it (47 bits) and the leader's epoch (16 bits)."""
-    return next_offset << EPOCH_BITS | epoch
+    """Event number of an append: the offset after it (47 bits) and the leader's epoch (16 bits).
+
+    The last number there is stands for a stream whose offsets are used up, whatever its epoch.
+    """
+    return min(next_offset << EPOCH_BITS | epoch, _LAST_NUMBER)
 
 
 def next_offset_and_epoch(number: int) -> tuple[int, int]:
     """Undo `event_number`."""
+    if number == _LAST_NUMBER:
+        return OFFSETS_END, (1 << EPOCH_BITS) - 1
     return number >> EPOCH_BITS, number & ((1 << EPOCH_BITS) - 1)

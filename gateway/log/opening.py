@@ -52,6 +52,21 @@ class LogNames:
     index_segment: str
 
 
+@dataclass(frozen=True, slots=True)
+class LogSettings:
+    """What a log is like.
+
+    Attributes:
+        references_max: How many publisher references are remembered.
+        initial_offset: Offset of the stream's first record.
+        span_bytes: How far apart the index's entries are at most.
+    """
+
+    references_max: int
+    initial_offset: int = 0
+    span_bytes: int = NO_END
+
+
 async def open_log(
     store: SegmentStore,
     names: LogNames,
@@ -60,7 +75,7 @@ async def open_log(
     snapshot: Snapshot | None,
     drop_snapshot: Callable[[], Coroutine[Pending[Any], None, None]],
     epoch: int,
-    references_max: int,
+    settings: LogSettings,
 ) -> StreamLog:
     """Open a log for writing and reading.
 
@@ -71,7 +86,7 @@ async def open_log(
         snapshot: The stored one, if any.
         drop_snapshot: Throws the stored one away, durably.
         epoch: The epoch to lead under; written down at once if it is not the last leader's.
-        references_max: How many publisher references are remembered.
+        settings: What this log is like.
 
     Raises:
         StoreError: The store cannot give the segment.
@@ -83,20 +98,25 @@ async def open_log(
     opened_reader: Pending[Reader] = Pending()
     store.open_reader(names.data_segment, done=opened_reader.settle)
     reader = await opened_reader
-    state = LogState(epoch=epoch, length=reader.length)
-    index = ChunkIndex()
-    sequences = PublisherSequences(names.stream, references_max)
+    state = LogState(epoch=epoch, length=reader.length, next_offset=settings.initial_offset)
+    index = ChunkIndex(settings.span_bytes)
+    sequences = PublisherSequences(names.stream, settings.references_max)
     stored = await _read_index(store, names.index_segment)
     fits = stored is not None
-    if stored is not None and snapshot is not None:
-        fits = await _fits(reader, snapshot) and index.restore(
-            stored, start=reader.start, length=snapshot.position
+    if snapshot is not None:
+        is_true = await _fits(reader, snapshot)
+        if is_true:  # of publishers whose chunks were removed nobody else knows
+            sequences.restore(snapshot.parts)
+        fits = (
+            stored is not None
+            and is_true
+            and snapshot.position >= reader.start
+            and index.restore(stored, start=reader.start, length=snapshot.position)
         )
     position = reader.start
     if snapshot is not None and fits:
-        position = snapshot.position
+        position = state.snapshot_position = snapshot.position
         await _take_over(names.stream, reader, snapshot, state)
-        sequences.restore(snapshot.parts)
     await _scan(names.stream, reader, position, state, index, sequences)
     # Entries without a snapshot after them: the scan has found the same, or they do not fit.
     surplus = entries_from(stored or b"", position)
@@ -110,8 +130,8 @@ async def open_log(
 
 
 async def _fits(reader: Reader, snapshot: Snapshot) -> bool:
-    """Tell whether the segment has the snapshot's last chunk where the snapshot says."""
-    if snapshot.position == reader.start:
+    """Tell whether the segment has (or had) the snapshot's last chunk where the snapshot says."""
+    if snapshot.position <= reader.start:
         return True
     size = snapshot.position - snapshot.last_chunk_position
     if not (

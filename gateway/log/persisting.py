@@ -7,13 +7,22 @@ import logging
 from collections.abc import Sequence
 from contextlib import suppress
 
+from gateway.log.index import ENTRY_BYTES, last_place_before
 from gateway.log.log import StreamLog
 from gateway.log.names import writer_of
 from gateway.log.opening import LogNames
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking
 from gateway.pending import Pending, start
-from store.api import ABSENT, Appended, SegmentStore, Writer
+from store.api import (
+    ABSENT,
+    READ_BYTES_MAX,
+    Appended,
+    ReadResult,
+    SegmentInfo,
+    SegmentStore,
+    Writer,
+)
 from store.errors import SegmentExists, StoreError
 
 log = logging.getLogger(__name__)
@@ -62,6 +71,7 @@ async def _save(
         saved: Pending[Sequence[int]] = Pending()
         tracking.save_snapshot(generation, snapshot, saved.settle)
         await saved
+        stream_log.snapshot_position = snapshot.position
     except StoreError as error:
         stream_log.index_writer = None  # its session may be dead: the next save opens another
         log.warning("snapshot not stored stream=%s error=%s", names.stream, error)
@@ -87,3 +97,31 @@ async def _save_index(
     writer.append(entries, last_number + 1, done=appended.settle)
     await appended
     stream_log.index_saved_to = saved_to
+
+
+async def trim_index(store: SegmentStore, segment: str, start: int) -> None:
+    """Remove the stored entries that lie before the one whose span holds the segment's start.
+
+    Raises:
+        StoreError: The store refused; NoSuchSegment: nothing was stored yet.
+    """
+    described: Pending[SegmentInfo] = Pending()
+    store.info(segment, done=described.settle)
+    info = await described
+    position = keep = info.start
+    is_before = True
+    while is_before and position < info.length:
+        read: Pending[ReadResult] = Pending()
+        store.read(segment, position, READ_BYTES_MAX, done=read.settle)
+        data = (await read).data
+        whole = len(data) // ENTRY_BYTES * ENTRY_BYTES
+        if not whole:
+            break
+        last = last_place_before(data[:whole], start)
+        is_before = last == whole // ENTRY_BYTES - 1
+        keep = max(keep, position + last * ENTRY_BYTES)
+        position += whole
+    if keep > info.start:
+        truncated: Pending[None] = Pending()
+        store.truncate_segment(segment, keep, done=truncated.settle)
+        await truncated

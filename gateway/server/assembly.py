@@ -10,7 +10,6 @@ import resource
 import signal
 import socket
 import sys
-import time
 from collections.abc import Coroutine
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -26,6 +25,7 @@ from gateway.broker.streams import StreamsPorts
 from gateway.broker.virtual_host import open_virtual_host
 from gateway.broker.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_virtual_hosts
 from gateway.config import ConfigError, Problem, Settings
+from gateway.log.clock import Clock
 from gateway.log.log import LogPorts
 from gateway.log.open_chunk import ChunkBuffers
 from gateway.pending import Pending, run
@@ -105,6 +105,8 @@ class Server:
         self._store: LocalStore | None = None
         self._openings: Openings | None = None
         self._listener: Listener | None = None
+        self._clock = Clock()
+        self._retention: asyncio.Task[None] | None = None
 
     def _bind(self) -> socket.socket:
         stream = self._settings.stream
@@ -150,9 +152,10 @@ class Server:
             self._openings,
             self._log_ports,
             self._schedule,
-            _clock_ms,
+            self._clock,
             self._fatal,
             self._settings.streams.publisher_references_max,
+            self._clock.for_age,
         )
         self._virtual_hosts = await self._await(
             open_virtual_hosts(
@@ -174,6 +177,24 @@ class Server:
             self._listener.start()
         except OSError as error:
             raise self._cannot_listen(error) from error
+        self._retention = self._loop.create_task(self._keep_retention())
+
+    async def _keep_retention(self) -> None:
+        """Look at all streams from time to time: the first time after one interval.
+
+        Until then the clock of a machine that has just been switched on may have been set.
+        """
+        while True:
+            await asyncio.sleep(self._settings.streams.retention_interval_s)
+            for virtual_host in list(self._virtual_hosts.values()):
+                streams = virtual_host.streams
+                try:
+                    await self._await(streams.retry_deletions())
+                    for part in streams.retention.rounds(streams):
+                        await self._await(part)
+                        await asyncio.sleep(0)
+                except Exception:  # the edge of a round: the next ones must come all the same
+                    log.exception("retention failed virtual_host=%s", virtual_host.name)
 
     async def _seed(self, access: Access) -> None:
         """Write the first users on the very first start."""
@@ -188,7 +209,7 @@ class Server:
 
     def _log_ports(self, **callbacks: Any) -> LogPorts:  # noqa: ANN401
         return LogPorts(
-            buffers=self._buffers, clock_ms=_clock_ms, schedule=self._schedule, **callbacks
+            buffers=self._buffers, clock_ms=self._clock, schedule=self._schedule, **callbacks
         )
 
     def _shared(self, closed: Any) -> Shared:  # noqa: ANN401
@@ -252,6 +273,8 @@ class Server:
     async def stop(self) -> bool:
         """Stop accepting, store what was taken, confirm it, close; True if all of that was done."""
         log.info("stopping")
+        if self._retention is not None:
+            self._retention.cancel()
         connections: list[Connection] = []
         if self._listener is not None:
             self._listener.stop_accepting()
@@ -320,10 +343,6 @@ class Server:
         pending.when_settled(settled.set)
         await settled.wait()
         return pending.result()
-
-
-def _clock_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 def _raise_descriptor_limit() -> None:

@@ -140,7 +140,7 @@ async def query_offset(link: Link, request: m.QueryOffset) -> m.StoredOffset:
         raise Refusal(ResponseCode.NO_OFFSET)
     reference = request.reference.encode("utf-8", "surrogateescape")
     try:
-        offset = await link.streams.tracking.query_offset(stream.entry.generation, reference)
+        offset = await link.streams.stored_offset(stream, reference)
     except StoreError as error:
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(error)) from error
     if offset is None:

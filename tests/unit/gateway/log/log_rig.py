@@ -11,9 +11,10 @@ from typing import Any, TypeVar
 
 from gateway.log.cursor import Cursor, Delivery
 from gateway.log.filters import SubscriptionFilter
+from gateway.log.index import NO_END
 from gateway.log.log import LogPorts, StreamLog
 from gateway.log.open_chunk import ChunkBuffers
-from gateway.log.opening import LogNames, open_log
+from gateway.log.opening import LogNames, LogSettings, open_log
 from gateway.log.persisting import save_log
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import open_tracking
@@ -64,6 +65,8 @@ class LogRig:
         self.loop = loop or Loop()
         self.frame_bytes_max = frame_bytes_max
         self.references_max = references_max
+        self.initial_offset = 0
+        self.span_bytes = NO_END
         self.now_ms = 1_000
         self.saves_snapshots = True
         self.saved: list[Snapshot] = []
@@ -123,7 +126,7 @@ class LogRig:
                 snapshot=snapshot,
                 drop_snapshot=lambda: self.tracking.drop_snapshot(GENERATION),
                 epoch=epoch,
-                references_max=self.references_max,
+                settings=LogSettings(self.references_max, self.initial_offset, self.span_bytes),
             )
         )
 

@@ -1,0 +1,222 @@
+"""Which streams are looked at for data that may go, and when: on a timer and when they have grown.
+
+One stream is looked at once at a time. What goes wrong with one stream is logged and tried again
+when it is looked at next; the others have nothing to do with it.
+"""
+
+import logging
+from collections.abc import Callable, Coroutine, Iterable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from gateway.broker.arguments import SEGMENT_BYTES_DEFAULT, StreamArguments
+from gateway.broker.errors import BrokerError
+from gateway.log.errors import LogError
+from gateway.log.locating import StartKind, locate
+from gateway.log.log import StreamLog
+from gateway.log.opening import LogNames
+from gateway.log.persisting import trim_index
+from gateway.log.retention import Cut, Limits, cut_within, find_cut, remove_before
+from gateway.log.snapshot import Snapshot
+from gateway.pending import Pending, start
+from store.api import SegmentInfo, SegmentStore
+from store.errors import NoSuchSegment, StoreClosed, StoreError
+
+if TYPE_CHECKING:
+    from gateway.broker.catalogue import StreamEntry
+    from gateway.broker.streams import Stream
+
+log = logging.getLogger(__name__)
+
+_MS: Final = 1_000
+
+_UNITS: Final = 8
+"""Into so many units a stream's size limit is divided if nobody says how large they are."""
+_UNIT_BYTES_MIN: Final = 1024 * 1024
+_AGED_UNIT_BYTES: Final = 16 * 1024 * 1024
+"""The unit of a stream with a limit of age, if nobody says how large it is."""
+
+_AT_ONCE: Final = 100
+"""So many streams are looked at before others have their turn."""
+_INDEX_GARBAGE_MAX: Final = 1024
+"""Entries of the stored index, 24 bytes each, that may lie before the start of the chunks."""
+
+
+def limits_of(arguments: StreamArguments) -> Limits:
+    """Return what a stream with these arguments may keep."""
+    age_s = None if arguments.max_age is None else arguments.max_age.seconds
+    unit_bytes = arguments.segment_bytes
+    if unit_bytes is None:
+        unit_bytes = SEGMENT_BYTES_DEFAULT
+        if arguments.max_length_bytes is not None:
+            unit_bytes = min(unit_bytes, max(_UNIT_BYTES_MIN, arguments.max_length_bytes // _UNITS))
+        if age_s is not None:
+            unit_bytes = min(unit_bytes, _AGED_UNIT_BYTES)
+    return Limits(arguments.max_length_bytes, None if age_s is None else age_s * _MS, unit_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionPorts:
+    """What retention needs from outside.
+
+    Attributes:
+        store: The segment store.
+        schedule: Calls a function at the end of this turn of the event loop.
+        now_for_age_ms: The earliest time that it may be for who removes what is so old (ms).
+        log_of: Gives a stream's log.
+        limits_of: Gives what a stream may keep.
+        names_of: Gives a stream's segments.
+        save: Stores a log's snapshot and index.
+    """
+
+    store: SegmentStore
+    schedule: Callable[[Callable[[], None]], object]
+    now_for_age_ms: Callable[[int], int]
+    log_of: Callable[["Stream"], Coroutine[Pending[Any], None, StreamLog]]
+    limits_of: Callable[["Stream"], Limits]
+    names_of: Callable[["StreamEntry"], LogNames]
+    save: Callable[["StreamEntry", StreamLog, Snapshot], Pending[None]]
+
+
+class Retention:
+    """Removes what the streams of a virtual host need not keep any more."""
+
+    def __init__(self, ports: RetentionPorts) -> None:
+        self._ports = ports
+        self._grown: dict[Stream, None] = {}
+
+    # When
+
+    def grown(self, stream: "Stream") -> None:
+        """Look at a stream at the end of this turn; costs little for one without limits."""
+        if self._ports.limits_of(stream).is_endless or stream in self._grown:
+            return
+        self._grown[stream] = None
+        if len(self._grown) == 1:
+            self._ports.schedule(self._look_at_grown)
+
+    def _look_at_grown(self) -> None:
+        grown, self._grown = self._grown, {}
+        for stream in grown:
+            start(self.evaluate(stream))
+
+    def rounds(self, streams: Iterable["Stream"]) -> Iterator[Coroutine[Pending[Any], None, None]]:
+        """Give coroutines that look at all streams; between them others should have a turn."""
+        remaining = iter(streams)
+        while some := list(islice(remaining, _AT_ONCE)):
+            yield self._evaluate_all(some)
+
+    async def _evaluate_all(self, streams: Iterable["Stream"]) -> None:
+        for stream in streams:
+            await self.evaluate(stream)
+
+    async def evaluate(self, stream: "Stream") -> None:
+        """Remove what a stream need not keep; what goes wrong is logged."""
+        if stream.evaluation is not None or stream.is_deleted:
+            return
+        limits = self._ports.limits_of(stream)
+        if limits.is_endless:
+            return
+        await self._in_turn(stream)
+        try:
+            await self._evaluate(stream, limits)
+        except (StoreError, LogError, BrokerError) as error:
+            _tell(stream, error)
+        finally:
+            self._end_turn(stream)
+
+    async def _evaluate(self, stream: "Stream", limits: Limits) -> None:
+        if stream.log is None:
+            described: Pending[SegmentInfo] = Pending()
+            name = self._ports.names_of(stream.entry).data_segment
+            self._ports.store.info(name, done=described.settle)
+            info = await described
+            # Nobody opens a stream that cannot have more than one unit.
+            if info.length - info.start <= limits.unit_bytes:
+                return
+        stream_log = await self._ports.log_of(stream)
+        age_ms = limits.max_age_ms
+        now_ms = 0 if age_ms is None else self._ports.now_for_age_ms(age_ms)
+        cut = await find_cut(stream_log, limits, now_ms)
+        if cut is not None:
+            await self._remove(stream, stream_log, cut)
+
+    async def truncate(
+        self, stream: "Stream", stream_log: StreamLog, offset: int | None, timestamp_ms: int | None
+    ) -> None:
+        """Remove what is before an offset or a time, whatever the limits.
+
+        Raises:
+            StoreError: The store refused.
+            CorruptChunk: There are no chunks where some should be.
+        """
+        if (offset is None) == (timestamp_ms is None):
+            raise ValueError("either an offset or a time")
+        await self._in_turn(stream)
+        try:
+            if timestamp_ms is None:
+                place = await locate(stream_log, StartKind.OFFSET, offset or 0)
+            else:
+                place = await locate(stream_log, StartKind.TIMESTAMP, timestamp_ms)
+            await self._remove(stream, stream_log, Cut(place.position, place.offset))
+        finally:
+            self._end_turn(stream)
+        log.info(
+            "stream truncated on demand stream=%s before_offset=%s before_ms=%s first_offset=%d",
+            stream.name,
+            offset,
+            timestamp_ms,
+            stream_log.first_offset,
+        )
+
+    async def _in_turn(self, stream: "Stream") -> None:
+        while stream.evaluation is not None:
+            await stream.evaluation
+        stream.evaluation = Pending()
+
+    def _end_turn(self, stream: "Stream") -> None:
+        turn, stream.evaluation = stream.evaluation, None
+        assert turn is not None
+        turn.settle(None)
+
+    # How
+
+    async def _remove(self, stream: "Stream", stream_log: StreamLog, cut: Cut) -> None:
+        if cut.position <= stream_log.start:
+            return
+        if stream_log.snapshot_position < cut.position and not stream.is_deleted:
+            # Publishers whose chunks go are remembered by the snapshot alone from then on.
+            await self._ports.save(stream.entry, stream_log, stream_log.take_snapshot())
+            # On a full disk what the last snapshot covers can go all the same.
+            within = cut_within(stream_log, cut, stream_log.snapshot_position)
+            if within is None:
+                return
+            cut = within
+        before = stream_log.start
+        segments = self._ports.names_of(stream.entry)
+        removed = await remove_before(self._ports.store, segments.data_segment, stream_log, cut)
+        log.debug(
+            "stream truncated stream=%s bytes=%d first_offset=%d",
+            stream.name,
+            cut.position - before,
+            cut.offset,
+        )
+        await self._note_garbage(stream, stream_log, segments, removed)
+
+    async def _note_garbage(
+        self, stream: "Stream", stream_log: StreamLog, segments: LogNames, removed: int
+    ) -> None:
+        """Truncate the stored index as well, when it is worth it."""
+        stream.index_garbage += removed
+        if stream.index_garbage >= _INDEX_GARBAGE_MAX:
+            stream.index_garbage = 0
+            with suppress(NoSuchSegment):
+                await trim_index(self._ports.store, segments.index_segment, stream_log.start)
+
+
+def _tell(stream: "Stream", error: Exception) -> None:
+    """Log a failure, unless there is nothing more to be removed."""
+    if not stream.is_deleted and not isinstance(error, StoreClosed):
+        log.error("retention failed stream=%s error=%s", stream.name, error)
