@@ -10,6 +10,7 @@ import resource
 import signal
 import socket
 import sys
+import time
 from collections.abc import Coroutine
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
@@ -21,7 +22,7 @@ from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.users_file import first_users
 from gateway.broker.connections import Connections
 from gateway.broker.openings import Openings
-from gateway.broker.streams import StreamsPorts
+from gateway.broker.streams import Streams, StreamsPorts
 from gateway.broker.virtual_host import open_virtual_host
 from gateway.broker.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_virtual_hosts
 from gateway.config import ConfigError, Problem, Settings
@@ -186,15 +187,20 @@ class Server:
         """
         while True:
             await asyncio.sleep(self._settings.streams.retention_interval_s)
-            for virtual_host in list(self._virtual_hosts.values()):
-                streams = virtual_host.streams
+            assert self._virtual_hosts is not None
+            for name in self._virtual_hosts.names():
+                virtual_host = self._virtual_hosts.find(name)
                 try:
-                    await self._await(streams.retry_deletions())
-                    for part in streams.retention.rounds(streams):
-                        await self._await(part)
-                        await asyncio.sleep(0)
+                    if virtual_host is not None:
+                        await self._look_at(virtual_host.streams)
                 except Exception:  # the edge of a round: the next ones must come all the same
-                    log.exception("retention failed virtual_host=%s", virtual_host.name)
+                    log.exception("retention failed virtual_host=%s", name)
+
+    async def _look_at(self, streams: Streams) -> None:
+        await self._await(streams.retry_deletions())
+        for part in streams.retention.rounds(streams):
+            await self._await(part)
+            await asyncio.sleep(0)
 
     async def _seed(self, access: Access) -> None:
         """Write the first users on the very first start."""
