@@ -1,0 +1,1 @@
+"""Definitions: everything about a server but its messages, in the form of RabbitMQ."""

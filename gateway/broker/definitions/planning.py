@@ -1,0 +1,216 @@
+"""From what a file says and what there is to what has to be done; decides, and does nothing."""
+
+from collections.abc import Collection, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from gateway.broker.arguments import StreamArguments
+from gateway.broker.definitions.errors import PROBLEMS_SHOWN_MAX, DefinitionsError, shown
+from gateway.broker.definitions.objects import (
+    KINDS,
+    NO_PASSWORD,
+    BindingObject,
+    DefinedObject,
+    Definitions,
+    ExchangeObject,
+    HostObject,
+    PermissionObject,
+    PolicyObject,
+    StreamObject,
+    UserObject,
+)
+from gateway.broker.definitions.reading import ReadDefinitions, row_of
+from gateway.broker.definitions.report import Outcome, Row
+
+ALREADY: Final = "is so already"
+PARTITIONS_MAX: Final = 1_000
+
+
+@dataclass(slots=True)
+class Plan:
+    """What an import does.
+
+    Attributes:
+        changes: What to create or overwrite, by kind, in the order of `KINDS`.
+        rows: What becomes of every object of the file.
+    """
+
+    changes: dict[str, list[DefinedObject]] = field(
+        default_factory=lambda: {kind: [] for kind in KINDS}
+    )
+    rows: list[Row] = field(default_factory=list)
+
+    @property
+    def change_count(self) -> int:
+        """How many objects are created or overwritten; 0 if the file says what is so already."""
+        return sum(len(things) for things in self.changes.values())
+
+
+class _Conflict(Exception):
+    """Why an object of the file is left out: what is there already stays."""
+
+
+def plan_import(
+    read: ReadDefinitions,
+    current: Definitions,
+    *,
+    built_in_exchanges: Collection[str] = (),
+    partitions_max: int = PARTITIONS_MAX,
+) -> Plan:
+    """Compare a file with the server.
+
+    Args:
+        read: The file.
+        current: What the server has.
+        built_in_exchanges: Names of exchanges that every virtual host has.
+        partitions_max: Most partitions of one super stream.
+
+    Raises:
+        DefinitionsError: Something refers to what neither the file nor the server has.
+    """
+    return _Planner(read, current, built_in_exchanges, partitions_max).plan()
+
+
+class _Planner:
+    def __init__(
+        self,
+        read: ReadDefinitions,
+        current: Definitions,
+        built_in_exchanges: Collection[str],
+        partitions_max: int,
+    ) -> None:
+        self._read = read
+        self._wanted = read.definitions
+        self._current = current
+        self._built_in = built_in_exchanges
+        self._partitions_max = partitions_max
+        self._plan = Plan()
+        self._problems: list[str] = []
+        self._problem_count = 0
+
+    def plan(self) -> Plan:
+        """Judge everything; raises DefinitionsError."""
+        for kind in KINDS:
+            wanted: Mapping[Hashable, DefinedObject] = getattr(self._wanted, kind)
+            current: Mapping[Hashable, DefinedObject] = getattr(self._current, kind)
+            for key, thing in wanted.items():
+                self._judge(kind, thing, current.get(key))
+        self._count_partitions()
+        if self._problem_count:
+            raise DefinitionsError(*self._problems, count=self._problem_count)
+        self._plan.rows.extend(self._read.skipped)
+        return self._plan
+
+    def _complain(self, line: str) -> None:
+        self._problem_count += 1
+        if len(self._problems) < PROBLEMS_SHOWN_MAX:
+            self._problems.append(line)
+
+    def _judge(self, kind: str, thing: DefinedObject, current: DefinedObject | None) -> None:
+        notes = list(self._read.notes.get((kind, thing.key), ()))
+        try:
+            self._require_references(thing)
+            settled = _settle(thing, current, notes)
+        except _Conflict as conflict:
+            self._plan.rows.append(row_of(kind, thing, Outcome.SKIPPED, str(conflict)))
+            return
+        except DefinitionsError as error:
+            self._complain(str(error))
+            return
+        if settled is not None:
+            self._plan.changes[kind].append(settled)
+        outcome = Outcome.ADAPTED if notes else Outcome.IMPORTED
+        if settled is None:
+            notes.append(ALREADY)
+        self._plan.rows.append(row_of(kind, thing, outcome, "; ".join(notes)))
+
+    def _require_references(self, thing: DefinedObject) -> None:
+        if isinstance(thing, HostObject | UserObject):
+            return
+        host = thing.virtual_host
+        if host not in self._wanted.hosts and host not in self._current.hosts:
+            raise DefinitionsError(f"{_named(thing)}: there is no virtual host {shown(host)}")
+        if isinstance(thing, PermissionObject):
+            known = thing.user in self._wanted.users or thing.user in self._current.users
+            if not known:
+                raise DefinitionsError(f"{_named(thing)}: there is no user {shown(thing.user)}")
+        if isinstance(thing, BindingObject):
+            self._require_ends(thing)
+
+    def _require_ends(self, binding: BindingObject) -> None:
+        """An end may be missing because it was skipped, or because exports leave it out."""
+        source = (binding.virtual_host, binding.source)
+        if (
+            source not in self._wanted.exchanges
+            and source not in self._current.exchanges
+            and binding.source not in self._built_in
+        ):
+            raise _Conflict(f"there is no exchange {shown(binding.source)} here")
+        destination = (binding.virtual_host, binding.destination)
+        if destination not in self._wanted.streams and destination not in self._current.streams:
+            raise _Conflict(f"there is no stream {shown(binding.destination)} here")
+
+    def _count_partitions(self) -> None:
+        counts: dict[Hashable, int] = {}
+        for binding in (self._current.bindings | self._wanted.bindings).values():
+            key: Hashable = (binding.virtual_host, binding.source)
+            exchange = self._wanted.exchanges.get(key) or self._current.exchanges.get(key)
+            if exchange is not None and exchange.is_super_stream:
+                counts[key] = counts.get(key, 0) + 1
+        for key, count in counts.items():
+            if count > self._partitions_max:
+                exchange = self._wanted.exchanges.get(key) or self._current.exchanges[key]
+                self._complain(
+                    f"{_named(exchange)}: a super stream of {count} partitions; at most"
+                    f" {self._partitions_max} may be"
+                )
+
+
+def _settle(
+    thing: DefinedObject, current: DefinedObject | None, notes: list[str]
+) -> DefinedObject | None:
+    """Return what to write; None if it is so already. Raises _Conflict."""
+    if current is None:
+        return thing
+    if isinstance(thing, UserObject) and isinstance(current, UserObject):
+        return _settle_user(thing, current, notes)
+    if isinstance(thing, StreamObject) and isinstance(current, StreamObject):
+        if StreamArguments.parse(thing.arguments) != StreamArguments.parse(current.arguments):
+            raise _Conflict(
+                f"exists with other arguments, which stay: {_listed(current.arguments)}"
+            )
+        return None
+    if thing == current or isinstance(thing, BindingObject):
+        return None
+    if isinstance(thing, ExchangeObject) and isinstance(current, ExchangeObject):
+        raise _Conflict("exists with another type or other arguments, which stay")
+    return thing
+
+
+def _settle_user(thing: UserObject, current: UserObject, notes: list[str]) -> UserObject | None:
+    """An export has no hash that RabbitMQ cannot use; brought back, it must not take it away."""
+    if thing.password_hash == NO_PASSWORD and current.has_foreign_hash:
+        notes.append("the file has no password for it: the one it has here stays")
+        thing = replace(thing, has_foreign_hash=True)
+    return None if thing == current else thing
+
+
+def _listed(arguments: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={shown(value)}" for name, value in arguments.items()) or "none"
+
+
+def _named(thing: DefinedObject) -> str:
+    match thing:
+        case PermissionObject():
+            return f"permission of {shown(thing.user)} in virtual host {shown(thing.virtual_host)}"
+        case BindingObject():
+            ends = f"{shown(thing.source)} to {shown(thing.destination)}"
+            return f"binding from {ends} in virtual host {shown(thing.virtual_host)}"
+        case PolicyObject():
+            kind = "policy"
+        case StreamObject():
+            kind = "stream"
+        case _:
+            kind = "exchange"
+    assert isinstance(thing, PolicyObject | StreamObject | ExchangeObject)
+    return f"{kind} {shown(thing.name)} in virtual host {shown(thing.virtual_host)}"

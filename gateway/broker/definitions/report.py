@@ -1,0 +1,91 @@
+"""What an import did or would do with each object, as a table for a person."""
+
+import enum
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+NAME_CHARACTERS_MAX: Final = 48
+_CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {
+    # What turns the direction of a line, and half a surrogate pair, which no terminal takes.
+    **{code: f"\\u{code:04x}" for code in (0x2028, 0x2029, *range(0x202A, 0x202F))},
+    **{code: f"\\u{code:04x}" for code in range(0xD800, 0xE000)},
+}
+
+
+class Outcome(enum.Enum):
+    """What became of an object of the file."""
+
+    IMPORTED = "imported"
+    ADAPTED = "adapted"
+    """Imported, but not just as the file has it."""
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One object of the file."""
+
+    kind: str
+    virtual_host: str
+    name: str
+    outcome: Outcome
+    reason: str = ""
+
+    def fields(self) -> dict[str, str]:
+        """Return it as plain texts, for JSON."""
+        return {
+            "kind": self.kind,
+            "virtual_host": self.virtual_host,
+            "name": self.name,
+            "outcome": self.outcome.value,
+            "reason": self.reason,
+        }
+
+
+def visible(text: str) -> str:
+    """Write a text from outside so that it cannot move a cursor or begin a line."""
+    return text.translate(_CONTROL)
+
+
+def table(titles: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
+    """Lay out texts in columns; the last column is never cut."""
+    shown = [[visible(cell) for cell in line] for line in (titles, *lines)]
+    for line in shown:
+        for column in range(len(line) - 1):
+            if len(line[column]) > NAME_CHARACTERS_MAX:
+                line[column] = f"{line[column][: NAME_CHARACTERS_MAX - 1]}…"
+    widths = [max(len(line[column]) for line in shown) for column in range(len(titles))]
+    return "".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()
+        + "\n"
+        for line in shown
+    )
+
+
+def report_table(rows: Sequence[Row], *, only_odd: bool = False) -> str:
+    """Write the report: a line for each object, then the sums.
+
+    Args:
+        rows: All of them.
+        only_odd: Leave out the lines of what was imported just as it is.
+    """
+    listed = [row for row in rows if not only_odd or row.outcome is not Outcome.IMPORTED]
+    text = ""
+    if listed:
+        text = table(
+            ("outcome", "kind", "virtual host", "name", "why"),
+            [
+                (row.outcome.value, row.kind, row.virtual_host, row.name, row.reason)
+                for row in listed
+            ],
+        )
+        text += "\n"
+    return text + sums(rows) + "\n"
+
+
+def sums(rows: Iterable[Row]) -> str:
+    """Say in one line how many objects there are of each outcome."""
+    counts = Counter(row.outcome for row in rows)
+    return ", ".join(f"{counts[outcome]} {outcome.value}" for outcome in Outcome)

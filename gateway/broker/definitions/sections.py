@@ -1,0 +1,264 @@
+"""What each kind of entry of RabbitMQ's definitions is here; a function for each kind.
+
+Each takes an entry and raises `Fault` for what nobody could mean, `Skip` for what has no
+counterpart here; what is taken in another form than written is noted with the entry.
+
+Source: RabbitMQ, "Definition Export and Import"; rabbit_definitions.erl; exports of 3.6 to 4.3.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.broker.arguments import InvalidArgument, StreamArguments
+from gateway.broker.definitions.entry import Entry, Fault, Skip, is_integer
+from gateway.broker.definitions.errors import shown
+from gateway.broker.definitions.objects import (
+    NO_PASSWORD,
+    BindingObject,
+    ExchangeObject,
+    HostObject,
+    PermissionObject,
+    PolicyObject,
+    StreamObject,
+    UserObject,
+)
+from gateway.broker.passwords import Algorithm, PasswordHash, UnusableHash
+
+RESERVED_PREFIX: Final = "amq."
+EXCHANGE_TYPES: Final = ("direct", "fanout", "topic")
+HOST_LIMITS: Final = frozenset({"max-connections", "max-queues"})
+USER_LIMITS: Final = frozenset({"max-connections", "max-channels"})
+STREAM_ARGUMENTS: Final[Mapping[str, str]] = {
+    "x-max-length-bytes": "max-length-bytes",
+    "x-max-age": "max-age",
+    "x-stream-max-segment-size-bytes": "stream-max-segment-size-bytes",
+    "x-stream-filter-size-bytes": "stream-filter-size-bytes",
+    "x-initial-cluster-size": "initial-cluster-size",
+    "x-queue-leader-locator": "queue-leader-locator",
+    "x-stream-initial-offset": "stream-initial-offset",
+}
+"""A stream's arguments as a queue declares them, and as a Create carries them."""
+POLICY_KEYS: Final = frozenset(
+    {
+        "max-length-bytes",
+        "max-age",
+        "stream-max-segment-size-bytes",
+        "stream-filter-size-bytes",
+    }
+)
+"""What a policy can say about a stream."""
+_POLICY_TEXTS: Final = frozenset({"max-age"})
+_STREAM_TARGETS: Final = frozenset({"all", "queues", "streams"})
+_OTHER_TARGETS: Final = frozenset({"classic_queues", "quorum_queues", "exchanges"})
+_TEXT_ARGUMENTS: Final = frozenset({"x-max-age", "x-queue-leader-locator"})
+_LINE_ENDS: Final = re.compile(r"[\r\n]")
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What the meaning of an entry depends on beside itself.
+
+    Attributes:
+        virtual_host: Of the entries that name none, as in the export of one virtual host.
+        queue_types: The default queue type of each virtual host of the file.
+        pattern_fault: Says what is wrong with a regular expression; None if nothing is.
+    """
+
+    virtual_host: str | None
+    queue_types: Mapping[str, str | None]
+    pattern_fault: Callable[[str], str | None]
+
+    def host_of(self, entry: Entry) -> str:
+        """Return the virtual host that an entry belongs to."""
+        if "vhost" not in entry and self.virtual_host is not None:
+            return self.virtual_host
+        return entry.name("vhost")
+
+    def require_pattern(self, entry: Entry, field: str) -> str:
+        """Return a regular expression that can be used here; Skip if it cannot."""
+        pattern = entry.pattern(field)
+        if fault := self.pattern_fault(pattern):
+            raise Skip(f"{field} is {shown(pattern)}: {fault}")
+        return pattern
+
+
+# ------------------------------------------------------------------------------ who may do what
+
+
+def host(entry: Entry, context: Context) -> HostObject:
+    """Read a virtual host; newer exports keep what describes it under `metadata`."""
+    name = entry.name() if "name" in entry or context.virtual_host is None else context.virtual_host
+    if not name:
+        raise Fault("name is empty")
+    about = Entry(dict(entry.mapping("metadata")))
+    if not any(field in about for field in ("description", "tags", "default_queue_type")):
+        about = entry
+    queue_type = about.text("default_queue_type", "")
+    return HostObject(
+        name,
+        about.text("description", ""),
+        about.tags(),
+        None if queue_type in ("", "undefined") else queue_type,
+        entry.limits("limits", HOST_LIMITS),
+    )
+
+
+def user(entry: Entry, _context: Context) -> UserObject:
+    """Read a user with the hash of its password."""
+    name = entry.name()
+    if not name:
+        raise Fault("name is empty")
+    if "password" in entry:
+        raise Fault(
+            "password: never in clear; password_hash takes what `hutch hash-password` prints"
+        )
+    password_hash, algorithm = _password(entry)
+    return UserObject(
+        name, password_hash, algorithm, entry.tags(), entry.limits("limits", USER_LIMITS)
+    )
+
+
+def _password(entry: Entry) -> tuple[str, str | None]:
+    text = entry.text("password_hash", NO_PASSWORD)
+    named = entry.text("hashing_algorithm", "")
+    if text == NO_PASSWORD:
+        return NO_PASSWORD, None
+    try:
+        # Exports from before 3.6 name none, and have MD5's size.
+        wanted = Algorithm(named) if named else None
+    except ValueError:
+        entry.notes.append(
+            f"hashing_algorithm {shown(named)} is not known: no password until one is set"
+        )
+        return NO_PASSWORD, None
+    try:
+        parsed = PasswordHash.parse(text, wanted)
+    except UnusableHash as error:
+        raise Fault(f"password_hash {error}") from None
+    if not named and parsed.algorithm is not Algorithm.MD5:
+        entry.notes.append(f"no hashing_algorithm: taken for {parsed.algorithm.value} by its size")
+    return str(parsed), parsed.algorithm.value
+
+
+def permission(entry: Entry, context: Context) -> PermissionObject:
+    """Read what a user may do in a virtual host."""
+    return PermissionObject(
+        entry.name("user"),
+        context.host_of(entry),
+        context.require_pattern(entry, "configure"),
+        context.require_pattern(entry, "write"),
+        context.require_pattern(entry, "read"),
+    )
+
+
+# -------------------------------------------------------------------------------------- streams
+
+
+def policy(entry: Entry, context: Context) -> PolicyObject:
+    """Read a policy; what it says about other things than streams is left out."""
+    name = entry.name()
+    if not name:
+        raise Fault("name is empty")
+    apply_to = entry.text("apply-to", "all")
+    if apply_to in _OTHER_TARGETS:
+        raise Skip(f"applies to {apply_to}, not to streams")
+    if apply_to not in _STREAM_TARGETS:
+        raise Fault(f"apply-to is {shown(apply_to)}")
+    given = entry.mapping("definition")
+    definition = {key: value for key, value in sorted(given.items()) if key in POLICY_KEYS}
+    left_out = sorted(given.keys() - POLICY_KEYS)
+    if not definition:
+        raise Skip(f"says nothing about streams: {', '.join(left_out)}"[:200])
+    if left_out:
+        entry.notes.append(
+            f"left out, as it means nothing to a stream: {', '.join(left_out)}"[:200]
+        )
+    for key, value in definition.items():
+        _require_kind(f"definition.{key}", value, is_text=key in _POLICY_TEXTS)
+    pattern = context.require_pattern(entry, "pattern")
+    priority = entry.integer("priority", 0)
+    return PolicyObject(context.host_of(entry), name, pattern, apply_to, definition, priority)
+
+
+def _require_kind(name: str, value: object, *, is_text: bool) -> None:
+    if is_text and not isinstance(value, str):
+        raise Fault(f"{name} is {shown(value)}, not text")
+    if not is_text and not is_integer(value):
+        raise Fault(f"{name} is {shown(value)}, not a whole number")
+
+
+def stream(entry: Entry, context: Context) -> StreamObject:
+    """Read a queue that is a stream."""
+    virtual_host = context.host_of(entry)
+    name = _LINE_ENDS.sub("", entry.name())
+    if name != entry.name():
+        entry.notes.append("line ends in the name left out")
+    given = entry.mapping("arguments")
+    kind = entry.get("type") or given.get("x-queue-type") or context.queue_types.get(virtual_host)
+    if not isinstance(kind, str | None):
+        raise Fault(f"type is {shown(kind)}, not text")
+    if kind != "stream":
+        raise Skip(f"is a {kind or 'classic'} queue, not a stream"[:200])
+    if not name:
+        raise Fault("name is empty")
+    if name.startswith(RESERVED_PREFIX):
+        raise Skip(f"names that begin with {RESERVED_PREFIX} are reserved")
+    if entry.flag("auto_delete", default=False) or entry.flag("exclusive", default=False):
+        raise Fault("is a stream that goes with its connection, which streams never do")
+    return StreamObject(virtual_host, name, _stream_arguments(entry, given))
+
+
+def _stream_arguments(entry: Entry, given: Mapping[str, object]) -> dict[str, str]:
+    arguments: dict[str, str] = {}
+    for name, value in sorted(given.items()):
+        if name == "x-queue-type":
+            continue
+        if name not in STREAM_ARGUMENTS:
+            entry.notes.append(f"argument {name[:100]} left out: streams have none such")
+            continue
+        _require_kind(f"argument {name}", value, is_text=name in _TEXT_ARGUMENTS)
+        text = {STREAM_ARGUMENTS[name]: str(value)}
+        try:
+            known = StreamArguments.parse(text).texts()
+        except InvalidArgument as error:
+            entry.notes.append(f"argument left out: {error}")
+            continue
+        if not known:
+            entry.notes.append(f"argument {name} left out: it is not known")
+        arguments |= known
+    return arguments
+
+
+def exchange(entry: Entry, context: Context) -> ExchangeObject:
+    """Read an exchange."""
+    name = entry.name()
+    kind = entry.text("type")
+    if not name or name.startswith(RESERVED_PREFIX):
+        raise Skip("is there from the start, or not at all")
+    if kind not in EXCHANGE_TYPES:
+        raise Skip(f"type {shown(kind)} is not known; there are {', '.join(EXCHANGE_TYPES)}")
+    return ExchangeObject(
+        context.host_of(entry),
+        name,
+        kind,
+        entry.flag("durable", default=True),
+        entry.flag("auto_delete", default=False),
+        entry.flag("internal", default=False),
+        entry.mapping("arguments"),
+    )
+
+
+def binding(entry: Entry, context: Context) -> BindingObject:
+    """Read a binding from an exchange to a stream."""
+    source = entry.name("source")
+    if not source:
+        raise Skip("every stream is bound to the default exchange anyway")
+    if entry.text("destination_type", "queue") != "queue":
+        raise Skip("leads to an exchange; here bindings lead to streams")
+    destination = _LINE_ENDS.sub("", entry.name("destination"))
+    routing_key = entry.name("routing_key") if "routing_key" in entry else ""
+    return BindingObject(
+        context.host_of(entry), source, destination, routing_key, entry.mapping("arguments")
+    )

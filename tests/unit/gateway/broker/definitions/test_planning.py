@@ -1,0 +1,170 @@
+import pytest
+
+from gateway.broker.definitions.errors import DefinitionsError
+from gateway.broker.definitions.objects import Definitions, UserObject
+from gateway.broker.definitions.planning import ALREADY, plan_import
+from gateway.broker.definitions.reading import read_definitions
+from gateway.broker.definitions.report import Outcome
+from tests.unit.gateway.broker.definitions.definitions_rig import (
+    FULL,
+    ONE_HOST,
+    applied,
+    plan,
+    queue,
+    row,
+    with_default_host,
+)
+
+BUILT_IN = {"amq.topic", "amq.direct", "amq.fanout"}
+
+
+def planned(content: bytes, current: Definitions) -> tuple[Definitions, int, set[str]]:
+    result = plan_import(read_definitions(content), current, built_in_exchanges=BUILT_IN)
+    reasons = {row.reason for row in result.rows if row.outcome is not Outcome.SKIPPED}
+    return applied(result, current), result.change_count, reasons
+
+
+def test_a_real_export_goes_in_and_the_second_time_there_is_nothing_to_do() -> None:
+    after, changes, _ = planned(FULL, with_default_host())
+    again, more, reasons = planned(FULL, after)
+
+    assert changes == 32
+    assert more == 0
+    assert again == after
+    assert all(reason.endswith(ALREADY) for reason in reasons)
+
+
+def test_an_import_that_was_cut_off_is_finished_by_the_next() -> None:
+    whole, _, _ = planned(FULL, with_default_host())
+    content = read_definitions(FULL)
+    plan = plan_import(content, with_default_host(), built_in_exchanges=BUILT_IN)
+    plan.changes["bindings"] = plan.changes["bindings"][:2]
+    plan.changes["streams"] = plan.changes["streams"][3:]
+    cut_off = applied(plan, with_default_host())
+
+    after, changes, _ = planned(FULL, cut_off)
+
+    assert after == whole
+    assert 0 < changes < 12
+
+
+def test_the_export_of_one_virtual_host_makes_it_where_it_is_missing() -> None:
+    after, _, _ = planned(ONE_HOST, Definitions())
+
+    assert set(after.hosts) == {"orders"}
+    assert len(after.streams) == 7
+
+
+def test_every_object_of_the_file_has_a_line_in_the_report() -> None:
+    result = plan(
+        users=[{"name": "app", "password_hash": ""}],
+        queues=[queue("log", arguments={"x-overflow": "y"}), queue("work", type="classic")],
+    )
+
+    assert row(result.rows, "app").outcome is Outcome.IMPORTED
+    assert row(result.rows, "log").outcome is Outcome.ADAPTED
+    assert "x-overflow" in row(result.rows, "log").reason
+    assert row(result.rows, "work").outcome is Outcome.SKIPPED
+    assert len(result.rows) == 4
+
+
+def test_bindings_of_what_is_not_here_are_left_out_and_say_so() -> None:
+    exchange = {"name": "events", "vhost": "/", "type": "topic"}
+    result = plan(
+        queues=[queue("log"), queue("work", type="classic")],
+        exchanges=[exchange, {"name": "heads", "vhost": "/", "type": "headers"}],
+        bindings=[
+            {"source": source, "vhost": "/", "destination": destination}
+            for source, destination in (("events", "log"), ("events", "work"), ("heads", "log"))
+        ],
+    )
+
+    assert row(result.rows, "events → log").outcome is Outcome.IMPORTED
+    assert row(result.rows, "events → work").reason == "there is no stream 'work' here"
+    assert row(result.rows, "heads → log").reason == "there is no exchange 'heads' here"
+
+
+def test_references_to_nothing_refuse_the_whole_file() -> None:
+    with pytest.raises(DefinitionsError) as error:
+        plan(
+            permissions=[
+                {"user": "who", "vhost": "/", "configure": "", "write": "", "read": ""},
+            ],
+            queues=[queue("log", vhost="nowhere")],
+            policies=[
+                {"name": "p", "vhost": "x", "pattern": "", "definition": {"max-age": "7D"}},
+            ],
+        )
+
+    assert str(error.value).splitlines() == [
+        "permission of 'who' in virtual host '/': there is no user 'who'",
+        "policy 'p' in virtual host 'x': there is no virtual host 'x'",
+        "stream 'log' in virtual host 'nowhere': there is no virtual host 'nowhere'",
+    ]
+
+
+def test_what_refers_to_what_the_server_has_needs_nothing_of_it_in_the_file() -> None:
+    current = with_default_host()
+    current.users["app"] = UserObject("app")
+    permission = {"user": "app", "vhost": "/", "configure": "", "write": "", "read": ""}
+
+    assert plan(current, vhosts=[], permissions=[permission]).change_count == 1
+
+
+def test_a_stream_that_exists_with_other_arguments_stays_as_it_is() -> None:
+    first = plan(queues=[queue("log", arguments={"x-max-age": "1h"})])
+    current = applied(first, with_default_host())
+
+    same = plan(current, queues=[queue("log", arguments={"x-max-age": "60m"})])
+    other = plan(current, queues=[queue("log", arguments={"x-max-age": "2h"})])
+
+    assert same.change_count == other.change_count == 0
+    assert row(same.rows, "log").reason == ALREADY
+    assert row(other.rows, "log").outcome is Outcome.SKIPPED
+    assert "max-age='1h'" in row(other.rows, "log").reason
+
+
+def test_an_exchange_that_exists_otherwise_stays_as_it_is() -> None:
+    exchange = {"name": "events", "vhost": "/", "type": "topic"}
+    current = applied(plan(exchanges=[exchange]), with_default_host())
+
+    result = plan(current, exchanges=[exchange | {"type": "fanout"}])
+
+    assert result.change_count == 0
+    assert row(result.rows, "events").outcome is Outcome.SKIPPED
+
+
+def test_a_user_is_overwritten_and_keeps_a_hash_that_no_export_can_hold() -> None:
+    current = with_default_host()
+    current.users["new"] = UserObject("new", tags=("a",), has_foreign_hash=True)
+    current.users["old"] = UserObject("old", "hash", "md5")
+
+    result = plan(
+        current,
+        users=[{"name": name, "password_hash": "", "tags": "b"} for name in ("new", "old")],
+    )
+    after = applied(result, current)
+
+    assert after.users["new"] == UserObject("new", tags=("b",), has_foreign_hash=True)
+    assert after.users["old"] == UserObject("old", tags=("b",))
+    assert "stays" in row(result.rows, "new").reason
+
+
+def test_a_super_stream_has_a_bounded_number_of_partitions() -> None:
+    exchange = {
+        "name": "orders",
+        "vhost": "/",
+        "type": "direct",
+        "arguments": {"x-super-stream": True},
+    }
+    names = [f"orders-{number}" for number in range(1001)]
+    bindings = [{"source": "orders", "vhost": "/", "destination": name} for name in names]
+    queues = [queue(name) for name in names]
+
+    most = plan(exchanges=[exchange], queues=queues, bindings=bindings[:1000])
+
+    assert len(most.changes["bindings"]) == 1000
+    with pytest.raises(DefinitionsError, match="super stream of 1001 partitions; at most 1000"):
+        plan(exchanges=[exchange], queues=queues, bindings=bindings)
+    with pytest.raises(DefinitionsError, match="1001 partitions"):
+        plan(applied(most, with_default_host()), bindings=bindings[1000:])

@@ -1,0 +1,229 @@
+import base64
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from gateway.broker.arguments import StreamArguments
+from gateway.broker.definitions import sections
+from gateway.broker.definitions.entry import Entry, Fault, Skip
+from gateway.broker.definitions.sections import STREAM_ARGUMENTS, Context
+from tests.unit.gateway.broker.definitions.definitions_rig import queue
+
+
+def no_lookahead(pattern: str) -> str | None:
+    return "has a lookahead" if "(?!" in pattern else None
+
+
+CONTEXT = Context(None, {"/": "classic", "streams": "stream"}, no_lookahead)
+SHA256 = "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR"
+MD5 = base64.b64encode(b"salt" + hashlib.md5(b"saltpw", usedforsecurity=False).digest()).decode()
+
+
+def fault(
+    read: Callable[[Entry, Context], object], content: object, kind: type[Exception] = Fault
+) -> str:
+    with pytest.raises(kind) as error:
+        read(Entry(content), CONTEXT)
+    return str(error.value)
+
+
+@pytest.mark.parametrize("tags", [["a", "b"], "a,b", " a , b,", ["a", "b", "a"]])
+def test_tags_are_a_list_or_a_text_with_commas(tags: object) -> None:
+    entry = Entry({"name": "app", "password_hash": "", "tags": tags})
+
+    assert sections.user(entry, CONTEXT).tags == ("a", "b")
+
+
+@pytest.mark.parametrize(
+    ("given", "password_hash", "algorithm", "note"),
+    [
+        ({"hashing_algorithm": "rabbit_password_hashing_sha256"}, SHA256, "sha256", ""),
+        ({}, MD5, "md5", ""),
+        ({"hashing_algorithm": ""}, MD5, "md5", ""),
+        ({"hashing_algorithm": None}, MD5, "md5", ""),
+        ({}, SHA256, "sha256", "no hashing_algorithm: taken for rabbit_password_hashing_sha256"),
+        ({"hashing_algorithm": "my_own"}, SHA256, None, "'my_own' is not known"),
+    ],
+)
+def test_hashes_are_taken_as_they_are_and_without_an_algorithm_by_their_size(
+    given: dict[str, object], password_hash: str, algorithm: str | None, note: str
+) -> None:
+    entry = Entry({"name": "app", "password_hash": password_hash, **given})
+
+    user = sections.user(entry, CONTEXT)
+
+    assert user.algorithm == (algorithm and f"rabbit_password_hashing_{algorithm}")
+    assert user.password_hash == (password_hash if algorithm else "")
+    assert [note in text for text in entry.notes] == ([True] if note else [])
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"name": ""}, "name is empty"),
+        ({"password_hash": "not base64!"}, "password_hash is not base64"),
+        (
+            {"password_hash": SHA256, "hashing_algorithm": "rabbit_password_hashing_md5"},
+            "password_hash has 36 bytes",
+        ),
+        ({"password": "secret"}, "password: never in clear"),
+        ({"tags": [1]}, "tags is a list"),
+        ({"limits": {"max-connections": "5"}}, "limit max-connections is '5'"),
+        ({"limits": {"max-connections": 2**63}}, "not a whole number"),
+        ({"name": "a" * 70_000}, "longer than"),
+    ],
+)
+def test_a_user_that_cannot_be_meant_is_a_fault(given: dict[str, object], words: str) -> None:
+    message = fault(sections.user, {"name": "app", "password_hash": ""} | given)
+
+    assert words in message
+    assert "secret" not in message
+
+
+def test_what_describes_a_virtual_host_is_at_the_top_or_under_metadata() -> None:
+    about = {"description": "d", "tags": "a,b", "default_queue_type": "stream"}
+
+    newer = sections.host(Entry({"name": "h", "metadata": about}), CONTEXT)
+    older = sections.host(Entry({"name": "h", "metadata": {}, **about}), CONTEXT)
+
+    assert newer == older
+    assert (newer.description, newer.tags, newer.default_queue_type) == ("d", ("a", "b"), "stream")
+    undefined = Entry({"name": "h", "default_queue_type": "undefined"})
+    assert sections.host(undefined, CONTEXT).default_queue_type is None
+
+
+def test_patterns_that_cannot_be_used_here_give_no_permission() -> None:
+    given = {"user": "app", "vhost": "/", "configure": "", "write": "^(?!amq).*", "read": ""}
+
+    message = fault(sections.permission, given, Skip)
+
+    assert message == "write is '^(?!amq).*': has a lookahead"
+    assert "longer" in fault(sections.permission, given | {"configure": "a" * 5_000})
+
+
+@pytest.mark.parametrize(
+    ("given", "is_stream"),
+    [
+        ({}, True),
+        ({"type": "quorum"}, False),
+        ({"type": None}, True),
+        ({"type": None, "arguments": {"x-queue-type": "classic"}}, False),
+        ({"type": None, "arguments": {}}, False),
+        ({"type": None, "arguments": {}, "vhost": "streams"}, True),
+        ({"name": "amq.gen-x"}, False),
+    ],
+)
+def test_a_queue_is_a_stream_by_its_type_its_argument_or_its_virtual_hosts_default(
+    given: dict[str, object],
+    is_stream: bool,  # noqa: FBT001
+) -> None:
+    content = queue() | given
+
+    if is_stream:
+        assert sections.stream(Entry(content), CONTEXT).name == "log"
+    else:
+        assert fault(sections.stream, content, Skip)
+
+
+def test_arguments_that_streams_do_not_have_or_take_are_left_out_with_a_note() -> None:
+    entry = Entry(
+        queue(
+            "a\nb",
+            arguments={
+                "x-max-age": "7D",
+                "x-max-length": 5,
+                "x-stream-max-segment-size-bytes": 0,
+                "x-initial-cluster-size": 3,
+            },
+        )
+    )
+
+    stream = sections.stream(entry, CONTEXT)
+
+    assert stream.name == "ab"
+    assert stream.arguments == {"max-age": "7D", "initial-cluster-size": "3"}
+    assert entry.notes == [
+        "line ends in the name left out",
+        "argument x-max-length left out: streams have none such",
+        "argument left out: stream-max-segment-size-bytes is 0, which is below 9",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"arguments": {"x-max-age": 5}}, "argument x-max-age is 5, not text"),
+        ({"arguments": {"x-max-length-bytes": "5"}}, "is '5', not a whole number"),
+        ({"arguments": {"x-max-length-bytes": True}}, "is true, not a whole number"),
+        ({"arguments": 5}, "arguments is 5, not an object"),
+        ({"auto_delete": True}, "which streams never do"),
+        ({"auto_delete": "no"}, "neither true nor false"),
+        ({"name": "\n"}, "name is empty"),
+        ({"type": ["stream"]}, "type is a list"),
+        ({"vhost": None}, "vhost is missing"),
+    ],
+)
+def test_a_stream_that_cannot_be_meant_is_a_fault(given: dict[str, Any], words: str) -> None:
+    content = queue() | given
+    if "arguments" in given and isinstance(given["arguments"], dict):
+        content["arguments"] = {"x-queue-type": "stream"} | given["arguments"]
+
+    assert words in fault(sections.stream, content)
+
+
+def test_every_argument_of_a_stream_has_its_place_in_a_queue() -> None:
+    samples = {
+        "max-age": "7D",
+        "queue-leader-locator": "balanced",
+        "stream-max-segment-size-bytes": "1000",
+        "stream-filter-size-bytes": "32",
+    }
+    given = {name: samples.get(name, "1") for name in STREAM_ARGUMENTS.values()}
+
+    assert set(StreamArguments.parse(given).texts()) <= set(STREAM_ARGUMENTS.values())
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"apply-to": "classic_queues"}, "applies to classic_queues"),
+        ({"definition": {"max-length": 5}}, "says nothing about streams: max-length"),
+        ({"pattern": "(?!a)"}, "has a lookahead"),
+    ],
+)
+def test_a_policy_that_concerns_no_stream_is_skipped(given: dict[str, object], words: str) -> None:
+    content = {"name": "p", "vhost": "/", "pattern": "", "definition": {"max-age": "7D"}}
+
+    assert words in fault(sections.policy, content | given, Skip)
+    assert sections.policy(Entry(content), CONTEXT).apply_to == "all"
+    assert "apply-to is 'x'" in fault(sections.policy, content | {"apply-to": "x"})
+    wrong = {"definition": {"max-age": 7}}
+    assert "definition.max-age is 7" in fault(sections.policy, content | wrong)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"name": ""}, "from the start"),
+        ({"name": "amq.topic"}, "from the start"),
+        ({"type": "headers"}, "'headers' is not known"),
+    ],
+)
+def test_exchanges_that_are_not_here_are_skipped(given: dict[str, object], words: str) -> None:
+    content = {"name": "e", "vhost": "/", "type": "topic"}
+
+    assert words in fault(sections.exchange, content | given, Skip)
+    assert sections.exchange(Entry(content), CONTEXT).durable
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [({"source": ""}, "default exchange"), ({"destination_type": "exchange"}, "to an exchange")],
+)
+def test_bindings_that_cannot_be_here_are_skipped(given: dict[str, object], words: str) -> None:
+    content = {"source": "e", "vhost": "/", "destination": "log"}
+
+    assert words in fault(sections.binding, content | given, Skip)
+    assert sections.binding(Entry(content), CONTEXT).routing_key == ""
