@@ -1,0 +1,1 @@
+"""What administrators do to a running server, whichever way they come."""
