@@ -8,7 +8,6 @@ from gateway.broker.definitions.errors import shown
 
 NAME_BYTES_MAX: Final = 65_535
 """No name is longer on any wire."""
-PATTERN_BYTES_MAX: Final = 4_096
 INTEGER_MAX: Final = 2**63 - 1
 
 
@@ -55,13 +54,6 @@ class Entry:
                 f"{field} is missing" if value is None else f"{field} is {shown(value)}, not text"
             )
         return value
-
-    def pattern(self, field: str) -> str:
-        """Return a regular expression, unjudged but for its length."""
-        text = self.text(field)
-        if len(text.encode()) > PATTERN_BYTES_MAX:
-            raise Fault(f"{field} is longer than {PATTERN_BYTES_MAX} bytes")
-        return text
 
     def flag(self, field: str, *, default: bool) -> bool:
         """Return a bool."""

@@ -6,6 +6,7 @@ Source: exports of RabbitMQ 4.3 (`GET /api/definitions`).
 from collections.abc import Mapping
 from typing import Final
 
+from gateway.broker.access.passwords import Algorithm
 from gateway.broker.definitions.objects import (
     NO_PASSWORD,
     Definitions,
@@ -15,7 +16,6 @@ from gateway.broker.definitions.objects import (
     UserObject,
 )
 from gateway.broker.definitions.sections import STREAM_ARGUMENTS
-from gateway.broker.passwords import Algorithm
 
 RABBITMQ_VERSION: Final = "4.3.6"
 _QUEUE_ARGUMENTS: Final = {ours: theirs for theirs, ours in STREAM_ARGUMENTS.items()}

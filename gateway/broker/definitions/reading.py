@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeVar
 
+from gateway.broker.access.model import VIRTUAL_HOST_LIMITS
 from gateway.broker.definitions import sections
 from gateway.broker.definitions.document import entries_of, read_document
 from gateway.broker.definitions.entry import Entry, Fault, Skip, label
@@ -64,14 +65,12 @@ class ReadDefinitions:
 def read_definitions(
     content: bytes,
     *,
-    pattern_fault: Callable[[str], str | None] = lambda _: None,
     virtual_host: str | None = None,
 ) -> ReadDefinitions:
     """Read RabbitMQ's definitions: of a whole broker, or of one virtual host.
 
     Args:
         content: The file.
-        pattern_fault: Says what is wrong with a regular expression; None if nothing is.
         virtual_host: Where the export of one virtual host goes; its own name if None.
 
     Raises:
@@ -81,7 +80,7 @@ def read_definitions(
     only_host = _only_host(document, virtual_host)
     if only_host is not None:
         document = document | {"vhosts": [_host_of_export(document)], "users": []}
-    reader = _Reader(only_host, pattern_fault)
+    reader = _Reader(only_host)
     for section, kind, read, named_by in _SECTIONS:
         reader.read(document, section, kind, read, named_by)
     reader.take_host_limits(document)
@@ -124,12 +123,12 @@ def _host_of_export(document: Mapping[str, object]) -> dict[str, object]:
 
 
 class _Reader:
-    def __init__(self, only_host: str | None, pattern_fault: Callable[[str], str | None]) -> None:
+    def __init__(self, only_host: str | None) -> None:
         self.result = ReadDefinitions()
         self.problems: list[str] = []
         self.problem_count = 0
         self._queue_types: dict[str, str | None] = {}
-        self._context = Context(only_host, self._queue_types, pattern_fault)
+        self._context = Context(only_host, self._queue_types)
 
     def complain(self, line: str) -> None:
         """Remember what is wrong; of very many only the first are kept."""
@@ -207,7 +206,7 @@ class _Reader:
                 continue
             try:
                 entry = Entry(content)
-                limits = entry.limits("value", sections.HOST_LIMITS)
+                limits = entry.limits("value", VIRTUAL_HOST_LIMITS)
             except Fault as fault:
                 self.complain(f"{label('parameters', index, content)}: {fault}")
                 continue

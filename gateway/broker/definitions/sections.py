@@ -7,10 +7,14 @@ Source: RabbitMQ, "Definition Export and Import"; rabbit_definitions.erl; export
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
+from gateway.broker.access.errors import Unusable
+from gateway.broker.access.model import USER_LIMITS, VIRTUAL_HOST_LIMITS, check_name
+from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
 from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.definitions.entry import Entry, Fault, Skip, is_integer
 from gateway.broker.definitions.errors import shown
@@ -24,12 +28,10 @@ from gateway.broker.definitions.objects import (
     StreamObject,
     UserObject,
 )
-from gateway.broker.passwords import Algorithm, PasswordHash, UnusableHash
+from gateway.broker.patterns import Pattern, UnusablePattern
 
 RESERVED_PREFIX: Final = "amq."
 EXCHANGE_TYPES: Final = ("direct", "fanout", "topic")
-HOST_LIMITS: Final = frozenset({"max-connections", "max-queues"})
-USER_LIMITS: Final = frozenset({"max-connections", "max-channels"})
 STREAM_ARGUMENTS: Final[Mapping[str, str]] = {
     "x-max-length-bytes": "max-length-bytes",
     "x-max-age": "max-age",
@@ -63,12 +65,10 @@ class Context:
     Attributes:
         virtual_host: Of the entries that name none, as in the export of one virtual host.
         queue_types: The default queue type of each virtual host of the file.
-        pattern_fault: Says what is wrong with a regular expression; None if nothing is.
     """
 
     virtual_host: str | None
     queue_types: Mapping[str, str | None]
-    pattern_fault: Callable[[str], str | None]
 
     def host_of(self, entry: Entry) -> str:
         """Return the virtual host that an entry belongs to."""
@@ -78,10 +78,27 @@ class Context:
 
     def require_pattern(self, entry: Entry, field: str) -> str:
         """Return a regular expression that can be used here; Skip if it cannot."""
-        pattern = entry.pattern(field)
-        if fault := self.pattern_fault(pattern):
-            raise Skip(f"{field} is {shown(pattern)}: {fault}")
+        pattern = entry.text(field)
+        if fault := _pattern_fault(pattern):
+            raise Skip(f"{field} {fault}")
         return pattern
+
+
+@lru_cache(maxsize=4096)
+def _pattern_fault(pattern: str) -> str:
+    try:
+        Pattern(pattern)
+    except UnusablePattern as error:
+        return str(error)
+    return ""
+
+
+def _named(name: str, what: str) -> str:
+    try:
+        check_name(name, what)
+    except Unusable as error:
+        raise Fault(str(error)) from None
+    return name
 
 
 # ------------------------------------------------------------------------------ who may do what
@@ -90,8 +107,7 @@ class Context:
 def host(entry: Entry, context: Context) -> HostObject:
     """Read a virtual host; newer exports keep what describes it under `metadata`."""
     name = entry.name() if "name" in entry or context.virtual_host is None else context.virtual_host
-    if not name:
-        raise Fault("name is empty")
+    _named(name, "virtual host")
     about = Entry(dict(entry.mapping("metadata")))
     if not any(field in about for field in ("description", "tags", "default_queue_type")):
         about = entry
@@ -101,15 +117,13 @@ def host(entry: Entry, context: Context) -> HostObject:
         about.text("description", ""),
         about.tags(),
         None if queue_type in ("", "undefined") else queue_type,
-        entry.limits("limits", HOST_LIMITS),
+        entry.limits("limits", VIRTUAL_HOST_LIMITS),
     )
 
 
 def user(entry: Entry, _context: Context) -> UserObject:
     """Read a user with the hash of its password."""
-    name = entry.name()
-    if not name:
-        raise Fault("name is empty")
+    name = _named(entry.name(), "user")
     if "password" in entry:
         raise Fault(
             "password: never in clear; password_hash takes what `hutch hash-password` prints"
