@@ -28,7 +28,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help setup run test quick check lint types imports docs fmt kernel kernel-clean test-both \
-        integration compat broker bench sim soak clean
+        integration compat broker bench sim soak filter-rates clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,6 +61,10 @@ sim: $(STAMPS)/test $(STAMPS)/kernel ## the simulation; SEED=n replays one histo
 
 soak: $(STAMPS)/test $(STAMPS)/kernel ## minutes to hours: load, kills, restarts
 	$(PYTEST) -m soak $(ARGS)
+
+# Stopped by Ctrl-C and called again it goes on; remove the file to begin anew.
+filter-rates: $(STAMPS)/test $(STAMPS)/kernel ## ten million look-ups of filter values, none may be missed
+	$(BIN)/python -m tests.property.gateway.filter_rates --state $(VENV)/filter-rates.json $(ARGS)
 
 compat: $(STAMPS)/test $(STAMPS)/kernel ## real clients, and the real broker side by side
 	$(PYTEST) -rs -m "compat and not (bench or soak)" $(ARGS)

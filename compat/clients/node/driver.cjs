@@ -101,12 +101,15 @@ const commands = {
     return Object.fromEntries(Object.entries(statistics).map(([key, value]) => [key, String(value)]))
   },
 
-  async declare({ publisher: name, stream, reference }) {
-    const publisher = await client.declarePublisher({
-      stream,
-      publisherRef: reference,
-      maxChunkLength: 1000,
-    })
+  // With `values`, a hundred records in a row have the first as their filter value, the next
+  // hundred the second, and so on, round and round.
+  async declare({ publisher: name, stream, reference, values }) {
+    const valueOf = ({ content }) =>
+      values[Math.floor(parseInt(content.toString().slice(1)) / 100) % values.length]
+    const publisher = await client.declarePublisher(
+      { stream, publisherRef: reference, maxChunkLength: 1000 },
+      values && valueOf
+    )
     const entry = { publisher, confirmed: [], errors: [] }
     publisher.on("publish_confirm", (error, ids) => {
       if (error === null) entry.confirmed.push(...ids)
@@ -148,11 +151,17 @@ const commands = {
     publishers.delete(name)
   },
 
-  async subscribe({ consumer: name, stream, offset, reference }) {
+  // `filter`: {values, matchUnfiltered}; every message of a delivered chunk is received.
+  async subscribe({ consumer: name, stream, offset, reference, filter }) {
     const entry = { consumer: null, received: [] }
     consumers.set(name, entry)
     entry.consumer = await client.declareConsumer(
-      { stream, offset: offsetOf(offset), consumerRef: reference },
+      {
+        stream,
+        offset: offsetOf(offset),
+        consumerRef: reference,
+        filter: filter && { postFilterFunc: () => true, ...filter },
+      },
       (message) => {
         entry.received.push([message.offset, message.content])
       }

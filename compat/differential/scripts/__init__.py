@@ -5,6 +5,7 @@ from __future__ import annotations
 from compat.differential.script import Script
 from compat.differential.scripts import (
     deduplication,
+    filtering,
     framing,
     groups,
     handshake,
@@ -27,6 +28,7 @@ SCRIPTS: tuple[Script, ...] = (
     *publishing.SCRIPTS,
     *deduplication.SCRIPTS,
     *reading.SCRIPTS,
+    *filtering.SCRIPTS,
     *offsets.SCRIPTS,
     *updates.SCRIPTS,
     *groups.SCRIPTS,
