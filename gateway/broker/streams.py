@@ -117,6 +117,9 @@ class Streams:
     ) -> None:
         self.virtual_host = virtual_host
         self.tracking = tracking
+        self.count_limit: Callable[[], int] = lambda: -1
+        """How many streams there may be; below 0 is no limit."""
+        self._is_going = False
         self._ports = ports
         self._catalogue = catalogue
         self._streams: dict[str, Stream] = {}
@@ -142,6 +145,11 @@ class Streams:
 
     def __len__(self) -> int:
         return len(self._streams)
+
+    def has_room_for(self, count: int) -> bool:
+        """Tell whether the limit of the virtual host allows so many streams more."""
+        limit = self.count_limit()
+        return limit < 0 or len(self._streams) + count <= limit
 
     def names(self) -> list[str]:
         """Return the names of all streams, sorted."""
@@ -181,6 +189,10 @@ class Streams:
             if existing.arguments == arguments:
                 raise StreamExists(name)
             raise PreconditionFailed(f"stream {name!r} exists with other arguments")
+        if self._is_going:
+            raise InternalError("the virtual host is being deleted")
+        if not self.has_room_for(1):
+            raise PreconditionFailed("the virtual host has as many streams as its limit allows")
         if name in self._leftovers:
             await self._discard(self._leftovers[name])
         # Three random digits: even with a clock set back no creation gets the number of another.
@@ -235,6 +247,16 @@ class Streams:
         finally:
             self._end_turn(name)
         log.info("stream deleted stream=%s", name)
+
+    async def delete_all(self) -> None:
+        """Delete every stream, and let none be created any more. Raises InternalError."""
+        self._is_going = True
+        while self._streams or self._busy:
+            for name in self.names():
+                with suppress(StreamDoesNotExist):  # somebody was faster
+                    await self.delete(name, self.tell_watchers)
+            for turn in tuple(self._busy.values()):
+                await turn
 
     async def _discard(self, stream: Stream) -> None:
         """Remove all of a stream; what is left if that fails is remembered as a leftover."""

@@ -1,19 +1,15 @@
 """A virtual host: a world of its own of names, for the connections that opened it."""
 
-import logging
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from gateway.broker.errors import StreamDoesNotExist
 from gateway.broker.groups import NO_PARTITION, Groups
 from gateway.broker.streams import Streams, StreamsPorts, open_streams
 from gateway.log import names
 from gateway.pending import Pending
 from store.api import SegmentStore
 from store.errors import NoSuchSegment
-
-log = logging.getLogger(__name__)
 
 _TABLES = (names.meta_table, names.tracking_table)
 """All tables of a virtual host; they go with it."""
@@ -34,10 +30,13 @@ class VirtualHost:
         await self.streams.close()
 
     async def delete_content(self, store: SegmentStore) -> None:
-        """Delete every stream, tell who uses them, then remove the tables. Raises StoreError."""
-        for name in self.streams.names():
-            with suppress(StreamDoesNotExist):  # somebody was faster
-                await self.streams.delete(name, self.streams.tell_watchers)
+        """Delete every stream, tell who uses them, then remove the tables.
+
+        Raises:
+            InternalError: The store refused, of a stream.
+            StoreError: The same, of a table.
+        """
+        await self.streams.delete_all()
         for table_of in _TABLES:
             deleted: Pending[None] = Pending()
             store.delete_table(table_of(self.name), done=deleted.settle)

@@ -107,7 +107,7 @@ class VirtualHosts:
         entries = [VirtualHostEntry.unpack(row) for key, row in rows.items() if key != _BEGUN]
         for entry in entries:
             self._entries[entry.name] = entry
-            opened = await self._ports.open_host(entry.name)
+            opened = await self._open(entry.name)
             if not entry.is_going:
                 self._opened[entry.name] = opened
                 continue
@@ -115,6 +115,12 @@ class VirtualHosts:
                 await self._finish_deletion(opened)
             except (StoreError, InternalError):
                 log.exception("virtual host not deleted name=%s", entry.name)
+
+    async def _open(self, name: str) -> VirtualHost:
+        opened = await self._ports.open_host(name)
+        limits_of = self._ports.access.virtual_host_limits
+        opened.streams.count_limit = lambda: limits_of(name).get("max-queues", -1)
+        return opened
 
     async def create(
         self,
@@ -144,7 +150,7 @@ class VirtualHosts:
             entry = VirtualHostEntry(name, *given)
             await self._kept.write({_key(name): entry.pack()})
             self._entries[name] = entry
-            opened = self._opened[name] = await self._ports.open_host(name)
+            opened = self._opened[name] = await self._open(name)
         finally:
             self._end_change()
         log.info("virtual host created name=%s", name)
@@ -191,7 +197,7 @@ class VirtualHosts:
             for connection in self._ports.connections.of(virtual_host=name):
                 connection.lose_access()
                 connection.end("its virtual host was deleted")
-            await self._finish_deletion(opened or await self._ports.open_host(name))
+            await self._finish_deletion(opened or await self._open(name))
         finally:
             self._end_change()
 

@@ -194,8 +194,18 @@ class Broker:
         """Those of the default virtual host."""
         return self.virtual_host.streams
 
-    def link(self, *, is_open: bool = True, peer_is_loopback: bool = True) -> "LinkRig":
-        return LinkRig(self, is_open=is_open, peer_is_loopback=peer_is_loopback)
+    def link(
+        self,
+        *,
+        is_open: bool = True,
+        peer_is_loopback: bool = True,
+        user: str = "guest",
+        virtual_host: str = "/",
+    ) -> "LinkRig":
+        rig = LinkRig(self, peer_is_loopback=peer_is_loopback)
+        if is_open:
+            rig.open(user, virtual_host)
+        return rig
 
     def stream(self, name: str) -> Stream:
         return self.streams.find(name)
@@ -226,16 +236,20 @@ class Broker:
 class LinkRig:
     """One link, spoken to in frames."""
 
-    def __init__(self, broker: Broker, *, is_open: bool, peer_is_loopback: bool) -> None:
+    def __init__(self, broker: Broker, *, peer_is_loopback: bool) -> None:
         self.broker = broker
         self.ports = Ports(peer_is_loopback=peer_is_loopback)
         self.session = Session(broker.frame_bytes_max, 8192, 60)
         self.link = Link(broker.host, self.session, self.ports)
-        if is_open:
-            self.session.state = State.TUNED
-            self.session.user, self.session.mechanism = "guest", "PLAIN"
-            self.session.open("/")
-            self.link.enter(broker.virtual_host)
+
+    def open(self, user: str, virtual_host: str) -> None:
+        """Go through the handshake without a word."""
+        entered = self.broker.virtual_hosts.find(virtual_host)
+        assert entered is not None
+        self.session.state = State.TUNED
+        self.session.user, self.session.mechanism = user, "PLAIN"
+        self.session.open(virtual_host)
+        self.link.enter(entered)
 
     # Commands
 

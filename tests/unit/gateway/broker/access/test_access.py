@@ -1,0 +1,222 @@
+import pytest
+
+from gateway.broker.access.errors import (
+    NoSuchPermission,
+    NoSuchUser,
+    NoSuchVirtualHost,
+    Unusable,
+)
+from gateway.broker.access.model import Permission, Right, User
+from gateway.broker.access.passwords import Algorithm, PasswordHash
+from gateway.pending import start
+from store.errors import StoreError
+from tests.unit.gateway.broker.access.access_rig import AccessRig
+
+APP = User("app", PasswordHash.of("secret"), ("management",), {"max-connections": 2})
+OTHER = User("other", None)
+ALL = Permission("app", "/", ".*", ".*", ".*")
+
+
+@pytest.fixture
+def begun(rig: AccessRig) -> AccessRig:
+    rig.run(rig.access.seed([APP, OTHER], [ALL]))
+    return rig
+
+
+def test_the_first_users_are_kept_and_make_the_store_a_known_one(rig: AccessRig) -> None:
+    freshness = [rig.access.is_fresh]
+    rig.run(rig.access.seed([APP], [ALL]))
+    freshness.append(rig.access.is_fresh)
+
+    reopened = rig.open()
+
+    assert [*freshness, reopened.is_fresh] == [True, False, False]
+    assert reopened.users() == [APP]
+    assert reopened.permissions() == [ALL]
+
+
+def test_a_store_whose_users_were_all_deleted_is_not_fresh_again(begun: AccessRig) -> None:
+    begun.run(begun.access.delete_user("app"))
+    begun.run(begun.access.delete_user("other"))
+
+    reopened = begun.open()
+
+    assert not reopened.is_fresh
+    assert reopened.users() == []
+    assert reopened.permissions() == []
+
+
+def test_everything_that_is_changed_is_there_after_a_restart(begun: AccessRig) -> None:
+    access = begun.access
+    slow = User("slow", PasswordHash.of("x", Algorithm.ARGON2ID), loopback_only=True)
+    begun.run(access.put_user(slow))
+    begun.run(access.put_permission(Permission("slow", "/", "", "^a", "b$")))
+    begun.run(access.set_user_limits("app", {"max-channels": 7}))
+    begun.run(access.set_virtual_host_limits("/", {"max-queues": 3}))
+
+    reopened = begun.open()
+
+    assert reopened.users() == access.users()
+    assert reopened.permissions() == access.permissions()
+    assert reopened.user("slow") == slow
+    app = reopened.user("app")
+    assert app is not None
+    assert (app.limits, app.tags, app.password_hash) == (
+        {"max-channels": 7},
+        APP.tags,
+        APP.password_hash,
+    )
+    assert reopened.virtual_host_limits("/") == {"max-queues": 3}
+
+
+def test_a_user_may_what_the_patterns_say_in_that_virtual_host_only(begun: AccessRig) -> None:
+    access = begun.access
+    begun.run(access.put_permission(Permission("other", "/", "^c", "w", "")))
+
+    for host, right, name, may in (
+        ("/", Right.CONFIGURE, "c1", True),
+        ("/", Right.CONFIGURE, "1c", False),
+        ("/", Right.WRITE, "a-w-z", True),
+        ("/", Right.READ, "anything", False),
+        ("/", Right.READ, "", True),
+        ("v", Right.WRITE, "w", False),
+    ):
+        assert access.may("other", host, right, name) is may
+    assert access.may_enter("other", "/")
+    assert not access.may_enter("other", "v")
+    assert not access.may_enter("nobody", "/")
+
+
+def test_a_deleted_user_loses_everything_and_its_connections_end(begun: AccessRig) -> None:
+    mine, theirs = begun.connect("app", "v"), begun.connect("other")
+
+    begun.run(begun.access.delete_user("app"))
+
+    assert mine.events == ["access lost", "ended: its user was deleted"]
+    assert theirs.events == []
+    assert not begun.access.may("app", "/", Right.READ, "s")
+    assert begun.access.permissions() == []
+
+
+def test_permissions_taken_away_are_felt_there_and_the_connection_stays(begun: AccessRig) -> None:
+    here, elsewhere, theirs = (
+        begun.connect("app"),
+        begun.connect("app", "v"),
+        begun.connect("other"),
+    )
+
+    begun.run(begun.access.delete_permission("app", "/"))
+
+    assert here.events == ["access lost"]
+    assert elsewhere.events == theirs.events == []
+    assert not begun.access.may_enter("app", "/")
+
+
+def test_a_changed_pattern_and_a_changed_user_touch_no_connection(begun: AccessRig) -> None:
+    client = begun.connect("app")
+
+    begun.run(begun.access.put_permission(Permission("app", "/", "", "", "")))
+    begun.run(begun.access.put_user(User("app", None)))
+    begun.run(begun.access.set_user_limits("app", {"max-connections": 0}))
+
+    assert client.events == []
+
+
+def test_a_virtual_host_that_goes_takes_its_permissions_and_limits_along(
+    begun: AccessRig,
+) -> None:
+    begun.run(begun.access.put_permission(Permission("app", "v", "a", "b", "c")))
+    begun.run(begun.access.set_virtual_host_limits("v", {"max-queues": 1}))
+
+    begun.run(begun.access.forget_virtual_host("v"))
+
+    for access in (begun.access, begun.open()):
+        assert access.permissions() == [ALL]
+        assert access.virtual_host_limits("v") == {}
+
+
+def test_limits_count_the_connections_of_a_user_and_of_a_virtual_host(begun: AccessRig) -> None:
+    access = begun.access
+    begun.connect("app", "v")
+    assert access.has_room("app", "/")
+    last = begun.connect("app", "/")
+    assert not access.has_room("app", "/")
+    begun.connections.remove(last)
+    assert access.has_room("app", "/")
+    begun.run(access.set_virtual_host_limits("v", {"max-connections": 1}))
+    assert not access.has_room("other", "v")
+    begun.run(access.set_virtual_host_limits("v", {"max-connections": -1}))
+    assert access.has_room("other", "v")
+    begun.run(access.set_user_limits("other", {"max-connections": 0}))
+    assert not access.has_room("other", "v")
+
+
+def test_what_is_not_there_cannot_be_changed(begun: AccessRig) -> None:
+    access = begun.access
+    access.has_virtual_host = lambda name: name == "/"
+    for change, error in (
+        (access.delete_user("nobody"), NoSuchUser),
+        (access.put_permission(Permission("nobody", "/", "", "", "")), NoSuchUser),
+        (access.put_permission(Permission("app", "v", "", "", "")), NoSuchVirtualHost),
+        (access.delete_permission("app", "v"), NoSuchPermission),
+        (access.set_user_limits("nobody", {}), NoSuchUser),
+        (access.set_virtual_host_limits("v", {}), NoSuchVirtualHost),
+    ):
+        with pytest.raises(error):
+            begun.run(change)
+
+
+def test_limits_that_nobody_knows_are_refused(begun: AccessRig) -> None:
+    for limits in ({"max-cats": 1}, {"max-connections": "1"}, {"max-connections": True}):
+        with pytest.raises(Unusable):
+            begun.run(begun.access.set_user_limits("app", limits))  # type: ignore[arg-type]
+        with pytest.raises(Unusable):
+            begun.run(begun.access.set_virtual_host_limits("/", limits))  # type: ignore[arg-type]
+    assert begun.access.user("app") == APP
+
+
+def test_a_store_that_refuses_leaves_everything_as_it_was(
+    begun: AccessRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = begun.connect("app")
+
+    def refuse(*_: object, done: object, **__: object) -> None:
+        begun.loop.call_soon(done, StoreError("no"))  # type: ignore[arg-type]  # a callback
+
+    with monkeypatch.context() as patched:
+        patched.setattr(begun.store, "update_table", refuse)
+        for change in (
+            begun.access.delete_user("app"),
+            begun.access.put_user(User("app", None)),
+            begun.access.delete_permission("app", "/"),
+        ):
+            with pytest.raises(StoreError):
+                begun.run(change)
+
+    assert begun.access.users() == [APP, OTHER]
+    assert begun.access.permissions() == [ALL]
+    assert client.events == []
+    begun.run(begun.access.delete_user("app"))
+
+
+def test_changes_go_one_after_the_other(begun: AccessRig) -> None:
+    """A permission for a user who is being deleted would outlive it."""
+    deletion = start(begun.access.delete_user("app"))
+    too_late = start(begun.access.put_permission(Permission("app", "/", "a", "a", "a")))
+    begun.loop.run_until(lambda: deletion.is_settled and too_late.is_settled)
+
+    deletion.result()
+    with pytest.raises(NoSuchUser):
+        too_late.result()
+    assert begun.open().permissions() == []
+
+
+def test_every_change_of_users_is_told(begun: AccessRig) -> None:
+    told: list[int] = []
+    begun.access.users_changed = lambda: told.append(1)
+
+    begun.run(begun.access.put_user(OTHER))
+    begun.run(begun.access.set_user_limits("other", {}))
+    begun.run(begun.access.delete_user("other"))
+
+    assert len(told) == 3

@@ -1,0 +1,50 @@
+import pytest
+
+from gateway.broker.access.errors import Unusable
+from gateway.broker.access.model import NAME_BYTES_MAX, Permission, Right, User
+from gateway.broker.access.passwords import Algorithm, PasswordHash
+
+
+@pytest.mark.parametrize("algorithm", [*Algorithm, None])
+def test_a_user_is_read_as_it_was_written(algorithm: Algorithm | None) -> None:
+    hashed = None if algorithm is None else PasswordHash.of("pä", algorithm)
+    user = User("ünï", hashed, ("a", "b"), {"max-connections": 1}, loopback_only=True)
+
+    assert User.unpack(user.pack()) == user
+
+
+def test_a_permission_is_read_as_it_was_written() -> None:
+    permission = Permission("ünï", "/é", "^a", "", "b|c")
+
+    read = Permission.unpack(permission.pack())
+
+    assert read == permission
+    assert read.allows(Right.READ, "c")
+
+
+def test_no_pattern_allows_nothing_that_has_a_name() -> None:
+    nothing = Permission("u", "/", "", "", "")
+
+    for right in Right:
+        assert not nothing.allows(right, "a")
+        assert nothing.allows(right, "")
+
+
+@pytest.mark.parametrize("field", ["configure", "write", "read"])
+def test_a_pattern_that_cannot_be_used_is_named(field: str) -> None:
+    patterns = {"configure": "", "write": "", "read": ""} | {field: "(?=a)"}
+
+    with pytest.raises(Unusable, match=f"pattern to {field} .*cannot be used"):
+        Permission("u", "/", **patterns)
+
+
+@pytest.mark.parametrize("name", ["", "a" * (NAME_BYTES_MAX + 1), "é" * 128, "a\0b", "\udcff"])
+def test_names_that_nobody_can_have(name: str) -> None:
+    with pytest.raises(Unusable, match="name of a user"):
+        User(name, None)
+
+
+def test_a_hash_is_not_shown() -> None:
+    hashed = PasswordHash.of("x")
+
+    assert hashed.text not in repr(User("u", hashed))

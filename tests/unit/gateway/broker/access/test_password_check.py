@@ -1,0 +1,152 @@
+"""Comparing passwords without waiting for it; what is remembered, and when that is forgotten."""
+
+from collections.abc import Callable
+
+import pytest
+
+from gateway.broker.access import password_check as module
+from gateway.broker.access.model import User
+from gateway.broker.access.password_check import REMEMBERED_S, WAITING_MAX, PasswordCheck
+from gateway.broker.access.passwords import PasswordHash
+from gateway.pending import Pending, start
+
+APP = User("app", PasswordHash.of("secret"))
+
+
+class Rig:
+    """A check whose threads work when the test says so, and whose clock the test sets."""
+
+    def __init__(self) -> None:
+        self.now_s = 0.0
+        self.jobs: list[tuple[Callable[[], bool], Pending[bool]]] = []
+        self.users = {"app": APP}
+        self.check = PasswordCheck(self.run_in_thread, lambda: self.now_s)
+
+    def run_in_thread(self, function: Callable[[], bool]) -> Pending[bool]:
+        pending: Pending[bool] = Pending()
+        self.jobs.append((function, pending))
+        return pending
+
+    def ask(self, name: str = "app", password: bytes = b"secret") -> Pending[bool]:
+        return start(self.check.check(lambda: self.users.get(name), name, password))
+
+    def work(self) -> int:
+        """Do what waits; gives how much that was."""
+        jobs, self.jobs = self.jobs, []
+        for function, pending in jobs:
+            pending.settle(function())
+        return len(jobs)
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+def test_nothing_is_compared_before_a_thread_does_it(rig: Rig) -> None:
+    asked = rig.ask()
+    assert not asked.is_settled
+
+    rig.work()
+
+    assert asked.result()
+
+
+def test_a_success_is_remembered_for_a_minute(rig: Rig) -> None:
+    rig.ask()
+    rig.work()
+    rig.now_s = REMEMBERED_S - 1
+
+    assert rig.ask().result()
+    assert not rig.jobs
+    assert rig.ask(password=b"wrong").is_settled is False
+    rig.work()
+    rig.now_s = REMEMBERED_S
+    assert not rig.ask().is_settled
+
+
+def test_a_failure_is_not_remembered(rig: Rig) -> None:
+    for _ in range(2):
+        asked = rig.ask(password=b"wrong")
+        assert rig.work() == 1
+        assert not asked.result()
+
+
+def test_many_who_ask_the_same_cost_one_check(rig: Rig) -> None:
+    asked = [rig.ask() for _ in range(1000)]
+
+    assert rig.work() == 1
+    assert all(each.result() for each in asked)
+
+
+def test_any_change_of_users_ends_what_is_remembered(rig: Rig) -> None:
+    rig.ask()
+    rig.work()
+    rig.users["app"] = User("app", PasswordHash.of("new"))
+    rig.check.forget()
+
+    asked = rig.ask()
+    rig.work()
+
+    assert not asked.result()
+
+
+def test_a_change_while_a_password_is_compared_has_it_compared_again(rig: Rig) -> None:
+    asked, other = rig.ask(), rig.ask(password=b"new")
+    rig.users["app"] = User("app", PasswordHash.of("new"))
+    jobs, rig.jobs = rig.jobs, []
+    rig.check.forget()
+    for function, pending in jobs:
+        pending.settle(function())
+    assert not asked.is_settled
+
+    rig.work()
+
+    assert not asked.result()
+    assert other.result()
+
+
+def test_too_many_who_wait_are_refused_and_those_before_them_are_not(rig: Rig) -> None:
+    waiting = [rig.ask(password=b"%d" % number) for number in range(WAITING_MAX - 1)]
+    last = rig.ask()
+    assert rig.ask(password=b"one more").result() is False
+    assert not last.is_settled
+
+    rig.users["app"] = User("app", PasswordHash.of("secret"))
+    for function, pending in rig.jobs[-1:]:
+        pending.settle(function())
+
+    assert last.result()
+    assert not any(each.is_settled for each in waiting)
+
+
+def test_no_more_than_so_many_successes_are_remembered(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "REMEMBERED_MAX", 3)
+    for number in range(5):
+        name = f"u{number}"
+        rig.users[name] = User(name, APP.password_hash)
+        rig.ask(name)
+        rig.work()
+
+    assert [rig.ask(f"u{number}").is_settled for number in range(5)] == [False] * 2 + [True] * 3
+
+
+def test_what_is_remembered_is_no_password_and_differs_between_processes(rig: Rig) -> None:
+    other = Rig()
+    for each in (rig, other):
+        each.ask()
+        each.work()
+
+    (mine,), (theirs,) = rig.check._remembered, other.check._remembered
+    assert mine != theirs
+    assert b"secret" not in mine
+
+
+def test_names_and_passwords_do_not_run_into_each_other(rig: Rig) -> None:
+    rig.users["appse"] = User("appse", PasswordHash.of("x"))
+    rig.ask("app", b"secret")
+    rig.work()
+
+    assert not rig.ask("appse", b"cret").is_settled
