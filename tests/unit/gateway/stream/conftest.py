@@ -9,8 +9,9 @@ from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 
 @pytest.fixture
-def broker(tmp_path: Path) -> Iterator[Broker]:
-    broker = Broker(tmp_path)
+def broker(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Broker]:
+    """A broker; settings of it may come as a parameter."""
+    broker = Broker(tmp_path, **getattr(request, "param", {}))
     yield broker
     broker.close()
 

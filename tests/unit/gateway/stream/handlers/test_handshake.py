@@ -198,6 +198,37 @@ def test_a_refused_login_ends_the_connection_with_its_code(
     assert fresh.take("tune") == []
 
 
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"\5LOGINS\0\0\0\5guest\x08PASSWORDS\0\0\0\5guest", OK),
+        (b"\5LOGINS\0\0\0\5guest\x08PASSWORDS\0\0\0\2no", FAILURE),
+        (b"\5LOGINS\0\0\0\5guest", ResponseCode.SASL_ERROR),
+        (b"", ResponseCode.SASL_ERROR),
+        (None, ResponseCode.SASL_ERROR),
+        (b"\xff", ResponseCode.SASL_ERROR),
+    ],
+)
+def test_amqplain_logs_in_by_a_table(fresh: LinkRig, data: bytes | None, code: int) -> None:
+    greet(fresh)
+
+    assert log_in(fresh, m.SaslAuthenticate("AMQPLAIN", data)) == code
+
+    assert fresh.session.is_done is (code != OK)
+    assert len(fresh.take("tune")) == (code == OK)
+
+
+@pytest.mark.parametrize("broker", [{"anonymous": "guest"}], indirect=True)
+def test_anonymous_is_on_offer_where_a_setting_names_its_user(fresh: LinkRig) -> None:
+    greet(fresh)
+    mechanisms = fresh.ask(m.SaslHandshakeReply, "sasl_handshake", m.SaslHandshake())
+    assert mechanisms.mechanisms == ("PLAIN", "AMQPLAIN", "ANONYMOUS")
+
+    assert log_in(fresh, m.SaslAuthenticate("ANONYMOUS", b"")) == OK
+    assert open_host(fresh).code == OK
+    assert fresh.session.user == "guest"
+
+
 def test_guest_comes_from_this_machine_only(broker: Broker) -> None:
     far = broker.link(is_open=False, peer_is_loopback=False)
     greet(far)
@@ -239,6 +270,44 @@ def test_a_server_that_is_full_refuses_to_open(fresh: LinkRig) -> None:
 
     assert open_host(fresh).code == ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE
     assert fresh.session.is_done
+
+
+def test_who_has_no_permissions_in_a_virtual_host_does_not_get_in(fresh: LinkRig) -> None:
+    run = fresh.broker.store_rig.run
+    run(fresh.broker.virtual_hosts.create("v"))
+    greet(fresh)
+    log_in(fresh)
+
+    assert open_host(fresh, "v").code == ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE
+    assert [delay_ms for delay_ms, _ in fresh.ports.delays] == [DELAY_MS]
+
+
+def test_who_was_deleted_after_logging_in_does_not_get_in(fresh: LinkRig) -> None:
+    greet(fresh)
+    log_in(fresh)
+    fresh.broker.store_rig.run(fresh.broker.access.delete_user("guest"))
+
+    assert open_host(fresh).code == ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE
+
+
+@pytest.mark.parametrize("is_of_user", [True, False])
+def test_one_connection_above_a_limit_does_not_get_in(fresh: LinkRig, *, is_of_user: bool) -> None:
+    access, run = fresh.broker.access, fresh.broker.store_rig.run
+    limits = {"max-connections": 1}
+    if is_of_user:
+        run(access.set_user_limits("guest", limits))
+    else:
+        run(access.set_virtual_host_limits("/", limits))
+    first = fresh.broker.link()
+    greet(fresh)
+    log_in(fresh)
+    assert open_host(fresh).code == ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE
+    first.link.close()
+
+    other = fresh.broker.link(is_open=False)
+    greet(other)
+    log_in(other)
+    assert open_host(other).code == OK
 
 
 @pytest.mark.parametrize(("heartbeat_s", "is_kept"), [(4_294_967, True), (4_294_968, False)])
