@@ -16,8 +16,11 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 PYTEST := $(BIN)/python -m pytest
 STAMPS := $(VENV)/stamps
-KERNEL_SOURCES := $(wildcard gateway/log/kernel/*.py gateway/stream/wire/kernel/*.py)
-KERNEL_FILES    = $(foreach folder,gateway/log/kernel gateway/stream/wire/kernel,$(wildcard $(folder)/*.so $(folder)/*.c $(folder)/*.html))
+# What is compiled: the kernels, and the modules with a .pxd beside them.
+HOT_TYPES      := $(wildcard gateway/*/*.pxd gateway/*/*/*.pxd store/*/*.pxd)
+KERNEL_SOURCES := $(wildcard gateway/log/kernel/*.py gateway/stream/wire/kernel/*.py) $(HOT_TYPES) $(HOT_TYPES:.pxd=.py)
+KERNEL_FOLDERS := $(sort $(dir $(KERNEL_SOURCES)))
+KERNEL_FILES    = $(foreach folder,$(KERNEL_FOLDERS),$(wildcard $(folder)*.so $(folder)*.c $(folder)*.html))
 # The requirements in one of pyproject's lists, a line each.
 LIST           := $(BIN)/python -c 'import functools, sys, tomllib; found = functools.reduce(dict.__getitem__, sys.argv[1:], tomllib.load(open("pyproject.toml", "rb"))); print(*(line for line in found if not line.startswith("hutch-streams")), sep="\n")'
 

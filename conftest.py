@@ -1,13 +1,35 @@
 """What holds for every test: profiles, markers by folder, no skipping where it is forbidden."""
 
 import os
-from collections.abc import Generator
+import sys
+from collections.abc import Generator, Sequence
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
 from pathlib import Path
+from types import ModuleType
 
 import hypothesis
 import pytest
 
-from gateway.kernels import KERNELS, uncompiled
+from gateway.kernels import HOT_OBJECTS, KERNELS, uncompiled
+
+
+class Uncompiled:
+    """Finds the source of what is compiled too, ahead of the ordinary finders."""
+
+    @staticmethod
+    def find_spec(
+        name: str, _path: Sequence[str] | None = None, _target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Give a module's source; None for what is never compiled."""
+        if name not in KERNELS + HOT_OBJECTS:
+            return None
+        source = Path(__file__).parent.joinpath(*name.split("."))
+        return spec_from_file_location(name, source.with_suffix(".py"))
+
+
+if os.environ.get("HUTCH_UNCOMPILED") == "1":
+    sys.meta_path.insert(0, Uncompiled)
 
 hypothesis.settings.register_profile("dev", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("ci", max_examples=300, deadline=None, derandomize=True)
@@ -26,7 +48,7 @@ def pytest_report_header() -> list[str]:
     plain = uncompiled()
     if not plain:
         kernels = "compiled"
-    elif len(plain) == len(KERNELS):
+    elif len(plain) == len(KERNELS + HOT_OBJECTS):
         kernels = "UNCOMPILED (make kernel)"
     else:
         kernels = f"UNCOMPILED: {', '.join(plain)} (make kernel)"

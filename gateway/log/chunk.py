@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False
 """The stored form of a chunk: pure bytes, no I/O.
 
 A chunk is what RabbitMQ's osiris calls a chunk, wrapped in one Pravega event, all big-endian:
@@ -101,12 +102,14 @@ def pack_header(header: ChunkHeader) -> bytes:
     return _HEADER.pack(MAGIC_AND_VERSION, USER_CHUNK, *header, 0)
 
 
-def pack_head(buffer: bytearray, header: ChunkHeader, event_bytes: int) -> None:
+def pack_head(
+    buffer: bytearray, header: tuple[int, int, int, int, int, int, int, int], event_bytes: int
+) -> None:
     """Write the event's head and the header into the first 56 bytes of `buffer`.
 
     Args:
         buffer: A chunk's buffer; its data is in place.
-        header: What to write.
+        header: What to write: a ChunkHeader, or its fields in a tuple that costs less to make.
         event_bytes: Size of the event after its own head: header, data, trailer, filters.
     """
     _HEAD.pack_into(buffer, 0, 0, event_bytes, MAGIC_AND_VERSION, USER_CHUNK, *header, 0)

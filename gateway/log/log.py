@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """One stream's chunks in one segment: what is being filled, on its way, committed, and where it is.
 
 The life of an entry: a handler lets the kernel copy it into the open chunk (`open_chunk`, `took`);
@@ -85,14 +86,18 @@ class LogState:
     read_only: StoreError | None = None
 
 
-@dataclass(slots=True)
 class _InFlight:
-    chunk_id: int
-    next_offset: int
-    timestamp_ms: int
-    size: int
-    confirms: list[tuple[ConfirmSink, bytes]]
-    sequences: dict[bytes, int]
+    """A chunk that was handed to the store."""
+
+    __slots__ = ("chunk_id", "confirms", "next_offset", "sequences", "size", "timestamp_ms")
+
+    def __init__(self, chunk: OpenChunk, chunk_id: int, timestamp_ms: int, size: int) -> None:
+        self.chunk_id = chunk_id
+        self.next_offset = chunk_id + chunk.record_count
+        self.timestamp_ms = timestamp_ms
+        self.size = size
+        self.confirms = chunk.confirms
+        self.sequences = chunk.sequences
 
 
 class StreamLog:
@@ -242,16 +247,7 @@ class StreamLog:
         self._next_offset += chunk.record_count
         event = chunk.finish(chunk_id=chunk_id, epoch=self.epoch, timestamp_ms=self._timestamp_ms)
         size = len(event)
-        self._in_flight.append(
-            _InFlight(
-                chunk_id,
-                self._next_offset,
-                self._timestamp_ms,
-                size,
-                chunk.confirms,
-                chunk.sequences,
-            )
-        )
+        self._in_flight.append(_InFlight(chunk, chunk_id, self._timestamp_ms, size))
         self.in_flight_bytes += size
         self._writer.append(event, event_number(self._next_offset, self.epoch), done=self._appended)
         event.release()

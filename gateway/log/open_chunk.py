@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """The chunk that a stream is filling, and the buffers it is filled in; no I/O."""
 
 from typing import Final, Protocol
@@ -6,7 +7,6 @@ from gateway.log.chunk import (
     DATA_POSITION,
     ENTRIES_MAX,
     HEADER_BYTES,
-    ChunkHeader,
     crc32,
     pack_head,
     pack_trailer,
@@ -173,7 +173,7 @@ class OpenChunk:
         view = memoryview(self.buffer)
         if rest:
             view[data_end:event_end] = rest
-        header = ChunkHeader(
+        header = (
             self.entry_count,
             self.record_count,
             timestamp_ms,

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """One client's connection: bytes to frames, frames to handlers, replies and chunks to the socket.
 
 Frames are handled in order. While a handler waits, or the client has too much unconfirmed or
@@ -409,7 +410,10 @@ class Connection:
         if not self._pause & Pause.UNCONFIRMED:
             return
         if self._unconfirmed_count <= self._shared.settings.unconfirmed_entries_resume:
-            self._shared.schedule(lambda: self._resume(Pause.UNCONFIRMED))
+            self._shared.schedule(self._resume_unconfirmed)
+
+    def _resume_unconfirmed(self) -> None:
+        self._resume(Pause.UNCONFIRMED)
 
     # Sending
 

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """A plain TCP socket at the edge of one connection: bytes in through a shared buffer, frames out.
 
 Reading goes into one buffer for all connections (reads are one at a time), so that an idle

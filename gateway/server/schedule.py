@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """Things to do at the end of a turn of the event loop."""
 
 import asyncio

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """Publish frames to a stream's open chunk, and confirms back: the hot path in.
 
 The kernel does the work per message. Here is what happens once a run of frames: look up the
@@ -7,7 +8,7 @@ publisher, give the kernel a chunk with room, hand on what it took.
 import struct
 import sys
 from array import array
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from gateway.broker.streams import Stream
 from gateway.log.chunk import ENTRIES_MAX
@@ -88,7 +89,7 @@ class Publisher:
             self._ports.entries_settled(self.unconfirmed_count)
 
 
-class Intake(NamedTuple):
+class Intake:
     """What became of the Publish frames at the front of a buffer.
 
     Attributes:
@@ -97,9 +98,12 @@ class Intake(NamedTuple):
         log: The log that took them, None if none did.
     """
 
-    position: int
-    entries: int = 0
-    log: StreamLog | None = None
+    __slots__ = ("entries", "log", "position")
+
+    def __init__(self, position: int, entries: int = 0, log: StreamLog | None = None) -> None:
+        self.position = position
+        self.entries = entries
+        self.log = log
 
 
 def _aim(publisher: Publisher, position: int, frame_end: int, limit: int) -> OpenChunk:
@@ -235,12 +239,12 @@ def _send_errors(link: "Link", publisher_id: int, ids: list[int], code: Response
     numbers = array("Q", ids)
     if sys.byteorder == "little":
         numbers.byteswap()
-    raw = numbers.tobytes()
+    raw = bytearray(numbers)
     # A whole frame of entries can be refused: byte by byte of all ids, not id by id.
     errors = bytearray(count * _ERROR_BYTES)
     for place in range(8):
         errors[place::_ERROR_BYTES] = raw[place::8]
     for place, byte in enumerate(code.to_bytes(2), start=8):
-        errors[place::_ERROR_BYTES] = bytes((byte,)) * count
+        errors[place::_ERROR_BYTES] = bytearray((byte,)) * count
     head = _ERROR_HEAD.pack(9 + len(errors), _ERROR_KEY, 1, publisher_id, count)
     link.ports.send(head + errors)

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """All segments of a running store: names, numbers, what changed since the last checkpoint."""
 
 import logging

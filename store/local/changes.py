@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """Changes on their way into the journal: what each does when it is committed or taken back.
 
 When a change is issued, whoever issues it changes the pending state and puts it into a round.

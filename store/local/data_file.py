@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """Data files as the running store sees them: numbers, open handles, what of them is synced.
 
 A data file holds bytes of one segment only and is never reused or shortened, only unlinked, so an

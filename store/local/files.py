@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """The one door to the operating system's files: nothing else in the store touches `os`.
 
 A test puts another implementation here that records every call, so keep the calls few and plain.

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """The journal: a ring of pre-zeroed files that take one frame per commit.
 
     journal/3   | frame 17 | frame 18 | frame 19 | old bytes ...      used, until a checkpoint
@@ -104,7 +105,10 @@ class Journal:
         size += FRAME_HEAD_BYTES * (2 + size // FRAME_BYTES_MAX)
         if self._position + size <= self._current.size - self._current.size // RESERVE_PART:
             return True
-        return size <= FRAME_BYTES_MAX and any(spare.size >= size for spare in tuple(self._spares))
+        return size <= FRAME_BYTES_MAX and self._has_spare(size)
+
+    def _has_spare(self, size: int) -> bool:
+        return any(spare.size >= size for spare in tuple(self._spares))
 
     def append(self, records: list[bytes], at_ms: int, *, gives_space: bool = False) -> None:
         """Write one frame.

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """The journal's bytes: frames of changes. Pure: from values to bytes and back.
 
 A frame is what one commit writes, all of it or nothing. Little-endian:

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """Commit rounds: what one turn of the loop issued is made durable and acknowledged together.
 
     loop       | gather round 1 | gather round 2 ...        | finish 1, hand over 2 | ...
@@ -44,12 +45,15 @@ class Round:
         "interval",
         "must_sync",
         "pinned",
+        "record_bytes",
         "soon",
         "syncs",
     )
 
     def __init__(self) -> None:
         self.changes: list[Change] = []
+        # Of the changes' records together, at least.
+        self.record_bytes = 0
         self.has_later = False
         # Called once the round is finished.
         self.after: list[Callable[[], object]] = []
@@ -183,7 +187,9 @@ class Rounds:
         self._in_turn(round_, (*names, *(segment.number for segment in segments)), call)
 
     def _put(self, change: Change) -> None:
-        self.gathering.changes.append(change)
+        round_ = self.gathering
+        round_.changes.append(change)
+        round_.record_bytes += len(change.record)
         if not self._scheduled:
             self._scheduled = True
             self._call_soon(self._close_round)
@@ -228,7 +234,8 @@ class Rounds:
             self._guarded(call)
 
     def _close_round(self) -> None:
-        self._run_soon()
+        if self._soon:
+            self._run_soon()
         self._scheduled = False
         round_ = self.gathering
         if self.in_flight is not None or not round_.changes:
@@ -243,7 +250,7 @@ class Rounds:
     def _needs_thread(self, round_: Round) -> bool:
         if round_.must_sync or round_.pinned or self._journal.failure is not None:
             return True
-        return not self._journal.fits(sum([len(change.record) for change in round_.changes]))
+        return not self._journal.fits(round_.record_bytes)
 
     def _hand_over(self, round_: Round) -> None:
         for file in round_.syncs:
@@ -261,9 +268,11 @@ class Rounds:
         self._call_soon_threadsafe(self._finish, round_, outcome)
 
     def _finish(self, round_: Round, outcome: Outcome) -> None:
-        self._run_soon()
+        if self._soon:
+            self._run_soon()
         self.in_flight = None
-        self._count_writes(round_, outcome)
+        if round_.pinned:
+            self._count_writes(round_, outcome)
         if outcome.fatal is not None:
             self._fail(round_, outcome.fatal)
         elif outcome.dropped:
@@ -299,7 +308,7 @@ class Rounds:
         return bool(self.gathering.changes) and not self._scheduled and self.in_flight is None
 
     def _count_writes(self, round_: Round, outcome: Outcome) -> None:
-        """Count the late writes and the syncs of a round.
+        """Count the late writes and the syncs of a round: the files of both are pinned.
 
         Late writes were counted when they were issued too: a sync that began while they were on
         their way covers the earlier count only.

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """A segment: its state as committed, its state with everything issued, and who waits for it."""
 
 from bisect import bisect_right

@@ -318,7 +318,10 @@ class LocalStore:
         return (
             journal_bytes >= self._tuning.checkpoint_bytes
             or data_bytes >= self._tuning.checkpoint_data_bytes
-            or time.monotonic() >= self._checkpoint_again_at
+            or (
+                self._checkpoint_again_at != math.inf
+                and time.monotonic() >= self._checkpoint_again_at
+            )
         )
 
     def _checkpointed(self, error: StoreError | None) -> None:

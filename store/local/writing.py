@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """Appends: where the bytes go, what the journal gets of them, and the sessions of writers."""
 
 from array import array

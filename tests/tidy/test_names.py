@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.kernels import KERNELS
+from gateway.kernels import HOT_OBJECTS, KERNELS
 
 ROOT = Path(__file__).parents[2]
 BANNED_MODULES = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base"}
@@ -58,8 +58,16 @@ def test_kernels_are_listed_alike_in_pyproject_in_the_code_and_on_the_disk() -> 
         if path.name != "__init__.py"
     )
 
-    assert sorted(extension["name"] for extension in extensions) == on_disk
+    hot = sorted(
+        ".".join(path.relative_to(ROOT).with_suffix("").parts)
+        for folder in ("gateway", "store")
+        for path in (ROOT / folder).rglob("*.pxd")
+    )
+
+    assert sorted(extension["name"] for extension in extensions) == sorted(on_disk + hot)
     assert list(KERNELS) == on_disk
+    assert list(HOT_OBJECTS) == hot
     for extension in extensions:
         assert extension["sources"] == [extension["name"].replace(".", "/") + ".py"]
-        assert (ROOT / extension["sources"][0]).with_suffix(".pyi").exists()
+    for name in KERNELS:
+        assert (ROOT / name.replace(".", "/")).with_suffix(".pyi").exists()

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """What has come in and is not handled yet: between one read and the next; no I/O.
 
 All connections are read into one shared buffer, in turn. A connection keeps only what is left over:

@@ -1,0 +1,19 @@
+from gateway.log.open_chunk cimport OpenChunk
+cdef class _InFlight:
+    cdef public long long chunk_id, next_offset, timestamp_ms
+    cdef public Py_ssize_t size
+    cdef public list confirms
+    cdef public dict sequences
+
+cdef class StreamLog:
+    cdef public object stream, reader, index, sequences, failure, _writer, _ports, index_writer, saving, to_save, read_only
+    cdef public OpenChunk _open
+    cdef public bint _is_scheduled
+    cdef public object _in_flight
+    cdef public list _waiting, _drained
+    cdef public Py_ssize_t in_flight_bytes, _chunks_since_snapshot, _bytes_since_snapshot
+    cdef public long long epoch, _next_offset, _timestamp_ms, _committed_timestamp_ms, committed_next_offset, committed_length, first_chunk_id, last_chunk_id, last_chunk_position, trusted_position, index_saved_to
+    cpdef OpenChunk open_chunk(self, Py_ssize_t bytes_expected)
+    cpdef OpenChunk make_room(self, Py_ssize_t bytes_expected)
+    cpdef _append(self, OpenChunk chunk)
+    cpdef _commit(self, _InFlight chunk, appended)

@@ -1,0 +1,16 @@
+cdef class ChunkBuffers:
+    cdef public Py_ssize_t chunk_end_max, _large_bytes
+    cdef public list _large, _small
+    cpdef give_back(self, bytearray buffer)
+cdef class OpenChunk:
+    cdef public ChunkBuffers _buffers
+    cdef public Py_ssize_t _filter_bytes_uncounted, capacity, entry_count, record_count, sequence_bytes, written
+    cdef public bint _holds_any_filter
+    cdef public bytearray buffer
+    cdef public list confirms
+    cdef public set filters
+    cdef public dict sequences
+    cpdef bint grow(self)
+    cpdef took(self, Py_ssize_t written, Py_ssize_t entries, Py_ssize_t records)
+    cpdef add_confirm(self, sink, bytes publishing_ids)
+    cpdef release(self)

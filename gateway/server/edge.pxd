@@ -1,0 +1,15 @@
+cdef class PlainEdge:
+    cdef public object _loop, _socket, _closed, _queue, _owner, _lingering
+    cdef public int _fileno
+    cdef public Py_ssize_t _region_sent
+    cdef public bint _is_reading, _is_writing, _is_closed, _closes_when_sent
+    cdef public object received_bytes, sent_bytes
+    cpdef pause_reading(self)
+    cpdef resume_reading(self)
+    cpdef write(self, frame)
+    cpdef bint flush(self)
+    cpdef bint _send(self)
+    cpdef _send_first(self)
+    cpdef _send_last(self, bytes frame)
+    cpdef _send_bytes(self)
+    cpdef _send_region(self, region)

@@ -1,0 +1,7 @@
+cdef class Inbox:
+    cdef public bytearray _shared, _rest, _large
+    cdef public object _shared_view
+    cdef public Py_ssize_t _rest_position, _large_bytes, _filled
+    cpdef place(self)
+    cpdef tuple received(self, Py_ssize_t size)
+    cpdef keep(self, bytearray buffer, Py_ssize_t position, Py_ssize_t end, frame_bytes_max)

@@ -1,0 +1,8 @@
+from store.local.data_file cimport DataFile
+from store.local.segment cimport Segment
+cdef class Catalogue:
+    cdef public Py_ssize_t _data_file_bytes, next_segment, next_file
+    cdef public dict names, committed_names, segments
+    cdef public set changed, dirty
+    cdef public list removed, discarded
+    cpdef file_synced(self, DataFile file, Py_ssize_t mark)

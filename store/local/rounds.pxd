@@ -1,0 +1,40 @@
+from store.local.catalogue cimport Catalogue
+from store.local.data_file cimport DataFile, OpenFiles
+from store.local.journal cimport Journal
+from store.local.segment cimport Segment
+cdef class Round:
+    cdef public list after, changes, pinned, soon
+    cdef public bint finished, has_later, interval, must_sync
+    cdef public dict syncs
+    cdef public Py_ssize_t record_bytes
+    cpdef sync(self, DataFile file)
+    cpdef pin(self, DataFile file)
+cdef class Outcome:
+    cdef public long long at_ms
+    cdef public dict failed, dropped, touched
+    cdef public object fatal
+cdef class Rounds:
+    cdef public object _files, _call_soon, _call_soon_threadsafe, _now_ms, _committed, _failed, _thread, _helpers, _when_idle
+    cdef public Journal _journal
+    cdef public Catalogue _catalogue
+    cdef public OpenFiles _open_files
+    cdef public Round gathering
+    cdef public Round in_flight
+    cdef public bint _scheduled
+    cdef public list _soon
+    cdef public object closed
+    cpdef add(self, change, Segment segment)
+    cpdef _put(self, change)
+    cpdef _run_soon(self)
+    cpdef _close_round(self)
+    cpdef bint _needs_thread(self, Round round_)
+    cpdef _finish(self, Round round_, Outcome outcome)
+    cpdef _commit(self, Round round_, at_ms)
+    cpdef bint _is_overdue(self)
+    cpdef _count_writes(self, Round round_, Outcome outcome)
+    cpdef _end(self, Round round_)
+    cpdef _note_idle(self)
+    cpdef _report(self, change, error)
+    cpdef _guarded(self, call)
+    cpdef Outcome _perform(self, Round round_)
+    cpdef _write_journal(self, changes, Outcome outcome)

@@ -1,0 +1,14 @@
+cdef class SegmentState:
+    cdef public dict attributes
+    cdef public list extents
+    cdef public long long length, modified_at_ms, start
+    cdef public bint sealed
+
+cdef class Segment:
+    cdef public object abort_error, failure, key_length, name, round, inline_round, table
+    cdef public Py_ssize_t aborts, inline_bytes, number
+    cdef public bint blocked, corrupt, created, dead, gone
+    cdef public set bulk_files
+    cdef public SegmentState committed, pending
+    cdef public list waiters
+    cpdef wake(self)

@@ -1,0 +1,28 @@
+from store.local.catalogue cimport Catalogue
+from store.local.changes cimport AppendChange
+from store.local.data_file cimport DataFile, OpenFiles
+from store.local.rounds cimport Rounds
+from store.local.segment cimport Segment
+cdef class Staging:
+    cdef public Rounds rounds
+    cdef public Catalogue catalogue
+    cdef public object durability
+    cdef public OpenFiles _open_files
+    cdef public Py_ssize_t _inline_bytes_max
+    cdef public object _call_soon_threadsafe, _allocator
+    cdef public Py_ssize_t written_bytes
+    cpdef append(self, AppendChange change, data, Py_ssize_t size, durability)
+    cpdef make_durable(self, Segment segment)
+    cpdef DataFile _write(self, AppendChange change, data, Py_ssize_t size)
+    cpdef _note_write(self, DataFile file)
+    cpdef bint _place_in_round(self, Segment segment, DataFile file, Py_ssize_t size, durability)
+cdef class Stored:
+    cdef public object _numbers, _positions, _sizes
+    cpdef add(self, event_number, position, size)
+cdef class LocalWriter:
+    cdef public object _error, _id
+    cdef public Py_ssize_t _aborts
+    cdef public Segment _segment
+    cdef public Staging _staging
+    cdef public Stored _stored
+    cdef public object event_number
