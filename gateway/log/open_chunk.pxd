@@ -9,6 +9,7 @@ cdef class OpenChunk:
     cdef public bytearray buffer
     cdef public list confirms
     cdef public set filters
+    cdef public object _filter_digests
     cdef public dict sequences
     cpdef bint grow(self)
     cpdef took(self, Py_ssize_t written, Py_ssize_t entries, Py_ssize_t records)
