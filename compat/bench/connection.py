@@ -5,6 +5,7 @@ Publishing and reading chunks happen on the bare `socket` of a connection that i
 
 import socket
 import struct
+from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Final, NamedTuple, Self
 
@@ -28,10 +29,13 @@ SASL_HANDSHAKE: Final = 0x12
 SASL_AUTHENTICATE: Final = 0x13
 OPEN: Final = 0x15
 STREAM_STATS: Final = 0x1C
+CREATE_SUPER_STREAM: Final = 0x1D
+DELETE_SUPER_STREAM: Final = 0x1E
 RESOLVE_OFFSET_SPEC: Final = 0x1F
 
 OK: Final = 1
 STREAM_DOES_NOT_EXIST: Final = 2
+PRECONDITION_FAILED: Final = 17
 OFFSET_FIRST: Final = 1
 OFFSET_NEXT: Final = 3
 OFFSET_ABSOLUTE: Final = 4
@@ -88,6 +92,23 @@ class Connection:
         """Create a stream with the server's default arguments."""
         self._ask(CREATE, text(stream) + text_map({}))
 
+    def create_super_stream(self, name: str, partitions: Sequence[str]) -> bool:
+        """Create a super stream; False if the server has none."""
+        keys = [str(number) for number in range(len(partitions))]
+        code, _ = self._exchange(
+            CREATE_SUPER_STREAM, text(name) + _texts(partitions) + _texts(keys) + text_map({})
+        )
+        if code not in {OK, PRECONDITION_FAILED}:
+            raise BenchError(f"creation of {name} answered code {code}")
+        return code == OK
+
+    def delete_super_stream(self, name: str) -> None:
+        """Delete a super stream with its partitions, if it is there."""
+        assert name, "RabbitMQ takes the empty name for all streams"
+        code, _ = self._exchange(DELETE_SUPER_STREAM, text(name))
+        if code not in {OK, STREAM_DOES_NOT_EXIST}:
+            raise BenchError(f"deletion of {name} answered code {code}")
+
     def delete(self, stream: str) -> None:
         """Delete a stream."""
         self._ask(DELETE, text(stream))
@@ -102,10 +123,18 @@ class Connection:
         """Declare a publisher without a reference: no deduplication, ids mean nothing."""
         self._ask(DECLARE_PUBLISHER, struct.pack(">B", publisher_id) + text("") + text(stream))
 
-    def subscribe(self, subscription_id: int, stream: str, *, offset_type: int) -> None:
+    def subscribe(
+        self,
+        subscription_id: int,
+        stream: str,
+        *,
+        offset_type: int,
+        properties: Mapping[str, str] | None = None,
+    ) -> None:
         """Subscribe with no credit, so that nothing is sent before the first Credit."""
         payload = struct.pack(">B", subscription_id) + text(stream)
-        self._ask(SUBSCRIBE, payload + struct.pack(">HH", offset_type, 0))
+        payload += struct.pack(">HH", offset_type, 0)
+        self._ask(SUBSCRIBE, payload + (text_map(properties) if properties else b""))
 
     def stream_stats(self, stream: str) -> dict[str, int]:
         """Return the statistics that the server keeps of a stream."""
@@ -178,6 +207,10 @@ class Connection:
                 raise BenchError("server hung up")
             taken += piece
         return bytes(taken)
+
+
+def _texts(values: Sequence[str]) -> bytes:
+    return struct.pack(">I", len(values)) + b"".join(map(text, values))
 
 
 def _map_of(body: bytes) -> dict[str, str]:

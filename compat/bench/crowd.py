@@ -1,7 +1,8 @@
-"""The works with many of a kind: idle connections, and streams written at once."""
+"""The works with many of a kind: idle connections, streams and partitions written at once."""
 
 import resource
 import time
+from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Final
 
@@ -17,6 +18,8 @@ from compat.bench.usage import memory_of, tree_of
 SETTLE_S: Final = 3.0
 # Descriptors beyond the connections: pipes, the poller, and some to spare.
 DESCRIPTORS_BESIDES: Final = 100
+# Frames in a block that goes to several partitions: about 1 MiB of small messages.
+BLOCK_FRAMES: Final = 90
 
 
 def idle_connections(job: Job) -> Figures:
@@ -26,7 +29,7 @@ def idle_connections(job: Job) -> Figures:
         `rss` and `pss`, the growth in bytes; `pss_each`, the growth for one connection.
         Socket buffers belong to the kernel and are not counted.
     """
-    _allow_descriptors(job.connection_count + DESCRIPTORS_BESIDES)
+    allow_descriptors(job.connection_count)
     pids = tree_of(job.pids)
     with ExitStack() as stack:
         # The first connection brings code and buffers into memory that all share.
@@ -90,6 +93,51 @@ def many_streams(job: Job) -> Figures:
     return figures | {"create_ms_each": create_s / job.stream_count * 1000}
 
 
+def super_stream(job: Job) -> Figures:
+    """Publish to the partitions of a super stream in turn, over one connection.
+
+    One publisher for each of the `stream_count` partitions; a frame to the first, one to the
+    second, and so on.
+
+    Raises:
+        CheckFailed: A confirm is missing or wrong, or a partition has another length.
+    """
+    partitions = [f"{job.stream}-{index}" for index in range(job.stream_count)]
+    publisher_ids = range(job.stream_count)
+    frames_each = max(1, BLOCK_FRAMES // job.stream_count)
+    with Connection(job.address) as admin, Connection(job.address) as connection:
+        _delete_partitions(admin, job.stream, partitions)
+        if not admin.create_super_stream(job.stream, partitions):
+            for name in partitions:
+                admin.create(name)
+        for publisher_id, name in enumerate(partitions):
+            connection.declare_publisher(publisher_id, name)
+        block = PublishBlock(
+            body_bytes=job.body_bytes,
+            messages_per_frame=job.messages_per_frame,
+            publisher_ids=publisher_ids,
+            frames_each=frames_each,
+        )
+        rounds = -(-job.message_count // block.message_count)
+        warmup_rounds = -(-job.warmup_count // block.message_count)
+        block_count = warmup_rounds + rounds
+        pump = Pump(connection, block, block_count=block_count, window=job.window)
+        stopwatch = _publish(job, [pump], warmup_rounds=warmup_rounds, rounds=rounds)
+        pump.arena.check(block_count=block_count, block_messages=block.message_count)
+        for name in partitions:
+            last = admin.stream_stats(name)["committed_offset"]
+            if last != block_count * frames_each * job.messages_per_frame - 1:
+                raise CheckFailed(f"partition {name} ends at offset {last}")
+        _delete_partitions(admin, job.stream, partitions)
+    return stopwatch.figures(rounds * block.message_count)
+
+
+def _delete_partitions(admin: Connection, name: str, partitions: Sequence[str]) -> None:
+    admin.delete_super_stream(name)
+    for partition in partitions:
+        admin.delete_if_there(partition)
+
+
 def _publish(job: Job, pumps: list[Pump], *, warmup_rounds: int, rounds: int) -> Stopwatch:
     for pump in pumps:
         pump.begin(warmup_rounds)
@@ -102,7 +150,9 @@ def _publish(job: Job, pumps: list[Pump], *, warmup_rounds: int, rounds: int) ->
     return stopwatch
 
 
-def _allow_descriptors(count: int) -> None:
+def allow_descriptors(connection_count: int) -> None:
+    """Let this process open so many connections."""
+    count = connection_count + DESCRIPTORS_BESIDES
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < count:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(count, hard), hard))

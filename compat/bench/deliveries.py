@@ -85,14 +85,28 @@ class DeliveryReader:
             CheckFailed: A chunk is not the one that must come next.
             BenchError: The server hung up or sent something else than chunks.
         """
-        while self.records < record_count or self._data_left:
-            if self._data_left >= DISCARD_FROM_BYTES and not self._is_sampled:
-                self._discard()
-            else:
-                self._receive()
-            if self._to_grant >= self._credit // 2:
-                self._source.sendall(credit_frame(subscription_id=0, credit=self._to_grant))
-                self._to_grant = 0
+        while not self.has(record_count):
+            self.step()
+
+    def has(self, record_count: int) -> bool:
+        """Tell whether so many records have arrived in all."""
+        return self.records >= record_count and not self._data_left
+
+    def step(self) -> None:
+        """Receive once, waiting if nothing is there; raises as `read_until` does."""
+        if self._data_left >= DISCARD_FROM_BYTES and not self._is_sampled:
+            self._discard()
+        else:
+            self._receive()
+        if self._to_grant >= self._credit // 2:
+            self._source.sendall(credit_frame(subscription_id=0, credit=self._to_grant))
+            self._to_grant = 0
+
+    def take_place(self, chunk_id: int, records: int) -> None:
+        """Demand that a chunk begins where the one before it ended, and count its records."""
+        if chunk_id != self.records:
+            raise CheckFailed(f"chunk {chunk_id} came where {self.records} was next")
+        self.records += records
 
     def _discard(self) -> None:
         # Nothing is left in the buffer while data of a chunk is still to come.
@@ -140,8 +154,6 @@ class DeliveryReader:
         chunk_id, crc, data_bytes = head[10:]
         if magic != CHUNK_MAGIC or kind != USER_CHUNK:
             raise CheckFailed(f"a chunk begins with {magic:#04x}, type {kind}")
-        if chunk_id != self.records:
-            raise CheckFailed(f"chunk {chunk_id} came where {self.records} was next")
         if size != DELIVER_OVERHEAD_BYTES + data_bytes:
             raise CheckFailed(f"a chunk of {data_bytes} bytes came in a frame of {size}")
         if entries != records or data_bytes != records * len(self._entry):
@@ -153,7 +165,7 @@ class DeliveryReader:
             self._crc = 0
             self._crc_wanted = crc
         self._data_left = data_bytes
-        self.records += records
+        self.take_place(chunk_id, records)
         self.chunks += 1
         self._to_grant += 1
 

@@ -94,7 +94,12 @@ class PublishBlock:
     """
 
     def __init__(
-        self, *, body_bytes: int, messages_per_frame: int, publisher_ids: Sequence[int] = (0,)
+        self,
+        *,
+        body_bytes: int,
+        messages_per_frame: int,
+        publisher_ids: Sequence[int] = (0,),
+        frames_each: int = 1,
     ) -> None:
         """Build the frames, taking the publishers in turn.
 
@@ -102,6 +107,7 @@ class PublishBlock:
             body_bytes: Size of every message's body.
             messages_per_frame: Messages in every frame, at least 1.
             publisher_ids: With several, the block is one frame for each, in this order.
+            frames_each: And that so many times over.
 
         Raises:
             ValueError: A frame would pass the protocol's 1 MiB, or a block its 65,536 ids.
@@ -116,7 +122,7 @@ class PublishBlock:
                 max(1, BLOCK_BYTES // self.frame_bytes), BLOCK_MESSAGES_MAX // messages_per_frame
             )
         else:
-            self.frame_count = len(publisher_ids)
+            self.frame_count = len(publisher_ids) * frames_each
         self.message_count = self.frame_count * messages_per_frame
         if not 0 < self.message_count <= BLOCK_MESSAGES_MAX:
             raise ValueError(f"a block cannot have {self.message_count} messages")

@@ -13,13 +13,15 @@ from collections.abc import Callable
 from typing import Final
 
 from compat.bench.connection import Connection
-from compat.bench.crowd import idle_connections, many_streams
+from compat.bench.crowd import idle_connections, many_streams, super_stream
 from compat.bench.drain import drain
 from compat.bench.errors import BenchError
+from compat.bench.fanout import fanout
 from compat.bench.ingest import ingest
 from compat.bench.jobs import Figures, Job, Work
 from compat.bench.latency import confirm_latency, delivery_latency, fill_single
 from compat.bench.machine import REPOSITORY
+from compat.bench.selection import drain_filtered, fill_filtered
 
 JOB_TIMEOUT_S: Final = 900
 
@@ -39,6 +41,10 @@ WORKS: Final[dict[Work, Callable[[Job], Figures]]] = {
     "delivery_latency": delivery_latency,
     "idle_connections": idle_connections,
     "many_streams": many_streams,
+    "super_stream": super_stream,
+    "fanout": fanout,
+    "fill_filtered": fill_filtered,
+    "drain_filtered": drain_filtered,
     "delete": delete,
 }
 

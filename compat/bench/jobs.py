@@ -14,6 +14,10 @@ Work = Literal[
     "delivery_latency",
     "idle_connections",
     "many_streams",
+    "super_stream",
+    "fanout",
+    "fill_filtered",
+    "drain_filtered",
     "delete",
 ]
 
@@ -38,7 +42,7 @@ class Job:
         repeats: How often a drain reads the stream from its beginning.
         credit: Chunks that a drain lets the server have on their way.
         check_all: Whether a drain compares the CRC of all chunks instead of a sample.
-        stream_count: Streams that are written at once.
+        stream_count: Streams or partitions that are written at once.
         connection_count: Connections that are opened, or that share the streams.
         keep: Whether the stream is left for the next job.
     """

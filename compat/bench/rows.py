@@ -56,6 +56,12 @@ DRAIN_MEANING: Final = (
     "the data of the other large chunks unread, so that the reader is not the limit."
 )
 
+FANOUT_MEANING: Final = (
+    "One publisher at full speed, 100 B, 100 messages per frame, and consumers on a connection "
+    "each that subscribed before; from the first send until the last consumer has the last record. "
+    "messages/s are those received by all consumers together. Checked as in a drain."
+)
+
 ROWS: Final = (
     Row(
         "idle_memory",
@@ -115,6 +121,23 @@ ROWS: Final = (
         (RATE, CPU),
         "One 100-byte message to each of 1,000 streams in turn, over four connections with 250 "
         "publishers each, 10 unconfirmed messages for each publisher.",
+    ),
+    Row(
+        "super_stream",
+        "super stream of 3 partitions",
+        (RATE, CPU),
+        "100 B, 100 messages per frame, the frames to the partitions in turn, over one "
+        "connection with three publishers; otherwise as for the ingests.",
+    ),
+    Row("fanout_10", "10 consumers of one stream", (RATE, CPU), FANOUT_MEANING),
+    Row("fanout_100", "100 consumers of one stream", (RATE, CPU), FANOUT_MEANING),
+    Row(
+        "drain_filtered",
+        "drain with a filter, 1 chunk of 10",
+        (RATE, CPU),
+        "A stream of chunks of 1,000 messages of 100 B, each chunk with one of ten filter values; "
+        "one subscription wants one of these. messages/s count all that the stream holds, most of "
+        "it passed by. Every wanted record must come.",
     ),
 )
 ROW_NAMES: Final = tuple(row.name for row in ROWS)

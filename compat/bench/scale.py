@@ -18,6 +18,9 @@ class Scale:
         idle_connections: Connections whose memory is measured.
         streams: Streams that are written at once.
         streams_messages: Messages to all of them together.
+        partitions_messages: Messages to the partitions of a super stream together.
+        fanout_messages: By consumers, the messages published to them.
+        filtered_messages: Records of the stream of which a tenth is wanted.
         settle_s: How long a fresh server is left alone before its memory is read.
     """
 
@@ -30,6 +33,9 @@ class Scale:
     idle_connections: int
     streams: int
     streams_messages: int
+    partitions_messages: int
+    fanout_messages: dict[int, int]
+    filtered_messages: int
     settle_s: float
 
 
@@ -49,6 +55,9 @@ FULL: Final = Scale(
     idle_connections=1_000,
     streams=1_000,
     streams_messages=500_000,
+    partitions_messages=8_000_000,
+    fanout_messages={10: 4_000_000, 100: 800_000},
+    filtered_messages=8_000_000,
     settle_s=10.0,
 )
 
@@ -67,5 +76,8 @@ QUICK: Final = Scale(
     idle_connections=100,
     streams=40,
     streams_messages=4_000,
+    partitions_messages=100_000,
+    fanout_messages={10: 100_000, 100: 20_000},
+    filtered_messages=200_000,
     settle_s=1.0,
 )

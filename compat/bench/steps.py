@@ -5,7 +5,7 @@ A step gives several rows where they need the same stream. Steps run in the orde
 """
 
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from compat.bench.generator import perform
@@ -23,6 +23,7 @@ LARGE_CREDIT: Final = 100
 SINGLE_CREDIT: Final = 20_000
 CONNECTIONS_OF_STREAMS: Final = 4
 WINDOW_OF_EACH_STREAM: Final = 10
+PARTITIONS: Final = 3
 STREAM: Final = "bench"
 
 # Figures by row.
@@ -173,6 +174,67 @@ def many_streams(server: Server, scale: Scale, _wanted: Collection[str]) -> Resu
     return {"many_streams": perform(job)}
 
 
+def super_stream(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
+    """Write the partitions of a super stream at once."""
+    job = Job(
+        work="super_stream",
+        address=server.address,
+        pids=server.pids,
+        stream=STREAM,
+        stream_count=PARTITIONS,
+        messages_per_frame=100,
+        message_count=scale.partitions_messages,
+        warmup_count=scale.partitions_messages // WARMUP_PART,
+        window=WINDOWS[100],
+    )
+    return {"super_stream": perform(job)}
+
+
+def fanout(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
+    """Write a stream that many consumers read meanwhile."""
+    results = {}
+    for consumers, count in scale.fanout_messages.items():
+        row = f"fanout_{consumers}"
+        if row in wanted:
+            results[row] = perform(
+                Job(
+                    work="fanout",
+                    address=server.address,
+                    pids=server.pids,
+                    stream=STREAM,
+                    connection_count=consumers,
+                    messages_per_frame=100,
+                    message_count=count,
+                    window=WINDOWS[100],
+                    credit=LARGE_CREDIT,
+                )
+            )
+    return results
+
+
+def drain_filtered(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
+    """Write a stream of chunks with ten values, and read those with one of them."""
+    job = Job(
+        work="fill_filtered",
+        address=server.address,
+        pids=server.pids,
+        stream=STREAM,
+        messages_per_frame=1000,
+        message_count=scale.filtered_messages,
+    )
+    count = int(perform(job)["stored"])
+    job = replace(
+        job,
+        work="drain_filtered",
+        message_count=count,
+        repeats=scale.drain_repeats,
+        credit=LARGE_CREDIT,
+    )
+    figures = perform(job)
+    perform(Job(work="delete", address=server.address, stream=STREAM))
+    return {"drain_filtered": figures}
+
+
 def _drain(
     server: Server, count: int, *, credit: int, repeats: int = 1, check_all: bool = False
 ) -> Job:
@@ -199,4 +261,8 @@ STEPS: Final = (
     Step(("drain_single",), drain_single),
     Step(("confirm_latency", "delivery_latency"), latencies),
     Step(("many_streams",), many_streams),
+    Step(("super_stream",), super_stream),
+    Step(("fanout_10",), fanout),
+    Step(("fanout_100",), fanout),
+    Step(("drain_filtered",), drain_filtered),
 )

@@ -48,6 +48,8 @@ TARGETS: Final = (
     Target("drain_large",     "cpu",  HUTCH_OS,   RABBITMQ,  "at most",  0.6),
     Target("drain_single",    "rate", HUTCH_OS,   None,      "at least", 500_000),
     Target("confirm_latency", "p50",  HUTCH_OS,   RABBITMQ,  "at most",  0.4),
+    Target("fanout_10",       "rate", HUTCH_OS,   RABBITMQ,  "at least", 2),
+    Target("fanout_100",      "rate", HUTCH_OS,   RABBITMQ,  "at least", 2),
     Target("ingest_100x1000", "rate", HUTCH_DISK, HUTCH_OS,  "at least", 0.7),
     Target("ingest_1024x100", "rate", HUTCH_DISK, HUTCH_OS,  "at least", 0.7),
     Target("confirm_latency", "p50",  HUTCH_DISK, RABBITMQ,  "at most",  1.2, "fast fsync"),

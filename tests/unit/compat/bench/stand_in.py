@@ -1,7 +1,8 @@
 """A stream server of a few lines that can be told to err, so that checks can be seen to fail.
 
-It keeps streams in memory, makes every Publish frame a chunk, and runs in threads of the
-test, or by itself: `python -m tests.unit.compat.bench.stand_in` with Hutch's flags.
+It keeps streams in memory, makes every Publish frame a chunk, filters nothing, has no super
+streams, and runs in threads of the test, or by itself, with Hutch's flags:
+`python -m tests.unit.compat.bench.stand_in`.
 """
 
 import contextlib
@@ -31,6 +32,7 @@ Fault = Literal[
 CHUNK_HEAD = struct.Struct(">BBHIqQQIIIB3x")
 OK = 1
 NO_STREAM = 2
+REFUSED = 17
 
 
 @dataclass
@@ -113,7 +115,8 @@ class Peer:
         try:
             while head := source.read(4):
                 body = source.read(struct.unpack(">I", head)[0])
-                self.take(struct.unpack_from(">H", body)[0], body[4:])
+                key, version = struct.unpack_from(">HH", body)
+                self.take(key, version, body[4:])
         finally:
             with self.server.lock:
                 self.is_open = False
@@ -123,9 +126,9 @@ class Peer:
     def send(self, key: int, payload: bytes) -> None:
         self.link.sendall(struct.pack(">IHH", 4 + len(payload), key, 1) + payload)
 
-    def take(self, key: int, body: bytes) -> None:
+    def take(self, key: int, version: int, body: bytes) -> None:
         if key == 0x02:
-            self.publish(body)
+            self.publish(body, has_values=version > 1)
         elif key == 0x09:
             with self.server.lock:
                 self.credit += struct.unpack_from(">H", body, 1)[0]
@@ -150,6 +153,8 @@ class Peer:
             self.next_chunk = 0 if offset_type == 1 else at_end
         elif key == 0x0D:
             streams[text_at(body, 0)[0]] = Stream()
+        elif key in {0x1D, 0x1E}:
+            code = NO_STREAM if key == 0x1E else REFUSED
         elif key == 0x0E:
             code = OK if streams.pop(text_at(body, 0)[0], None) else NO_STREAM
         elif key == 0x11:
@@ -168,11 +173,14 @@ class Peer:
         chunk_id = next(c for c, n, _ in stream.chunks if c <= offset < c + n)
         return struct.pack(">HQ", 4, 0 if self.server.fault == "joins stored chunks" else chunk_id)
 
-    def publish(self, body: bytes) -> None:
+    def publish(self, body: bytes, *, has_values: bool) -> None:
         publisher, count = struct.unpack_from(">BI", body)
         ids, entries, position = [], [], 5
         for _ in range(count):
-            number, size = struct.unpack_from(">QI", body, position)
+            (number,) = struct.unpack_from(">Q", body, position)
+            if has_values:
+                position += 2 + struct.unpack_from(">H", body, position + 8)[0]
+            (size,) = struct.unpack_from(">I", body, position + 8)
             ids.append(number)
             entries.append(body[position + 8 : position + 12 + size])
             position += 12 + size

@@ -135,6 +135,67 @@ def test_many_streams_find_what_a_server_does_wrong(fault: Fault) -> None:
             WORKS["many_streams"](replace(job, message_count=40, warmup_count=0, window=8))
 
 
+def test_partitions_are_written_in_turn_over_one_connection() -> None:
+    with StandIn() as server:
+        job = job_of("super_stream", server, stream_count=3, message_count=20_000)
+        assert WORKS["super_stream"](job)["rate"] > 0
+        assert server.connection_count == 2
+        assert server.streams == {}
+
+
+@pytest.mark.parametrize("fault", ["loses a confirm", "loses a message"])
+def test_partitions_find_what_a_server_does_wrong(fault: Fault) -> None:
+    with StandIn(fault) as server, pytest.raises(CheckFailed):
+        WORKS["super_stream"](job_of("super_stream", server, stream_count=3))
+
+
+def test_every_consumer_of_a_stream_gets_all_that_is_written() -> None:
+    with StandIn() as server:
+        job = job_of("fanout", server, connection_count=7, credit=4)
+        figures = WORKS["fanout"](job)
+        assert figures["rate"] > 0
+        assert figures["records_per_chunk"] == 100
+        assert server.streams == {}
+
+
+@pytest.mark.parametrize(
+    ("fault", "error"),
+    [
+        ("skips an offset", CheckFailed),
+        ("damages data", CheckFailed),
+        ("hangs up", BenchError),
+        ("loses a confirm", CheckFailed),
+    ],
+)
+def test_a_fanout_finds_what_a_server_does_wrong(fault: Fault, error: type[Exception]) -> None:
+    with StandIn(fault) as server, pytest.raises(error):
+        WORKS["fanout"](job_of("fanout", server, connection_count=2))
+
+
+def filled(server: StandIn) -> Job:
+    """Write a stream of ten values; return the job that reads one of them."""
+    job = job_of("fill_filtered", server)
+    stored = int(WORKS["fill_filtered"](job)["stored"])
+    assert stored == 4_000
+    return replace(job, work="drain_filtered", message_count=stored, repeats=2, credit=10)
+
+
+def test_a_filtered_drain_counts_all_that_the_stream_holds_and_what_came_unwanted() -> None:
+    with StandIn() as server:
+        figures = WORKS["drain_filtered"](filled(server))
+        # At least up to the last wanted chunk: 34 of 40, of which 4 are wanted.
+        assert 30 / 40 <= figures["unwanted_share"] <= 36 / 40
+
+
+@pytest.mark.parametrize("fault", ["damages data", "announces a wrong crc"])
+def test_a_filtered_drain_finds_what_a_server_does_wrong(fault: Fault) -> None:
+    with StandIn() as server:
+        job = filled(server)
+        server.fault = fault
+        with pytest.raises(CheckFailed):
+            WORKS["drain_filtered"](job)
+
+
 def test_a_refused_request_is_an_error() -> None:
     with (
         StandIn() as server,

@@ -1,0 +1,104 @@
+"""The work "fanout": many consumers of one stream while it is written."""
+
+import select
+import threading
+from contextlib import ExitStack
+from typing import Final
+
+from compat.bench.connection import OFFSET_NEXT, Connection
+from compat.bench.crowd import allow_descriptors
+from compat.bench.deliveries import DeliveryReader
+from compat.bench.errors import BenchError
+from compat.bench.frames import PublishBlock
+from compat.bench.jobs import Figures, Job
+from compat.bench.patience import limit_waiting
+from compat.bench.pump import STALL_LIMIT_S, Pump, run
+from compat.bench.stopwatch import Stopwatch
+
+
+def fanout(job: Job) -> Figures:
+    """Publish at full speed to a new stream that many connections are subscribed to.
+
+    From the first send until the last consumer has the last record. A thread publishes, so that
+    neither side waits for the other more than the server makes it.
+
+    Returns:
+        The rate is that of records received by all consumers together.
+
+    Raises:
+        CheckFailed: Offsets have a gap or go back, or a chunk is not what was written.
+        BenchError: A connection was ended, or nothing came for a minute.
+    """
+    allow_descriptors(job.connection_count)
+    with ExitStack() as stack:
+        writer = stack.enter_context(Connection(job.address))
+        writer.delete_if_there(job.stream)
+        writer.create(job.stream)
+        writer.declare_publisher(0, job.stream)
+        readers: dict[int, DeliveryReader] = {}
+        poller = select.poll()
+        for _ in range(job.connection_count):
+            connection = stack.enter_context(Connection(job.address))
+            connection.subscribe(0, job.stream, offset_type=OFFSET_NEXT)
+            limit_waiting(connection.socket)
+            reader = DeliveryReader(connection.socket, body_bytes=job.body_bytes, credit=job.credit)
+            reader.grant()
+            readers[connection.socket.fileno()] = reader
+            poller.register(connection.socket, select.POLLIN)
+        block = PublishBlock(body_bytes=job.body_bytes, messages_per_frame=job.messages_per_frame)
+        block_count = -(-job.message_count // block.message_count)
+        pump = Pump(writer, block, block_count=block_count, window=job.window)
+        publishing = _Publishing(pump, block_count)
+        stopwatch = Stopwatch(job.pids)
+        with stopwatch:
+            publishing.start()
+            _read_all(poller, readers, block_count * block.message_count)
+        publishing.finish()
+        pump.arena.check(block_count=block_count, block_messages=block.message_count)
+    with Connection(job.address) as connection:
+        connection.delete(job.stream)
+    chunks = sum(reader.chunks for reader in readers.values())
+    received = block_count * block.message_count * job.connection_count
+    return stopwatch.figures(received) | {"records_per_chunk": received / chunks}
+
+
+class _Publishing:
+    """A thread that turns a pump to its end."""
+
+    _LIMIT_S: Final = 2 * STALL_LIMIT_S
+
+    def __init__(self, pump: Pump, block_count: int) -> None:
+        self._pump = pump
+        self._error: Exception | None = None
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        pump.begin(block_count)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def finish(self) -> None:
+        self._thread.join(self._LIMIT_S)
+        if self._error is not None:
+            raise self._error
+        if self._thread.is_alive():
+            raise BenchError("publishing does not end")
+
+    def _run(self) -> None:
+        try:
+            run([self._pump])
+        except (BenchError, OSError) as error:
+            self._error = error
+
+
+def _read_all(poller: select.poll, readers: dict[int, DeliveryReader], count: int) -> None:
+    left = len(readers)
+    while left:
+        ready = poller.poll(STALL_LIMIT_S * 1000)
+        if not ready:
+            raise BenchError(f"no consumer got anything for {STALL_LIMIT_S:.0f} s")
+        for descriptor, _ in ready:
+            reader = readers[descriptor]
+            reader.step()
+            if reader.has(count):
+                poller.unregister(descriptor)
+                left -= 1
