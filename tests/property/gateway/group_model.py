@@ -1,0 +1,82 @@
+"""What RabbitMQ does with a group of single active consumers, rule by rule, as it was observed.
+
+It keeps a status for every member and looks them up; the server keeps one active member and
+whether it steps down. The two have nothing in common but what they must say.
+"""
+
+from collections.abc import Iterable
+from enum import Enum
+
+
+class Status(Enum):
+    """What a member is for its group."""
+
+    WAITING = "waiting"
+    ACTIVE = "active"
+    DEACTIVATING = "deactivating"
+
+
+Told = tuple[object, bool]
+"""A member, and whether it is to start."""
+
+
+class ModelGroup:
+    """Members with a status each, in the order in which they registered."""
+
+    def __init__(self, partition_index: int) -> None:
+        self.partition_index = partition_index
+        self.rows: dict[object, Status] = {}
+
+    def find(self, status: Status) -> object | None:
+        found = [member for member, its in self.rows.items() if its is status]
+        assert len(found) <= 1
+        return found[0] if found else None
+
+    @property
+    def wanted(self) -> object:
+        """Whom the partition index means."""
+        return list(self.rows)[self.partition_index % len(self.rows)]
+
+    def register(self, member: object) -> list[Told]:
+        """A member comes."""
+        assert member not in self.rows
+        self.rows[member] = Status.WAITING
+        if len(self.rows) == 1:
+            return self._activate(member)
+        if self.partition_index == -1:
+            is_free = self.find(Status.ACTIVE) is None
+            return self._activate(member) if is_free else []
+        return self._rebalance()
+
+    def unregister(self, members: Iterable[object]) -> list[Told]:
+        """Members go, at once."""
+        statuses = {self.rows.pop(member) for member in members}
+        if not self.rows:
+            return []
+        if self.partition_index == -1:
+            first = next(iter(self.rows))
+            return self._activate(first) if Status.ACTIVE in statuses else []
+        if Status.DEACTIVATING in statuses:  # nobody answers any more
+            return self._activate(self.wanted)
+        return self._rebalance()
+
+    def answered_step_down(self, member: object) -> list[Told]:
+        """A member has stepped down: whom the index means now follows, be it the same one."""
+        assert self.rows[member] is Status.DEACTIVATING
+        self.rows[member] = Status.WAITING
+        return self._activate(self.wanted)
+
+    def _rebalance(self) -> list[Told]:
+        if self.find(Status.DEACTIVATING) is not None:
+            return []
+        active = self.find(Status.ACTIVE)
+        if active is None:
+            return self._activate(self.wanted)
+        if active == self.wanted:
+            return []
+        self.rows[active] = Status.DEACTIVATING
+        return [(active, False)]
+
+    def _activate(self, member: object) -> list[Told]:
+        self.rows[member] = Status.ACTIVE
+        return [(member, True)]
