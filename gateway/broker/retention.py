@@ -9,10 +9,12 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from gateway.broker.arguments import SEGMENT_BYTES_DEFAULT, StreamArguments
+from gateway.broker.catalogue import StreamEntry
 from gateway.broker.errors import BrokerError
+from gateway.broker.stream import Stream
 from gateway.log.errors import LogError
 from gateway.log.locating import StartKind, locate
 from gateway.log.log import StreamLog
@@ -23,10 +25,6 @@ from gateway.log.snapshot import Snapshot
 from gateway.pending import Pending, start
 from store.api import SegmentInfo, SegmentStore
 from store.errors import NoSuchSegment, StoreClosed, StoreError
-
-if TYPE_CHECKING:
-    from gateway.broker.catalogue import StreamEntry
-    from gateway.broker.streams import Stream
 
 log = logging.getLogger(__name__)
 
@@ -74,10 +72,10 @@ class RetentionPorts:
     store: SegmentStore
     schedule: Callable[[Callable[[], None]], object]
     now_for_age_ms: Callable[[int], int]
-    log_of: Callable[["Stream"], Coroutine[Pending[Any], None, StreamLog]]
-    limits_of: Callable[["Stream"], Limits]
-    names_of: Callable[["StreamEntry"], LogNames]
-    save: Callable[["StreamEntry", StreamLog, Snapshot], Pending[None]]
+    log_of: Callable[[Stream], Coroutine[Pending[Any], None, StreamLog]]
+    limits_of: Callable[[Stream], Limits]
+    names_of: Callable[[StreamEntry], LogNames]
+    save: Callable[[StreamEntry, StreamLog, Snapshot], Pending[None]]
 
 
 class Retention:
@@ -89,7 +87,7 @@ class Retention:
 
     # When
 
-    def grown(self, stream: "Stream") -> None:
+    def grown(self, stream: Stream) -> None:
         """Look at a stream at the end of this turn; costs little for one without limits."""
         if self._ports.limits_of(stream).is_endless or stream in self._grown:
             return
@@ -102,22 +100,34 @@ class Retention:
         for stream in grown:
             start(self.evaluate(stream))
 
-    def rounds(self, streams: Iterable["Stream"]) -> Iterator[Coroutine[Pending[Any], None, None]]:
+    def rounds(self, streams: Iterable[Stream]) -> Iterator[Coroutine[Pending[Any], None, None]]:
         """Give coroutines that look at all streams; between them others should have a turn."""
         remaining = iter(streams)
         while some := list(islice(remaining, _AT_ONCE)):
             yield self._evaluate_all(some)
 
-    async def _evaluate_all(self, streams: Iterable["Stream"]) -> None:
+    def look_soon(self, streams: Iterable[Stream]) -> None:
+        """Look at all streams, some at the end of this turn, some in the next ones."""
+        remaining = self.rounds(streams)
+
+        def look() -> None:
+            some = next(remaining, None)
+            if some is not None:
+                start(some).when_settled(lambda: self._ports.schedule(look))
+
+        self._ports.schedule(look)
+
+    async def _evaluate_all(self, streams: Iterable[Stream]) -> None:
         for stream in streams:
             await self.evaluate(stream)
 
-    async def evaluate(self, stream: "Stream") -> None:
+    async def evaluate(self, stream: Stream) -> None:
         """Remove what a stream need not keep; what goes wrong is logged."""
-        if stream.evaluation is not None or stream.is_deleted:
-            return
         limits = self._ports.limits_of(stream)
-        if limits.is_endless:
+        if limits.is_endless or stream.is_deleted:
+            return
+        if stream.evaluation is not None:
+            stream.is_to_be_evaluated = True
             return
         await self._in_turn(stream)
         try:
@@ -127,7 +137,7 @@ class Retention:
         finally:
             self._end_turn(stream)
 
-    async def _evaluate(self, stream: "Stream", limits: Limits) -> None:
+    async def _evaluate(self, stream: Stream, limits: Limits) -> None:
         if stream.log is None:
             described: Pending[SegmentInfo] = Pending()
             name = self._ports.names_of(stream.entry).data_segment
@@ -144,7 +154,7 @@ class Retention:
             await self._remove(stream, stream_log, cut)
 
     async def truncate(
-        self, stream: "Stream", stream_log: StreamLog, offset: int | None, timestamp_ms: int | None
+        self, stream: Stream, stream_log: StreamLog, offset: int | None, timestamp_ms: int | None
     ) -> None:
         """Remove what is before an offset or a time, whatever the limits.
 
@@ -171,19 +181,22 @@ class Retention:
             stream_log.first_offset,
         )
 
-    async def _in_turn(self, stream: "Stream") -> None:
+    async def _in_turn(self, stream: Stream) -> None:
         while stream.evaluation is not None:
             await stream.evaluation
         stream.evaluation = Pending()
 
-    def _end_turn(self, stream: "Stream") -> None:
+    def _end_turn(self, stream: Stream) -> None:
         turn, stream.evaluation = stream.evaluation, None
         assert turn is not None
         turn.settle(None)
+        if stream.is_to_be_evaluated:
+            stream.is_to_be_evaluated = False
+            self.grown(stream)
 
     # How
 
-    async def _remove(self, stream: "Stream", stream_log: StreamLog, cut: Cut) -> None:
+    async def _remove(self, stream: Stream, stream_log: StreamLog, cut: Cut) -> None:
         if cut.position <= stream_log.start:
             return
         if stream_log.snapshot_position < cut.position and not stream.is_deleted:
@@ -206,7 +219,7 @@ class Retention:
         await self._note_garbage(stream, stream_log, segments, removed)
 
     async def _note_garbage(
-        self, stream: "Stream", stream_log: StreamLog, segments: LogNames, removed: int
+        self, stream: Stream, stream_log: StreamLog, segments: LogNames, removed: int
     ) -> None:
         """Truncate the stored index as well, when it is worth it."""
         stream.index_garbage += removed
@@ -216,7 +229,7 @@ class Retention:
                 await trim_index(self._ports.store, segments.index_segment, stream_log.start)
 
 
-def _tell(stream: "Stream", error: Exception) -> None:
+def _tell(stream: Stream, error: Exception) -> None:
     """Log a failure, unless there is nothing more to be removed."""
     if not stream.is_deleted and not isinstance(error, StoreClosed):
         log.error("retention failed stream=%s error=%s", stream.name, error)

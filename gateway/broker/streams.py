@@ -8,9 +8,9 @@ import logging
 import secrets
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
-from typing import Final, Protocol
+from typing import Final
 
 from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.catalogue import DELETING, Catalogue, StreamEntry
@@ -22,7 +22,9 @@ from gateway.broker.errors import (
     StreamNotAvailable,
 )
 from gateway.broker.openings import Openings
+from gateway.broker.policies import Policies, open_policies
 from gateway.broker.retention import Retention, RetentionPorts, limits_of
+from gateway.broker.stream import Stream, Watcher
 from gateway.log import names
 from gateway.log.errors import LogError
 from gateway.log.log import LogPorts, StreamLog
@@ -34,6 +36,8 @@ from gateway.log.tracking import Tracking, open_tracking
 from gateway.pending import Pending, start
 from store.api import SegmentStore
 from store.errors import NoSuchSegment, SegmentExists, StoreClosed, StoreError
+
+__all__ = ["Stream", "Streams", "StreamsPorts", "Watcher", "open_streams"]
 
 log = logging.getLogger(__name__)
 
@@ -50,37 +54,6 @@ def clean_name(name: str) -> str:
     if not name or name.startswith(_RESERVED_PREFIX):
         raise PreconditionFailed(f"stream name {name!r} is empty or reserved")
     return name
-
-
-class Watcher(Protocol):
-    """A connection, as the streams it uses see it."""
-
-    def stream_gone(self, stream: "Stream") -> None:
-        """Drop every publisher and subscription of the stream and tell the client."""
-        ...
-
-
-@dataclass(slots=True, eq=False)
-class Stream:
-    """A stream that exists."""
-
-    entry: StreamEntry
-    arguments: StreamArguments
-    log: StreamLog | None = None
-    opening: Pending[StreamLog] | None = None
-    watchers: set[Watcher] = field(default_factory=set)
-    is_deleted: bool = False
-    limits: Limits | None = None
-    """What it may keep; None until somebody asks (`Streams.limits_of`)."""
-    evaluation: Pending[None] | None = None
-    """Under way while what may go is looked for and removed."""
-    index_garbage: int = 0
-    """Entries of the stored index that went since it was truncated."""
-
-    @property
-    def name(self) -> str:
-        """As clients say it."""
-        return self.entry.name
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,9 +86,16 @@ class Streams:
     """All streams of a virtual host. Create it with `open_streams`."""
 
     def __init__(
-        self, virtual_host: str, ports: StreamsPorts, catalogue: Catalogue, tracking: Tracking
+        self,
+        virtual_host: str,
+        ports: StreamsPorts,
+        catalogue: Catalogue,
+        tracking: Tracking,
+        policies: Policies,
     ) -> None:
         self.virtual_host = virtual_host
+        self.policies = policies
+        policies.changed = self._policies_changed
         self.tracking = tracking
         self.count_limit: Callable[[], int] = lambda: -1
         """How many streams there may be; below 0 is no limit."""
@@ -374,8 +354,15 @@ class Streams:
     def limits_of(self, stream: Stream) -> Limits:
         """Return what a stream may keep."""
         if stream.limits is None:
-            stream.limits = limits_of(stream.arguments)
+            stream.limits = limits_of(self.policies.over(stream.name, stream.arguments))
         return stream.limits
+
+    def _policies_changed(self) -> None:
+        for stream in self._streams.values():
+            stream.limits = None
+            if stream.log is not None:
+                stream.log.index.set_span(span_for(self.limits_of(stream).unit_bytes))
+        self.retention.look_soon(self)
 
     async def truncate(
         self, name: str, *, offset: int | None = None, timestamp_ms: int | None = None
@@ -489,6 +476,7 @@ async def open_streams(virtual_host: str, ports: StreamsPorts) -> Streams:
     """Open everything of a virtual host. Raises StoreError."""
     catalogue = Catalogue(ports.store, names.meta_table(virtual_host))
     tracking = await open_tracking(ports.store, names.tracking_table(virtual_host), ports.schedule)
-    streams = Streams(virtual_host, ports, catalogue, tracking)
+    policies = await open_policies(ports.store, virtual_host)
+    streams = Streams(virtual_host, ports, catalogue, tracking, policies)
     await streams.load()
     return streams

@@ -5,13 +5,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from gateway.broker.groups import NO_PARTITION, Groups
+from gateway.broker.policies import Policies
 from gateway.broker.streams import Streams, StreamsPorts, open_streams
 from gateway.log import names
 from gateway.pending import Pending
 from store.api import SegmentStore
 from store.errors import NoSuchSegment
 
-_TABLES = (names.meta_table, names.tracking_table)
+_TABLES = (names.meta_table, names.tracking_table, names.policy_table)
 """All tables of a virtual host; they go with it."""
 
 
@@ -24,6 +25,11 @@ class VirtualHost:
     groups: Groups = field(default_factory=Groups)
     partition_index: Callable[[str, str], int] = lambda _super_stream, _stream: NO_PARTITION
     """Which partition of a super stream a stream is."""
+
+    @property
+    def policies(self) -> Policies:
+        """What administrators say of many streams at once."""
+        return self.streams.policies
 
     async def close(self) -> None:
         """Wait until all that was accepted is stored."""

@@ -25,8 +25,7 @@ class ChunkIndex:
     """Offsets, timestamps and positions of chunks, each growing."""
 
     def __init__(self, span_bytes: int = NO_END) -> None:
-        self.span_bytes = min(span_bytes, SPAN_BYTES)
-        """New entries are at least so far apart."""
+        self.set_span(span_bytes)
         self.offsets = array("Q")
         self.timestamps_ms = array("q")
         self.positions = array("Q")
@@ -35,11 +34,15 @@ class ChunkIndex:
     def __len__(self) -> int:
         return len(self.offsets)
 
+    def set_span(self, span_bytes: int) -> None:
+        """Let new entries be so far apart, or 256 KiB if that is less."""
+        self._span_bytes = min(span_bytes, SPAN_BYTES)
+
     def offer(
         self, offset: int, timestamp_ms: int, position: int, *, verified: bool = True
     ) -> bool:
         """Take a chunk into the index if it is far enough behind the last entry; tell whether."""
-        if self.positions and position - self.positions[-1] < self.span_bytes:
+        if self.positions and position - self.positions[-1] < self._span_bytes:
             return False
         self._take(offset, timestamp_ms, position, verified=verified)
         return True

@@ -4,6 +4,7 @@
     rmq-<host>/_<stream>-<generation>-index/0.#epoch.0    sparse index, derived
     rmq-<host>/_meta_kvtable/0.#epoch.0                   stream name → what it is
     rmq-<host>/_tracking_kvtable/0.#epoch.0               generation, NUL, reference → offset
+    rmq-<host>/_policies_kvtable/0.#epoch.0               policy name → policy
     hutch/_<what>_kvtable/0.#epoch.0                      what belongs to no virtual host
 
 In a virtual host's or stream's name every byte outside A-Z a-z 0-9 - is written `.hh`; where that
@@ -59,6 +60,11 @@ def meta_table(virtual_host: str) -> str:
 def tracking_table(virtual_host: str) -> str:
     """Table of stored offsets and publisher sequences of a virtual host."""
     return f"{scope_of(virtual_host)}/_tracking_kvtable{_SUFFIX}"
+
+
+def policy_table(virtual_host: str) -> str:
+    """Table of the policies of a virtual host."""
+    return f"{scope_of(virtual_host)}/_policies_kvtable{_SUFFIX}"
 
 
 def server_table(what: str) -> str:

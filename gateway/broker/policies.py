@@ -1,0 +1,227 @@
+"""Policies: arguments that administrators give to many streams at once, and change while they live.
+
+    name → JSON: pattern, apply_to, definition, priority
+
+Of the policies whose pattern is found in a stream's name the one of the highest priority counts,
+and of equal ones the first by name; it alone. What it defines takes the place of what the stream
+was created with. Definitions may hold more than streams know: it is kept for the export.
+
+Source: RabbitMQ, "Policies"; that policies stand above arguments: "Streams", Data Retention.
+"""
+
+import dataclasses
+import json
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gateway.broker.access.errors import AccessError, Unusable
+from gateway.broker.access.model import check_name
+from gateway.broker.arguments import InvalidArgument, StreamArguments
+from gateway.broker.kept_table import KeptTable
+from gateway.broker.patterns import Pattern, UnusablePattern
+from gateway.log.names import policy_table
+from store.api import SegmentStore
+
+log = logging.getLogger(__name__)
+
+APPLY_TO: Final = (
+    "all",
+    "queues",
+    "streams",
+    "classic_queues",
+    "quorum_queues",
+    "exchanges",
+)
+"""What RabbitMQ's policies may be for."""
+_STREAMS: Final = frozenset(("all", "queues", "streams"))
+
+DEFINED: Final = (
+    "max-length-bytes",
+    "max-age",
+    "stream-max-segment-size-bytes",
+    "stream-filter-size-bytes",
+)
+"""The keys of a definition that mean something for a stream."""
+
+POLICY_BYTES_MAX: Final = 64 * 1024
+
+
+class NoSuchPolicy(AccessError):
+    """There is no policy of that name."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(f"there is no policy {name!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """One policy.
+
+    Attributes:
+        name: As administrators say it; 1 to 255 bytes.
+        pattern: A regular expression that is sought in the names of streams.
+        apply_to: One of `APPLY_TO`; those for other things than streams are kept, no more.
+        definition: Names of arguments to values, numbers as numbers or as text.
+        priority: The highest counts.
+    """
+
+    name: str
+    pattern: str
+    apply_to: str = "all"
+    definition: Mapping[str, Any] = field(default_factory=dict)
+    priority: int = 0
+
+    def pack(self) -> bytes:
+        """Encode for the table."""
+        return json.dumps(dataclasses.asdict(self)).encode()
+
+    @classmethod
+    def unpack(cls, value: bytes) -> "Policy":
+        """Undo `pack`."""
+        return cls(**json.loads(value))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A policy that was found good."""
+
+    policy: Policy
+    pattern: Pattern
+    defined: StreamArguments
+
+    def comes_before(self) -> tuple[int, str]:
+        return -self.policy.priority, self.policy.name
+
+
+def check_policy(policy: Policy) -> StreamArguments:
+    """Return what a policy says of streams. Raises Unusable for one that cannot be."""
+    return _ready(policy).defined
+
+
+def _ready(policy: Policy) -> _Ready:
+    check_name(policy.name, "policy")
+    if policy.apply_to not in APPLY_TO:
+        raise Unusable(f"a policy applies to one of {', '.join(APPLY_TO)}, not {policy.apply_to!r}")
+    if type(policy.priority) is not int:  # a bool is one to isinstance
+        raise Unusable("the priority of a policy is a whole number")
+    try:
+        packed = policy.pack()
+    except (TypeError, ValueError) as error:
+        raise Unusable(f"the definition of policy {policy.name!r} is no JSON: {error}") from error
+    if len(packed) > POLICY_BYTES_MAX:
+        raise Unusable(f"a policy has at most {POLICY_BYTES_MAX} bytes")
+    try:
+        pattern = Pattern(policy.pattern)
+    except UnusablePattern as error:
+        raise Unusable(f"the pattern of policy {policy.name!r} {error}") from error
+    return _Ready(policy, pattern, _defined(policy.definition))
+
+
+def _defined(definition: Mapping[str, Any]) -> StreamArguments:
+    texts = {name: _text_of(name, definition[name]) for name in DEFINED if name in definition}
+    try:
+        defined = StreamArguments.parse(texts)
+    except InvalidArgument as error:
+        raise Unusable(str(error)) from error
+    age = defined.max_age
+    if age is not None and not isinstance(age.meaning, int):
+        raise Unusable(f"max-age is {age.text[:40]!r}, which is no age such as 7D")
+    if defined.max_length_bytes is not None and defined.max_length_bytes < 0:
+        raise Unusable("max-length-bytes is below 0")
+    return defined
+
+
+def _text_of(name: str, value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise Unusable(f"{name} is neither a number nor a text")
+    return str(value)
+
+
+class Policies:
+    """The policies of one virtual host. Create it with `open_policies`.
+
+    Attributes:
+        changed: Called after every change.
+    """
+
+    def __init__(self, kept: KeptTable) -> None:
+        self._kept = kept
+        self._ready: dict[str, _Ready] = {}
+        self._in_order: list[_Ready] = []
+        self.changed: Callable[[], object] = lambda: None
+
+    def all(self) -> list[Policy]:
+        """Return all policies, by name."""
+        return [self._ready[name].policy for name in sorted(self._ready)]
+
+    def of(self, stream_name: str) -> Policy | None:
+        """Return the policy that counts for a stream of this name."""
+        found = self._find(stream_name)
+        return None if found is None else found.policy
+
+    def over(self, stream_name: str, arguments: StreamArguments) -> StreamArguments:
+        """Return a stream's arguments with what its policy puts in their place."""
+        found = self._find(stream_name)
+        if found is None:
+            return arguments
+        defined = {
+            each.name: value
+            for each in dataclasses.fields(found.defined)
+            if (value := getattr(found.defined, each.name)) is not None
+        }
+        return dataclasses.replace(arguments, **defined)
+
+    async def put(self, policy: Policy) -> None:
+        """Write a policy down, in place of one of that name; it counts at once.
+
+        Raises:
+            Unusable: It says what cannot be; nothing was changed.
+            StoreError: The store refused.
+        """
+        ready = _ready(policy)
+        await self._kept.write({policy.name.encode(): policy.pack()})
+        self._ready[policy.name] = ready
+        self._sort()
+        log.info("policy set name=%s pattern=%s", policy.name, policy.pattern)
+        self.changed()
+
+    async def delete(self, name: str) -> None:
+        """Forget a policy: what the streams were created with counts again.
+
+        Raises:
+            NoSuchPolicy: There is none of that name.
+            StoreError: The store refused.
+        """
+        if name not in self._ready:
+            raise NoSuchPolicy(name)
+        await self._kept.write({name.encode(): None})
+        self._ready.pop(name, None)
+        self._sort()
+        log.info("policy deleted name=%s", name)
+        self.changed()
+
+    async def load(self) -> None:
+        """Read what is kept. Raises StoreError."""
+        for row in (await self._kept.load()).values():
+            policy = Policy.unpack(row)
+            try:
+                self._ready[policy.name] = _ready(policy)
+            except Unusable:  # another version found it good
+                log.exception("policy cannot be used name=%s", policy.name)
+        self._sort()
+
+    def _find(self, stream_name: str) -> _Ready | None:
+        return next((each for each in self._in_order if each.pattern.matches(stream_name)), None)
+
+    def _sort(self) -> None:
+        for_streams = [each for each in self._ready.values() if each.policy.apply_to in _STREAMS]
+        self._in_order = sorted(for_streams, key=_Ready.comes_before)
+
+
+async def open_policies(store: SegmentStore, virtual_host: str) -> Policies:
+    """Open the policies of a virtual host. Raises StoreError."""
+    policies = Policies(KeptTable(store, policy_table(virtual_host)))
+    await policies.load()
+    return policies

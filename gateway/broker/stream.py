@@ -1,0 +1,43 @@
+"""A stream of a virtual host, as everybody who uses it holds it."""
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from gateway.broker.arguments import StreamArguments
+from gateway.broker.catalogue import StreamEntry
+from gateway.log.log import StreamLog
+from gateway.log.retention import Limits
+from gateway.pending import Pending
+
+
+class Watcher(Protocol):
+    """A connection, as the streams it uses see it."""
+
+    def stream_gone(self, stream: "Stream") -> None:
+        """Drop every publisher and subscription of the stream and tell the client."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class Stream:
+    """A stream that exists."""
+
+    entry: StreamEntry
+    arguments: StreamArguments
+    log: StreamLog | None = None
+    opening: Pending[StreamLog] | None = None
+    watchers: set[Watcher] = field(default_factory=set)
+    is_deleted: bool = False
+    limits: Limits | None = None
+    """What it may keep; None until somebody asks (`Streams.limits_of`)."""
+    evaluation: Pending[None] | None = None
+    """Under way while what may go is looked for and removed."""
+    is_to_be_evaluated: bool = False
+    """Whether it is to be looked at again when that is through."""
+    index_garbage: int = 0
+    """Entries of the stored index that went since it was truncated."""
+
+    @property
+    def name(self) -> str:
+        """As clients say it."""
+        return self.entry.name

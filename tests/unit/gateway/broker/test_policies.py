@@ -1,0 +1,210 @@
+"""Which policy counts for a stream, which can be, and what changes with one."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.broker.access.errors import Unusable
+from gateway.broker.arguments import StreamArguments
+from gateway.broker.policies import NoSuchPolicy, Policies, Policy, check_policy
+from gateway.log.names import policy_table
+from store.errors import DiskFull
+from tests.unit.gateway.stream.link_rig import Broker
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    broker = Broker(tmp_path)
+    yield broker
+    broker.close()
+
+
+@pytest.fixture
+def policies(broker: Broker) -> Policies:
+    return broker.virtual_host.policies
+
+
+def put(broker: Broker, *policies: Policy) -> None:
+    for policy in policies:
+        broker.store_rig.run(broker.virtual_host.policies.put(policy))
+
+
+def sized(name: str, pattern: str, size: int, **options: Any) -> Policy:  # noqa: ANN401 - those of Policy
+    return Policy(name, pattern, definition={"max-length-bytes": size}, **options)
+
+
+def size_of(policies: Policies, stream: str) -> int | None:
+    return policies.over(stream, StreamArguments()).max_length_bytes
+
+
+def test_the_policy_of_the_highest_priority_counts_and_it_alone(
+    broker: Broker, policies: Policies
+) -> None:
+    put(
+        broker,
+        sized("low", ".*", 1, priority=-1),
+        sized("middle", "^orders", 2),
+        Policy("high", "-eu$", definition={"max-age": "1h"}, priority=3),
+    )
+
+    assert size_of(policies, "others") == 1
+    assert size_of(policies, "orders-us") == 2
+    assert size_of(policies, "orders-eu") is None
+    assert policies.of("orders-eu") == Policy("high", "-eu$", "all", {"max-age": "1h"}, 3)
+
+
+def test_of_equal_priorities_the_first_by_name_counts(broker: Broker, policies: Policies) -> None:
+    put(broker, sized("b", "s", 2), sized("a", "s", 1))
+
+    assert size_of(policies, "s") == 1
+
+
+def test_a_pattern_is_sought_anywhere_in_a_name(broker: Broker, policies: Policies) -> None:
+    put(broker, sized("p", "b.d", 1))
+
+    assert size_of(policies, "abcde") == 1
+    assert size_of(policies, "abd") is None
+
+
+@pytest.mark.parametrize(
+    ("apply_to", "counts"),
+    [
+        ("all", True),
+        ("queues", True),
+        ("streams", True),
+        ("classic_queues", False),
+        ("quorum_queues", False),
+        ("exchanges", False),
+    ],
+)
+def test_policies_for_other_things_are_kept_and_do_not_count(
+    broker: Broker, policies: Policies, apply_to: str, *, counts: bool
+) -> None:
+    policy = sized("p", ".*", 1, apply_to=apply_to)
+
+    put(broker, policy)
+
+    assert policies.all() == [policy]
+    assert (policies.of("s") == policy) is counts
+
+
+def test_what_a_policy_defines_takes_the_place_of_the_arguments(
+    broker: Broker, policies: Policies
+) -> None:
+    put(
+        broker,
+        Policy(
+            "p",
+            ".*",
+            definition={
+                "max-age": "2h",
+                "stream-max-segment-size-bytes": 1_000_000,
+                "stream-filter-size-bytes": "32",
+                "delivery-limit": 7,
+            },
+        ),
+    )
+    given = {"max-age": "1D", "max-length-bytes": "5000", "stream-initial-offset": "9"}
+
+    merged = policies.over("s", StreamArguments.parse(given))
+
+    assert merged.texts() == {
+        "max-age": "2h",
+        "max-length-bytes": "5000",
+        "stream-max-segment-size-bytes": "1000000",
+        "stream-filter-size-bytes": "32",
+        "stream-initial-offset": "9",
+    }
+
+
+def test_policies_are_there_after_a_restart(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    kept = Policy("kept", "^k", "streams", {"max-age": "1h", "other": [1, {"x": None}]}, 5)
+    put(broker, kept, sized("changed", "a", 1), sized("gone", "g", 1))
+    put(broker, sized("changed", "b", 2))
+    broker.store_rig.run(broker.virtual_host.policies.delete("gone"))
+    broker.close()
+
+    again = Broker(tmp_path)
+
+    assert again.virtual_host.policies.all() == [sized("changed", "b", 2), kept]
+    assert size_of(again.virtual_host.policies, "b") == 2
+    again.close()
+
+
+def test_a_kept_policy_that_is_no_longer_good_is_named_and_passed_over(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = Broker(tmp_path)
+    row = sized("odd", "(", 1).pack()
+    broker.store_rig.run(broker.virtual_host.policies._kept.write({b"odd": row}))
+    broker.close()
+
+    again = Broker(tmp_path)
+
+    assert again.virtual_host.policies.all() == []
+    assert "policy cannot be used name=odd" in caplog.text
+    again.close()
+
+
+def test_deleting_what_is_not_there_is_said(broker: Broker, policies: Policies) -> None:
+    with pytest.raises(NoSuchPolicy, match="'p'"):
+        broker.store_rig.run(policies.delete("p"))
+
+
+def test_what_the_store_refuses_does_not_count(
+    broker: Broker, policies: Policies, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*_: object) -> None:
+        raise DiskFull("for the test")
+
+    monkeypatch.setattr(policies._kept, "write", fail)
+
+    with pytest.raises(DiskFull):
+        put(broker, sized("p", ".*", 1))
+    assert policies.all() == []
+
+
+@pytest.mark.parametrize(
+    ("policy", "reason"),
+    [
+        (Policy("", ".*"), "name of a policy"),
+        (Policy("p\0", ".*"), "NUL"),
+        (Policy("p", "("), "pattern of policy 'p'"),
+        (Policy("p", "(?=x)"), "pattern of policy 'p'"),
+        (Policy("p", "x", "streamz"), "applies to one of all"),
+        (Policy("p", "x", priority=True), "whole number"),
+        (Policy("p", "x", priority=1.5), "whole number"),  # type: ignore[arg-type]
+        (Policy("p", "x", definition={"x": object()}), "no JSON"),
+        (Policy("p", "x", definition={"x": "y" * 70_000}), "at most 65536 bytes"),
+        (Policy("p", "x", definition={"max-age": "soon"}), "no age"),
+        (Policy("p", "x", definition={"max-age": 5}), "no age"),
+        (Policy("p", "x", definition={"max-length-bytes": -1}), "below 0"),
+        (Policy("p", "x", definition={"max-length-bytes": True}), "neither a number nor a text"),
+        (Policy("p", "x", definition={"max-length-bytes": "1.5"}), "no integer"),
+        (Policy("p", "x", definition={"stream-max-segment-size-bytes": 8}), "below 9"),
+        (Policy("p", "x", definition={"stream-filter-size-bytes": 256}), "above 255"),
+    ],
+)
+def test_a_policy_that_cannot_be_is_refused_in_words(
+    broker: Broker, policies: Policies, policy: Policy, reason: str
+) -> None:
+    with pytest.raises(Unusable, match=reason):
+        check_policy(policy)
+    with pytest.raises(Unusable, match=reason):
+        put(broker, policy)
+    assert policies.all() == []
+
+
+def test_policies_go_with_their_virtual_host(broker: Broker) -> None:
+    run = broker.store_rig.run
+    host = run(broker.virtual_hosts.create("h"))
+    run(host.policies.put(sized("p", ".*", 1)))
+    assert broker.virtual_host.policies.all() == []
+
+    run(broker.virtual_hosts.delete("h"))
+
+    assert run(broker.virtual_hosts.create("h")).policies.all() == []
+    assert policy_table("h") != policy_table("/")

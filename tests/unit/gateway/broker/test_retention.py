@@ -1,0 +1,473 @@
+"""When streams lose their oldest records, and what their users see of it."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.broker import retention as retention_module
+from gateway.broker.arguments import StreamArguments
+from gateway.broker.errors import InternalError, StreamDoesNotExist
+from gateway.broker.policies import Policy
+from gateway.broker.retention import limits_of
+from gateway.log import names
+from gateway.log.retention import Limits
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.offsets import OffsetSpec, OffsetType
+from store.errors import DiskFull, StoreError
+from tests.unit.gateway.stream.link_rig import Broker, LinkRig
+
+HOUR_MS = 3_600_000
+CHUNK = 1_060
+SMALL = {"stream-max-segment-size-bytes": "3000"}
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    broker = Broker(tmp_path)
+    yield broker
+    broker.close()
+
+
+@pytest.fixture
+def client(broker: Broker) -> LinkRig:
+    return broker.link()
+
+
+def create(client: LinkRig, **arguments: str) -> None:
+    given = {name.replace("_", "-"): value for name, value in arguments.items()}
+    assert client.code("create_stream", m.CreateStream("s", given | SMALL)) == ResponseCode.OK
+
+
+def write(client: LinkRig, count: int, *, reference: str = "", every_ms: int = 0) -> None:
+    """Publish records, each in a chunk of its own."""
+    client.declare(1, "s", reference)
+    for number in range(count):
+        client.broker.now_ms += every_ms
+        client.publish(1, (number, bytes(1_000)))
+        client.broker.settle("s")
+        settle(client.broker)
+    client.tell("delete_publisher", m.DeletePublisher(1))
+
+
+def settle(broker: Broker) -> None:
+    """Turn until everything that had grown was looked at."""
+    stream = broker.stream("s")
+    retention = broker.streams.retention
+    broker.loop.run_until(lambda: not retention._grown and stream.evaluation is None)
+
+
+def tick(broker: Broker) -> None:
+    """Look at all streams, as the timer does."""
+    for part in broker.streams.retention.rounds(broker.streams):
+        broker.store_rig.run(part)
+
+
+def statistics(client: LinkRig) -> dict[str, int]:
+    reply = client.ask(m.StreamStatsReply, "stream_stats", m.StreamStats("s"))
+    return dict(reply.statistics)
+
+
+def first_chunk(client: LinkRig) -> int:
+    return statistics(client)["first_chunk_id"]
+
+
+def query(client: LinkRig, reference: str) -> tuple[int, int]:
+    reply = client.ask(m.StoredOffset, "query_offset", m.QueryOffset(reference, "s"))
+    return reply.code, reply.offset
+
+
+# Limits
+
+
+@pytest.mark.parametrize(
+    ("arguments", "limits"),
+    [
+        ({}, Limits(None, None, 500_000_000)),
+        ({"max-length-bytes": "0"}, Limits(0, None, 1 << 20)),
+        ({"max-length-bytes": "80000000"}, Limits(80_000_000, None, 10_000_000)),
+        ({"max-length-bytes": str(10**20)}, Limits(10**20, None, 500_000_000)),
+        ({"max-age": "1h"}, Limits(None, HOUR_MS, 16 << 20)),
+        ({"max-age": "soon"}, Limits(None, None, 500_000_000)),
+        ({"max-length-bytes": "5000"} | SMALL, Limits(5_000, None, 3_000)),
+        ({"max-age": "1h"} | SMALL, Limits(None, HOUR_MS, 3_000)),
+    ],
+)
+def test_limits_follow_from_the_arguments(arguments: dict[str, str], limits: Limits) -> None:
+    assert limits_of(StreamArguments.parse(arguments)) == limits
+
+
+# When
+
+
+def test_a_stream_that_grows_above_its_size_loses_its_oldest_units(client: LinkRig) -> None:
+    create(client, max_length_bytes=str(7 * CHUNK))
+
+    write(client, 9)
+    assert first_chunk(client) == 0
+    write(client, 1)  # begins a unit
+    assert first_chunk(client) == 3
+    write(client, 8)
+    assert first_chunk(client) == 9
+
+
+def test_the_timer_keeps_the_limit_also_between_two_units(client: LinkRig) -> None:
+    create(client, max_length_bytes=str(7 * CHUNK))
+    write(client, 9)
+
+    tick(client.broker)
+
+    log = client.broker.log("s")
+    assert first_chunk(client) == 3
+    assert log.committed_length - log.start <= 7 * CHUNK
+
+
+def test_what_is_too_old_goes_by_the_timer_alone(client: LinkRig) -> None:
+    create(client, max_age="1h")
+    write(client, 9, every_ms=60_000)
+    assert first_chunk(client) == 0
+
+    client.broker.now_ms += HOUR_MS - 5 * 60_000
+    tick(client.broker)
+    assert first_chunk(client) == 3
+    client.broker.now_ms += HOUR_MS
+    tick(client.broker)
+
+    assert first_chunk(client) == 6  # the newest unit stays
+
+
+def test_a_stream_that_nobody_has_opened_is_looked_at_too(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    client = broker.link()
+    create(client, max_age="1h")
+    write(client, 9)
+    broker.stop()
+    again = Broker(tmp_path)
+    again.now_ms += 2 * HOUR_MS
+    assert again.stream("s").log is None
+
+    tick(again)
+
+    assert again.log("s").first_chunk_id == 6
+    again.close()
+
+
+def test_a_stream_of_one_unit_is_not_opened_for_that(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    create(broker.link(), max_age="1h")
+    write(broker.link(), 2)
+    broker.stop()
+    again = Broker(tmp_path)
+    again.now_ms += 2 * HOUR_MS
+
+    tick(again)
+
+    assert again.stream("s").log is None
+    again.close()
+
+
+def test_a_policy_acts_at_once_and_its_end_too(client: LinkRig) -> None:
+    broker = client.broker
+    create(client)
+    write(client, 9)
+    run = broker.store_rig.run
+
+    run(broker.streams.policies.put(Policy("p", "^s$", definition={"max-length-bytes": 7 * CHUNK})))
+    broker.loop.run_for(0.05)
+    assert first_chunk(client) == 3
+    write(client, 4)
+    assert first_chunk(client) == 6
+
+    run(broker.streams.policies.delete("p"))
+    write(client, 12)
+    assert first_chunk(client) == 6
+
+
+def test_a_policy_stands_above_the_arguments(client: LinkRig) -> None:
+    create(client, max_length_bytes="0")
+    policy = Policy("p", "^s$", definition={"max-length-bytes": 10**9})
+    client.broker.store_rig.run(client.broker.streams.policies.put(policy))
+
+    write(client, 9)
+
+    assert first_chunk(client) == 0
+
+
+def test_a_policy_changes_how_much_goes_at_once(client: LinkRig) -> None:
+    create(client, max_length_bytes="0")
+    definition = {"stream-max-segment-size-bytes": 1_500}
+    policy = Policy("p", "^s$", definition=definition)
+    client.broker.store_rig.run(client.broker.streams.policies.put(policy))
+
+    write(client, 9)
+
+    assert first_chunk(client) == 8
+
+
+def test_many_streams_are_looked_at_in_parts(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention_module, "_AT_ONCE", 2)
+    client.create("a", "b", "c", "d")
+    create(client)
+
+    parts = list(client.broker.streams.retention.rounds(client.broker.streams))
+
+    assert len(parts) == 3
+    for part in parts:
+        client.broker.store_rig.run(part)
+
+
+def test_one_stream_that_cannot_be_read_does_not_keep_the_others(
+    client: LinkRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = client.broker
+    client.create("lost")
+    broker.lose_segment("lost")
+    create(client, max_age="1h")
+    policy = Policy("p", ".*", definition={"max-age": "1h"})
+    broker.store_rig.run(broker.streams.policies.put(policy))
+    write(client, 9)
+    broker.now_ms += 2 * HOUR_MS
+
+    tick(broker)
+
+    assert first_chunk(client) == 6
+    assert "retention failed stream=lost" in caplog.text
+
+
+# What is left
+
+
+def test_stored_offsets_of_removed_records_are_forgotten(client: LinkRig) -> None:
+    create(client, max_length_bytes=str(7 * CHUNK))
+    write(client, 3)
+    client.tell("store_offset", m.StoreOffset("old", "s", 2))
+    client.tell("store_offset", m.StoreOffset("new", "s", 3))
+    client.tell("store_offset", m.StoreOffset("far", "s", 2**64 - 1))
+    assert query(client, "old") == (ResponseCode.OK, 2)
+
+    write(client, 7)
+
+    assert first_chunk(client) == 3
+    assert query(client, "old") == (ResponseCode.NO_OFFSET, 0)
+    assert query(client, "new") == (ResponseCode.OK, 3)
+    assert query(client, "far") == (ResponseCode.OK, 2**64 - 1)
+
+
+def test_publishers_whose_records_went_are_known_also_after_a_crash(
+    client: LinkRig, tmp_path: Path
+) -> None:
+    create(client, max_length_bytes="0")
+    write(client, 2, reference="early")
+    write(client, 9)
+    assert first_chunk(client) == 9
+
+    again = Broker(client.broker.store_rig.crash_copy(tmp_path.with_name(f"{tmp_path.name}-copy")))
+    sequence = again.link().ask(
+        m.PublisherSequence, "query_publisher_sequence", m.QueryPublisherSequence("early", "s")
+    )
+    stats = statistics(again.link())
+
+    assert sequence.sequence == 1
+    assert (stats["first_chunk_id"], stats["committed_offset"]) == (9, 10)
+    write(again.link(), 1)
+    assert again.log("s").last_chunk_id == 11
+    again.close()
+
+
+def test_where_no_snapshot_can_be_stored_only_what_the_last_one_covers_goes(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = client.broker
+    create(client, max_age="1h")
+    write(client, 5)
+    final = broker.log("s").final_snapshot()
+    assert final is not None
+    broker.store_rig.run(save(broker, final))
+    write(client, 7)
+    broker.now_ms += 2 * HOUR_MS
+
+    def fail(*_: object, done: Callable[[StoreError], None], **_options: object) -> None:
+        done(DiskFull("for the test"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(broker.store_rig.store, "update_table", fail)
+        tick(broker)
+    assert first_chunk(client) == 3
+    assert "snapshot not stored stream=s" in caplog.text
+    tick(broker)
+
+    assert first_chunk(client) == 9
+
+
+async def save(broker: Broker, snapshot: object) -> None:
+    stream = broker.stream("s")
+    assert stream.log is not None
+    await broker.streams._save(stream.entry, stream.log, snapshot)  # type: ignore[arg-type]
+
+
+def test_the_stored_index_does_not_grow_without_end(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(retention_module, "_INDEX_GARBAGE_MAX", 2)
+    broker = client.broker
+    create(client, max_length_bytes=str(7 * CHUNK))
+
+    write(client, 40)
+
+    segment = names.index_segment("/", "s", broker.stream("s").entry.generation)
+    info = broker.store_rig.do(broker.store_rig.store.info, segment)
+    assert info.start > 0
+    assert info.start % 24 == 0
+    assert info.length - info.start <= 24 * 8
+
+
+def test_an_opening_after_the_stored_index_was_cut_needs_no_scan(
+    client: LinkRig,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    monkeypatch.setattr(retention_module, "_INDEX_GARBAGE_MAX", 2)
+    create(client, max_length_bytes=str(7 * CHUNK))
+    write(client, 40)
+    log = client.broker.log("s")
+
+    again = Broker(client.broker.store_rig.crash_copy(tmp_path.with_name(f"{tmp_path.name}-copy")))
+
+    assert again.log("s").start == log.start
+    assert list(again.log("s").index.positions) == list(log.index.positions)
+    assert "do not fit" not in caplog.text
+    again.close()
+
+
+def test_a_consumer_that_waits_at_the_head_goes_on_with_the_oldest_chunk(client: LinkRig) -> None:
+    create(client, max_length_bytes=str(7 * CHUNK))
+    subscribe = m.Subscribe(1, "s", OffsetSpec(OffsetType.FIRST), 0, {})
+    assert client.code("subscribe", subscribe) == ResponseCode.OK
+    write(client, 20)
+
+    client.tell("credit", m.Credit(1, 1))
+
+    first = first_chunk(client)
+    assert first >= 12
+    assert client.deliver(1)[0].chunk.chunk_id == first
+
+
+# On demand
+
+
+def test_a_stream_is_truncated_before_an_offset(client: LinkRig) -> None:
+    create(client)
+    write(client, 9)
+    run, streams = client.broker.store_rig.run, client.broker.streams
+
+    assert run(streams.truncate("s", offset=4)) == 4
+    assert first_chunk(client) == 4
+    assert run(streams.truncate("s", offset=2)) == 4
+    assert run(streams.truncate("s", offset=10**6)) == 9
+    assert first_chunk(client) == -1
+
+    write(client, 1)
+    assert first_chunk(client) == 9
+
+
+def test_a_stream_is_truncated_before_a_time(client: LinkRig) -> None:
+    create(client)
+    begin_ms = client.broker.now_ms
+    write(client, 9, every_ms=1_000)
+
+    first = client.broker.store_rig.run(
+        client.broker.streams.truncate("s", timestamp_ms=begin_ms + 4_500)
+    )
+
+    assert first == first_chunk(client) == 4
+
+
+def test_a_truncation_is_in_the_log(client: LinkRig, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    create(client)
+    write(client, 3)
+
+    client.broker.store_rig.run(client.broker.streams.truncate("s", offset=2))
+
+    words = "stream truncated on demand stream=s before_offset=2 before_ms=None first_offset=2"
+    assert words in caplog.text
+
+
+def test_a_truncation_that_cannot_be_is_refused(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(client)
+    write(client, 3)
+    broker = client.broker
+    run, streams = broker.store_rig.run, broker.streams
+
+    with pytest.raises(ValueError, match="either"):
+        run(streams.truncate("s"))
+    with pytest.raises(StreamDoesNotExist):
+        run(streams.truncate("none", offset=1))
+
+    def fail(*_: object, done: Callable[[StoreError], None], **_options: object) -> None:
+        done(DiskFull("for the test"))
+
+    monkeypatch.setattr(broker.store_rig.store, "truncate_segment", fail)
+    with pytest.raises(InternalError):
+        run(streams.truncate("s", offset=2))
+    assert broker.stream("s").evaluation is None
+    assert first_chunk(client) == 0
+
+
+# First offsets
+
+
+@pytest.mark.parametrize("initial", [0, 1, 1_000, 2**47 - 2])
+def test_the_first_record_gets_the_initial_offset(client: LinkRig, initial: int) -> None:
+    create(client, stream_initial_offset=str(initial))
+    spec = m.ResolveOffsetSpec("s", OffsetSpec(OffsetType.NEXT), {})
+    resolved = client.ask(m.ResolvedOffset, "resolve_offset_spec", spec)
+    assert resolved.offset == initial
+    assert first_chunk(client) == -1
+
+    write(client, 2)
+
+    stats = statistics(client)
+    assert stats["first_chunk_id"] == initial
+    assert stats["committed_offset"] == initial + 1
+
+
+def test_offsets_begin_there_also_if_the_server_was_restarted_first(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    create(broker.link(), stream_initial_offset="77")
+    broker.close()
+    again = Broker(tmp_path)
+
+    write(again.link(), 1)
+
+    assert again.log("s").first_chunk_id == 77
+    again.close()
+
+
+def test_when_no_offsets_are_left_nothing_more_is_stored(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = Broker(tmp_path)
+    client = broker.link()
+    create(client, stream_initial_offset=str(2**47 - 1))
+    write(client, 1)
+    assert broker.log("s").last_chunk_id == 2**47 - 1
+
+    client.declare(1, "s")
+    client.publish(1, (7, b"one too many"))
+    broker.loop.run_for(0.01)
+
+    assert [each.code for each in client.take("metadata_update")] == [6]
+    assert "the stream has no offsets left" in caplog.text
+    assert broker.log("s").committed_next_offset == 2**47
+    broker.close()
+    again = Broker(tmp_path)
+    assert again.log("s").committed_next_offset == 2**47
+    assert again.log("s").last_chunk_id == 2**47 - 1
+    again.close()
