@@ -3,12 +3,16 @@
 
 import logging
 from collections.abc import Iterable
+from typing import Final
 
 from store.errors import SegmentFailed, StoreError
 from store.local.data_file import DataFile
 from store.local.segment import Segment
 
 log = logging.getLogger(__name__)
+
+_FILE_BYTES_MIN: Final = 1024 * 1024
+_FILES_OF_TRUNCATED: Final = 4
 
 
 class Catalogue:
@@ -56,9 +60,21 @@ class Catalogue:
     def new_file(self, owner: Segment) -> DataFile:
         """Give the next data file a number; it is made when it is written."""
         file = DataFile(self.next_file, owner.number)
-        file.size_max = self._data_file_bytes
+        file.size_max = self.file_bytes(owner)
         self.next_file += 1
         return file
+
+    def file_bytes(self, owner: Segment) -> int:
+        """Return how large the next file of a segment may become.
+
+        Files go whole. One that is truncated now and then has smaller ones, so that what is given
+        up is soon given back.
+        """
+        pending = owner.pending
+        if not pending.start:
+            return self._data_file_bytes
+        few = max(_FILE_BYTES_MIN, (pending.length - pending.start) // _FILES_OF_TRUNCATED)
+        return min(few, self._data_file_bytes)
 
     def hide(self, segment: Segment) -> None:
         """Take a segment out of the issued view."""

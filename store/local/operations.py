@@ -154,7 +154,11 @@ class SegmentOperations:
 
     def truncate_found(self, segment: Segment, position: int, done: Done[None]) -> None:
         """Truncate a segment to a position that was checked."""
-        segment.pending.start = position
+        segment.pending.truncate(position)
+        if segment.pending.extents:
+            base, file = segment.pending.extents[-1]
+            if position - base > self._catalogue.file_bytes(segment):
+                file.size_max = 0  # the next append begins another, so that this one can go
         record = truncate_record(segment.number, position, durable=self._is_durable(None))
         self._prepare(segment, None)
         change = TruncateChange(self._catalogue, segment, record, done, position)

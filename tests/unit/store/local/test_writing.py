@@ -1,10 +1,12 @@
 import os
+from pathlib import Path
 
 import pytest
 
 from store.api import ABSENT, RESEND_WINDOW, Appended, Durability
 from store.errors import DiskFull, EventNumberTooLow, InvalidArgument, SegmentFailed
 from store.local.data_file import ALLOCATE_FROM
+from store.local.files import DirectoryFiles
 from store.local.writing import LOOP_WRITE_BYTES_MAX, LocalWriter, Stored
 from tests.simulation.disk import Allocate, Disk, Failure, Write
 from tests.unit.store.local.opened import KIB, WRITER, opened
@@ -49,6 +51,24 @@ def test_files_roll_and_no_append_lies_in_two() -> None:
         parts[5],
         parts[6],
     ]
+    rig.close()
+
+
+def test_the_files_of_a_segment_that_is_truncated_again_and_again_go_soon(tmp_path: Path) -> None:
+    mib = 1024 * KIB
+    rig = opened(DirectoryFiles(tmp_path), Durability.OS, data_file_bytes=64 * mib)
+    session = rig.session("a")
+    part = bytes(mib // 4)
+    most = 0
+    for number in range(1, 161):  # 40 MiB through a segment of 6 MiB
+        length = rig.do(session.append, part, number).position + len(part)
+        rig.do(rig.store.truncate_segment, "a", max(0, length - 6 * mib))
+        rig.loop.run_for(0.001)
+        if number > 80:
+            most = max(most, sum(path.stat().st_size for path in (tmp_path / "data").iterdir()))
+    assert len(rig.content("a")) == 6 * mib
+    assert most <= (6 + 3) * mib
+    assert len(rig.store._catalogue.names["a"].pending.extents) < 10
     rig.close()
 
 
