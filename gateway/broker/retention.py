@@ -36,6 +36,7 @@ _UNIT_BYTES_MIN: Final = 1024 * 1024
 _AGED_UNIT_BYTES: Final = 16 * 1024 * 1024
 """The unit of a stream with a limit of age, if nobody says how large it is."""
 
+_AHEAD_MS: Final = 60_000
 _AT_ONCE: Final = 100
 """So many streams are looked at before others have their turn."""
 _INDEX_GARBAGE_MAX: Final = 1024
@@ -149,6 +150,8 @@ class Retention:
         stream_log = await self._ports.log_of(stream)
         age_ms = limits.max_age_ms
         now_ms = 0 if age_ms is None else self._ports.now_for_age_ms(age_ms)
+        if age_ms is not None:
+            _remark_clock(stream, stream_log, now_ms)
         cut = await find_cut(stream_log, limits, now_ms)
         if cut is not None:
             await self._remove(stream, stream_log, cut)
@@ -227,6 +230,18 @@ class Retention:
             stream.index_garbage = 0
             with suppress(NoSuchSegment):
                 await trim_index(self._ports.store, segments.index_segment, stream_log.start)
+
+
+def _remark_clock(stream: Stream, stream_log: StreamLog, now_ms: int) -> None:
+    """Say once that chunks are kept for longer because the clock was ahead when they came."""
+    times = stream_log.index.timestamps_ms
+    if times and times[-1] > now_ms + _AHEAD_MS and not stream.is_ahead_remarked:
+        stream.is_ahead_remarked = True
+        log.warning(
+            "timestamps lie in the future, max-age acts late stream=%s ahead_s=%d",
+            stream.name,
+            (times[-1] - now_ms) // _MS,
+        )
 
 
 def _tell(stream: Stream, error: Exception) -> None:

@@ -34,6 +34,8 @@ class Stream:
     """Under way while what may go is looked for and removed."""
     is_to_be_evaluated: bool = False
     """Whether it is to be looked at again when that is through."""
+    is_ahead_remarked: bool = False
+    """Whether the log says that its timestamps lie in the future."""
     index_garbage: int = 0
     """Entries of the stored index that went since it was truncated."""
 

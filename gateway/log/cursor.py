@@ -99,6 +99,7 @@ class Cursor:
         self._is_waiting = False
         self._is_checking = False
         self._is_closed = False
+        self._was_late = False
         self.is_sifting = False
         self._sieve = None if wanted is None else Sieve(stream_log, wanted)
         # Who skips most of it wants little of what lies ahead.
@@ -136,7 +137,16 @@ class Cursor:
 
     def _step_over(self) -> None:
         """Go past what was truncated or is known to be damaged."""
-        self.position = max(self.position, self.log.start)
+        if self.position < self.log.start:
+            log.log(
+                logging.DEBUG if self._was_late else logging.INFO,
+                "reader goes on with the oldest chunk stream=%s first_offset=%d bytes_missed=%d",
+                self.log.stream,
+                self.log.first_offset,
+                self.log.start - self.position,
+            )
+            self._was_late = True
+            self.position = self.log.start
         while self._damaged and self.position >= self._damaged[0][0]:
             self.position = max(self.position, self._damaged.popleft()[1])
 

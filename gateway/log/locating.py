@@ -22,6 +22,9 @@ from store.errors import SegmentTruncated
 logger = logging.getLogger(__name__)
 
 _SCAN_BYTES: Final = 512 * 1024
+_PLAUSIBLE_FROM_MS: Final = 1_000_000_000_000
+"""In 2001. As seconds this would be in the year 33,658."""
+_DAY_MS: Final = 86_400_000
 
 Chunk = tuple[int, int, int, int, int, int, int, int]
 """As `walk_chunks` gives it: place, size, chunk id, records, timestamp, epoch, data, trailer."""
@@ -57,11 +60,25 @@ async def locate(log: StreamLog, kind: StartKind, value: int = 0) -> Start:
         StoreError: The segment cannot be read.
         CorruptChunk: It does not hold chunks where it should.
     """
+    if kind is StartKind.TIMESTAMP and not log.is_time_remarked:
+        _remark(log, value)
     while True:
         try:
             return await _locate(log, kind, value)
         except SegmentTruncated:
             continue  # the oldest chunks were removed meanwhile
+
+
+def _remark(log: StreamLog, timestamp_ms: int) -> None:
+    """Say once for a stream if a time that is sought cannot be meant: it may be in seconds."""
+    if 0 < timestamp_ms < _PLAUSIBLE_FROM_MS or timestamp_ms > log.now_ms() + _DAY_MS:
+        log.is_time_remarked = True
+        logger.warning(
+            "a time that is sought is not plausible, it has to be in milliseconds since 1970"
+            " stream=%s timestamp_ms=%d",
+            log.stream,
+            timestamp_ms,
+        )
 
 
 async def _locate(log: StreamLog, kind: StartKind, value: int) -> Start:

@@ -8,7 +8,7 @@ cdef class _InFlight:
 cdef class StreamLog:
     cdef public object stream, reader, index, sequences, failure, _writer, _ports, index_writer, saving, to_save, read_only
     cdef public OpenChunk _open
-    cdef public bint _is_scheduled
+    cdef public bint _is_scheduled, is_time_remarked
     cdef public object _in_flight
     cdef public list _waiting, _drained
     cdef public Py_ssize_t in_flight_bytes, _chunks_since_snapshot, _bytes_since_snapshot

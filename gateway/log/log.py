@@ -144,6 +144,8 @@ class StreamLog:
         # For `gateway.log.persisting`: what is being saved, and what is to be saved after it.
         self.saving: Pending[None] | None = None
         self.to_save: Snapshot | None = None
+        self.is_time_remarked = False
+        """Whether the log says already that somebody seeks an impossible time."""
         self.read_only = state.read_only
         """Why nothing can be appended, though what is there can be read."""
         self._chunks_since_snapshot = state.scanned_chunks
@@ -358,6 +360,10 @@ class StreamLog:
     def read_failed(self, error: StoreError) -> None:
         """The segment cannot be read: nobody can go on."""
         self._fail(error)
+
+    def now_ms(self) -> int:
+        """Return the time that a chunk would get."""
+        return self._ports.clock_ms()
 
     # Waiting
 

@@ -237,6 +237,27 @@ def test_one_stream_that_cannot_be_read_does_not_keep_the_others(
     assert "retention failed stream=lost" in caplog.text
 
 
+def test_a_clock_that_was_ahead_is_named_and_what_it_wrote_is_kept(
+    client: LinkRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    create(client, max_age="1h")
+    client.broker.now_ms += 24 * HOUR_MS
+    write(client, 5)
+    client.broker.now_ms -= 24 * HOUR_MS
+    write(client, 5)
+    client.broker.now_ms += 23 * HOUR_MS
+
+    tick(client.broker)
+    tick(client.broker)
+    assert first_chunk(client) == 0
+    client.broker.now_ms += 3 * HOUR_MS
+    tick(client.broker)
+
+    assert first_chunk(client) == 9
+    words = "timestamps lie in the future, max-age acts late stream=s ahead_s=86400"
+    assert caplog.messages.count(words) == 1
+
+
 # What is left
 
 

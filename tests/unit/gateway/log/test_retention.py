@@ -281,3 +281,43 @@ def test_a_place_that_is_removed_while_it_is_sought_becomes_the_oldest_chunk(
     monkeypatch.setattr(log, "reader", Late())
 
     assert rig.run(locate(log, StartKind.OFFSET, 2)) == Start(6, 6 * CHUNK)
+
+
+def test_a_reader_that_was_too_late_is_in_the_log_once(
+    rig: LogRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    log = filled(rig, 10)
+    tap = rig.cursor(log)
+
+    remove(rig, log, cut_at(log, 3))
+    tap.await_next()
+    tap.cursor.position = 0
+    tap.await_next()
+
+    words = "reader goes on with the oldest chunk stream=orders first_offset=3 bytes_missed=3180"
+    assert [each.getMessage() for each in caplog.records] == [words]
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "is_said"),
+    [
+        (1_700_000_000, True),
+        (1_700_000_000_000, False),
+        (1_700_000_000_000_000, True),
+        (2**63 - 1, True),
+        (0, False),
+        (-(2**63), False),
+    ],
+)
+def test_a_time_in_the_wrong_unit_is_in_the_log_once(
+    rig: LogRig, caplog: pytest.LogCaptureFixture, timestamp_ms: int, *, is_said: bool
+) -> None:
+    log = filled(rig, 2)
+    rig.now_ms = 1_700_000_000_000
+
+    for _ in range(2):
+        rig.run(locate(log, StartKind.TIMESTAMP, timestamp_ms))
+
+    said = [text for text in caplog.messages if "milliseconds" in text]
+    assert len(said) == is_said
