@@ -13,6 +13,11 @@ from pathlib import Path
 
 from compat.bench.hutch import Hutch
 from compat.broker import BrokerUnavailable, obtain
+from compat.differential.administration import (
+    Administration,
+    HutchAdministration,
+    RabbitMQAdministration,
+)
 from compat.differential.comparison import Verdict, differences, judge
 from compat.differential.expected import EXPECTED
 from compat.differential.runner import Played, play_all
@@ -20,6 +25,11 @@ from compat.differential.script import Script
 from compat.differential.scripts import SCRIPTS
 
 USAGE_ERROR = 2
+# What RabbitMQ does by itself.
+SETTINGS = """
+[users]
+anonymous = "guest"
+"""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,21 +39,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen:
         print(f"no script is named like {options.only!r}", file=sys.stderr)
         return USAGE_ERROR
+    if options.hutch and not options.data:
+        chosen = [one for one in chosen if not one.is_administered]
     try:
         broker = obtain()
     except BrokerUnavailable as error:
         print(error, file=sys.stderr)
         return 1
     try:
-        theirs = play_all(chosen, broker.stream_address, secrets.token_hex(2))
+        to_change: Administration | None
+        theirs_to_change = RabbitMQAdministration(broker)
+        theirs = play_all(chosen, broker.stream_address, secrets.token_hex(2), theirs_to_change)
         if options.print:
             show(chosen, theirs)
             return 0
         with contextlib.ExitStack() as stack:
-            ours_address = (
-                broker.stream_address if options.itself else hutch_address(options.hutch, stack)
-            )
-            ours = play_all(chosen, ours_address, secrets.token_hex(2))
+            if options.itself:
+                address, to_change = broker.stream_address, theirs_to_change
+            elif options.hutch:
+                host, _, port = options.hutch.rpartition(":")
+                address = host or "127.0.0.1", int(port)
+                to_change = HutchAdministration(options.data) if options.data else None
+            else:
+                address, to_change = start_hutch(stack)
+            ours = play_all(chosen, address, secrets.token_hex(2), to_change)
     finally:
         broker.stop()
     is_whole = options.only == "*"
@@ -62,6 +81,12 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument(
         "--hutch", metavar="HOST:PORT", help="a Hutch that runs (default: one is started)"
     )
+    top.add_argument(
+        "--data",
+        type=Path,
+        metavar="DIR",
+        help="its data directory; without it scripts that change users are left out",
+    )
     top.add_argument("--itself", action="store_true", help="compare RabbitMQ with itself")
     top.add_argument("--only", default="*", metavar="PATTERN", help="scripts with such a name")
     top.add_argument("--print", action="store_true", help="print RabbitMQ's answers, compare none")
@@ -69,15 +94,17 @@ def parser() -> argparse.ArgumentParser:
     return top
 
 
-def hutch_address(given: str | None, stack: contextlib.ExitStack) -> tuple[str, int]:
-    """Return where Hutch listens, starting one that ends with `stack` if none is given."""
-    if given is not None:
-        host, _, port = given.rpartition(":")
-        return host or "127.0.0.1", int(port)
-    hutch = Hutch([sys.executable, "-m", "gateway", "serve"], Path(tempfile.mkdtemp()), "os")
+def start_hutch(stack: contextlib.ExitStack) -> tuple[tuple[str, int], Administration]:
+    """Start a Hutch that ends with `stack`; return where it listens, and how to change it."""
+    folder = Path(tempfile.mkdtemp())
+    settings = folder / "hutch.toml"
+    settings.write_text(SETTINGS)
+    command = [sys.executable, "-m", "gateway", "serve", "--config", str(settings)]
+    hutch = Hutch(command, folder, "os")
     stack.callback(hutch.stop)
     hutch.start()
-    return hutch.address.host, hutch.address.port
+    address = hutch.address.host, hutch.address.port
+    return address, HutchAdministration(hutch.data_folder)
 
 
 def show(scripts: Sequence[Script], played: dict[str, list[Played]]) -> None:

@@ -96,8 +96,9 @@ def sasl_authenticate(mechanism: str, data: bytes | None, *, corr: int = CORRELA
 
 
 def plain(user: str = "guest", password: str = "guest", *, corr: int = CORRELATION_ID) -> bytes:  # noqa: S107 - the default user
-    """0x13 with PLAIN."""
-    return sasl_authenticate("PLAIN", f"\0{user}\0{password}".encode(), corr=corr)
+    """0x13 with PLAIN; `~` stands for the run."""
+    data = f"\0{user}\0{password}".encode().replace(b"~", RUN)
+    return sasl_authenticate("PLAIN", data, corr=corr)
 
 
 def tune(frame_bytes_max: int = 1 << 20, heartbeat_s: int = 0, *, key: int = 0x14) -> bytes:

@@ -11,8 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from compat.differential import frames
+from compat.differential.administration import Administration, Change, ChangeFailed
 from compat.differential.normal import NAMES, words
-from compat.differential.script import Action, Reached, Script, Step, Wait
+from compat.differential.script import GUEST, Action, Reached, Script, Step, Wait
 from compat.differential.wire import CANNOT_SEND, Collected, Connection, HandshakeFailed
 
 _SOONER_S = 0.25
@@ -36,19 +37,26 @@ class Played:
     lines: tuple[str, ...]
 
 
-def play(script: Script, address: tuple[str, int], run: bytes) -> list[Played]:
+def play(
+    script: Script,
+    address: tuple[str, int],
+    run: bytes,
+    administration: Administration | None = None,
+) -> list[Played]:
     """Play a script and return every step's outcome; what comes afterwards is the last.
 
     Args:
         script: What to play.
         address: Host and stream port of the server.
         run: 8 bytes that stand in the stream names of this play and of no other.
+        administration: Makes the changes of an administered script.
 
     Raises:
+        ChangeFailed: A change could not be made.
         HandshakeFailed: A connection could not be brought where the script begins.
     """
     assert len(run) == len(frames.RUN)
-    stage = Stage(script, address, run)
+    stage = Stage(script, address, run, administration)
     try:
         played = [stage.take(number, step) for number, step in enumerate(script.steps, start=1)]
         return [*played, *stage.leftovers(len(script.steps) + 1)]
@@ -57,7 +65,10 @@ def play(script: Script, address: tuple[str, int], run: bytes) -> list[Played]:
 
 
 def play_all(
-    scripts: Sequence[Script], address: tuple[str, int], tag: str
+    scripts: Sequence[Script],
+    address: tuple[str, int],
+    tag: str,
+    administration: Administration | None = None,
 ) -> dict[str, list[Played]]:
     """Play scripts, several at once; return their outcomes by name.
 
@@ -65,13 +76,16 @@ def play_all(
         scripts: What to play.
         address: Host and stream port of the server.
         tag: Up to four letters that tell this run from earlier ones on the same server.
+        administration: Of that server, for administered scripts.
     """
 
     def one(numbered: tuple[int, Script]) -> tuple[str, list[Played]]:
         number, script = numbered
         try:
-            return script.name, play(script, address, f"{tag:.4}-{number:03}".encode())
-        except (HandshakeFailed, OSError) as error:
+            return script.name, play(
+                script, address, f"{tag:.4}-{number:03}".encode(), administration
+            )
+        except (HandshakeFailed, ChangeFailed, OSError) as error:
             return script.name, [Played(0, "begin", "", (f"(could not begin: {error})",))]
 
     with ThreadPoolExecutor(PARALLEL) as pool:
@@ -81,7 +95,15 @@ def play_all(
 class Stage:
     """The connections of one script while it is played."""
 
-    def __init__(self, script: Script, address: tuple[str, int], run: bytes) -> None:
+    def __init__(
+        self,
+        script: Script,
+        address: tuple[str, int],
+        run: bytes,
+        administration: Administration | None,
+    ) -> None:
+        self.administration = administration
+        self.undoing: list[Change] = []
         self.script = script
         self.address = address
         self.run = run
@@ -97,26 +119,34 @@ class Stage:
                 self.connect(step)
             case Action.SEND | Action.HEAR:
                 found = self.send_and_hear(step)
-            case Action.MARK:
-                self.remember_now(step.connection)
-            case Action.PAUSE:
-                time.sleep(step.linger_s)
-            case Action.HALF_CLOSE:
-                self.connections[step.connection].half_close()
-            case Action.DROP:
-                self.connections[step.connection].close()
+            case _:
+                self.do(step)
         lines = words(found.events, has_exact_chunks=self.script.has_exact_chunks)
         if step.is_timed:
             # Timers end at whole and half seconds, and never early: a quarter is left for delays.
             lines.append(f"after {math.floor(time.monotonic() - began + _SOONER_S)} s")
         return Played(number, title(step), step.label, tuple(lines))
 
+    def do(self, step: Step) -> None:
+        """Do a step to which there is no answer."""
+        match step.action:
+            case Action.MARK:
+                self.remember_now(step.connection)
+            case Action.ADMINISTER:
+                self.administer(step)
+            case Action.PAUSE:
+                time.sleep(step.linger_s)
+            case Action.HALF_CLOSE:
+                self.connections[step.connection].half_close()
+            case Action.DROP:
+                self.connections[step.connection].close()
+
     def connect(self, step: Step) -> None:
         """Connect, and go as far through the handshake as the step says."""
         connection = Connection(self.address, self.run, keeps_heartbeats=self.script.heartbeats)
         self.connections[step.connection] = connection
         if step.action is Action.REACH:
-            connection.reach(step.reached, step.tuning)
+            connection.reach(step.reached, step.tuning, step.login)
 
     def send_and_hear(self, step: Step) -> Collected:
         """Send what the step sends, and collect what it waits for."""
@@ -127,6 +157,15 @@ class Stage:
         if data and not connection.send(data, step.piece_bytes) and connection.has_ended:
             return Collected(events=[CANNOT_SEND])
         return connection.collect(step.wait, step.linger_s)
+
+    def administer(self, step: Step) -> None:
+        """Make the change of a step."""
+        if self.administration is None or step.change is None:
+            raise ChangeFailed("nobody to make the change")
+        change = step.change.of_run(self.run.decode())
+        if (undoing := change.undone()) is not None:
+            self.undoing.insert(0, undoing)
+        self.administration.make(change)
 
     def remember_now(self, letter: str) -> None:
         """Mark this instant, keeping its distance from what is stored before and after."""
@@ -147,12 +186,16 @@ class Stage:
         """Drop the connections and delete the streams that the script made."""
         for connection in self.connections.values():
             connection.close()
+        for change in self.undoing:
+            assert self.administration is not None
+            with contextlib.suppress(ChangeFailed, OSError):  # the script may have done it
+                self.administration.make(change)
         if not (made := created_names(self.script)):
             return
         with contextlib.suppress(HandshakeFailed, OSError):
             sweeper = Connection(self.address, self.run, keeps_heartbeats=False)
             with contextlib.closing(sweeper):
-                sweeper.reach(Reached.OPEN, (0, 0))
+                sweeper.reach(Reached.OPEN, (0, 0), GUEST)
                 requests = [delete_request(key, name) for key, name in made]
                 sweeper.send(b"".join(requests))
                 sweeper.collect(Wait(frames=len(requests)), 0.0)
@@ -185,6 +228,8 @@ def delete_request(key: int, name: bytes) -> bytes:
 
 def title(step: Step) -> str:
     """Return a step in a few words, for reports."""
+    if step.change is not None:
+        return f"{step.change.name} {dict(step.change.arguments)}"
     if step.action is not Action.SEND:
         return f"{step.connection} {step.action.value}".strip()
     key = int.from_bytes(step.data[4:6])

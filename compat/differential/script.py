@@ -10,9 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
+
+from compat.differential.administration import Change, hashed
 
 # Long enough for a broker that is busy with other scripts to create a stream.
 ANSWER_TIMEOUT_S = 10.0
+# Of every user that a script makes.
+PASSWORD = "secret"
 
 
 class Action(Enum):
@@ -23,6 +28,7 @@ class Action(Enum):
     SEND = "send"
     HEAR = "hear"
     MARK = "mark"
+    ADMINISTER = "administer"
     PAUSE = "pause"
     DROP = "drop"
     HALF_CLOSE = "half close"
@@ -59,6 +65,17 @@ class Wait:
     timeout_s: float = ANSWER_TIMEOUT_S
 
 
+class Login(NamedTuple):
+    """Who a connection logs in as, and where it goes; `~` stands for the run."""
+
+    user: str = "guest"
+    password: str = "guest"
+    virtual_host: str = "/"
+
+
+GUEST = Login()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One step.
@@ -73,6 +90,8 @@ class Step:
         linger_s: How long to listen for more than was waited for.
         reached: For `REACH`.
         tuning: For `REACH`: the frame limit and heartbeat that the client answers.
+        login: For `REACH`: who, and where.
+        change: For `ADMINISTER`.
         piece_bytes: Send in pieces of this size, a write each; 0 sends everything at once.
     """
 
@@ -85,6 +104,8 @@ class Step:
     linger_s: float = 0.0
     reached: Reached = Reached.OPEN
     tuning: tuple[int, int] = (1 << 20, 0)
+    login: Login = GUEST
+    change: Change | None = None
     piece_bytes: int = 0
 
 
@@ -104,6 +125,11 @@ class Script:
     steps: tuple[Step, ...]
     has_exact_chunks: bool = False
     heartbeats: bool = False
+
+    @property
+    def is_administered(self) -> bool:
+        """Whether the script changes users or virtual hosts."""
+        return any(step.change is not None for step in self.steps)
 
     @property
     def exchange_count(self) -> int:
@@ -132,15 +158,57 @@ def connected(connection: str) -> Step:
     return Step(action=Action.CONNECT, connection=connection)
 
 
-def reached(connection: str, state: Reached) -> Step:
+def reached(connection: str, state: Reached, *, user: str = "guest") -> Step:
     """Connect and go through the handshake as far as `state`."""
-    return Step(action=Action.REACH, connection=connection, reached=state)
+    return Step(
+        action=Action.REACH, connection=connection, reached=state, login=login_of(user, "/")
+    )
 
 
-def opened(connection: str, *, frame_bytes_max: int = 1 << 20, heartbeat_s: int = 0) -> Step:
-    """Connect and go through the whole handshake."""
-    tuning = (frame_bytes_max, heartbeat_s)
-    return Step(action=Action.REACH, connection=connection, tuning=tuning)
+def login_of(user: str, virtual_host: str) -> Login:
+    """Return how a user logs in."""
+    return Login(user, "guest" if user == "guest" else PASSWORD, virtual_host)
+
+
+def administer(request: str, /, **arguments: object) -> Step:
+    """Change users, permissions or virtual hosts, in the words of Hutch's admin socket."""
+    return Step(action=Action.ADMINISTER, change=Change(request, arguments))
+
+
+def add_user(name: str, password: str = PASSWORD) -> Step:
+    """Create a user who may do nothing; without a password if that is empty."""
+    return administer("add_user", name=name, password_hash=hashed(password))
+
+
+def allow(
+    user: str, configure: str = "", write: str = "", read: str = "", *, virtual_host: str = "/"
+) -> Step:
+    """Say what a user may do."""
+    return administer(
+        "set_permissions",
+        user=user,
+        virtual_host=virtual_host,
+        configure=configure,
+        write=write,
+        read=read,
+    )
+
+
+def opened(
+    connection: str,
+    *,
+    frame_bytes_max: int = 1 << 20,
+    heartbeat_s: int = 0,
+    user: str = "guest",
+    virtual_host: str = "/",
+) -> Step:
+    """Connect and go through the whole handshake; users but guest have PASSWORD."""
+    return Step(
+        action=Action.REACH,
+        connection=connection,
+        tuning=(frame_bytes_max, heartbeat_s),
+        login=login_of(user, virtual_host),
+    )
 
 
 def ask(connection: str, *bodies: bytes, label: str = "", wait: Wait | None = None) -> Step:

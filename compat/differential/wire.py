@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from compat.differential import frames
 from compat.differential.normal import CONFIRM, DELIVER, FIN, HEARTBEAT, Arrived, arrived
-from compat.differential.script import Reached, Wait, framed
+from compat.differential.script import Login, Reached, Wait, framed
 
 READ_BYTES = 1 << 18
 SIZE_BYTES = 4
@@ -147,7 +147,7 @@ class Connection:
         del self.buffer[:end]
         return frame
 
-    def reach(self, state: Reached, tuning: tuple[int, int]) -> None:
+    def reach(self, state: Reached, tuning: tuple[int, int], login: Login) -> None:
         """Go through the handshake as far as `state`.
 
         Raises:
@@ -156,9 +156,9 @@ class Connection:
         steps = (
             (Reached.PROPERTIES, frames.peer_properties({"product": "differential"}), 1),
             (Reached.MECHANISMS, frames.sasl_handshake(), 1),
-            (Reached.AUTHENTICATED, frames.plain(), 2),
+            (Reached.AUTHENTICATED, frames.plain(login.user, login.password), 2),
             (Reached.TUNED, frames.tune(*tuning), 0),
-            (Reached.OPEN, frames.open_host(), 1),
+            (Reached.OPEN, frames.open_host(login.virtual_host), 1),
         )
         for reached, frame, count in steps:
             self.send(framed(frame))

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from compat.broker import RunningBroker
+from compat.differential.administration import HutchAdministration, RabbitMQAdministration
 from compat.differential.comparison import differences, judge
 from compat.differential.expected import EXPECTED
 from compat.differential.runner import play_all
@@ -16,9 +17,17 @@ from tests.integration.server import HutchServer
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_every_difference_is_a_meant_one(rabbitmq: RunningBroker, tmp_path: Path) -> None:
-    theirs = play_all(SCRIPTS, rabbitmq.stream_address, secrets.token_hex(2))
-    with HutchServer(tmp_path / "data") as hutch:
-        ours = play_all(SCRIPTS, (hutch.host, hutch.port), secrets.token_hex(2))
+    theirs = play_all(
+        SCRIPTS, rabbitmq.stream_address, secrets.token_hex(2), RabbitMQAdministration(rabbitmq)
+    )
+    environment = {"HUTCH_USERS__ANONYMOUS": "guest"}
+    with HutchServer(tmp_path / "data", environment=environment) as hutch:
+        ours = play_all(
+            SCRIPTS,
+            (hutch.host, hutch.port),
+            secrets.token_hex(2),
+            HutchAdministration(hutch.data_dir),
+        )
         hutch.terminate()
         assert "Traceback" not in hutch.logs
     verdict = judge(differences(theirs, ours), EXPECTED)

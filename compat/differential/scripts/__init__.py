@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from compat.differential.script import Script
 from compat.differential.scripts import (
+    amqplain,
     deduplication,
     filtering,
     framing,
@@ -11,12 +12,15 @@ from compat.differential.scripts import (
     handshake,
     offsets,
     partition_groups,
+    permissions,
     publishing,
     reading,
+    renewals,
     sasl,
     streams,
     tuning,
     updates,
+    virtual_hosts,
 )
 
 SCRIPTS: tuple[Script, ...] = (
@@ -33,4 +37,8 @@ SCRIPTS: tuple[Script, ...] = (
     *updates.SCRIPTS,
     *groups.SCRIPTS,
     *partition_groups.SCRIPTS,
+    *amqplain.SCRIPTS,
+    *permissions.SCRIPTS,
+    *renewals.SCRIPTS,
+    *virtual_hosts.SCRIPTS,
 )
