@@ -31,7 +31,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help setup run test quick check lint types imports docs fmt kernel kernel-clean test-both \
-        integration compat broker bench sim soak filter-rates clean
+        integration compat broker bench sim soak filter-rates password-times clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ soak: $(STAMPS)/test $(STAMPS)/kernel ## minutes to hours: load, kills, restarts
 # Stopped by Ctrl-C and called again it goes on; remove the file to begin anew.
 filter-rates: $(STAMPS)/test $(STAMPS)/kernel ## ten million look-ups of filter values, none may be missed
 	$(BIN)/python -m tests.property.gateway.filter_rates --state $(VENV)/filter-rates.json $(ARGS)
+
+password-times: $(STAMPS)/test ## ten thousand refused logins of each kind, none may be told from another
+	$(BIN)/python -m tests.property.gateway.password_times --state $(VENV)/password-times.json $(ARGS)
 
 compat: $(STAMPS)/test $(STAMPS)/kernel ## real clients, and the real broker side by side
 	$(PYTEST) -rs -m "compat and not (bench or soak)" $(ARGS)

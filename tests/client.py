@@ -69,9 +69,10 @@ class Client:
         *,
         timeout_s: float = TIMEOUT_S,
         receive_buffer_bytes: int | None = None,
+        family: socket.AddressFamily = socket.AF_INET,
     ) -> None:
         self.timeout_s = timeout_s
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        self.socket = socket.socket(family, socket.SOCK_STREAM)
         if receive_buffer_bytes is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer_bytes)
         self.socket.settimeout(timeout_s)

@@ -12,8 +12,9 @@ from typing import Final
 import re2
 
 PATTERN_BYTES_MAX: Final = 4 * 1024
-_MEMORY_BYTES: Final = 1024 * 1024
-"""What a compiled pattern may take: one that repeats repetitions would take any amount."""
+_MEMORY_BYTES: Final = 8 * 1024 * 1024
+"""What a compiled pattern may take, most of it for what it has learnt of names: with a fourth of
+this some patterns of nested repetitions took milliseconds a name, since they forgot it again."""
 
 _EVERYTHING: Final = frozenset((".*", "^.*", ".*$", "^.*$"))
 """The patterns that almost everybody has; every name matches, and nobody need look."""

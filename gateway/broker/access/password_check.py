@@ -70,7 +70,7 @@ class PasswordCheck:
         while True:
             user, generation = find(), self._generation
             hashed = None if user is None else user.password_hash
-            is_right = await self._run_in_thread(partial(_compare, hashed, password))
+            is_right = await self._run_in_thread(partial(compare, hashed, password))
             if generation == self._generation:
                 break
             # Users have changed meanwhile, and perhaps this one.
@@ -100,7 +100,7 @@ class PasswordCheck:
         return True
 
 
-def _compare(hashed: PasswordHash | None, password: bytes) -> bool:
+def compare(hashed: PasswordHash | None, password: bytes) -> bool:
     """Compare, on a thread; what is refused has cost one argon2id in any case."""
     if hashed is not None:
         is_right = hashed.matches(password)

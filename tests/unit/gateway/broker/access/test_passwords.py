@@ -3,10 +3,16 @@ import hashlib
 
 import pytest
 
-from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
+from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash, decoy
 
 # A hash in RabbitMQ's documentation: salt 908DC60A, password test12.
 DOCUMENTED = "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR"
+
+
+def vector(name: str, password: str) -> str:
+    salt = bytes.fromhex("908dc60a")
+    digest = hashlib.new(name, salt + password.encode()).digest()
+    return base64.b64encode(salt + digest).decode()
 
 
 def test_the_documented_hash_matches_its_password_only() -> None:
@@ -15,6 +21,53 @@ def test_the_documented_hash_matches_its_password_only() -> None:
     assert documented.matches(b"test12")
     assert not documented.matches(b"test13")
     assert not documented.matches(b"")
+
+
+@pytest.mark.parametrize(
+    ("text", "algorithm", "password"),
+    [
+        (DOCUMENTED, Algorithm.SHA256, "test12"),
+        ("27cx5+wEi8R8uwTeTr3hk5azuV3yYxxAtwPPhCyrbdsxVhqq", Algorithm.SHA256, "foobarbaz"),
+        # Made by hand: salt 908DC60A and the digest of the other two ways.
+        (vector("sha512", "test12"), Algorithm.SHA512, "test12"),
+        (vector("md5", "test12"), Algorithm.MD5, "test12"),
+        (vector("sha256", "pä\u20acßwörd"), Algorithm.SHA256, "pä\u20acßwörd"),
+    ],
+)
+@pytest.mark.parametrize("is_named", [True, False])
+def test_hashes_of_rabbitmq_are_taken_as_they_are(
+    text: str, algorithm: Algorithm, password: str, *, is_named: bool
+) -> None:
+    read = PasswordHash.parse(text, algorithm if is_named else None)
+
+    assert read.algorithm is algorithm
+    assert str(read) == text
+    assert read.matches(password.encode())
+    for wrong in (password.upper(), password + " ", password[:-1], ""):
+        assert not read.matches(wrong.encode())
+
+
+def test_argon2id_is_as_slow_as_it_says_and_no_slower_than_it_may_be() -> None:
+    text = str(PasswordHash.of("secret", Algorithm.ARGON2ID))
+    assert text.startswith("$argon2id$v=19$m=19456,t=2,p=1$")
+    assert PasswordHash.parse(text).matches(b"secret")
+
+    for asked in ("m=19456,t=2,p=99", "m=4194304,t=2,p=1", "m=19456,t=99,p=1"):
+        with pytest.raises(UnusableHash, match="asks for"):
+            PasswordHash.parse(text.replace("m=19456,t=2,p=1", asked))
+    for wrong in (text.replace("argon2id", "argon2i"), "$2b$12$abc", "$argon2id$", "$"):
+        with pytest.raises(UnusableHash):
+            PasswordHash.parse(wrong)
+    with pytest.raises(UnusableHash, match="sha256"):
+        PasswordHash.parse(text, Algorithm.SHA256)
+
+
+def test_no_password_is_that_of_a_decoy() -> None:
+    fake = decoy()
+
+    assert PasswordHash.parse(fake.text).algorithm is Algorithm.ARGON2ID
+    assert not fake.matches(b"")
+    assert fake != decoy()
 
 
 @pytest.mark.parametrize("algorithm", Algorithm)
