@@ -269,6 +269,13 @@ class StreamsSettings(_Section):
         ge=1,
         le=86_400,
     )
+    super_stream_partitions_max: Integer = _setting(
+        1_000,
+        "Partitions that a super stream may have; creating it with more is refused.",
+        ge=1,
+        # Each is a few rows of one write, which TABLE_BATCH_BYTES_MAX bounds.
+        le=10_000,
+    )
 
 
 class UsersSettings(_Section):

@@ -5,11 +5,14 @@ r"""The streams of one virtual host, kept in a table of the segment store.
 
 A stream is written down before its segment is made and taken out after its segments are gone, so
 that nothing is ever left in the store that nobody knows of.
+
+No stream's name begins with `amq.`: such keys are those of exchanges and bindings
+(`gateway.broker.exchanges`), which lie here so that one write can change them with their streams.
 """
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -18,7 +21,10 @@ from gateway.pending import Pending
 from store.api import KEY_BYTES_MAX, SegmentStore, TableEntry, TablePage
 
 LIVE: Final = "live"
+CREATING: Final = "creating"
 DELETING: Final = "deleting"
+
+TOPOLOGY_PREFIX: Final = b"amq."
 
 
 @dataclass(slots=True)
@@ -30,7 +36,8 @@ class StreamEntry:
         generation: A number no other creation ever had.
         arguments: Of its creation, as `StreamArguments` packs them.
         born: How many unclean openings there had been when it was created.
-        state: LIVE, or DELETING while its segments are being removed.
+        state: LIVE, CREATING while those it is to be born with have no segments yet, or DELETING
+            while its segments are being removed.
     """
 
     name: str
@@ -74,32 +81,45 @@ async def read_whole_table(store: SegmentStore, table: str) -> list[TableEntry]:
 
 
 class Catalogue:
-    """The table of a virtual host's streams."""
+    """The table of a virtual host's streams.
+
+    Attributes:
+        topology: What `load` found of exchanges and bindings, to be taken over by them.
+    """
 
     def __init__(self, store: SegmentStore, table: str) -> None:
         self._store = store
         self._table = table
+        self.topology: list[TableEntry] = []
 
     async def load(self) -> list[StreamEntry]:
         """Create the table if it is missing; return what is in it."""
         await create_table_if_missing(self._store, self._table)
-        return [
-            StreamEntry(**json.loads(entry.value))
-            for entry in await read_whole_table(self._store, self._table)
-        ]
+        streams: list[StreamEntry] = []
+        for entry in await read_whole_table(self._store, self._table):
+            if entry.key.startswith(TOPOLOGY_PREFIX):
+                self.topology.append(entry)
+            else:
+                streams.append(StreamEntry(**json.loads(entry.value)))
+        return streams
 
-    async def put(self, entry: StreamEntry) -> None:
-        """Write a stream down, or its new state. Raises StoreError."""
-        written: Pending[Any] = Pending()
-        self._store.update_table(
-            self._table, [TableEntry(key_of(entry.name), entry.pack())], done=written.settle
-        )
-        await written
+    async def put(self, *entries: StreamEntry, topology: Sequence[TableEntry] = ()) -> None:
+        """Write streams or their new states down, and topology with them: all or nothing.
 
-    async def remove(self, entry: StreamEntry) -> None:
-        """Forget a stream. Raises StoreError."""
-        removed: Pending[None] = Pending()
-        self._store.remove_keys(
-            self._table, [TableEntry(key_of(entry.name), b"")], done=removed.settle
-        )
-        await removed
+        Raises:
+            StoreError: Nothing was written.
+        """
+        rows = [*(TableEntry(key_of(entry.name), entry.pack()) for entry in entries), *topology]
+        if rows:
+            written: Pending[Any] = Pending()
+            self._store.update_table(self._table, rows, done=written.settle)
+            await written
+
+    async def remove(self, *entries: StreamEntry, topology: Iterable[bytes] = ()) -> None:
+        """Forget streams, and keys of the topology with them: all or nothing. Raises StoreError."""
+        keys = [*(key_of(entry.name) for entry in entries), *topology]
+        if keys:
+            removed: Pending[None] = Pending()
+            rows = [TableEntry(key, b"") for key in keys]
+            self._store.remove_keys(self._table, rows, done=removed.settle)
+            await removed

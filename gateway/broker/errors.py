@@ -13,6 +13,14 @@ class StreamExists(BrokerError):
     """A stream of that name with the same arguments exists."""
 
 
+class ExchangeDoesNotExist(BrokerError):
+    """No exchange, and so no super stream, of that name."""
+
+
+class ExchangeExists(BrokerError):
+    """An exchange, and so perhaps a super stream, of that name exists."""
+
+
 class StreamNotAvailable(BrokerError):
     """The stream exists but cannot be used now; the log says why."""
 

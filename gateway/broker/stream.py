@@ -20,13 +20,18 @@ class Watcher(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Stream:
-    """A stream that exists."""
+    """A stream that exists.
+
+    Attributes:
+        bound_by: Keys, in the catalogue's table, of the bindings that lead to it: they go with it.
+    """
 
     entry: StreamEntry
     arguments: StreamArguments
     log: StreamLog | None = None
     opening: Pending[StreamLog] | None = None
     watchers: set[Watcher] = field(default_factory=set)
+    bound_by: set[bytes] = field(default_factory=set)
     is_deleted: bool = False
     limits: Limits | None = None
     """What it may keep; None until somebody asks (`Streams.limits_of`)."""

@@ -5,15 +5,13 @@ watcher is told when the stream is deleted or has failed, after which nothing of
 """
 
 import logging
-import secrets
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
 
 from gateway.broker.arguments import InvalidArgument, StreamArguments
-from gateway.broker.catalogue import DELETING, Catalogue, StreamEntry
+from gateway.broker.catalogue import CREATING, LIVE, Catalogue, StreamEntry
 from gateway.broker.errors import (
     InternalError,
     PreconditionFailed,
@@ -21,39 +19,27 @@ from gateway.broker.errors import (
     StreamExists,
     StreamNotAvailable,
 )
+from gateway.broker.naming import clean_name
 from gateway.broker.openings import Openings
 from gateway.broker.policies import Policies, open_policies
 from gateway.broker.retention import Retention, RetentionPorts, limits_of
 from gateway.broker.stream import Stream, Watcher
+from gateway.broker.stream_storage import StreamStorage
+from gateway.broker.turns import Turns
 from gateway.log import names
 from gateway.log.errors import LogError
 from gateway.log.log import LogPorts, StreamLog
-from gateway.log.opening import LogNames, LogSettings, open_log
-from gateway.log.persisting import save_log
+from gateway.log.opening import LogSettings, open_log
 from gateway.log.retention import Limits, span_for
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking, open_tracking
 from gateway.pending import Pending, start
-from store.api import SegmentStore
-from store.errors import NoSuchSegment, SegmentExists, StoreClosed, StoreError
+from store.api import SegmentStore, TableEntry
+from store.errors import StoreClosed, StoreError
 
 __all__ = ["Stream", "Streams", "StreamsPorts", "Watcher", "open_streams"]
 
 log = logging.getLogger(__name__)
-
-_RESERVED_PREFIX: Final = "amq."
-
-
-def clean_name(name: str) -> str:
-    """Return the name that a new stream gets: without CR and LF.
-
-    Raises:
-        PreconditionFailed: It is empty or reserved.
-    """
-    name = name.replace("\r", "").replace("\n", "")
-    if not name or name.startswith(_RESERVED_PREFIX):
-        raise PreconditionFailed(f"stream name {name!r} is empty or reserved")
-    return name
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,14 +86,14 @@ class Streams:
         self.count_limit: Callable[[], int] = lambda: -1
         """How many streams there may be; below 0 is no limit."""
         self._is_going = False
+        self.catalogue = catalogue
+        self.when_gone: Callable[[Stream], object] = lambda _stream: None
+        """Told of a stream at the moment in which it is gone for clients."""
         self._ports = ports
-        self._catalogue = catalogue
         self._streams: dict[str, Stream] = {}
-        self._last_generation = 0
-        # Deleted, but not out of the store: the next creation of the name would hide it there.
-        self._leftovers: dict[str, Stream] = {}
+        self.storage = StreamStorage(virtual_host, ports.store, ports.clock_ms, catalogue, tracking)
         # Creations and deletions of one name go one after the other.
-        self._busy: dict[str, Pending[None]] = {}
+        self.turns = Turns()
         self.retention = Retention(
             RetentionPorts(
                 ports.store,
@@ -115,8 +101,8 @@ class Streams:
                 ports.now_for_age_ms or (lambda _age_ms: ports.clock_ms()),
                 self.log_of,
                 self.limits_of,
-                self._names_of,
-                self._save,
+                self.storage.names_of,
+                self.storage.save,
             )
         )
 
@@ -134,6 +120,9 @@ class Streams:
     def names(self) -> list[str]:
         """Return the names of all streams, sorted."""
         return sorted(self._streams)
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._streams
 
     def find(self, name: str) -> Stream:
         """Return a stream. Raises StreamDoesNotExist."""
@@ -157,11 +146,11 @@ class Streams:
             parsed = StreamArguments.parse(arguments)
         except InvalidArgument as error:
             raise PreconditionFailed(str(error)) from error
-        await self._take_turn(name)
+        await self.turns.take(name)
         try:
             return await self._create(name, parsed)
         finally:
-            self._end_turn(name)
+            self.turns.end(name)
 
     async def _create(self, name: str, arguments: StreamArguments) -> Stream:
         existing = self._streams.get(name)
@@ -169,41 +158,59 @@ class Streams:
             if existing.arguments == arguments:
                 raise StreamExists(name)
             raise PreconditionFailed(f"stream {name!r} exists with other arguments")
-        if self._is_going:
-            raise InternalError("the virtual host is being deleted")
-        if not self.has_room_for(1):
-            raise PreconditionFailed("the virtual host has as many streams as its limit allows")
-        if name in self._leftovers:
-            await self._discard(self._leftovers[name])
-        # Three random digits: even with a clock set back no creation gets the number of another.
-        generation = self._ports.clock_ms() * 1000 + secrets.randbelow(1000)
-        generation = max(self._last_generation + 1, generation)
-        self._last_generation = generation
-        born = self._ports.openings.unclean_count
-        entry = StreamEntry(name, generation, arguments.texts(), born)
-        stream = Stream(entry, arguments)
-        try:
-            await self._catalogue.put(entry)
-            await self._create_segment(entry)
-        except StoreError as error:
-            log.exception("stream not created stream=%s", name)
-            with suppress(InternalError):
-                await self._discard(stream)
-            raise InternalError(str(error)) from error
+        self._check_room(1)
+        await self.storage.discard_leftovers([name])
+        stream = self._new_stream(name, arguments, LIVE)
+        await self.storage.make(stream)
         self._streams[name] = stream
-        log.info("stream created stream=%s generation=%d", name, generation)
+        log.info("stream created stream=%s generation=%d", name, stream.entry.generation)
         return stream
 
-    async def _create_segment(self, entry: StreamEntry) -> bool:
-        """Create a stream's segment; False if it exists."""
-        created: Pending[None] = Pending()
-        segment = names.data_segment(self.virtual_host, entry.name, entry.generation)
-        self._ports.store.create_segment(segment, done=created.settle)
+    def _check_room(self, count: int) -> None:
+        """Raise InternalError or PreconditionFailed if no more streams may be created."""
+        if self._is_going:
+            raise InternalError("the virtual host is being deleted")
+        if not self.has_room_for(count):
+            raise PreconditionFailed("the virtual host has as many streams as its limit allows")
+
+    def _new_stream(self, name: str, arguments: StreamArguments, state: str) -> Stream:
+        born = self._ports.openings.unclean_count
+        entry = StreamEntry(name, self.storage.new_generation(), arguments.texts(), born, state)
+        return Stream(entry, arguments)
+
+    async def create_together(
+        self,
+        stream_names: Sequence[str],
+        arguments: StreamArguments,
+        topology: Callable[[Sequence[Stream]], Sequence[TableEntry]],
+        born: Callable[[Sequence[Stream]], object],
+    ) -> None:
+        """Create several streams, all or none of them, also if the process dies meanwhile.
+
+        Args:
+            stream_names: Their names, each once and clean.
+            arguments: Those of each.
+            topology: Says what to write in the instant in which they begin to exist.
+            born: Told of them when they exist, before anybody else can delete one.
+
+        Raises:
+            StreamExists: One of the names is taken.
+            PreconditionFailed: There would be more streams than the limit allows.
+            InternalError: The store refused; nothing is left.
+        """
+        await self.turns.take_all(stream_names)
         try:
-            await created
-        except SegmentExists:
-            return False
-        return True
+            for name in stream_names:
+                if name in self._streams:
+                    raise StreamExists(name)
+            self._check_room(len(stream_names))
+            await self.storage.discard_leftovers(stream_names)
+            streams = [self._new_stream(name, arguments, CREATING) for name in stream_names]
+            await self.storage.make_together(streams, topology)
+            self._streams.update((stream.name, stream) for stream in streams)
+            born(streams)
+        finally:
+            self.turns.end_all(stream_names)
 
     async def delete(self, name: str, gone: Callable[[Stream], object]) -> None:
         """Delete a stream.
@@ -217,77 +224,68 @@ class Streams:
             StreamDoesNotExist: No such stream.
             InternalError: The store refused; what is left goes before the name is used again.
         """
-        await self._take_turn(name)
+        await self.turns.take(name)
         try:
             stream = self.find(name)
-            del self._streams[name]
-            stream.is_deleted = True
-            gone(stream)
-            await self._discard(stream)
+            self._take_out(stream, gone)
+            await self.storage.discard(stream)
         finally:
-            self._end_turn(name)
+            self.turns.end(name)
         log.info("stream deleted stream=%s", name)
 
     async def delete_all(self) -> None:
         """Delete every stream, and let none be created any more. Raises InternalError."""
         self._is_going = True
-        while self._streams or self._busy:
+        while self._streams or self.turns:
             for name in self.names():
                 with suppress(StreamDoesNotExist):  # somebody was faster
                     await self.delete(name, self.tell_watchers)
-            for turn in tuple(self._busy.values()):
-                await turn
+            await self.turns.all_ended()
 
-    async def _discard(self, stream: Stream) -> None:
-        """Remove all of a stream; what is left if that fails is remembered as a leftover."""
-        self._leftovers[stream.name] = stream
+    async def delete_together(
+        self,
+        stream_names: Sequence[str],
+        gone: Callable[[Stream], object],
+        *,
+        marks: Sequence[TableEntry] = (),
+        removed: Iterable[bytes] = (),
+        done: Callable[[], object],
+    ) -> None:
+        """Delete those of several streams that exist: all or none, unless the store fails later.
+
+        Args:
+            stream_names: Their names, each once.
+            gone: As for `delete`, for each of them, when nothing can bring it back.
+            marks: Topology to write in the instant in which they cease to exist.
+            removed: Keys of the topology to remove in the end.
+            done: Told that the marks are written, before `gone`.
+
+        Raises:
+            InternalError: The store refused.
+        """
+        await self.turns.take_all(stream_names)
         try:
-            await self._remove(stream)
-        except StoreError as error:
-            log.exception("stream not deleted stream=%s", stream.name)
-            raise InternalError(str(error)) from error
-        del self._leftovers[stream.name]
+            streams = [self._streams[name] for name in stream_names if name in self._streams]
+            await self.storage.mark(streams, marks)
+            done()
+            for stream in streams:
+                self._take_out(stream, gone)
+            await self.storage.discard(*streams, topology=removed, is_marked=True)
+        finally:
+            self.turns.end_all(stream_names)
 
-    async def _remove(self, stream: Stream) -> None:
-        """Remove all of a stream; its place in the catalogue goes last and stands for the rest."""
-        entry = stream.entry
-        entry.state = DELETING
-        await self._catalogue.put(entry)
-        segments = self._names_of(entry)
-        await self._delete_segment(segments.data_segment)
-        await self._let_finish(stream)
-        await self._delete_segment(segments.index_segment)
-        await self.tracking.forget(entry.generation)
-        await self._catalogue.remove(entry)
-
-    async def _delete_segment(self, segment: str) -> None:
-        deleted: Pending[None] = Pending()
-        self._ports.store.delete_segment(segment, done=deleted.settle)
-        with suppress(NoSuchSegment):
-            await deleted
-
-    async def _let_finish(self, stream: Stream) -> None:
-        """Wait for what is under way and would leave something behind a deletion."""
-        if stream.opening is not None:
-            with suppress(StoreError, LogError):
-                await stream.opening
-        if stream.log is not None and stream.log.saving is not None:
-            stream.log.to_save = None
-            await stream.log.saving
+    def _take_out(self, stream: Stream, gone: Callable[[Stream], object]) -> None:
+        """Let a stream be gone for clients."""
+        del self._streams[stream.name]
+        stream.is_deleted = True
+        self.when_gone(stream)
+        gone(stream)
 
     def tell_watchers(self, stream: Stream) -> None:
         """Tell everybody who uses a stream that it is gone."""
         watchers, stream.watchers = stream.watchers, set()
         for watcher in watchers:
             watcher.stream_gone(stream)
-
-    async def _take_turn(self, name: str) -> None:
-        while name in self._busy:
-            await self._busy[name]
-        self._busy[name] = Pending()
-
-    def _end_turn(self, name: str) -> None:
-        self._busy.pop(name).settle(None)
 
     # Opening
 
@@ -324,12 +322,12 @@ class Streams:
 
         def save(opened: StreamLog, snapshot: Snapshot) -> None:
             if not stream.is_deleted:
-                self._save(entry, opened, snapshot)
+                self.storage.save(entry, opened, snapshot)
 
         try:
             opened = await open_log(
                 self._ports.store,
-                self._names_of(entry),
+                self.storage.names_of(entry),
                 self._ports.log_ports(
                     failed=failed, save=save, grown=lambda _log: self.retention.grown(stream)
                 ),
@@ -409,30 +407,35 @@ class Streams:
 
     async def retry_deletions(self) -> None:
         """Try again to remove what is left of deleted streams."""
-        for name in list(self._leftovers):
-            await self._take_turn(name)
+        for name in list(self.storage.leftovers):
+            await self.turns.take(name)
             try:
-                if name in self._leftovers:
-                    await self._discard(self._leftovers[name])
+                await self.storage.discard_leftovers([name])
             except InternalError:
                 continue  # it is in the log, and the next time comes
             finally:
-                self._end_turn(name)
+                self.turns.end(name)
 
     # Life
 
     async def load(self) -> None:
-        """Take over what the catalogue holds; finish deletions that were under way."""
-        for entry in await self._catalogue.load():
-            self._last_generation = max(self._last_generation, entry.generation)
+        """Take over what the catalogue holds; finish deletions, undo creations under way."""
+        undone: list[Stream] = []
+        for entry in await self.catalogue.load():
+            self.storage.note_generation(entry.generation)
             stream = Stream(entry, StreamArguments.parse(entry.arguments))
-            if entry.state == DELETING:
-                with suppress(InternalError):  # it is in the log, and is tried again
-                    await self._discard(stream)
+            if entry.state != LIVE:
+                undone.append(stream)
                 continue
-            if await self._create_segment(entry):
+            if await self.storage.make_segment(entry):
                 log.error("stream has lost its segment and begins empty stream=%s", entry.name)
             self._streams[entry.name] = stream
+        try:
+            await self.storage.discard(*undone)
+        except InternalError:  # what cannot be removed must not keep the rest
+            for stream in undone:
+                with suppress(InternalError):
+                    await self.storage.discard(stream)
 
     async def close(self) -> None:
         """Wait until all that was accepted is stored, and save what makes opening fast."""
@@ -449,27 +452,10 @@ class Streams:
         for stream, stream_log in opened:
             snapshot = stream_log.final_snapshot()
             if snapshot is not None:
-                saves.append(self._save(stream.entry, stream_log, snapshot))
+                saves.append(self.storage.save(stream.entry, stream_log, snapshot))
         for save in saves:
             await save
         await self.tracking.settled()
-
-    def _names_of(self, entry: StreamEntry) -> LogNames:
-        return LogNames(
-            entry.name,
-            names.data_segment(self.virtual_host, entry.name, entry.generation),
-            names.index_segment(self.virtual_host, entry.name, entry.generation),
-        )
-
-    def _save(self, entry: StreamEntry, stream_log: StreamLog, snapshot: Snapshot) -> Pending[None]:
-        return save_log(
-            self._ports.store,
-            self.tracking,
-            entry.generation,
-            self._names_of(entry),
-            stream_log,
-            snapshot,
-        )
 
 
 async def open_streams(virtual_host: str, ports: StreamsPorts) -> Streams:

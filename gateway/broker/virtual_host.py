@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import Final
 
+from gateway.broker.exchanges import Exchanges, open_exchanges
 from gateway.broker.groups import NO_PARTITION, Groups
 from gateway.broker.policies import Policies
 from gateway.broker.streams import Streams, StreamsPorts, open_streams
@@ -15,16 +17,27 @@ from store.errors import NoSuchSegment
 _TABLES = (names.meta_table, names.tracking_table, names.policy_table)
 """All tables of a virtual host; they go with it."""
 
+PARTITIONS_MAX_DEFAULT: Final = 1_000
+
 
 @dataclass(slots=True, eq=False)
 class VirtualHost:
-    """What the connections of one virtual host share."""
+    """What the connections of one virtual host share.
+
+    Attributes:
+        name: As clients say it.
+        streams: Its streams.
+        exchanges: Its exchanges and their bindings.
+        partitions_max: How many partitions a super stream may have.
+    """
 
     name: str
     streams: Streams
+    exchanges: Exchanges
     groups: Groups = field(default_factory=Groups)
     partition_index: Callable[[str, str], int] = lambda _super_stream, _stream: NO_PARTITION
     """Which partition of a super stream a stream is."""
+    partitions_max: int = PARTITIONS_MAX_DEFAULT
 
     @property
     def policies(self) -> Policies:
@@ -50,6 +63,21 @@ class VirtualHost:
                 await deleted
 
 
-async def open_virtual_host(name: str, ports: StreamsPorts) -> VirtualHost:
+async def open_virtual_host(
+    name: str, ports: StreamsPorts, *, partitions_max: int = PARTITIONS_MAX_DEFAULT
+) -> VirtualHost:
     """Open everything of a virtual host, creating what is missing. Raises StoreError."""
-    return VirtualHost(name, await open_streams(name, ports))
+    streams = await open_streams(name, ports)
+    exchanges = await open_exchanges(streams)
+
+    def partition_index(super_stream: str, stream: str) -> int:
+        order = exchanges.order_of(super_stream, stream)
+        return NO_PARTITION if order is None else order
+
+    return VirtualHost(
+        name,
+        streams,
+        exchanges,
+        partition_index=partition_index,
+        partitions_max=partitions_max,
+    )

@@ -15,6 +15,7 @@ Source: Pravega's rules for scope and stream names (`_?[A-Za-z0-9.-]+`, at most 
 """
 
 import hashlib
+import re
 import string
 import uuid
 from typing import Final
@@ -82,9 +83,13 @@ def snapshot_key(generation: int, part: int) -> bytes:
     return b"%d\x01%d" % (generation, part)
 
 
-def is_key_of(generation: int, key: bytes) -> bool:
-    """Tell whether a tracking key belongs to `generation`."""
-    return key.startswith((b"%d\x00" % generation, b"%d\x01" % generation))
+_GENERATION: Final = re.compile(rb"([0-9]+)[\x00\x01]")
+
+
+def generation_of(key: bytes) -> int | None:
+    """Return the generation that a tracking key belongs to, None if it is no tracking key."""
+    match = _GENERATION.match(key)
+    return None if match is None else int(match[1])
 
 
 def writer_of(segment: str) -> uuid.UUID:

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from gateway.log.names import is_key_of, snapshot_key, tracking_key
+from gateway.log.names import generation_of, snapshot_key, tracking_key
 from gateway.log.snapshot import Snapshot, unpack_head
 from gateway.pending import Pending
 from store.api import Durability, SegmentStore, TableEntry, TablePage
@@ -140,9 +140,12 @@ class Tracking:
 
     # Deletion
 
-    async def forget(self, generation: int) -> None:
-        """Remove everything of a deleted stream."""
+    async def forget(self, *generations: int) -> None:
+        """Remove everything of deleted streams."""
+        if not generations:
+            return
         await self.settled()
+        dead_generations = frozenset(generations)
         continuation: bytes | None = None
         while True:
             page: Pending[TablePage] = Pending()
@@ -151,7 +154,7 @@ class Tracking:
             dead = [
                 TableEntry(entry.key, b"")
                 for entry in result.entries
-                if is_key_of(generation, entry.key)
+                if generation_of(entry.key) in dead_generations
             ]
             if dead:
                 removed: Pending[None] = Pending()

@@ -158,11 +158,12 @@ class Server:
             self._settings.streams.publisher_references_max,
             self._clock.for_age,
         )
+        partitions_max = self._settings.streams.super_stream_partitions_max
         self._virtual_hosts = await self._await(
             open_virtual_hosts(
                 VirtualHostsPorts(
                     self._store,
-                    lambda name: open_virtual_host(name, ports),
+                    lambda name: open_virtual_host(name, ports, partitions_max=partitions_max),
                     self._access,
                     self._clients,
                 )

@@ -18,6 +18,8 @@ class Refusal(Exception):
 _CODES: Final[dict[type[broker.BrokerError], ResponseCode]] = {
     broker.StreamDoesNotExist: ResponseCode.STREAM_DOES_NOT_EXIST,
     broker.StreamExists: ResponseCode.STREAM_ALREADY_EXISTS,
+    broker.ExchangeDoesNotExist: ResponseCode.STREAM_DOES_NOT_EXIST,
+    broker.ExchangeExists: ResponseCode.STREAM_ALREADY_EXISTS,
     broker.StreamNotAvailable: ResponseCode.STREAM_NOT_AVAILABLE,
     broker.PreconditionFailed: ResponseCode.PRECONDITION_FAILED,
     broker.InternalError: ResponseCode.INTERNAL_ERROR,

@@ -1,4 +1,4 @@
-"""Streams as such: create, delete, describe, find a place in them; super streams are to come.
+"""Streams as such: create, delete, describe, find a place in them.
 
 Source: RabbitMQ stream protocol; order of checks and codes as observed on RabbitMQ 4.3.
 """
@@ -6,7 +6,8 @@ Source: RabbitMQ stream protocol; order of checks and codes as observed on Rabbi
 from typing import Final
 
 from gateway.broker.errors import BrokerError, StreamDoesNotExist, StreamNotAvailable
-from gateway.broker.streams import Stream, clean_name
+from gateway.broker.naming import clean_name
+from gateway.broker.streams import Stream
 from gateway.log.errors import LogError
 from gateway.log.locating import Start, StartKind, locate
 from gateway.log.log import StreamLog
@@ -96,30 +97,3 @@ async def locate_spec(stream_log: StreamLog, spec: OffsetSpec) -> Start:
         return await locate(stream_log, StartKind(spec.type.value), spec.value)
     except (StoreError, LogError) as error:
         raise StreamNotAvailable(stream_log.stream) from error
-
-
-# Super streams: none can exist yet, so nothing is found; creating one is refused.
-
-
-async def route(link: Link, request: m.Route) -> m.StreamsReply:
-    """Find the streams for a routing key: the super stream does not exist."""
-    link.require(Permission.WRITE, request.super_stream)
-    raise Refusal(ResponseCode.STREAM_DOES_NOT_EXIST, request.super_stream)
-
-
-async def partitions(link: Link, request: m.Partitions) -> m.StreamsReply:
-    """List a super stream's partitions: it does not exist."""
-    link.require(Permission.READ_OR_WRITE, request.super_stream)
-    raise Refusal(ResponseCode.STREAM_DOES_NOT_EXIST, request.super_stream)
-
-
-async def create_super_stream(link: Link, request: m.CreateSuperStream) -> m.Status:
-    """Refuse: this version has no super streams."""
-    link.require_to_manage(request.super_stream)
-    raise Refusal(ResponseCode.PRECONDITION_FAILED, "super streams are not supported")
-
-
-async def delete_super_stream(link: Link, request: m.DeleteSuperStream) -> m.Status:
-    """Delete a super stream: it does not exist."""
-    link.require_to_manage(request.super_stream)
-    raise Refusal(ResponseCode.STREAM_DOES_NOT_EXIST, request.super_stream)

@@ -21,6 +21,8 @@ from gateway.stream.wire.wire_types import STRING_TYPE, Fixed
 STARTING_TYPES: Final = frozenset(OffsetType) - {OffsetType.NONE}
 CODES: Final = {int(code): code for code in ResponseCode}
 TEXT_COLUMNS: Final = 75
+PARTITIONS_MAX: Final = 16_384
+"""More than any setting allows in a CreateSuperStream; longer lists are not even read."""
 
 
 def code_of(number: int) -> int:
@@ -39,7 +41,7 @@ String = Annotated[str, STRING_TYPE]
 NullableBytes = Annotated[bytes | None, wire_types.NullableBytes()]
 Body = Annotated[bytes, wire_types.Remainder()]
 Strings = Annotated[tuple[str, ...], wire_types.Rest(STRING_TYPE)]
-CountedStrings = Annotated[tuple[str, ...], wire_types.Counted(STRING_TYPE)]
+CountedStrings = Annotated[tuple[str, ...], wire_types.Counted(STRING_TYPE, PARTITIONS_MAX)]
 Properties = Annotated[Mapping[str, str], wire_types.StringMap()]
 # RabbitMQ takes one to three leftover bytes of a request for no properties.
 TrailingProperties = Annotated[

@@ -192,17 +192,28 @@ class Remainder:
 
 
 class Counted(Generic[T]):
-    """A list whose count is believed; each item takes at least a byte, so the frame bounds it."""
+    """A list whose count is believed, once it is seen that so many items may be there.
+
+    Args:
+        item: What the list holds; each takes at least a byte.
+        count_max: How many there may be; None leaves it to the frame.
+    """
 
     is_last: Final = False
 
-    def __init__(self, item: WireType[T]) -> None:
+    def __init__(self, item: WireType[T], count_max: int | None = None) -> None:
         self.name: Final = f"list of {item.name}"
         self.zero: Final[tuple[T, ...]] = ()
         self.item: Final = item
+        self._count_max: Final = count_max
 
     def read(self, frame: bytes, position: int) -> tuple[tuple[T, ...], int]:
-        count, position = U32_TYPE.read(frame, position)
+        count, first = U32_TYPE.read(frame, position)
+        if count > len(frame) - first:
+            raise MalformedFrame("list says more items than the frame can hold", position)
+        if self._count_max is not None and count > self._count_max:
+            raise MalformedFrame("list is longer than it can sensibly be", position)
+        position = first
         read = self.item.read
         items: list[T] = []
         for _ in range(count):

@@ -326,7 +326,7 @@ def test_where_no_snapshot_can_be_stored_only_what_the_last_one_covers_goes(
 async def save(broker: Broker, snapshot: object) -> None:
     stream = broker.stream("s")
     assert stream.log is not None
-    await broker.streams._save(stream.entry, stream.log, snapshot)  # type: ignore[arg-type]
+    await broker.streams.storage.save(stream.entry, stream.log, snapshot)  # type: ignore[arg-type]
 
 
 def test_the_stored_index_does_not_grow_without_end(

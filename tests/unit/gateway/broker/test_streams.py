@@ -107,10 +107,10 @@ def test_what_was_tracked_of_a_stream_goes_before_its_place_in_the_catalogue(
 
     with monkeypatch.context() as patch:
 
-        async def fail(*_: object) -> None:
+        async def fail(*_: object, **_options: object) -> None:
             raise DiskFull("for the test")
 
-        patch.setattr(broker.streams._catalogue, "remove", fail)
+        patch.setattr(broker.streams.catalogue, "remove", fail)
         client.tell("delete_stream", m.DeleteStream("s"))
 
     assert tracking_keys(broker) == []

@@ -110,13 +110,13 @@ def test_an_append_to_a_stream_that_is_being_deleted_tells_nobody_before_the_rep
     client.declare(1, "s")
     log = client.broker.log("s")
     gate: Pending[None] = Pending()
-    remove = client.broker.streams._remove
+    remove = client.broker.streams.storage._remove
 
-    async def remove_late(*arguments: Any) -> None:  # noqa: ANN401 - as `_remove`
-        await remove(*arguments)
+    async def remove_late(*arguments: Any, **options: Any) -> None:  # noqa: ANN401 - as `_remove`
+        await remove(*arguments, **options)
         await gate
 
-    monkeypatch.setattr(client.broker.streams, "_remove", remove_late)
+    monkeypatch.setattr(client.broker.streams.storage, "_remove", remove_late)
     done = client.start("delete_stream", m.DeleteStream("s"))
     client.broker.loop.run_for(0.1)
     client.publish(1, (1, b"a"))

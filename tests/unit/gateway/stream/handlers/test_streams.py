@@ -1,4 +1,4 @@
-"""Streams as such: create, delete, describe; super streams, of which there are none."""
+"""Streams as such: create, delete, describe."""
 
 import pytest
 
@@ -189,24 +189,3 @@ def test_a_specification_is_resolved_to_the_chunk_where_reading_would_start(
     assert resolve(client, at_offset(3)) == 2
     assert resolve(client, at_offset(2**64 - 1)) == 6
     assert resolve(client, OffsetSpec(OffsetType.TIMESTAMP, 2**62)) == 6
-
-
-# Super streams
-
-
-@pytest.mark.parametrize("name", ["s", "", "nowhere"])
-def test_no_super_stream_is_found(client: LinkRig, name: str) -> None:
-    for command, message in (
-        ("route", m.Route("key", name)),
-        ("partitions", m.Partitions(name)),
-    ):
-        assert client.request(command, message) == m.StreamsReply(UNKNOWN, ())
-    assert client.code("delete_super_stream", m.DeleteSuperStream(name)) == UNKNOWN
-    assert metadata(client, "s").streams[0].code == OK
-
-
-def test_a_super_stream_cannot_be_created_yet(client: LinkRig) -> None:
-    request = m.CreateSuperStream("super", ("super-0",), ("0",), {})
-
-    assert client.code("create_super_stream", request) == PRECONDITION
-    assert metadata(client, "super-0").streams[0].code == UNKNOWN

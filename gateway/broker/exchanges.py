@@ -1,0 +1,484 @@
+r"""The exchanges of one virtual host, and the bindings by which they lead to streams.
+
+They lie in the catalogue's table, beside the streams:
+
+    amq.exchange.<number>          JSON: what it is, its number, its state
+    amq.binding.<number><hash>     JSON: exchange's number, stream's generation, key, arguments
+
+Numbers and generations are never used twice, so a binding says exactly which exchange and which
+stream it joins. One whose exchange or stream is gone means nothing; the next opening removes it.
+"""
+
+import hashlib
+import json
+import logging
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gateway.broker.catalogue import DELETING, LIVE, TOPOLOGY_PREFIX, Catalogue
+from gateway.broker.errors import ExchangeDoesNotExist, InternalError, PreconditionFailed
+from gateway.broker.naming import clean_name
+from gateway.broker.routing import DirectRoutes, FanoutRoutes, NoRoutes, Routes, TopicRoutes
+from gateway.broker.streams import Stream, Streams
+from gateway.broker.turns import Turns
+from store.api import TableEntry
+from store.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+DIRECT: Final = "direct"
+FANOUT: Final = "fanout"
+TOPIC: Final = "topic"
+HEADERS: Final = "headers"
+
+DEFAULT_EXCHANGE: Final = ""
+"""Leads to every stream by its name; nothing else can be bound to it."""
+
+PARTITION_ORDER: Final = "x-stream-partition-order"
+"""Argument of a binding: the partition's place in its super stream."""
+
+_ROUTES: Final[Mapping[str, Callable[[], Routes]]] = {
+    DIRECT: DirectRoutes,
+    FANOUT: FanoutRoutes,
+    TOPIC: TopicRoutes,
+}
+_PREDECLARED: Final = (
+    ("amq.direct", DIRECT),
+    ("amq.fanout", FANOUT),
+    ("amq.headers", HEADERS),
+    ("amq.match", HEADERS),
+    ("amq.rabbitmq.trace", TOPIC),
+    ("amq.topic", TOPIC),
+)
+_EXCHANGE_KEY: Final = TOPOLOGY_PREFIX + b"exchange."
+_BINDING_KEY: Final = TOPOLOGY_PREFIX + b"binding."
+_NUMBER_BYTES: Final = 8
+_INTEGER: Final = re.compile("[+-]?[0-9]{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """An exchange as it was declared.
+
+    Attributes:
+        name: As clients say it.
+        type: DIRECT, FANOUT or TOPIC; HEADERS for two of those that are always there.
+        durable: Outlives the server's process.
+        auto_delete: Goes with its last binding.
+        internal: No client may publish to it; kept, and without a meaning here.
+        arguments: Values as JSON has them.
+    """
+
+    name: str
+    type: str = DIRECT
+    durable: bool = True
+    auto_delete: bool = False
+    internal: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A way from an exchange to a stream.
+
+    Attributes:
+        source: The exchange.
+        destination: The stream.
+        routing_key: A key, or a topic's pattern.
+        arguments: Values as JSON has them. Two bindings may differ in these alone.
+    """
+
+    source: str
+    destination: str
+    routing_key: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Declared:
+    """An exchange that exists, with its bindings.
+
+    Attributes:
+        exchange: What it was declared as.
+        number: No other exchange or stream of the virtual host ever had it.
+        bindings: By their keys in the table, in the order in which they were made.
+        is_stored: Whether it is in the table.
+    """
+
+    def __init__(self, exchange: Exchange, number: int, *, is_stored: bool) -> None:
+        self.exchange = exchange
+        self.number = number
+        self.is_stored = is_stored
+        self.bindings: dict[bytes, Binding] = {}
+        self._routes = _ROUTES.get(exchange.type, NoRoutes)()
+        self._partitions: tuple[str, ...] | None = None
+
+    def add(self, key: bytes, binding: Binding) -> None:
+        """Take a binding in; its stream exists."""
+        self.bindings[key] = binding
+        self._routes.add(binding.routing_key, binding.destination)
+        self._partitions = None
+
+    def remove(self, key: bytes) -> None:
+        """Take a binding out."""
+        binding = self.bindings.pop(key)
+        self._routes.remove(binding.routing_key, binding.destination)
+        self._partitions = None
+
+    def route(self, routing_key: str) -> list[str]:
+        """Return the streams that a routing key leads to, each once."""
+        return self._routes.match(routing_key)
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The streams of all bindings, by the order that these state; those without come last."""
+        if self._partitions is None:
+            ordered = sorted(self.bindings.values(), key=_place)
+            self._partitions = tuple(binding.destination for binding in ordered)
+        return self._partitions
+
+    def order_of(self, stream: str) -> int | None:
+        """Return the order that a stream's binding states, None if there is none that does."""
+        orders = (_order(each) for each in self.bindings.values() if each.destination == stream)
+        return next((order for order in orders if order is not None), None)
+
+    def row(self, state: str = LIVE) -> TableEntry:
+        """Return the exchange as the table has it."""
+        exchange = self.exchange
+        fields = {
+            "name": exchange.name,
+            "number": self.number,
+            "state": state,
+            "type": exchange.type,
+            "durable": exchange.durable,
+            "auto_delete": exchange.auto_delete,
+            "internal": exchange.internal,
+            "arguments": dict(exchange.arguments),
+        }
+        return TableEntry(self.key, _packed(fields))
+
+    @property
+    def key(self) -> bytes:
+        """Key of the exchange in the table."""
+        return _EXCHANGE_KEY + self.number.to_bytes(_NUMBER_BYTES)
+
+    def binding_row(self, binding: Binding, generation: int) -> TableEntry:
+        """Return a binding as the table has it; `generation` is that of its stream."""
+        fields = {
+            "exchange": self.number,
+            "stream": generation,
+            "routing_key": binding.routing_key,
+            "arguments": dict(binding.arguments),
+        }
+        value = _packed(fields)
+        digest = hashlib.sha256(value).digest()
+        return TableEntry(_BINDING_KEY + self.number.to_bytes(_NUMBER_BYTES) + digest, value)
+
+
+def _packed(fields: Mapping[str, Any]) -> bytes:
+    """Encode; what is equal has equal bytes. Raises PreconditionFailed."""
+    try:
+        return json.dumps(fields, sort_keys=True).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PreconditionFailed(f"arguments cannot be kept: {error}") from error
+
+
+def _order(binding: Binding) -> int | None:
+    order = binding.arguments.get(PARTITION_ORDER)
+    if isinstance(order, str) and _INTEGER.fullmatch(order):
+        return int(order)
+    return order if isinstance(order, int) else None
+
+
+def _place(binding: Binding) -> tuple[bool, int]:
+    order = _order(binding)
+    return order is None, order or 0
+
+
+class Exchanges:
+    """All exchanges of a virtual host. Create it with `open_exchanges`."""
+
+    def __init__(self, streams: Streams) -> None:
+        self.turns = Turns()
+        """Declarations, bindings and deletions of one exchange go one after the other."""
+        self._streams = streams
+        self._catalogue: Catalogue = streams.catalogue
+        self._declared: dict[str, Declared] = {}
+        self._by_number: dict[int, Declared] = {}
+        for number, (name, kind) in enumerate(_PREDECLARED, start=1):
+            is_internal = name == "amq.rabbitmq.trace"
+            self.adopt(Declared(Exchange(name, kind, internal=is_internal), number, is_stored=True))
+        streams.when_gone = self._stream_gone
+
+    # Looking
+
+    def all(self) -> list[Exchange]:
+        """Return every exchange but the default one."""
+        return [each.exchange for each in self._declared.values()]
+
+    def bindings(self) -> list[Binding]:
+        """Return every binding but those of the default exchange, which has each stream."""
+        return [each for one in self._declared.values() for each in one.bindings.values()]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._declared or name == DEFAULT_EXCHANGE
+
+    def declared(self, name: str) -> Declared:
+        """Return an exchange with its bindings; not the default one.
+
+        Raises:
+            ExchangeDoesNotExist: There is none.
+        """
+        found = self._declared.get(name)
+        if found is None:
+            raise ExchangeDoesNotExist(name)
+        return found
+
+    def route(self, exchange: str, routing_key: str) -> list[str]:
+        """Return the streams that a routing key leads to, each once.
+
+        Raises:
+            ExchangeDoesNotExist: No such exchange.
+        """
+        if exchange == DEFAULT_EXCHANGE:
+            return [routing_key] if routing_key in self._streams else []
+        return self.declared(exchange).route(routing_key)
+
+    def partitions(self, exchange: str) -> Sequence[str]:
+        """Return the streams bound to an exchange in the order that their bindings state.
+
+        Raises:
+            ExchangeDoesNotExist: No such exchange.
+        """
+        if exchange == DEFAULT_EXCHANGE:
+            return [stream.name for stream in self._streams]
+        return self.declared(exchange).partitions
+
+    def order_of(self, exchange: str, stream: str) -> int | None:
+        """Return a partition's place in its super stream, None if it is none or has none."""
+        declared = self._declared.get(exchange)
+        return None if declared is None else declared.order_of(stream)
+
+    # Exchanges
+
+    async def declare(self, exchange: Exchange) -> None:
+        """Make sure that an exchange exists.
+
+        Raises:
+            PreconditionFailed: A bad name, an unknown type, or it exists as something else.
+            InternalError: The store refused.
+        """
+        if clean_name(exchange.name) != exchange.name:
+            raise PreconditionFailed("an exchange's name has no line breaks")
+        if exchange.type not in _ROUTES:
+            raise PreconditionFailed(f"exchanges of type {exchange.type!r} are not supported")
+        await self.turns.take(exchange.name)
+        try:
+            existing = self._declared.get(exchange.name)
+            if existing is not None:
+                if existing.exchange != exchange:
+                    raise PreconditionFailed(f"exchange {exchange.name!r} exists as another one")
+                return
+            declared = self.draft(exchange)
+            await self._put(declared, declared.row())
+            self.adopt(declared)
+        finally:
+            self.turns.end(exchange.name)
+        log.info("exchange declared exchange=%s type=%s", exchange.name, exchange.type)
+
+    async def delete(self, name: str) -> None:
+        """Delete an exchange and its bindings; the streams stay.
+
+        Raises:
+            PreconditionFailed: It is one of those that are always there.
+            ExchangeDoesNotExist: There is none.
+            InternalError: The store refused.
+        """
+        if is_predeclared(name):
+            raise PreconditionFailed(f"exchange {name!r} cannot be deleted")
+        await self.turns.take(name)
+        try:
+            declared = self.declared(name)
+            await self._remove(declared, declared.key, *declared.bindings)
+            self.drop(declared)
+        finally:
+            self.turns.end(name)
+        log.info("exchange deleted exchange=%s", name)
+
+    # Bindings
+
+    async def bind(self, binding: Binding) -> None:
+        """Let a routing key lead to a stream.
+
+        Raises:
+            ExchangeDoesNotExist: The source.
+            StreamDoesNotExist: The destination.
+            PreconditionFailed: The source takes no bindings.
+            InternalError: The store refused.
+        """
+        if binding.source == DEFAULT_EXCHANGE:
+            raise PreconditionFailed("the default exchange takes no bindings")
+        await self.turns.take(binding.source)
+        try:
+            await self._streams.turns.take(binding.destination)
+            try:
+                await self._bind(binding)
+            finally:
+                self._streams.turns.end(binding.destination)
+        finally:
+            self.turns.end(binding.source)
+
+    async def _bind(self, binding: Binding) -> None:
+        declared = self.declared(binding.source)
+        if declared.exchange.type not in _ROUTES:
+            raise PreconditionFailed(f"exchange {binding.source!r} takes no bindings")
+        stream = self._streams.find(binding.destination)
+        row = declared.binding_row(binding, stream.entry.generation)
+        if row.key not in declared.bindings:
+            await self._put(declared, row)
+            self.join(declared, row.key, binding, stream)
+
+    async def unbind(self, binding: Binding) -> None:
+        """Undo a binding; nothing happens if there is none like this.
+
+        Raises:
+            ExchangeDoesNotExist: The source.
+            StreamDoesNotExist: The destination.
+            InternalError: The store refused.
+        """
+        await self.turns.take(binding.source)
+        try:
+            declared = self.declared(binding.source)
+            stream = self._streams.find(binding.destination)
+            key = declared.binding_row(binding, stream.entry.generation).key
+            if key in declared.bindings:
+                is_last = len(declared.bindings) == 1 and declared.exchange.auto_delete
+                await self._remove(declared, key, *([declared.key] if is_last else []))
+                self._part(declared, key, stream)
+        finally:
+            self.turns.end(binding.source)
+
+    # What is known, apart from the table
+
+    def draft(self, exchange: Exchange) -> Declared:
+        """Return a new exchange that is neither stored nor known yet."""
+        return Declared(
+            exchange, self._streams.storage.new_generation(), is_stored=exchange.durable
+        )
+
+    def adopt(self, declared: Declared) -> None:
+        """Know an exchange that is stored."""
+        self._declared[declared.exchange.name] = declared
+        self._by_number[declared.number] = declared
+
+    def drop(self, declared: Declared) -> None:
+        """Know an exchange no more."""
+        for key, binding in list(declared.bindings.items()):
+            declared.remove(key)
+            if binding.destination in self._streams:
+                self._streams.find(binding.destination).bound_by.discard(key)
+        self._declared.pop(declared.exchange.name, None)
+        self._by_number.pop(declared.number, None)
+
+    def join(self, declared: Declared, key: bytes, binding: Binding, stream: Stream) -> None:
+        """Know a binding that is stored."""
+        if not stream.is_deleted:
+            declared.add(key, binding)
+            stream.bound_by.add(key)
+
+    def _part(self, declared: Declared, key: bytes, stream: Stream) -> None:
+        if key in declared.bindings:  # its stream may have gone meanwhile
+            declared.remove(key)
+            stream.bound_by.discard(key)
+        if declared.exchange.auto_delete and not declared.bindings:
+            self.drop(declared)
+
+    def _stream_gone(self, stream: Stream) -> None:
+        """Forget the bindings of a stream; in the table they go with it."""
+        for key in list(stream.bound_by):
+            number = int.from_bytes(key[len(_BINDING_KEY) :][:_NUMBER_BYTES])
+            declared = self._by_number[number]
+            declared.remove(key)
+            if declared.exchange.auto_delete and not declared.bindings:
+                self.drop(declared)
+                stream.bound_by.add(declared.key)
+
+    # The table
+
+    async def _put(self, declared: Declared, *rows: TableEntry) -> None:
+        if not declared.is_stored:
+            return
+        try:
+            await self._catalogue.put(topology=rows)
+        except StoreError as error:
+            raise InternalError(str(error)) from error
+
+    async def _remove(self, declared: Declared, *keys: bytes) -> None:
+        if not declared.is_stored:
+            return
+        try:
+            await self._catalogue.remove(topology=keys)
+        except StoreError as error:
+            raise InternalError(str(error)) from error
+
+    async def load(self) -> None:
+        """Take over what the table holds; remove what means nothing any more."""
+        rows, self._catalogue.topology = self._catalogue.topology, []
+        values = {row.key: json.loads(row.value) for row in rows}
+        dead = self._load_exchanges(values)
+        dead += self._load_bindings(values)
+        try:
+            await self._catalogue.remove(topology=dead)
+        except StoreError as error:
+            log.warning("dead bindings not removed error=%s", error)
+
+    def _load_exchanges(self, values: Mapping[bytes, dict[str, Any]]) -> list[bytes]:
+        """Take over the exchanges; return the keys of those that are dead."""
+        dead: list[bytes] = []
+        found = [key for key in values if key.startswith(_EXCHANGE_KEY)]
+        for key in sorted(found, reverse=True):  # of two with one name the later one lives
+            fields = dict(values[key])
+            number, state = fields.pop("number"), fields.pop("state")
+            self._streams.storage.note_generation(number)
+            exchange = Exchange(**fields)
+            if state == DELETING or exchange.name in self._declared:
+                dead.append(key)
+            else:
+                self.adopt(Declared(exchange, number, is_stored=True))
+        return dead
+
+    def _load_bindings(self, values: Mapping[bytes, dict[str, Any]]) -> list[bytes]:
+        """Take over the bindings; return the keys of dead ones, and of exchanges that go too."""
+        dead: list[bytes] = []
+        bereft: set[int] = set()
+        streams = {stream.entry.generation: stream for stream in self._streams}
+        for key, fields in values.items():
+            if not key.startswith(_BINDING_KEY):
+                continue
+            number = fields["exchange"]
+            declared, stream = self._by_number.get(number), streams.get(fields["stream"])
+            if declared is None or stream is None:
+                dead.append(key)
+                bereft.add(number)
+                continue
+            routing_key, arguments = fields["routing_key"], fields["arguments"]
+            binding = Binding(declared.exchange.name, stream.name, routing_key, arguments)
+            self.join(declared, key, binding, stream)
+        for declared in [self._by_number[each] for each in bereft & self._by_number.keys()]:
+            if declared.exchange.auto_delete and not declared.bindings:
+                dead.append(declared.key)
+                self.drop(declared)
+        return dead
+
+
+def is_predeclared(name: str) -> bool:
+    """Tell whether an exchange is always there."""
+    return name == DEFAULT_EXCHANGE or name.startswith("amq.")
+
+
+async def open_exchanges(streams: Streams) -> Exchanges:
+    """Open what a virtual host has of exchanges, when its streams are open."""
+    exchanges = Exchanges(streams)
+    await exchanges.load()
+    return exchanges

@@ -1,0 +1,67 @@
+"""Super streams: create, delete, and find their partitions, in order or for a key.
+
+Route and Partitions answer for every exchange. A permission on a name is one on the exchange of
+that name as much as on the stream.
+
+Source: RabbitMQ stream protocol; order of checks and codes as observed on RabbitMQ 4.3.
+"""
+
+from collections.abc import Sequence
+
+from gateway.broker import super_streams
+from gateway.broker.errors import PreconditionFailed
+from gateway.broker.naming import clean_name, without_line_ends
+from gateway.broker.streams import Stream
+from gateway.stream.handlers.streams import OK
+from gateway.stream.link import Link
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.commands import Permission
+
+
+async def create_super_stream(link: Link, request: m.CreateSuperStream) -> m.Status:
+    """Create a super stream with its partitions, all or nothing."""
+    name = clean_name(request.super_stream)
+    link.require(Permission.CONFIGURE, name)
+    # RabbitMQ counts them last; this way the number of permissions to look at has a limit.
+    if len(request.partitions) > link.virtual_host.partitions_max:
+        raise PreconditionFailed(f"{len(request.partitions)} partitions are too many")
+    link.require_to_manage(name, [without_line_ends(each) for each in request.partitions])
+    await super_streams.create_super_stream(
+        link.virtual_host, name, request.partitions, request.binding_keys, request.arguments
+    )
+    return OK
+
+
+async def delete_super_stream(link: Link, request: m.DeleteSuperStream) -> m.Status:
+    """Delete an exchange and all streams bound to it; who uses them is told after this reply."""
+    link.require(Permission.CONFIGURE, request.super_stream)
+
+    def check(partitions: Sequence[str]) -> None:
+        link.require_to_manage(request.super_stream, partitions)
+
+    def gone(stream: Stream) -> None:
+        link.ports.after_reply(lambda: link.streams.tell_watchers(stream))
+
+    await super_streams.delete_super_stream(
+        link.virtual_host, request.super_stream, check=check, gone=gone
+    )
+    return OK
+
+
+async def route(link: Link, request: m.Route) -> m.StreamsReply:
+    """Find the streams that a routing key leads to; there may be none."""
+    link.require(Permission.WRITE, request.super_stream)
+    streams = link.virtual_host.exchanges.route(request.super_stream, request.routing_key)
+    for stream in streams:
+        link.require(Permission.WRITE, stream)
+    return m.StreamsReply(ResponseCode.OK, tuple(streams))
+
+
+async def partitions(link: Link, request: m.Partitions) -> m.StreamsReply:
+    """List the streams that are bound to an exchange, in the order that their bindings state."""
+    link.require(Permission.READ_OR_WRITE, request.super_stream)
+    streams = super_streams.partitions_of(link.virtual_host, request.super_stream)
+    for stream in streams:
+        link.require(Permission.READ_OR_WRITE, stream)
+    return m.StreamsReply(ResponseCode.OK, tuple(streams))
