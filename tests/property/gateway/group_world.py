@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from unittest import mock
 
+from compat.differential.group_model import ModelGroup, Told
 from gateway.log.locating import Start
 from gateway.log.log import StreamLog
 from gateway.pending import Pending
@@ -16,7 +17,6 @@ from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST, NONE, OffsetSpec
 from tests.chunks import SubBatch
-from tests.property.gateway.group_model import ModelGroup, Told
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 STREAMS = {"s": -1, "p0": 0, "p1": 1, "p2": 2}

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compat.differential.group_model import ModelGroup, Told
 from gateway.broker.groups import NO_PARTITION, Group, Order
-from tests.property.gateway.group_model import ModelGroup, Told
 
 STEPS = 100_000
 

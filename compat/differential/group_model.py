@@ -1,7 +1,8 @@
 """What RabbitMQ does with a group of single active consumers, rule by rule, as it was observed.
 
-It keeps a status for every member and looks them up; the server keeps one active member and
-whether it steps down. The two have nothing in common but what they must say.
+It keeps a status for every member and looks them up; Hutch keeps one active member and whether it
+steps down. The two have nothing in common but what they must say. One thing is left out: who is to
+step down and has not answered is asked again by RabbitMQ when others come or go.
 """
 
 from collections.abc import Iterable
