@@ -56,6 +56,7 @@ class StreamStorage:
             entry.name,
             names.data_segment(self._virtual_host, entry.name, entry.generation),
             names.index_segment(self._virtual_host, entry.name, entry.generation),
+            names.filter_segment(self._virtual_host, entry.name, entry.generation),
         )
 
     def new_generation(self) -> int:
@@ -190,6 +191,7 @@ class StreamStorage:
         for stream in streams:
             await _let_finish(stream)
         await self._delete_segments(each.index_segment for each in segments)
+        await self._delete_segments(each.filter_segment for each in segments)
         await self._tracking.forget(*(entry.generation for entry in entries))
         bindings = [key for stream in streams for key in stream.bound_by]
         await self._catalogue.remove(*entries, topology=[*bindings, *topology])

@@ -156,6 +156,9 @@ class Cursor:
         self.position, size = sieve.sift(self.position, end)
         if sieve.missing is not None:
             self._fetch(*sieve.missing)
+        elif sieve.loading is not None:
+            self._is_waiting = True
+            sieve.loading.when_settled(self._woken)
         self.is_sifting = not size and not self._is_waiting and self.position < end
         return size
 

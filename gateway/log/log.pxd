@@ -4,9 +4,10 @@ cdef class _InFlight:
     cdef public Py_ssize_t size
     cdef public list confirms
     cdef public dict sequences
+    cdef public bytes filters
 
 cdef class StreamLog:
-    cdef public object stream, reader, index, sequences, failure, _writer, _ports, index_writer, saving, to_save, read_only
+    cdef public object stream, reader, index, sequences, failure, _writer, _ports, filter_notes, filter_pages, index_writer, saving, to_save, read_only
     cdef public OpenChunk _open
     cdef public bint _is_scheduled, is_time_remarked
     cdef public object _in_flight

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from gateway.log.filter_pages import FilterNotes, FilterPages
 from gateway.log.index import ChunkIndex
 from gateway.log.names import OFFSETS_END, event_number
 from gateway.log.open_chunk import ChunkBuffers, ConfirmSink, OpenChunk, confirm_all
@@ -89,7 +90,9 @@ class LogState:
 class _InFlight:
     """A chunk that was handed to the store."""
 
-    __slots__ = ("chunk_id", "confirms", "next_offset", "sequences", "size", "timestamp_ms")
+    __slots__ = (
+        "chunk_id", "confirms", "filters", "next_offset", "sequences", "size", "timestamp_ms",
+    )  # fmt: skip
 
     def __init__(self, chunk: OpenChunk, chunk_id: int, timestamp_ms: int, size: int) -> None:
         self.chunk_id = chunk_id
@@ -98,6 +101,7 @@ class _InFlight:
         self.size = size
         self.confirms = chunk.confirms
         self.sequences = chunk.sequences
+        self.filters = chunk.packed_filters
 
 
 class StreamLog:
@@ -112,6 +116,7 @@ class StreamLog:
         index: ChunkIndex,
         sequences: PublisherSequences,
         state: LogState,
+        filter_pages: FilterPages | None = None,
     ) -> None:
         self.stream = stream
         self.reader = reader
@@ -137,6 +142,8 @@ class StreamLog:
         self.last_chunk_position = state.last_chunk_position
         self.trusted_position = state.length
         """From here on every byte was written by this process."""
+        self.filter_notes = FilterNotes(state.epoch)
+        self.filter_pages = filter_pages
         self.index_writer: Writer | None = None
         self.index_saved_to = state.index_saved_to
         self.snapshot_position = state.snapshot_position
@@ -302,6 +309,8 @@ class StreamLog:
     def _commit(self, chunk: _InFlight, appended: Appended) -> None:
         """Let readers see a chunk."""
         is_indexed = self.index.offer(chunk.chunk_id, chunk.timestamp_ms, appended.position)
+        if chunk.filters or self.filter_notes.has_values:
+            self.filter_notes.note(appended.position, appended.size, chunk.chunk_id, chunk.filters)
         if self.last_chunk_id < 0:
             self.first_chunk_id = chunk.chunk_id
         self.last_chunk_id = chunk.chunk_id

@@ -2,6 +2,7 @@
 
     rmq-<host>/_<stream>-<generation>/0.#epoch.0          the chunks
     rmq-<host>/_<stream>-<generation>-index/0.#epoch.0    sparse index, derived
+    rmq-<host>/_<stream>-<generation>-filters/0.#epoch.0  filter values of chunks, derived
     rmq-<host>/_meta_kvtable/0.#epoch.0                   stream name → what it is
     rmq-<host>/_tracking_kvtable/0.#epoch.0               generation, NUL, reference → offset
     rmq-<host>/_policies_kvtable/0.#epoch.0               policy name → policy
@@ -51,6 +52,11 @@ def data_segment(virtual_host: str, stream: str, generation: int) -> str:
 def index_segment(virtual_host: str, stream: str, generation: int) -> str:
     """Segment of a stream's sparse index."""
     return f"{scope_of(virtual_host)}/_{escape(stream)}-{generation}-index{_SUFFIX}"
+
+
+def filter_segment(virtual_host: str, stream: str, generation: int) -> str:
+    """Segment of the filter values of a stream's chunks."""
+    return f"{scope_of(virtual_host)}/_{escape(stream)}-{generation}-filters{_SUFFIX}"
 
 
 def meta_table(virtual_host: str) -> str:

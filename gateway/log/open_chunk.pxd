@@ -5,11 +5,11 @@ cdef class ChunkBuffers:
 cdef class OpenChunk:
     cdef public ChunkBuffers _buffers
     cdef public Py_ssize_t _filter_bytes_uncounted, capacity, entry_count, record_count, sequence_bytes, written
-    cdef public bint _holds_any_filter
     cdef public bytearray buffer
     cdef public list confirms
     cdef public set filters
     cdef public object _filter_digests
+    cdef public bytes packed_filters
     cdef public dict sequences
     cpdef bint grow(self)
     cpdef took(self, Py_ssize_t written, Py_ssize_t entries, Py_ssize_t records)

@@ -86,6 +86,7 @@ class OpenChunk:
         "confirms",
         "entry_count",
         "filters",
+        "packed_filters",
         "record_count",
         "sequence_bytes",
         "sequences",
@@ -106,6 +107,7 @@ class OpenChunk:
         self.filters: set[bytes] | None = None
         self._filter_digests: set[bytes] | None = None
         self._filter_bytes_uncounted = 0
+        self.packed_filters = b""
         # In order; grouped by sink when they are due.
         self.confirms: list[tuple[ConfirmSink, bytes]] = []
 
@@ -166,7 +168,8 @@ class OpenChunk:
         trailer = pack_trailer(self.sequences) if self.sequences else b""
         rest = trailer
         if self.filters is not None:
-            rest += pack_filters(self.filters, self._filter_digests)
+            self.packed_filters = pack_filters(self.filters, self._filter_digests)
+            rest += self.packed_filters
         event_end = data_end + len(rest)
         if event_end > len(self.buffer):
             self.grow()

@@ -15,6 +15,7 @@ from typing import Any, Final
 
 from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, unpack_header, unpack_trailer
 from gateway.log.errors import CorruptChunk
+from gateway.log.filter_pages import FilterPages
 from gateway.log.index import NO_END, ChunkIndex, entries_from, last_position
 from gateway.log.kernel.chunks import MALFORMED, walk_chunks
 from gateway.log.log import LogPorts, LogState, StreamLog
@@ -50,6 +51,7 @@ class LogNames:
     stream: str
     data_segment: str
     index_segment: str
+    filter_segment: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,8 @@ async def open_log(
         await _begin_anew(store, names, state, drop_snapshot)
     if state.read_only is None:
         await _lead(names.stream, writer, state)
-    return StreamLog(names.stream, writer, reader, ports, index, sequences, state)
+    pages = FilterPages(store, names.filter_segment)
+    return StreamLog(names.stream, writer, reader, ports, index, sequences, state, pages)
 
 
 async def _fits(reader: Reader, snapshot: Snapshot) -> bool:

@@ -1,6 +1,8 @@
 """Store what makes the next opening of a log fast: new index entries, then the snapshot.
 
-Both are derived, so a failure is logged and otherwise of no consequence: the next opening scans.
+And what makes filtered reading fast: the filter values of what was written. All are derived, so a
+failure is logged and otherwise of no consequence: the next opening scans, the next reader asks the
+chunks.
 """
 
 import logging
@@ -56,6 +58,7 @@ async def _save_latest(
     while stream_log.to_save is not None:
         snapshot, stream_log.to_save = stream_log.to_save, None
         await _save(store, tracking, generation, names, stream_log, snapshot)
+        await _save_filters(names, stream_log)
 
 
 async def _save(
@@ -75,6 +78,15 @@ async def _save(
     except StoreError as error:
         stream_log.index_writer = None  # its session may be dead: the next save opens another
         log.warning("snapshot not stored stream=%s error=%s", names.stream, error)
+
+
+async def _save_filters(names: LogNames, stream_log: StreamLog) -> None:
+    if stream_log.filter_pages is None:
+        return
+    try:
+        await stream_log.filter_pages.append(stream_log.filter_notes, stream_log.start)
+    except StoreError as error:
+        log.warning("filter values not stored stream=%s error=%s", names.stream, error)
 
 
 async def _save_index(

@@ -1,17 +1,20 @@
 """Finds, ahead of a cursor, the chunks that a filter lets through, and reads little of the others.
 
-Of a large chunk only the header and the filter values behind its trailer are read; small ones are
-walked many at once. How much is done in one call is bounded: a filter may let nothing through for
-a long time, and the others of the event loop want their turn.
+Where pages of filter values are stored (`gateway.log.filter_pages`) these are read, and nothing of
+the chunks. Elsewhere, of a large chunk only the header and the filter values behind its trailer are
+read; small ones are walked many at once. How much is done in one call is bounded: a filter may let
+nothing through for a long time, and the others of the event loop want their turn.
 """
 
 from collections import deque
 from typing import Final
 
 from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, HEADER_BYTES, unpack_header
+from gateway.log.filter_pages import FilterPages, Page
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.kernel.chunks import walk_chunks
 from gateway.log.log import StreamLog
+from gateway.pending import Pending
 
 LARGE_BYTES: Final = 32 * 1024
 """From this size on a chunk is looked at by itself."""
@@ -27,24 +30,28 @@ class Sieve:
 
     Attributes:
         missing: (position, size) of bytes that are not in memory but needed to go on, after `sift`.
+        loading: What has to be waited for instead.
     """
 
     def __init__(self, stream_log: StreamLog, wanted: SubscriptionFilter) -> None:
         self.missing: tuple[int, int] | None = None
+        self.loading: Pending[None] | None = None
         self._log = stream_log
         self._filter = wanted
         self._ranges: deque[tuple[int, int]] = deque()
         self._sifted_to = 0
+        # The rest of a page's runs: where each ends, and whether it is wanted (None: see there).
+        self._runs: deque[tuple[int, bool | None]] = deque()
 
     def sift(self, position: int, end: int) -> tuple[int, int]:
         """Look for what is let through in [position, end), which are the bounds of chunks.
 
         Returns:
             (where, size): whole chunks that are let through begin there and take so many bytes.
-            Size 0: nothing is let through before `where`. Then `missing` says what must be read
-            first; else, before `end`, there is more to look at in another call.
+            Size 0: nothing is let through before `where`. Then `missing` or `loading` says what
+            must come first; else, before `end`, there is more to look at in another call.
         """
-        self.missing = None
+        self.missing = self.loading = None
         ranges = self._ranges
         for _ in range(_LOOKS_A_CALL):
             while ranges and ranges[0][1] <= position:
@@ -59,7 +66,74 @@ class Sieve:
         return position, 0
 
     def _look(self, position: int, end: int) -> bool:
-        """Learn of the chunk at a position, and of more if they are small; False if not at hand."""
+        """Learn of the chunk at a position, and of more if that is cheap; False if not at hand."""
+        runs = self._runs
+        while runs and runs[0][0] <= position:
+            runs.popleft()
+        pages = self._log.filter_pages
+        if not runs and pages is not None:
+            if not pages.is_loaded:
+                self.loading = pages.load()
+                return False
+            if not self._enter_page(pages, position, end):
+                return False
+        if not runs:
+            return self._ask_chunks(position, end)
+        if runs[0][1] is None:
+            return self._ask_chunks(position, min(end, runs[0][0]))
+        while runs and (verdict := runs[0][1]) is not None:
+            stop, _ = runs.popleft()
+            self._note(position, stop, is_wanted=verdict)
+            position = stop
+        return True
+
+    def _enter_page(self, pages: FilterPages, position: int, end: int) -> bool:
+        """Take over what the page of this position says, if there is one; False if not at hand."""
+        index = pages.find(position)
+        if index is None:
+            return True
+        page = self._read_page(pages, index)
+        if page is None:
+            return self.loading is None
+        if not pages.is_verified(index) and not self._verify(pages, index, page, end):
+            return self.missing is None
+        stop = page.first
+        for size, packed in page.runs():
+            stop += size
+            if stop > position:
+                verdict = None if packed is None else self._filter.lets_through(packed)
+                self._runs.append((stop, verdict))
+        return True
+
+    def _read_page(self, pages: FilterPages, index: int) -> Page | None:
+        """Read a page; None if it has to be fetched first, or is damaged and was dropped."""
+        try:
+            page = pages.read(index)
+        except ValueError:
+            pages.drop(index)
+            return None
+        if page is None:
+            self.loading = pages.fetch(index)
+        return page
+
+    def _verify(self, pages: FilterPages, index: int, page: Page, end: int) -> bool:
+        """Tell whether the stream holds what a page describes; if not, it is dropped.
+
+        Also False, with `missing`, if the stream has to be read for that.
+        """
+        head: bytes | None = b""
+        if page.last_position + DATA_POSITION <= page.end <= end:
+            head = self._log.reader.read_cached(page.last_position, DATA_POSITION)
+            if head is None or len(head) < DATA_POSITION:
+                return self._miss(page.last_position, end, DATA_POSITION)
+        if not head or not page.describes(head):
+            pages.drop(index)
+            return False
+        pages.verify(index)
+        return True
+
+    def _ask_chunks(self, position: int, end: int) -> bool:
+        """Learn of the chunk at a position from the stream itself, and of more if small."""
         reader = self._log.reader
         head = reader.read_cached(position, min(end - position, DATA_POSITION))
         if head is None or len(head) < DATA_POSITION:

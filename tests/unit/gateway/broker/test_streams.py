@@ -124,8 +124,9 @@ def test_a_snapshot_on_its_way_leaves_nothing_behind_a_deletion(
     monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 1)
     client.declare(1, "s")
     log = broker.log("s")
-    index = names.index_segment("/", "s", broker.stream("s").entry.generation)
-    client.publish(1, (1, b"a"))
+    generation = broker.stream("s").entry.generation
+    index = names.index_segment("/", "s", generation)
+    client.publish_filtered(1, (1, "fig", b"a"))
     broker.loop.run_until(lambda: log.saving is not None)
 
     client.tell("delete_stream", m.DeleteStream("s"))
@@ -133,6 +134,25 @@ def test_a_snapshot_on_its_way_leaves_nothing_behind_a_deletion(
 
     assert tracking_keys(broker) == []
     assert not has_segment(broker, index)
+    assert not has_segment(broker, names.filter_segment("/", "s", generation))
+
+
+def test_the_filter_values_of_a_stream_go_with_it(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = client.broker
+    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 1)
+    client.declare(1, "s")
+    segment = names.filter_segment("/", "s", broker.stream("s").entry.generation)
+    client.publish_filtered(1, (1, "fig", b"a"))
+    broker.settle("s")
+    broker.loop.run_for(0.1)
+    assert has_segment(broker, segment)
+
+    client.tell("delete_stream", m.DeleteStream("s"))
+    broker.loop.run_for(0.1)
+
+    assert not has_segment(broker, segment)
 
 
 @pytest.mark.parametrize("operation", ["update_table", "delete_segment", "remove_keys"])

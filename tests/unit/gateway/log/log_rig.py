@@ -29,7 +29,12 @@ from tests.conformance.implementations import open_local
 T = TypeVar("T")
 
 FRAME_BYTES_MAX = 1 << 20
-NAMES = LogNames("orders", "rmq-.2f/_orders-1/0.#epoch.0", "rmq-.2f/_orders-1-index/0.#epoch.0")
+NAMES = LogNames(
+    "orders",
+    "rmq-.2f/_orders-1/0.#epoch.0",
+    "rmq-.2f/_orders-1-index/0.#epoch.0",
+    "rmq-.2f/_orders-1-filters/0.#epoch.0",
+)
 TABLE = "rmq-.2f/_tracking_kvtable/0.#epoch.0"
 GENERATION = 1
 

@@ -50,6 +50,7 @@ def test_scope_and_stream_are_names_that_pravega_takes(name: str, generation: in
     for segment in (
         names.data_segment(name, name, generation),
         names.index_segment(name, name, generation),
+        names.filter_segment(name, name, generation),
     ):
         scope, stream, suffix = segment.split("/")
         assert PRAVEGA_NAME.fullmatch(scope)
@@ -61,6 +62,7 @@ def test_scope_and_stream_are_names_that_pravega_takes(name: str, generation: in
 def test_segments_are_named_as_other_readers_of_the_store_expect() -> None:
     assert names.data_segment("/", "orders", 7) == "rmq-.2f/_orders-7/0.#epoch.0"
     assert names.index_segment("/", "orders", 7) == "rmq-.2f/_orders-7-index/0.#epoch.0"
+    assert names.filter_segment("/", "orders", 7) == "rmq-.2f/_orders-7-filters/0.#epoch.0"
     assert names.meta_table("/") == "rmq-.2f/_meta_kvtable/0.#epoch.0"
     assert names.tracking_table("/") == "rmq-.2f/_tracking_kvtable/0.#epoch.0"
 

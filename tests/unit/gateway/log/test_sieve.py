@@ -148,6 +148,9 @@ def test_small_chunks_not_in_memory_are_read_many_at_once(rig: LogRig) -> None:
 def test_who_finds_nothing_stops_to_let_others_in_and_goes_on_when_asked(rig: LogRig) -> None:
     log = rig.create()
     write(rig, log, [{b"fig"}] * 150, padding=33_000)
+    assert log.filter_pages is not None
+    log.filter_pages.load()
+    rig.loop.run_until(lambda: log.filter_pages.is_loaded)  # type: ignore[union-attr]  # asserted above
     tap = rig.cursor(log, wanted=wants(b"pear"))
 
     assert tap.next() is None
@@ -209,6 +212,7 @@ def test_a_chunk_of_sub_batches_has_no_filter_values(rig: LogRig) -> None:
     wanted=st.sets(st.sampled_from([b"a", b"b", b"c", b"d"])),
     unfiltered=st.booleans(),
     reopens=st.booleans(),
+    saves=st.booleans(),
 )
 @settings(
     max_examples=40,
@@ -222,6 +226,7 @@ def test_a_filter_gives_exactly_the_chunks_that_hold_what_is_wanted(
     *,
     unfiltered: bool,
     reopens: bool,
+    saves: bool,
 ) -> None:
     rig = make_rig()
     log = rig.create()
@@ -232,6 +237,8 @@ def test_a_filter_gives_exactly_the_chunks_that_hold_what_is_wanted(
         has_unfiltered = not values or b"" in values
         if values & wanted or (unfiltered and has_unfiltered):
             expected.append(body)
+        if saves and number == len(sizes) // 2:
+            rig.save(log)
     if reopens:
         log = rig.open()
 
