@@ -94,12 +94,7 @@ async def open_log(
         StoreError: The store cannot give the segment.
         CorruptChunk: What is stored is not a run of chunks.
     """
-    opened_writer: Pending[Writer] = Pending()
-    store.open_writer(names.data_segment, writer_of(names.data_segment), done=opened_writer.settle)
-    writer = await opened_writer
-    opened_reader: Pending[Reader] = Pending()
-    store.open_reader(names.data_segment, done=opened_reader.settle)
-    reader = await opened_reader
+    writer, reader = await _open_segment(store, names.data_segment)
     state = LogState(epoch=epoch, length=reader.length, next_offset=settings.initial_offset)
     index = ChunkIndex(settings.span_bytes)
     sequences = PublisherSequences(names.stream, settings.references_max)
@@ -130,6 +125,15 @@ async def open_log(
         await _lead(names.stream, writer, state)
     pages = FilterPages(store, names.filter_segment)
     return StreamLog(names.stream, writer, reader, ports, index, sequences, state, pages)
+
+
+async def _open_segment(store: SegmentStore, segment: str) -> tuple[Writer, Reader]:
+    opened_writer: Pending[Writer] = Pending()
+    store.open_writer(segment, writer_of(segment), done=opened_writer.settle)
+    writer = await opened_writer
+    opened_reader: Pending[Reader] = Pending()
+    store.open_reader(segment, done=opened_reader.settle)
+    return writer, await opened_reader
 
 
 async def _fits(reader: Reader, snapshot: Snapshot) -> bool:
