@@ -85,6 +85,7 @@ class LogState:
     snapshot_position: int = 0
     scanned_chunks: int = 0
     read_only: StoreError | None = None
+    filter_pages: FilterPages | None = None
 
 
 class _InFlight:
@@ -116,7 +117,6 @@ class StreamLog:
         index: ChunkIndex,
         sequences: PublisherSequences,
         state: LogState,
-        filter_pages: FilterPages | None = None,
     ) -> None:
         self.stream = stream
         self.reader = reader
@@ -143,7 +143,7 @@ class StreamLog:
         self.trusted_position = state.length
         """From here on every byte was written by this process."""
         self.filter_notes = FilterNotes(state.epoch)
-        self.filter_pages = filter_pages
+        self.filter_pages = state.filter_pages
         self.index_writer: Writer | None = None
         self.index_saved_to = state.index_saved_to
         self.snapshot_position = state.snapshot_position

@@ -123,8 +123,8 @@ async def open_log(
         await _begin_anew(store, names, state, drop_snapshot)
     if state.read_only is None:
         await _lead(names.stream, writer, state)
-    pages = FilterPages(store, names.filter_segment)
-    return StreamLog(names.stream, writer, reader, ports, index, sequences, state, pages)
+    state.filter_pages = FilterPages(store, names.filter_segment)
+    return StreamLog(names.stream, writer, reader, ports, index, sequences, state)
 
 
 async def _open_segment(store: SegmentStore, segment: str) -> tuple[Writer, Reader]:
