@@ -1,4 +1,4 @@
-"""The command `hutch`: start the server, show its settings, hash a password.
+"""The command `hutch`: start the server, show its settings, hash a password, administer it.
 
 What a command needs is imported when it is chosen, so that `hutch --help` answers at once.
 """
@@ -20,6 +20,9 @@ _DESCRIPTION: Final = """\
 Hutch serves the RabbitMQ Streams protocol: point any RabbitMQ stream client at it.
 
   hutch serve                 listens on 127.0.0.1:5552, keeps its data in ./data
+  hutch ctl add_user app      changes the server that keeps its data in ./data
+  hutch import definitions.json --dry-run
+                              says what of a RabbitMQ it would take over
 """
 
 _SERVE: Final = """\
@@ -74,7 +77,7 @@ class _Command:
     summary: str
     description: str
     epilog: str
-    add_arguments: Callable[[argparse.ArgumentParser], None]
+    add_arguments: Callable[[argparse.ArgumentParser, Sequence[str]], None]
     run: Callable[[argparse.Namespace], int]
 
 
@@ -113,7 +116,7 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
             allow_abbrev=False,
         )
         if name in given:  # describing the flags takes the settings, and those take time to import
-            command.add_arguments(subparser)
+            command.add_arguments(subparser, given)
     return parser
 
 
@@ -127,7 +130,7 @@ def _version() -> str:
 # ------------------------------------------------------------------------------ serve and config
 
 
-def _add_flags(parser: argparse.ArgumentParser) -> None:
+def _add_flags(parser: argparse.ArgumentParser, _given: Sequence[str]) -> None:
     from gateway import config_page  # noqa: PLC0415 (see above)
     from gateway.config_sources import FLAGS  # noqa: PLC0415
 
@@ -136,9 +139,9 @@ def _add_flags(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(flag, metavar=_METAVARS[flag], help=config_page.flag_help(key))
 
 
-def _add_config_flags(parser: argparse.ArgumentParser) -> None:
+def _add_config_flags(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
     parser.add_argument("--reference", action="store_true", help="describe every setting instead")
-    _add_flags(parser)
+    _add_flags(parser, given)
 
 
 _METAVARS: Final = {
@@ -213,7 +216,7 @@ def _complain(lines: str, code: int) -> int:
 # --------------------------------------------------------------------------------- hash-password
 
 
-def _add_hash_flags(parser: argparse.ArgumentParser) -> None:
+def _add_hash_flags(parser: argparse.ArgumentParser, _given: Sequence[str]) -> None:
     parser.add_argument(
         "--algorithm",
         choices=("sha256", "sha512", "md5", "argon2id"),
@@ -223,20 +226,55 @@ def _add_hash_flags(parser: argparse.ArgumentParser) -> None:
 
 
 def _hash_password(options: argparse.Namespace) -> int:
-    import getpass  # noqa: PLC0415
-
     from gateway.broker.access.passwords import Algorithm, PasswordHash  # noqa: PLC0415
+    from gateway.commands.grammar import WrongUse  # noqa: PLC0415
+    from gateway.commands.password import read_password  # noqa: PLC0415
 
-    if sys.stdin.isatty():
-        password = getpass.getpass("password: ")
-        if getpass.getpass("again: ") != password:
-            return _complain("the two passwords differ", EXIT_FAILED)
-    else:
-        password = sys.stdin.readline().rstrip("\r\n")
-    if not password:
-        return _complain("an empty password can never log in", EXIT_FAILED)
+    try:
+        password = read_password()
+    except WrongUse as error:
+        return _complain(str(error), EXIT_FAILED)
     print(PasswordHash.of(password, Algorithm[options.algorithm.upper()]))
     return 0
+
+
+# ------------------------------------------------------------------------------- administration
+
+
+def _add_ctl(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
+    from gateway.commands import ctl  # noqa: PLC0415
+
+    ctl.add_arguments(parser, given)
+
+
+def _ctl(options: argparse.Namespace) -> int:
+    from gateway.commands import ctl  # noqa: PLC0415
+
+    return ctl.run(options)
+
+
+def _add_import(parser: argparse.ArgumentParser, _given: Sequence[str]) -> None:
+    from gateway.commands import definitions  # noqa: PLC0415
+
+    definitions.add_import(parser)
+
+
+def _import(options: argparse.Namespace) -> int:
+    from gateway.commands import definitions  # noqa: PLC0415
+
+    return definitions.run_import(options)
+
+
+def _add_export(parser: argparse.ArgumentParser, _given: Sequence[str]) -> None:
+    from gateway.commands import definitions  # noqa: PLC0415
+
+    definitions.add_export(parser)
+
+
+def _export(options: argparse.Namespace) -> int:
+    from gateway.commands import definitions  # noqa: PLC0415
+
+    return definitions.run_export(options)
 
 
 _COMMANDS: Final = {
@@ -251,4 +289,13 @@ _COMMANDS: Final = {
     "hash-password": _Command(
         "hash a password for the users file", _HASH, "", _add_hash_flags, _hash_password
     ),
+    "ctl": _Command(
+        "change a running server: users, permissions, virtual hosts, streams, …",
+        "",
+        "",
+        _add_ctl,
+        _ctl,
+    ),
+    "import": _Command("take over RabbitMQ's definitions", "", "", _add_import, _import),
+    "export": _Command("write definitions for RabbitMQ", "", "", _add_export, _export),
 }

@@ -301,6 +301,18 @@ class UsersSettings(_Section):
     )
 
 
+class DefinitionsSettings(_Section):
+    """What there is from the first start on."""
+
+    file: Path | None = _setting(
+        None,
+        "Definitions as RabbitMQ exports them, imported at the very first start, before anybody is "
+        "served; afterwards the file is not looked at, and `hutch import` takes its place. Users "
+        "in it take the place of the user guest.",
+        unset="nothing is imported",
+    )
+
+
 class LogsSettings(_Section):
     """What the server says about itself, on standard error."""
 
@@ -321,6 +333,7 @@ class Settings(BaseSettings):
     store: StoreSettings = StoreSettings()
     streams: StreamsSettings = StreamsSettings()
     users: UsersSettings = UsersSettings()
+    definitions: DefinitionsSettings = DefinitionsSettings()
     logs: LogsSettings = LogsSettings()
 
     @classmethod

@@ -10,8 +10,8 @@ import logging
 import os
 import socket
 import stat
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -21,6 +21,7 @@ from gateway.broker.administration.wire import (
     SOCKET_NAME,
     Head,
     Request,
+    address_of,
     pack_error,
     pack_result,
     read_head,
@@ -33,8 +34,6 @@ IDLE_S: Final = 60.0
 """How long a client may take to send its next request."""
 STALL_S: Final = 30.0
 """How long nothing may come of a body, or nothing go of an answer."""
-PATH_BYTES_MAX: Final = 100
-"""Longest path that a Unix socket's address surely holds (Linux: 107)."""
 BODY_S: Final = 600.0
 """How long all of a body may take, since others wait."""
 _READ_BYTES: Final = 256 * 1024
@@ -42,20 +41,6 @@ _BACKLOG: Final = 16
 _OWNER_ONLY: Final = 0o600
 
 Answer = Callable[[Request], Awaitable[object]]
-
-
-@contextmanager
-def address_of(directory: Path) -> Iterator[str]:
-    """Give the address of the socket in a directory, also where the path is too long for one."""
-    path = str(directory / SOCKET_NAME)
-    if len(os.fsencode(path)) <= PATH_BYTES_MAX:
-        yield path
-        return
-    descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        yield f"/proc/self/fd/{descriptor}/{SOCKET_NAME}"
-    finally:
-        os.close(descriptor)
 
 
 class AdminSocket:

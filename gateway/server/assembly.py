@@ -20,7 +20,12 @@ from gateway.broker.access.access import Access, open_access
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.users_file import first_users
+from gateway.broker.administration.administration import OWNER, Administration
+from gateway.broker.administration.first_start import FirstStart
+from gateway.broker.administration.requests import answer
+from gateway.broker.administration.wire import Request
 from gateway.broker.connections import Connections
+from gateway.broker.definitions.reading import ReadDefinitions
 from gateway.broker.openings import Openings
 from gateway.broker.streams import Streams, StreamsPorts
 from gateway.broker.virtual_host import open_virtual_host
@@ -30,6 +35,7 @@ from gateway.log.clock import Clock
 from gateway.log.log import LogPorts
 from gateway.log.open_chunk import ChunkBuffers
 from gateway.pending import Pending, run
+from gateway.server.admin_socket import AdminSocket
 from gateway.server.connection import Connection, ConnectionSettings, Shared
 from gateway.server.listener import Listener, bind
 from gateway.server.schedule import Schedule
@@ -108,6 +114,7 @@ class Server:
         self._listener: Listener | None = None
         self._clock = Clock()
         self._retention: asyncio.Task[None] | None = None
+        self._admin: AdminSocket | None = None
 
     def _bind(self) -> socket.socket:
         stream = self._settings.stream
@@ -145,7 +152,9 @@ class Server:
         """Open the streams and begin to accept."""
         assert self._store is not None
         self._access = await self._await(open_access(self._store, self._clients))
-        await self._await(self._seed(self._access))
+        first = FirstStart(self._store, self._settings.definitions.file)
+        definitions = await self._await(first.begin(is_fresh=self._access.is_fresh))
+        await self._await(self._seed(self._access, definitions))
         self._openings = Openings(self._store)
         await self._await(self._openings.begin())
         ports = StreamsPorts(
@@ -169,6 +178,11 @@ class Server:
                 )
             )
         )
+        administration = Administration(
+            self._access, self._virtual_hosts, self._clients, Threads(self._loop, 1).run
+        )
+        if definitions is not None:
+            await self._await(first.finish(administration, definitions))
         self._listener = Listener(
             self._loop,
             self._socket,
@@ -179,7 +193,20 @@ class Server:
             self._listener.start()
         except OSError as error:
             raise self._cannot_listen(error) from error
+        await self._admit_administrators(administration)
         self._retention = self._loop.create_task(self._keep_retention())
+
+    async def _admit_administrators(self, administration: Administration) -> None:
+        def answered(request: Request) -> Coroutine[Any, Any, object]:
+            return self._await(answer(administration, OWNER, request))
+
+        directory = self._settings.store.data_directory
+        self._admin = AdminSocket(directory, answered)
+        try:
+            await self._admin.start()
+        except OSError as error:
+            reason = f"cannot listen on {self._admin.path}: {error.strerror or error}"
+            raise ConfigError(Problem("--data", reason)) from error
 
     async def _keep_retention(self) -> None:
         """Look at all streams from time to time: the first time after one interval.
@@ -203,10 +230,13 @@ class Server:
             await self._await(part)
             await asyncio.sleep(0)
 
-    async def _seed(self, access: Access) -> None:
+    async def _seed(self, access: Access, definitions: ReadDefinitions | None) -> None:
         """Write the first users on the very first start."""
         settings = self._settings.users
-        if access.is_fresh:
+        brings_users = definitions is not None and definitions.definitions.users
+        if access.is_fresh and brings_users and settings.file is None:
+            await access.seed([], [])
+        elif access.is_fresh:
             await access.seed(*first_users(settings))
         elif settings.file is not None:
             log.warning(
@@ -282,6 +312,8 @@ class Server:
         log.info("stopping")
         if self._retention is not None:
             self._retention.cancel()
+        if self._admin is not None:
+            await self._admin.stop()
         connections: list[Connection] = []
         if self._listener is not None:
             self._listener.stop_accepting()

@@ -139,6 +139,35 @@ class Access:
         self._users[user.name] = user
         self.users_changed()
 
+    async def put_many(self, users: Iterable[User], permissions: Iterable[Permission]) -> None:
+        """Create or replace users and permissions, all or none: one update of the store.
+
+        Args:
+            users: Whole, as for `put_user`.
+            permissions: Their users are there, or among `users`.
+
+        Raises:
+            NoSuchUser: The user of a permission does not exist.
+            NoSuchVirtualHost: The virtual host of one does not exist.
+        """
+        people = {user.name: user for user in users}
+        given = {(one.user, one.virtual_host): one for one in permissions}
+        await self._begin_change()
+        try:
+            for user, virtual_host in given:
+                if user not in people and user not in self._users:
+                    raise NoSuchUser(user)
+                if not self.has_virtual_host(virtual_host):
+                    raise NoSuchVirtualHost(virtual_host)
+            changes: Changes = {_user_key(name): user.pack() for name, user in people.items()}
+            changes |= {_permission_key(*key): one.pack() for key, one in given.items()}
+            await self._kept.write({_BEGUN: b"1"} | changes)
+            self._users |= people
+            self._permissions |= given
+        finally:
+            self._end_change()
+        self.users_changed()
+
     async def delete_user(self, name: str) -> None:
         """Delete a user with its permissions, and end its connections. Raises NoSuchUser."""
         await self._begin_change()

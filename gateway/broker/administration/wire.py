@@ -8,8 +8,11 @@ One connection may ask many times, one after the other.
 """
 
 import json
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from gateway.broker.administration.errors import WrongRequest
@@ -19,6 +22,22 @@ SOCKET_NAME: Final = "admin.sock"
 LINE_BYTES_MAX: Final = 1024 * 1024
 """Longest line of a request; what is larger is a body."""
 BODY_BYTES_MAX: Final = 128 * 1024 * 1024
+PATH_BYTES_MAX: Final = 100
+"""Longest path that a Unix socket's address surely holds (Linux: 107)."""
+
+
+@contextmanager
+def address_of(directory: Path) -> Iterator[str]:
+    """Give the address of the socket in a directory, also where the path is too long for one."""
+    path = str(directory / SOCKET_NAME)
+    if len(os.fsencode(path)) <= PATH_BYTES_MAX:
+        yield path
+        return
+    descriptor = os.open(directory, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield f"/proc/self/fd/{descriptor}/{SOCKET_NAME}"
+    finally:
+        os.close(descriptor)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gateway.broker.administration.errors import NotFound
-from gateway.broker.administration.wire import LINE_BYTES_MAX, Request
+from gateway.broker.administration.wire import LINE_BYTES_MAX, Request, address_of
 from gateway.server import admin_socket
-from gateway.server.admin_socket import AdminSocket, address_of
+from gateway.server.admin_socket import AdminSocket
 
 
 async def answer(request: Request) -> object:

@@ -1,0 +1,143 @@
+"""What the requests of administrators act on, and who may ask which of them."""
+
+import enum
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, TypeVar
+
+from gateway.broker.access.access import Access
+from gateway.broker.administration.arguments import Arguments
+from gateway.broker.administration.errors import NotFound
+from gateway.broker.connections import Connections
+from gateway.broker.virtual_host import VirtualHost
+from gateway.broker.virtual_hosts import VirtualHosts
+from gateway.pending import Pending
+
+T = TypeVar("T")
+
+
+class RunsInThread(Protocol):
+    """Runs a function that takes long, beside everything else."""
+
+    def __call__(self, function: Callable[[], T]) -> Pending[T]: ...
+
+
+class Turn:
+    """Lets one after the other do something that waits for the store between its steps."""
+
+    def __init__(self) -> None:
+        self._taken: Pending[None] | None = None
+
+    async def take(self) -> None:
+        """Wait until nobody has the turn, and take it."""
+        while self._taken is not None:
+            await self._taken
+        self._taken = Pending()
+
+    def end(self) -> None:
+        """Give the turn back."""
+        taken, self._taken = self._taken, None
+        assert taken is not None
+        taken.settle(None)
+
+
+@dataclass(frozen=True, slots=True)
+class Administration:
+    """Everything that administrators look at and change.
+
+    Attributes:
+        access: Users, permissions, limits.
+        virtual_hosts: The virtual hosts, with all that is in them.
+        connections: Who is connected.
+        in_thread: Runs what takes long.
+        partitions_max: Most partitions of a super stream.
+        importing: Whose turn it is to import definitions.
+    """
+
+    access: Access
+    virtual_hosts: VirtualHosts
+    connections: Connections
+    in_thread: RunsInThread
+    partitions_max: int = 1_000
+    importing: Turn = field(default_factory=Turn)
+
+    def host(self, name: str) -> VirtualHost:
+        """Return a virtual host. Raises NotFound."""
+        found = self.virtual_hosts.find(name)
+        if found is None:
+            raise NotFound(f"there is no virtual host {name!r}")
+        return found
+
+    def hosts(self, name: str | None) -> list[VirtualHost]:
+        """Return the virtual host of that name, all if it is None. Raises NotFound."""
+        names = self.virtual_hosts.names() if name is None else [name]
+        return [self.host(each) for each in names]
+
+
+class Role(enum.Enum):
+    """What an administrator has to be; RabbitMQ's tags."""
+
+    MANAGEMENT = "management"
+    """Sees what is in the virtual hosts that it may enter."""
+    POLICYMAKER = "policymaker"
+    """Changes policies there."""
+    MONITORING = "monitoring"
+    """Sees everything."""
+    ADMINISTRATOR = "administrator"
+    """Changes everything."""
+
+
+IMPLIED: Final = {
+    Role.MANAGEMENT: frozenset({Role.MANAGEMENT}),
+    Role.POLICYMAKER: frozenset({Role.MANAGEMENT, Role.POLICYMAKER}),
+    Role.MONITORING: frozenset({Role.MANAGEMENT, Role.MONITORING}),
+    Role.ADMINISTRATOR: frozenset(Role),
+}
+"""Whom each tag makes somebody."""
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """Who asks.
+
+    Attributes:
+        name: The user; empty for who owns the server's files.
+        roles: What it may be.
+        virtual_hosts: Where it may look if it is neither monitoring nor an administrator.
+    """
+
+    name: str
+    roles: frozenset[Role]
+    virtual_hosts: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, access: Access, user: str) -> "Actor":
+        """Return what a user may ask for, by its tags and permissions."""
+        known = access.user(user)
+        tags = () if known is None else known.tags
+        roles = {role for tag in Role if tag.value in tags for role in IMPLIED[tag]}
+        hosts = {one.virtual_host for one in access.permissions() if one.user == user}
+        return cls(user, frozenset(roles), frozenset(hosts))
+
+
+OWNER: Final = Actor("", frozenset(Role))
+"""Who may open the admin socket."""
+
+Handler = Callable[[Administration, Arguments, bytes], Coroutine[Pending[Any], None, object]]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A request there is.
+
+    Attributes:
+        name: As it is asked for.
+        handler: Does it and returns what JSON can hold.
+        role: Who may ask for it.
+        takes_body: Whether bytes may come along.
+    """
+
+    name: str
+    handler: Handler
+    role: Role = Role.ADMINISTRATOR
+    takes_body: bool = False

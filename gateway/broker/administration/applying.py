@@ -1,0 +1,213 @@
+"""A plan carried out on the server: all of it, or what was done is undone.
+
+The order of kinds is that in which things need each other. A process that dies on the way leaves
+what it had done; the same import then finishes the rest.
+"""
+
+import logging
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Any, Final, TypeAlias
+
+from gateway.broker.access.errors import AccessError
+from gateway.broker.access.model import Permission, User
+from gateway.broker.access.passwords import Algorithm, PasswordHash
+from gateway.broker.administration.administration import Administration
+from gateway.broker.administration.state import host_object
+from gateway.broker.definitions.objects import (
+    HostObject,
+    PermissionObject,
+    StreamObject,
+    UserObject,
+)
+from gateway.broker.definitions.planning import Plan
+from gateway.broker.errors import BrokerError, StreamDoesNotExist, StreamExists
+from gateway.pending import Pending, start
+from store.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+AT_ONCE: Final = 256
+"""So many things are on their way to the store together: they share its syncs."""
+MANY: Final = 2_000
+"""So many users or permissions go in one update: at most some 12 of the 16 MiB it may have."""
+
+Step: TypeAlias = Coroutine[Pending[Any], None, Any]
+Undo: TypeAlias = Callable[[], Step]
+
+
+class ApplyFailed(Exception):
+    """The plan could not be carried out.
+
+    Attributes:
+        reason: Why, from the first thing that failed.
+        is_undone: Whether the server is as it was before.
+    """
+
+    def __init__(self, reason: Exception, *, is_undone: bool) -> None:
+        super().__init__(str(reason))
+        self.reason = reason
+        self.is_undone = is_undone
+
+
+async def apply_plan(administration: Administration, plan: Plan) -> None:
+    """Carry out a plan.
+
+    Raises:
+        ApplyFailed: Something failed; everything was undone, if that was possible.
+    """
+    applier = Applier(administration)
+    try:
+        await applier.apply(plan)
+    except (AccessError, BrokerError, StoreError) as error:
+        is_undone = await applier.undo()
+        raise ApplyFailed(error, is_undone=is_undone) from error
+
+
+class Applier:
+    """Carries out changes and remembers how to undo each."""
+
+    def __init__(self, administration: Administration) -> None:
+        self._administration = administration
+        self._undo: list[Undo] = []
+
+    async def apply(self, plan: Plan) -> None:
+        """Carry out all changes. Raises what the broker raises."""
+        changes: Mapping[str, list[Any]] = plan.changes
+        for host in changes["hosts"]:
+            await self._put_host(host)
+        for users in _slices(changes["users"]):
+            await self._put_users(users)
+        for permissions in _slices(changes["permissions"]):
+            await self._put_permissions(permissions)
+        await in_parallel(map(self._put_stream, changes["streams"]))
+
+    async def undo(self) -> bool:
+        """Undo all that was done, the latest first; False if something could not be."""
+        is_undone = True
+        for undo in reversed(self._undo):
+            try:
+                await undo()
+            except (AccessError, BrokerError, StoreError):
+                log.exception("part of an import could not be undone")
+                is_undone = False
+        return is_undone
+
+    async def _put_host(self, wanted: HostObject) -> None:
+        administration, hosts = self._administration, self._administration.virtual_hosts
+        if hosts.find(wanted.name) is None:
+            await hosts.create(
+                wanted.name,
+                description=wanted.description,
+                tags=wanted.tags,
+                default_queue_type=wanted.default_queue_type,
+            )
+            self._undo.append(partial(hosts.delete, wanted.name))
+        else:
+            before = host_object(administration, wanted.name)
+            self._undo.append(partial(self._describe, before))
+            await self._describe(wanted)
+        if wanted.limits:
+            await administration.access.set_virtual_host_limits(wanted.name, wanted.limits)
+
+    async def _describe(self, wanted: HostObject) -> None:
+        hosts, access = self._administration.virtual_hosts, self._administration.access
+        await hosts.describe(
+            wanted.name,
+            description=wanted.description,
+            tags=wanted.tags,
+            default_queue_type=wanted.default_queue_type,
+            metadata=hosts.entry(wanted.name).metadata,
+        )
+        if wanted.limits != access.virtual_host_limits(wanted.name):
+            await access.set_virtual_host_limits(wanted.name, wanted.limits)
+
+    async def _put_users(self, wanted: Sequence[UserObject]) -> None:
+        access = self._administration.access
+        before = [access.user(user.name) for user in wanted]
+        users = [_user(user, known) for user, known in zip(wanted, before, strict=True)]
+
+        async def undo() -> None:
+            for user, known in zip(users, before, strict=True):
+                if known is None:
+                    await access.delete_user(user.name)
+            await access.put_many([known for known in before if known is not None], [])
+
+        await access.put_many(users, [])
+        self._undo.append(undo)
+
+    async def _put_permissions(self, wanted: Sequence[PermissionObject]) -> None:
+        access = self._administration.access
+        before = [access.permission(one.user, one.virtual_host) for one in wanted]
+        permissions = [
+            Permission(one.user, one.virtual_host, one.configure, one.write, one.read)
+            for one in wanted
+        ]
+
+        async def undo() -> None:
+            for one, known in zip(permissions, before, strict=True):
+                if known is None:
+                    with suppress(AccessError):  # its user is gone, or it never came so far
+                        await access.delete_permission(one.user, one.virtual_host)
+            await access.put_many([], [known for known in before if known is not None])
+
+        await access.put_many([], permissions)
+        self._undo.append(undo)
+
+    async def _put_stream(self, wanted: StreamObject) -> None:
+        streams = self._administration.host(wanted.virtual_host).streams
+        try:
+            await streams.create(wanted.name, wanted.arguments)
+        except StreamExists:  # since the plan was made
+            return
+
+        async def undo() -> None:
+            with suppress(StreamDoesNotExist):
+                await streams.delete(wanted.name, streams.tell_watchers)
+
+        self._undo.append(undo)
+
+
+def _user(wanted: UserObject, before: User | None) -> User:
+    hashed: PasswordHash | None = None
+    if wanted.has_foreign_hash:
+        hashed = None if before is None else before.password_hash
+    elif wanted.password_hash:
+        algorithm = None if wanted.algorithm is None else Algorithm(wanted.algorithm)
+        hashed = PasswordHash.parse(wanted.password_hash, algorithm)
+    user = User(wanted.name, hashed, wanted.tags, dict(wanted.limits))
+    return user if before is None else replace(user, loopback_only=before.loopback_only)
+
+
+def _slices(things: Sequence[Any]) -> Iterator[Sequence[Any]]:
+    for begin in range(0, len(things), MANY):
+        yield things[begin : begin + MANY]
+
+
+async def in_parallel(steps: Iterable[Step]) -> None:
+    """Do steps, `AT_ONCE` of them at a time; raises the first error when all begun have ended."""
+    running: deque[Pending[Any]] = deque()
+    failure: Exception | None = None
+    for step in steps:
+        running.append(start(step))
+        if len(running) < AT_ONCE:
+            continue
+        failure = await _outcome(running.popleft())
+        if failure is not None:
+            break
+    while running:
+        outcome = await _outcome(running.popleft())
+        failure = failure or outcome
+    if failure is not None:
+        raise failure
+
+
+async def _outcome(pending: Pending[Any]) -> Exception | None:
+    try:
+        await pending
+    except (AccessError, BrokerError, StoreError) as error:
+        return error
+    return None

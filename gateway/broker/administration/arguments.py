@@ -1,0 +1,68 @@
+"""The arguments of an administrator's request, taken one by one and judged."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gateway.broker.administration.errors import WrongRequest
+
+_TEXT_MAX: Final = 65_536
+_INTEGER_MAX: Final = 2**63 - 1
+
+
+class Arguments:
+    """What came with a request. Every method raises WrongRequest, naming the argument."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self._given = dict(given)
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Take a text; one without a default is demanded."""
+        value = self._given.pop(name, default)
+        if not isinstance(value, str) or len(value) > _TEXT_MAX:
+            raise WrongRequest(f"{name} is missing" if value is None else f"{name} is not text")
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise WrongRequest(f"{name} is not Unicode text") from None
+        return value
+
+    def optional_text(self, name: str) -> str | None:
+        """Take a text if there is one."""
+        return None if self._given.get(name) is None else self.text(name)
+
+    def integer(self, name: str, default: int) -> int:
+        """Take a whole number."""
+        value = self._given.pop(name, default)
+        if type(value) is not int or abs(value) > _INTEGER_MAX:  # a bool is an int to isinstance
+            raise WrongRequest(f"{name} is not a whole number")
+        return value
+
+    def optional_integer(self, name: str) -> int | None:
+        """Take a whole number if there is one."""
+        return None if self._given.get(name) is None else self.integer(name, 0)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """Take a bool."""
+        value = self._given.pop(name, default)
+        if not isinstance(value, bool):
+            raise WrongRequest(f"{name} is neither true nor false")
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Take a list of texts, empty if it is missing."""
+        value = self._given.pop(name, [])
+        if not isinstance(value, list):
+            raise WrongRequest(f"{name} is not a list")
+        return tuple(Arguments({name: item}).text(name) for item in value)
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        """Take an object, empty if it is missing."""
+        value = self._given.pop(name, {})
+        if not isinstance(value, dict):
+            raise WrongRequest(f"{name} is not an object")
+        return value
+
+    def end(self) -> None:
+        """Demand that nothing is left: an argument misspelt must not be lost."""
+        if self._given:
+            raise WrongRequest(f"there is no argument {min(self._given)!r}"[:200])

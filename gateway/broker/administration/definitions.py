@@ -1,0 +1,130 @@
+"""Requests to import and export definitions."""
+
+import logging
+from functools import partial
+from typing import Final
+
+from gateway.broker.administration.administration import Administration, Row
+from gateway.broker.administration.applying import ApplyFailed, apply_plan
+from gateway.broker.administration.arguments import Arguments
+from gateway.broker.administration.errors import Failed, WrongRequest
+from gateway.broker.administration.state import current_definitions
+from gateway.broker.definitions import report
+from gateway.broker.definitions.errors import DefinitionsError
+from gateway.broker.definitions.exporting import export_definitions
+from gateway.broker.definitions.planning import Plan, plan_import
+from gateway.broker.definitions.reading import ReadDefinitions, read_definitions, row_of
+
+log = logging.getLogger(__name__)
+
+BUILT_IN_EXCHANGES: Final = frozenset({"amq.direct", "amq.fanout", "amq.topic"})
+
+NOT_KEPT: Final = ("policies", "exchanges", "bindings")
+
+
+class Unusable(WrongRequest):
+    """The definitions cannot be imported: nothing was changed."""
+
+    code = "unusable_definitions"
+
+
+async def import_definitions(
+    administration: Administration, arguments: Arguments, body: bytes
+) -> object:
+    """Import RabbitMQ's definitions, or only say what that would do."""
+    dry_run = arguments.flag("dry_run", default=False)
+    virtual_host = arguments.optional_text("virtual_host")
+    arguments.end()
+    read = partial(read_definitions, body, virtual_host=virtual_host)
+    try:
+        plan = await import_read(
+            administration, await administration.in_thread(read), dry_run=dry_run
+        )
+    except DefinitionsError as error:
+        raise Unusable(str(error)) from error
+    return {
+        "changes": plan.change_count,
+        "is_dry_run": dry_run,
+        "rows": [
+            [row.kind, row.virtual_host, row.name, row.outcome.value, row.reason]
+            for row in plan.rows
+        ],
+    }
+
+
+async def import_read(
+    administration: Administration, read: ReadDefinitions, *, dry_run: bool
+) -> Plan:
+    """Compare definitions with the server, and make it so; all or nothing.
+
+    Raises:
+        DefinitionsError: They cannot be imported.
+        Failed: The server could not do it.
+    """
+    turn = administration.importing
+    await turn.take()
+    try:
+        leave_out(read)
+        current = current_definitions(administration)
+        plan = await administration.in_thread(
+            partial(
+                plan_import,
+                read,
+                current,
+                built_in_exchanges=BUILT_IN_EXCHANGES,
+                partitions_max=administration.partitions_max,
+            )
+        )
+        if not dry_run:
+            await _apply(administration, plan)
+    finally:
+        turn.end()
+    if not dry_run:
+        sums = report.sums(plan.rows)
+        log.info("definitions imported changes=%d objects=%s", plan.change_count, sums)
+    return plan
+
+
+def leave_out(read: ReadDefinitions) -> None:
+    """Skip the kinds of objects that cannot be kept yet."""
+    for kind in NOT_KEPT:
+        things = getattr(read.definitions, kind)
+        read.skipped += [
+            row_of(kind, thing, report.Outcome.SKIPPED, "cannot be kept yet")
+            for thing in things.values()
+        ]
+        things.clear()
+
+
+async def _apply(administration: Administration, plan: Plan) -> None:
+    try:
+        await apply_plan(administration, plan)
+    except ApplyFailed as failure:
+        log.warning(
+            "definitions not imported is_undone=%s reason=%s", failure.is_undone, failure.reason
+        )
+        if failure.is_undone:
+            raise Failed(f"nothing was imported: {failure}") from failure
+        raise Failed(
+            f"not all was imported, and not all of it could be undone: {failure}; the same import"
+            " again finishes it"
+        ) from failure
+
+
+async def export(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Return definitions in RabbitMQ's form, and what of them RabbitMQ cannot use."""
+    virtual_host = arguments.optional_text("virtual_host")
+    arguments.end()
+    if virtual_host is not None:
+        administration.host(virtual_host)
+    current = current_definitions(administration)
+    tree, warnings = await administration.in_thread(
+        partial(export_definitions, current, virtual_host=virtual_host)
+    )
+    return {"definitions": tree, "warnings": warnings}
+
+
+ROWS: Final = (
+    Row("import_definitions", import_definitions, takes_body=True),
+    Row("export_definitions", export),
+)

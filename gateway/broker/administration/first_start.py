@@ -1,0 +1,102 @@
+"""The definitions that a setting names for the very first start.
+
+What they hold must all be there before the first client is, also if the process dies on the way:
+that an import has begun is written down, and the next start goes on with it.
+
+    f    "begun" or "done"
+"""
+
+import logging
+from pathlib import Path
+from typing import Final
+
+from gateway.broker.administration.administration import Administration
+from gateway.broker.administration.definitions import import_read
+from gateway.broker.definitions.document import BYTES_MAX
+from gateway.broker.definitions.errors import DefinitionsError
+from gateway.broker.definitions.reading import ReadDefinitions, read_definitions
+from gateway.broker.definitions.report import Outcome
+from gateway.broker.kept_table import KeptTable
+from gateway.config import ConfigError, Problem
+from gateway.log.names import server_table
+from store.api import SegmentStore
+
+log = logging.getLogger(__name__)
+
+_STATE: Final = b"f"
+_BEGUN: Final = b"begun"
+_DONE: Final = b"done"
+
+
+class FirstStart:
+    """Whether definitions are to be imported before anybody is served, and that it is done."""
+
+    def __init__(self, store: SegmentStore, file: Path | None) -> None:
+        self._kept = KeptTable(store, server_table("definitions"))
+        self._file = file
+
+    async def begin(self, *, is_fresh: bool) -> ReadDefinitions | None:
+        """Read the file if this is the first start, or the first that was not cut off.
+
+        Args:
+            is_fresh: Nothing was ever kept of users.
+
+        Returns:
+            What to import with `finish`; None if there is nothing to do.
+
+        Raises:
+            ConfigError: The file cannot be read or used. Nothing was written down.
+            StoreError: The store refused.
+        """
+        state = (await self._kept.load()).get(_STATE)
+        if not is_fresh and state != _BEGUN:
+            if self._file is not None:
+                log.warning(
+                    "definitions file is ignored, it is for the first start file=%s", self._file
+                )
+            return None
+        if self._file is None:
+            if state == _BEGUN:
+                log.warning("definitions of the first start are not all imported")
+            return None
+        read = _read(self._file)
+        await self._kept.write({_STATE: _BEGUN})
+        return read
+
+    async def finish(self, administration: Administration, read: ReadDefinitions) -> None:
+        """Import, and write down that it is done.
+
+        Raises:
+            ConfigError: The definitions refer to what is not there.
+            StoreError, AdministrationError: The server could not do it; the next start goes on.
+        """
+        try:
+            plan = await import_read(administration, read, dry_run=False)
+        except DefinitionsError as error:
+            raise _unusable(self._file, error) from error
+        for row in plan.rows:
+            if row.outcome is not Outcome.IMPORTED:
+                log.info(
+                    "definition %s kind=%s virtual_host=%r name=%r reason=%s",
+                    row.outcome.value,
+                    row.kind,
+                    row.virtual_host,
+                    row.name,
+                    row.reason,
+                )
+        await self._kept.write({_STATE: _DONE})
+
+
+def _read(file: Path) -> ReadDefinitions:
+    try:
+        with file.open("rb") as opened:
+            content = opened.read(BYTES_MAX + 1)
+        return read_definitions(content)
+    except OSError as error:
+        raise ConfigError(Problem(str(file), f"cannot read it: {error.strerror}")) from None
+    except DefinitionsError as error:
+        raise _unusable(file, error) from error
+
+
+def _unusable(file: Path | None, error: DefinitionsError) -> ConfigError:
+    return ConfigError(*(Problem(str(file), line) for line in str(error).splitlines()))

@@ -1,0 +1,107 @@
+"""Requests on virtual hosts, and on who is connected to them."""
+
+from typing import Final
+
+from gateway.broker.access.model import VIRTUAL_HOST_LIMITS, check_limits
+from gateway.broker.administration.administration import Administration, Role, Row
+from gateway.broker.administration.arguments import Arguments
+from gateway.broker.administration.errors import NotFound, WrongRequest
+
+
+async def list_vhosts(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Return all virtual hosts."""
+    arguments.end()
+    result = []
+    for name in administration.virtual_hosts.names():
+        entry = administration.virtual_hosts.entry(name)
+        result.append(
+            {
+                "name": name,
+                "description": entry.description,
+                "tags": list(entry.tags),
+                "default_queue_type": entry.default_queue_type,
+                "limits": dict(administration.access.virtual_host_limits(name)),
+                "streams": len(administration.host(name).streams),
+                "connections": administration.connections.count_of_virtual_host(name),
+            }
+        )
+    return result
+
+
+async def add_vhost(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Create a virtual host; nobody may enter it yet."""
+    name = arguments.text("name")
+    description, tags = arguments.text("description", ""), arguments.texts("tags")
+    queue_type = arguments.optional_text("default_queue_type")
+    arguments.end()
+    await administration.virtual_hosts.create(
+        name, description=description, tags=tags, default_queue_type=queue_type
+    )
+    return None
+
+
+async def delete_vhost(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Delete a virtual host with all of its streams."""
+    name = arguments.text("name")
+    arguments.end()
+    await administration.virtual_hosts.delete(name)
+    return None
+
+
+async def set_vhost_limits(
+    administration: Administration, arguments: Arguments, _: bytes
+) -> object:
+    """Replace the limits of a virtual host."""
+    name, limits = arguments.text("name"), arguments.mapping("limits")
+    arguments.end()
+    check_limits(limits, VIRTUAL_HOST_LIMITS)
+    await administration.access.set_virtual_host_limits(name, limits)
+    return None
+
+
+async def list_connections(
+    administration: Administration, arguments: Arguments, _: bytes
+) -> object:
+    """Return who is connected, the longest connected first."""
+    user, virtual_host = arguments.optional_text("user"), arguments.optional_text("virtual_host")
+    arguments.end()
+    return [
+        {
+            "peer": connection.peer,
+            "user": connection.user,
+            "virtual_host": connection.virtual_host_name,
+        }
+        for connection in administration.connections.of(user=user, virtual_host=virtual_host)
+    ]
+
+
+async def close_connections(
+    administration: Administration, arguments: Arguments, _: bytes
+) -> object:
+    """End a connection by its peer's address, or all of a user or a virtual host."""
+    peer = arguments.optional_text("peer")
+    user, virtual_host = arguments.optional_text("user"), arguments.optional_text("virtual_host")
+    reason = arguments.text("reason", "closed by an administrator")
+    arguments.end()
+    if peer is None and user is None and virtual_host is None:
+        raise WrongRequest("say which: a peer, a user or a virtual host")
+    found = [
+        connection
+        for connection in administration.connections.of(user=user, virtual_host=virtual_host)
+        if peer in (None, connection.peer)
+    ]
+    if peer is not None and not found:
+        raise NotFound(f"nobody is connected from {peer!r}")
+    for connection in found:
+        connection.end(reason)
+    return {"closed": len(found)}
+
+
+ROWS: Final = (
+    Row("list_vhosts", list_vhosts, Role.MONITORING),
+    Row("add_vhost", add_vhost),
+    Row("delete_vhost", delete_vhost),
+    Row("set_vhost_limits", set_vhost_limits),
+    Row("list_connections", list_connections, Role.MONITORING),
+    Row("close_connections", close_connections),
+)

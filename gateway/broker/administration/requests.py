@@ -1,0 +1,81 @@
+"""Every request an administrator can make, and the one place that judges who may make it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gateway.broker.access.errors import (
+    AccessError,
+    NoSuchPermission,
+    NoSuchUser,
+    NoSuchVirtualHost,
+    VirtualHostBusy,
+    VirtualHostExists,
+)
+from gateway.broker.administration import definitions, hosts, people, streams
+from gateway.broker.administration.administration import Actor, Administration, Row
+from gateway.broker.administration.arguments import Arguments
+from gateway.broker.administration.errors import (
+    AdministrationError,
+    Conflict,
+    Failed,
+    NotAllowed,
+    NotFound,
+    WrongRequest,
+)
+from gateway.broker.administration.wire import Request
+from gateway.broker.errors import (
+    BrokerError,
+    InternalError,
+    StreamDoesNotExist,
+    StreamExists,
+    StreamNotAvailable,
+)
+from store.errors import StoreError
+
+ROWS: Final[Mapping[str, Row]] = {
+    row.name: row for row in (*people.ROWS, *hosts.ROWS, *streams.ROWS, *definitions.ROWS)
+}
+
+_IN_WORDS: Final[tuple[tuple[type[Exception], type[AdministrationError], str], ...]] = (
+    # the first that fits
+    (StreamDoesNotExist, NotFound, "there is no stream '{}'"),
+    (StreamExists, Conflict, "there is a stream '{}'"),
+    (StreamNotAvailable, Failed, "stream '{}' cannot be used now; the server's log says why"),
+    (NoSuchUser, NotFound, "{}"),
+    (NoSuchVirtualHost, NotFound, "{}"),
+    (NoSuchPermission, NotFound, "{}"),
+    (VirtualHostExists, Conflict, "{}"),
+    (VirtualHostBusy, Conflict, "{}"),
+    (AccessError, WrongRequest, "{}"),
+    (InternalError, Failed, "the store refused: {}"),
+    (BrokerError, WrongRequest, "{}"),
+    (StoreError, Failed, "{}"),
+)
+
+
+async def answer(administration: Administration, actor: Actor, request: Request) -> object:
+    """Do what somebody asks for.
+
+    Returns:
+        What JSON can hold.
+
+    Raises:
+        AdministrationError: It was refused, or failed; the message is for who asked.
+    """
+    row = ROWS.get(request.name)
+    if row is None:
+        raise WrongRequest(f"there is no request {request.name[:100]!r}")
+    if row.role not in actor.roles:
+        raise NotAllowed(f"{request.name} is for users with the tag {row.role.value}")
+    if request.body and not row.takes_body:
+        raise WrongRequest(f"{request.name} takes no body")
+    try:
+        return await row.handler(administration, Arguments(request.arguments), request.body)
+    except (AccessError, BrokerError, StoreError) as error:
+        raise translated(error) from error
+
+
+def translated(error: AccessError | BrokerError | StoreError) -> AdministrationError:
+    """Say an error of the broker in an administrator's words."""
+    kind, words = next((kind, words) for base, kind, words in _IN_WORDS if isinstance(error, base))
+    return kind(words.format(error))

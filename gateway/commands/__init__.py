@@ -1,0 +1,1 @@
+"""The commands of `hutch` that speak to a running server."""
