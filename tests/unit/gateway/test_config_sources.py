@@ -167,7 +167,10 @@ def test_what_is_no_setting_is_named_and_the_likely_one_told(
     [
         ("HUTCH_STREAM__PROT", "did you mean stream.port?"),
         ("HUTCH_STREM__PORT", "did you mean stream.port?"),
-        ("HUTCH_NOTHING__LIKE_IT", "the sections are stream, store, streams, users, logs"),
+        (
+            "HUTCH_NOTHING__LIKE_IT",
+            "the sections are stream, store, streams, users, definitions, logs",
+        ),
     ],
 )
 def test_a_variable_that_is_no_setting_is_named(

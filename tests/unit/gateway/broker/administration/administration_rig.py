@@ -1,0 +1,44 @@
+"""Requests of administrators to a broker on a store in memory."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from gateway.broker.administration.administration import OWNER, Actor, Administration
+from gateway.broker.administration.requests import answer
+from gateway.broker.administration.wire import Request
+from gateway.pending import Pending
+from tests.unit.gateway.stream.link_rig import Broker
+
+T = TypeVar("T")
+
+
+def at_once(function: Callable[[], T]) -> Pending[T]:
+    """Run what a thread would run."""
+    pending: Pending[T] = Pending()
+    outcome: T | BaseException
+    try:
+        outcome = function()
+    except Exception as error:  # noqa: BLE001  # handed to who waits
+        outcome = error
+    pending.settle(outcome)
+    return pending
+
+
+class Rig:
+    """An administration and what it administers."""
+
+    def __init__(self, broker: Broker) -> None:
+        self.broker = broker
+        self.administration = Administration(
+            broker.access, broker.virtual_hosts, broker.connections, at_once
+        )
+
+    def ask(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        body: bytes = b"",
+        actor: Actor = OWNER,
+    ) -> Any:  # noqa: ANN401  # what JSON holds
+        request = Request(name, arguments or {}, body)
+        return self.broker.store_rig.run(answer(self.administration, actor, request))

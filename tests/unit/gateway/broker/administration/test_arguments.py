@@ -1,0 +1,51 @@
+import pytest
+
+from gateway.broker.administration.arguments import Arguments
+from gateway.broker.administration.errors import WrongRequest
+
+
+def test_arguments_are_taken_once_and_the_rest_is_refused() -> None:
+    arguments = Arguments({"a": "x", "b": 5, "c": True, "d": ["y"], "e": {"f": 1}, "g": None})
+
+    assert arguments.text("a") == "x"
+    assert arguments.optional_integer("b") == 5
+    assert arguments.flag("c", default=False)
+    assert arguments.texts("d") == ("y",)
+    assert arguments.mapping("e") == {"f": 1}
+    with pytest.raises(WrongRequest, match="no argument 'g'"):
+        arguments.end()
+
+
+def test_what_is_missing_has_its_default() -> None:
+    arguments = Arguments({})
+
+    assert arguments.text("a", "x") == "x"
+    assert arguments.optional_text("a") is None
+    assert arguments.integer("a", 3) == 3
+    assert arguments.optional_integer("a") is None
+    assert not arguments.flag("a", default=False)
+    assert (arguments.texts("a"), arguments.mapping("a")) == ((), {})
+    arguments.end()
+
+
+@pytest.mark.parametrize(
+    ("taken", "value"),
+    [
+        ("text", None),
+        ("text", 5),
+        ("text", "x" * 70_000),
+        ("text", "\ud800"),
+        ("optional_text", 5),
+        ("optional_integer", True),
+        ("optional_integer", 2**63),
+        ("optional_integer", 1.5),
+        ("texts", "x"),
+        ("texts", [5]),
+        ("mapping", []),
+    ],
+)
+def test_a_wrong_value_is_refused_by_the_arguments_name(taken: str, value: object) -> None:
+    with pytest.raises(WrongRequest, match="name is"):
+        getattr(Arguments({"name": value}), taken)("name")
+    with pytest.raises(WrongRequest, match="name is"):
+        Arguments({"name": 1}).flag("name", default=False)

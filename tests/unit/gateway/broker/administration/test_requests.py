@@ -1,0 +1,182 @@
+"""Which requests there are, who may make them, and what wrong ones are told."""
+
+import pytest
+
+from gateway.broker.access.model import Permission, User
+from gateway.broker.administration.administration import OWNER, Actor, Role
+from gateway.broker.administration.errors import (
+    AdministrationError,
+    Conflict,
+    Failed,
+    NotAllowed,
+    NotFound,
+    WrongRequest,
+)
+from gateway.broker.administration.requests import ROWS, translated
+from gateway.broker.errors import InternalError, StreamDoesNotExist, StreamNotAvailable
+from gateway.commands.ctl import COMMANDS
+from store.errors import StoreClosed
+from tests.unit.gateway.broker.administration.administration_rig import Rig
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_every_request_is_refused_to_those_without_its_role(rig: Rig, name: str) -> None:
+    nobody = Actor("app", frozenset())
+    others = Actor("app", frozenset(Role) - {ROWS[name].role})
+
+    for actor in (nobody, others):
+        with pytest.raises(NotAllowed, match=ROWS[name].role.value):
+            rig.ask(name, actor=actor)
+
+
+@pytest.mark.parametrize("name", sorted(ROWS))
+def test_every_request_refuses_an_argument_that_it_does_not_know(rig: Rig, name: str) -> None:
+    before = rig.ask("export_definitions")
+
+    with pytest.raises(AdministrationError):
+        rig.ask(name, {"nmae": "x"})
+
+    assert rig.ask("export_definitions") == before
+
+
+def test_every_change_that_a_command_asks_for_is_a_request() -> None:
+    assert {command.request or command.name for command in COMMANDS.values()} <= ROWS.keys()
+
+
+def test_only_requests_that_look_are_for_others_than_administrators() -> None:
+    for name, row in ROWS.items():
+        assert row.role is Role.ADMINISTRATOR or name.startswith("list_"), name
+
+
+def test_what_there_is_not_cannot_be_asked(rig: Rig) -> None:
+    with pytest.raises(WrongRequest, match="no request 'x'"):
+        rig.ask("x")
+    with pytest.raises(WrongRequest, match="takes no body"):
+        rig.ask("list_users", body=b"{}")
+
+
+@pytest.mark.parametrize(
+    ("tags", "roles"),
+    [
+        ((), set()),
+        (("x",), set()),
+        (("management",), {Role.MANAGEMENT}),
+        (("monitoring",), {Role.MONITORING, Role.MANAGEMENT}),
+        (("policymaker", "x"), {Role.POLICYMAKER, Role.MANAGEMENT}),
+        (("administrator",), set(Role)),
+    ],
+)
+def test_tags_make_roles(rig: Rig, tags: tuple[str, ...], roles: set[Role]) -> None:
+    access, run = rig.broker.access, rig.broker.store_rig.run
+    run(access.put_user(User("app", None, tags)))
+    run(access.put_permission(Permission("app", "/", "", "", "")))
+
+    actor = Actor.of(access, "app")
+
+    assert actor.roles == roles
+    assert actor.virtual_hosts == {"/"}
+    assert Actor.of(access, "nobody") == Actor("nobody", frozenset())
+    assert OWNER.roles == frozenset(Role)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind", "words"),
+    [
+        (StreamDoesNotExist("s"), NotFound, "there is no stream 's'"),
+        (StreamNotAvailable("s"), Failed, "stream 's' cannot be used now"),
+        (InternalError("disk"), Failed, "the store refused: disk"),
+        (StoreClosed("closed"), Failed, "closed"),
+    ],
+)
+def test_errors_of_the_broker_are_told_in_words(
+    error: InternalError, kind: type[AdministrationError], words: str
+) -> None:
+    result = translated(error)
+
+    assert type(result) is kind
+    assert words in str(result)
+
+
+def test_users_are_changed_and_looked_at(rig: Rig) -> None:
+    vector = "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR"
+    rig.ask("add_user", {"name": "app", "password_hash": vector, "tags": ["a"]})
+    rig.ask("set_user_tags", {"name": "app", "tags": ["b", "c"]})
+    rig.ask("set_user_limits", {"name": "app", "limits": {"max-connections": 5}})
+
+    users = {user["name"]: user for user in rig.ask("list_users")}
+    assert users["app"] == {
+        "name": "app",
+        "tags": ["b", "c"],
+        "password": "sha256",
+        "limits": {"max-connections": 5},
+        "loopback_only": False,
+    }
+    with pytest.raises(Conflict):
+        rig.ask("add_user", {"name": "app", "password_hash": ""})
+    for wrong in ({"password_hash": "?"}, {"password_hash": vector, "hashing_algorithm": "x"}):
+        with pytest.raises(WrongRequest) as error:
+            rig.ask("change_password", {"name": "app", **wrong})
+        assert vector not in str(error.value)
+    rig.ask("change_password", {"name": "app", "password_hash": ""})
+    assert rig.broker.access.user("app").password_hash is None  # type: ignore[union-attr]
+    rig.ask("delete_user", {"name": "app"})
+    for request in ("delete_user", "set_user_tags", "set_user_limits"):
+        with pytest.raises(NotFound):
+            rig.ask(request, {"name": "app"})
+
+
+def test_permissions_are_changed_and_looked_at(rig: Rig) -> None:
+    place = {"user": "guest", "virtual_host": "/"}
+    rig.ask("set_permissions", place | {"configure": "^a", "write": "", "read": ".*"})
+
+    assert place | {"configure": "^a", "write": "", "read": ".*"} in rig.ask("list_permissions")
+    assert rig.ask("list_permissions", place) == rig.ask("list_permissions", {"user": "guest"})
+    rig.ask("clear_permissions", place)
+    assert rig.ask("list_permissions", place) == []
+    with pytest.raises(NotFound):
+        rig.ask("clear_permissions", place)
+    for other in ({"user": "x"}, {"virtual_host": "x"}):
+        with pytest.raises(NotFound):
+            rig.ask("list_permissions", other)
+
+
+def test_virtual_hosts_are_changed_and_looked_at(rig: Rig) -> None:
+    rig.ask("add_vhost", {"name": "v", "description": "d", "tags": ["t"]})
+    rig.ask("set_vhost_limits", {"name": "v", "limits": {"max-queues": 3}})
+    rig.ask("add_stream", {"virtual_host": "v", "name": "s"})
+
+    assert rig.ask("list_vhosts")[1] == {
+        "name": "v",
+        "description": "d",
+        "tags": ["t"],
+        "default_queue_type": None,
+        "limits": {"max-queues": 3},
+        "streams": 1,
+        "connections": 0,
+    }
+    with pytest.raises(Conflict):
+        rig.ask("add_vhost", {"name": "v"})
+    rig.ask("delete_vhost", {"name": "v"})
+    with pytest.raises(NotFound):
+        rig.ask("delete_vhost", {"name": "v"})
+
+
+def test_streams_are_changed_and_looked_at(rig: Rig) -> None:
+    rig.ask("add_stream", {"name": "s", "arguments": {"max-age": "7D"}})
+
+    [stream] = rig.ask("list_streams", {"virtual_host": "/"})
+    assert (stream["name"], stream["arguments"]) == ("s", {"max-age": "7D"})
+    for wrong in ({"name": "amq.x"}, {"name": "t", "arguments": {"max-age": 7}}):
+        with pytest.raises(WrongRequest):
+            rig.ask("add_stream", wrong)
+    with pytest.raises(Conflict):
+        rig.ask("add_stream", {"name": "s", "arguments": {"max-age": "7D"}})
+    assert rig.ask("truncate_stream", {"name": "s", "before_offset": 5}) == {"first_offset": 0}
+    both = {"before_offset": 1, "before_timestamp_ms": 1}
+    for place in ({}, both, {"before_offset": -1}):
+        with pytest.raises(WrongRequest):
+            rig.ask("truncate_stream", {"name": "s", **place})
+    rig.ask("delete_stream", {"name": "s"})
+    for request, arguments in (("delete_stream", {}), ("truncate_stream", {"before_offset": 1})):
+        with pytest.raises(NotFound):
+            rig.ask(request, {"name": "s", **arguments})

@@ -1,0 +1,225 @@
+"""The command line of `hutch ctl`: what it takes, asks and shows, without a server."""
+
+import argparse
+import io
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway import cli
+from gateway.commands import ctl
+from gateway.commands.asking import Refused, Unreachable
+from gateway.commands.ctl import COMMANDS, EXIT_FAILED, EXIT_UNREACHABLE, EXIT_USAGE
+from gateway.commands.streams import milliseconds
+
+
+class Server:
+    """Takes what is asked and gives the answer of the test."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[Path, str, dict[str, Any]]] = []
+        self.answer: object = None
+
+    def ask(self, directory: Path, name: str, arguments: dict[str, Any]) -> object:
+        self.asked.append((directory, name, arguments))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+@pytest.fixture
+def server(monkeypatch: pytest.MonkeyPatch) -> Server:
+    asked = Server()
+    monkeypatch.setattr(ctl, "ask", asked.ask)
+    return asked
+
+
+def ctl_help(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["ctl", *arguments, "--help"])
+    assert stop.value.code == 0
+    return capsys.readouterr().out
+
+
+def test_the_help_lists_every_command_with_its_summary(capsys: pytest.CaptureFixture[str]) -> None:
+    text = ctl_help(capsys)
+
+    for command in COMMANDS.values():
+        assert f"  {command.name}" in text
+        assert command.summary in text
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS))
+def test_the_help_of_a_command_describes_all_it_takes(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = COMMANDS[name]
+
+    text = ctl_help(capsys, name)
+
+    assert command.summary[1:] in text
+    assert "--data DIR" in text
+    assert "--json" in text
+    assert all(line in text for line in command.examples)
+    assert all(argument.options.get("help") for argument in command.arguments)
+
+
+@pytest.mark.parametrize(
+    "line", [line for command in COMMANDS.values() for line in command.examples]
+)
+def test_every_example_works_as_it_stands(
+    line: str, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("secret\n"))
+    server.answer = {"closed": 0, "first_offset": 0}
+    arguments = shlex.split(line.partition(" < ")[0])
+
+    assert cli.main(arguments[1:]) == 0
+    assert server.asked[0][1] in COMMANDS
+
+
+def test_names_may_be_written_with_dashes(server: Server) -> None:
+    assert cli.main(["ctl", "delete-user", "app"]) == 0
+
+    assert server.asked == [(Path("data"), "delete_user", {"name": "app"})]
+
+
+def test_the_server_is_named_before_or_behind_the_command_or_by_the_settings(
+    server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config = tmp_path / "hutch.toml"
+    config.write_text('[store]\ndata_directory = "/from/config"\n')
+    server.answer = []
+
+    cli.main(["ctl", "list_users", "--data", "/behind"])
+    cli.main(["ctl", "--data", "/before", "list_users"])
+    cli.main(["ctl", "list_users", "--config", str(config)])
+    monkeypatch.setenv("HUTCH_STORE__DATA_DIRECTORY", "/from/environment")
+    cli.main(["ctl", "list_users"])
+
+    assert [str(directory) for directory, _, _ in server.asked] == [
+        "/behind",
+        "/before",
+        "/from/config",
+        "/from/environment",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [(Refused("no way", "not_found"), EXIT_FAILED), (Unreachable("nobody"), EXIT_UNREACHABLE)],
+)
+def test_what_goes_wrong_is_one_line_and_a_code(
+    server: Server, error: Exception, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.answer = error
+
+    assert cli.main(["ctl", "list_users"]) == code
+    assert capsys.readouterr().err == f"hutch: {error}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["set_user_limits", "app", "max-connections"], "is not name=number"),
+        (["set_user_limits", "app", "max-connections=x"], "is not name=number"),
+        (["add_stream", "s", "-a", "max-age"], "is not name=value"),
+        (["truncate_stream", "s"], "either --before-offset or --before-time"),
+        (["truncate_stream", "s", "--before-time", "soon"], "neither a time"),
+        (["truncate_stream", "s", "--before-time", "2026-11-21"], "time zone"),
+        (["list_users", "--config", "/no/such/file"], "cannot read"),
+    ],
+)
+def test_wrong_use_has_code_2_and_asks_nobody(
+    arguments: list[str], words: str, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["ctl", *arguments]) == EXIT_USAGE
+
+    assert words in capsys.readouterr().err
+    assert not server.asked
+
+
+def test_a_password_is_no_argument_and_only_its_hash_is_sent(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("seeded secret\nnext line"))
+
+    assert cli.main(["ctl", "add_user", "app", "--tags", "a,b"]) == 0
+
+    [(_, _, arguments)] = server.asked
+    assert arguments["hashing_algorithm"] == "hutch_password_hashing_argon2id"
+    assert arguments["password_hash"].startswith("$argon2id$")
+    assert arguments["tags"] == ["a", "b"]
+    assert "seeded secret" not in str(server.asked)
+    for command in COMMANDS.values():
+        names = {name for argument in command.arguments for name in argument.names}
+        assert not names & {"password", "--password", "secret", "--secret"}
+
+
+def test_a_password_of_rabbitmqs_form_or_none_can_be_asked_for(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("secret\n"))
+
+    cli.main(["ctl", "change_password", "app", "--password-hash", "sha256"])
+    cli.main(["ctl", "change_password", "app", "--no-password"])
+
+    assert server.asked[0][2]["hashing_algorithm"] == "rabbit_password_hashing_sha256"
+    assert server.asked[1][2] == {"name": "app", "password_hash": ""}
+
+
+@pytest.mark.parametrize(
+    ("typed", "words"),
+    [(["a", "b"], "differ"), (["", ""], "empty"), (["\udcff", "\udcff"], "not UTF-8")],
+)
+def test_a_password_is_typed_twice_the_same(
+    typed: list[str],
+    words: str,
+    server: Server,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr("sys.stdin", terminal)
+    answers = iter(typed)
+    monkeypatch.setattr("getpass.getpass", lambda _prompt: next(answers))
+
+    assert cli.main(["ctl", "add_user", "app"]) == EXIT_USAGE
+
+    assert words in capsys.readouterr().err
+    assert not server.asked
+
+
+def test_answers_are_shown_as_a_table_or_as_json(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.answer = [
+        {"name": "a\x1b[2J", "tags": ["x", "y"], "password": "none", "limits": {"m": 1}},
+    ]
+
+    cli.main(["ctl", "list_users"])
+    cli.main(["ctl", "list_users", "--json"])
+
+    text = capsys.readouterr().out
+    assert "\x1b" not in text
+    assert text.splitlines()[1].split() == ["a\\x1b[2J", "x,", "y", "none", "m=1"]
+    assert '"name": "a\\u001b[2J"' in text
+
+
+def test_a_time_is_a_moment_or_an_age() -> None:
+    assert milliseconds("2026-11-21T13:00:00+01:00") == milliseconds("2026-11-21T12:00:00Z")
+    assert milliseconds("1970-01-02T00:00:00Z") == 86_400_000
+    assert 6_900 < milliseconds("0s") - milliseconds("7s") <= 7_000
+
+
+def test_the_parser_knows_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    parser = argparse.ArgumentParser()
+    ctl.add_arguments(parser, [])
+
+    with pytest.raises(SystemExit):
+        parser.parse_args(["no_such_command"])
+
+    assert "invalid choice" in capsys.readouterr().err
