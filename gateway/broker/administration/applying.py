@@ -18,13 +18,23 @@ from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.broker.administration.administration import Administration
 from gateway.broker.administration.state import host_object
 from gateway.broker.definitions.objects import (
+    BindingObject,
+    ExchangeObject,
     HostObject,
     PermissionObject,
+    PolicyObject,
     StreamObject,
     UserObject,
 )
 from gateway.broker.definitions.planning import Plan
-from gateway.broker.errors import BrokerError, StreamDoesNotExist, StreamExists
+from gateway.broker.errors import (
+    BrokerError,
+    ExchangeDoesNotExist,
+    StreamDoesNotExist,
+    StreamExists,
+)
+from gateway.broker.exchanges import Binding, Exchange
+from gateway.broker.policies import Policy
 from gateway.pending import Pending, start
 from store.errors import StoreError
 
@@ -83,7 +93,10 @@ class Applier:
             await self._put_users(users)
         for permissions in _slices(changes["permissions"]):
             await self._put_permissions(permissions)
+        await in_parallel(map(self._put_policy, changes["policies"]))
         await in_parallel(map(self._put_stream, changes["streams"]))
+        await in_parallel(map(self._put_exchange, changes["exchanges"]))
+        await in_parallel(map(self._put_binding, changes["bindings"]))
 
     async def undo(self) -> bool:
         """Undo all that was done, the latest first; False if something could not be."""
@@ -167,6 +180,47 @@ class Applier:
         async def undo() -> None:
             with suppress(StreamDoesNotExist):
                 await streams.delete(wanted.name, streams.tell_watchers)
+
+        self._undo.append(undo)
+
+    async def _put_policy(self, wanted: PolicyObject) -> None:
+        policies = self._administration.host(wanted.virtual_host).policies
+        before = next((one for one in policies.all() if one.name == wanted.name), None)
+        await policies.put(
+            Policy(wanted.name, wanted.pattern, wanted.apply_to, wanted.definition, wanted.priority)
+        )
+        if before is None:
+            self._undo.append(partial(policies.delete, wanted.name))
+        else:
+            self._undo.append(partial(policies.put, before))
+
+    async def _put_exchange(self, wanted: ExchangeObject) -> None:
+        exchanges = self._administration.host(wanted.virtual_host).exchanges
+        await exchanges.declare(
+            Exchange(
+                wanted.name,
+                wanted.type,
+                wanted.durable,
+                wanted.auto_delete,
+                wanted.internal,
+                wanted.arguments,
+            )
+        )
+
+        async def undo() -> None:
+            with suppress(ExchangeDoesNotExist):
+                await exchanges.delete(wanted.name)
+
+        self._undo.append(undo)
+
+    async def _put_binding(self, wanted: BindingObject) -> None:
+        exchanges = self._administration.host(wanted.virtual_host).exchanges
+        binding = Binding(wanted.source, wanted.destination, wanted.routing_key, wanted.arguments)
+        await exchanges.bind(binding)
+
+        async def undo() -> None:
+            with suppress(ExchangeDoesNotExist, StreamDoesNotExist):
+                await exchanges.unbind(binding)
 
         self._undo.append(undo)
 

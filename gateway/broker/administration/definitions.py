@@ -13,13 +13,11 @@ from gateway.broker.definitions import report
 from gateway.broker.definitions.errors import DefinitionsError
 from gateway.broker.definitions.exporting import export_definitions
 from gateway.broker.definitions.planning import Plan, plan_import
-from gateway.broker.definitions.reading import ReadDefinitions, read_definitions, row_of
+from gateway.broker.definitions.reading import ReadDefinitions, read_definitions
 
 log = logging.getLogger(__name__)
 
 BUILT_IN_EXCHANGES: Final = frozenset({"amq.direct", "amq.fanout", "amq.topic"})
-
-NOT_KEPT: Final = ("policies", "exchanges", "bindings")
 
 
 class Unusable(WrongRequest):
@@ -64,7 +62,6 @@ async def import_read(
     turn = administration.importing
     await turn.take()
     try:
-        leave_out(read)
         current = current_definitions(administration)
         plan = await administration.in_thread(
             partial(
@@ -83,17 +80,6 @@ async def import_read(
         sums = report.sums(plan.rows)
         log.info("definitions imported changes=%d objects=%s", plan.change_count, sums)
     return plan
-
-
-def leave_out(read: ReadDefinitions) -> None:
-    """Skip the kinds of objects that cannot be kept yet."""
-    for kind in NOT_KEPT:
-        things = getattr(read.definitions, kind)
-        read.skipped += [
-            row_of(kind, thing, report.Outcome.SKIPPED, "cannot be kept yet")
-            for thing in things.values()
-        ]
-        things.clear()
 
 
 async def _apply(administration: Administration, plan: Plan) -> None:

@@ -11,7 +11,7 @@ from gateway.broker.access.errors import (
     VirtualHostBusy,
     VirtualHostExists,
 )
-from gateway.broker.administration import definitions, hosts, people, streams
+from gateway.broker.administration import definitions, hosts, people, streams, topology
 from gateway.broker.administration.administration import Actor, Administration, Row
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import (
@@ -25,25 +25,32 @@ from gateway.broker.administration.errors import (
 from gateway.broker.administration.wire import Request
 from gateway.broker.errors import (
     BrokerError,
+    ExchangeDoesNotExist,
+    ExchangeExists,
     InternalError,
     StreamDoesNotExist,
     StreamExists,
     StreamNotAvailable,
 )
+from gateway.broker.policies import NoSuchPolicy
 from store.errors import StoreError
 
 ROWS: Final[Mapping[str, Row]] = {
-    row.name: row for row in (*people.ROWS, *hosts.ROWS, *streams.ROWS, *definitions.ROWS)
+    row.name: row
+    for row in (*people.ROWS, *hosts.ROWS, *streams.ROWS, *topology.ROWS, *definitions.ROWS)
 }
 
 _IN_WORDS: Final[tuple[tuple[type[Exception], type[AdministrationError], str], ...]] = (
     # the first that fits
     (StreamDoesNotExist, NotFound, "there is no stream '{}'"),
     (StreamExists, Conflict, "there is a stream '{}'"),
+    (ExchangeDoesNotExist, NotFound, "there is no exchange '{}'"),
+    (ExchangeExists, Conflict, "there is an exchange '{}'"),
     (StreamNotAvailable, Failed, "stream '{}' cannot be used now; the server's log says why"),
     (NoSuchUser, NotFound, "{}"),
     (NoSuchVirtualHost, NotFound, "{}"),
     (NoSuchPermission, NotFound, "{}"),
+    (NoSuchPolicy, NotFound, "{}"),
     (VirtualHostExists, Conflict, "{}"),
     (VirtualHostBusy, Conflict, "{}"),
     (AccessError, WrongRequest, "{}"),

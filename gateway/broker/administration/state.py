@@ -8,13 +8,17 @@ from gateway.broker.access.passwords import RABBITMQ_ALGORITHMS
 from gateway.broker.administration.administration import Administration
 from gateway.broker.definitions.objects import (
     NO_PASSWORD,
+    BindingObject,
     DefinedObject,
     Definitions,
+    ExchangeObject,
     HostObject,
     PermissionObject,
+    PolicyObject,
     StreamObject,
     UserObject,
 )
+from gateway.broker.exchanges import is_predeclared
 from gateway.broker.virtual_host import VirtualHost
 
 Thing = TypeVar("Thing", bound=DefinedObject)
@@ -27,7 +31,11 @@ def current_definitions(administration: Administration) -> Definitions:
         _take(result.users, [user_object(user)])
     for name in administration.virtual_hosts.names():
         _take(result.hosts, [host_object(administration, name)])
-        _take(result.streams, _streams(administration.host(name)))
+        host = administration.host(name)
+        _take(result.streams, _streams(host))
+        _take(result.policies, _policies(host))
+        _take(result.exchanges, _exchanges(host))
+        _take(result.bindings, _bindings(host))
     _take(
         result.permissions,
         (
@@ -73,3 +81,30 @@ def _streams(host: VirtualHost) -> Iterable[StreamObject]:
             for argument, value in host.streams.find(name).entry.arguments.items()
         }
         yield StreamObject(host.name, name, arguments)
+
+
+def _policies(host: VirtualHost) -> Iterable[PolicyObject]:
+    for one in host.policies.all():
+        definition = dict(one.definition)
+        yield PolicyObject(host.name, one.name, one.pattern, one.apply_to, definition, one.priority)
+
+
+def _exchanges(host: VirtualHost) -> Iterable[ExchangeObject]:
+    for one in host.exchanges.all():
+        if not is_predeclared(one.name):
+            yield ExchangeObject(
+                host.name,
+                one.name,
+                one.type,
+                one.durable,
+                one.auto_delete,
+                one.internal,
+                dict(one.arguments),
+            )
+
+
+def _bindings(host: VirtualHost) -> Iterable[BindingObject]:
+    for one in host.exchanges.bindings():
+        yield BindingObject(
+            host.name, one.source, one.destination, one.routing_key, dict(one.arguments)
+        )

@@ -29,6 +29,7 @@ from gateway.broker.definitions.objects import (
     UserObject,
 )
 from gateway.broker.patterns import Pattern, UnusablePattern
+from gateway.broker.policies import APPLY_TO, DEFINED, Policy, check_policy
 
 RESERVED_PREFIX: Final = "amq."
 EXCHANGE_TYPES: Final = ("direct", "fanout", "topic")
@@ -42,18 +43,10 @@ STREAM_ARGUMENTS: Final[Mapping[str, str]] = {
     "x-stream-initial-offset": "stream-initial-offset",
 }
 """A stream's arguments as a queue declares them, and as a Create carries them."""
-POLICY_KEYS: Final = frozenset(
-    {
-        "max-length-bytes",
-        "max-age",
-        "stream-max-segment-size-bytes",
-        "stream-filter-size-bytes",
-    }
-)
+POLICY_KEYS: Final = frozenset(DEFINED)
 """What a policy can say about a stream."""
 _POLICY_TEXTS: Final = frozenset({"max-age"})
 _STREAM_TARGETS: Final = frozenset({"all", "queues", "streams"})
-_OTHER_TARGETS: Final = frozenset({"classic_queues", "quorum_queues", "exchanges"})
 _TEXT_ARGUMENTS: Final = frozenset({"x-max-age", "x-queue-leader-locator"})
 _LINE_ENDS: Final = re.compile(r"[\r\n]")
 
@@ -171,29 +164,32 @@ def permission(entry: Entry, context: Context) -> PermissionObject:
 
 
 def policy(entry: Entry, context: Context) -> PolicyObject:
-    """Read a policy; what it says about other things than streams is left out."""
+    """Read a policy; also what it says of other things than streams, to be given back.
+
+    A policy without a word about streams is kept too: of those that fit a name only the one of the
+    highest priority counts, so another would take its place.
+    """
     name = entry.name()
-    if not name:
-        raise Fault("name is empty")
     apply_to = entry.text("apply-to", "all")
-    if apply_to in _OTHER_TARGETS:
-        raise Skip(f"applies to {apply_to}, not to streams")
-    if apply_to not in _STREAM_TARGETS:
-        raise Fault(f"apply-to is {shown(apply_to)}")
-    given = entry.mapping("definition")
-    definition = {key: value for key, value in sorted(given.items()) if key in POLICY_KEYS}
-    left_out = sorted(given.keys() - POLICY_KEYS)
-    if not definition:
-        raise Skip(f"says nothing about streams: {', '.join(left_out)}"[:200])
-    if left_out:
-        entry.notes.append(
-            f"left out, as it means nothing to a stream: {', '.join(left_out)}"[:200]
-        )
-    for key, value in definition.items():
-        _require_kind(f"definition.{key}", value, is_text=key in _POLICY_TEXTS)
+    definition = entry.mapping("definition")
+    for key in sorted(POLICY_KEYS & definition.keys()):
+        _require_kind(f"definition.{key}", definition[key], is_text=key in _POLICY_TEXTS)
     pattern = context.require_pattern(entry, "pattern")
-    priority = entry.integer("priority", 0)
-    return PolicyObject(context.host_of(entry), name, pattern, apply_to, definition, priority)
+    taken = Policy(name, pattern, apply_to, definition, entry.integer("priority", 0))
+    if apply_to not in APPLY_TO:
+        raise Fault(f"apply-to is {shown(apply_to)}")
+    _named(name, "policy")
+    try:
+        check_policy(taken)
+    except Unusable as error:
+        raise Skip(str(error)) from None
+    if apply_to not in _STREAM_TARGETS:
+        entry.notes.append(f"is for {apply_to}: kept for an export, no more")
+    elif others := sorted(definition.keys() - POLICY_KEYS):
+        entry.notes.append(
+            f"means nothing to a stream, kept for an export: {', '.join(others)}"[:200]
+        )
+    return PolicyObject(context.host_of(entry), name, pattern, apply_to, definition, taken.priority)
 
 
 def _require_kind(name: str, value: object, *, is_text: bool) -> None:

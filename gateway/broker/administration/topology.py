@@ -1,0 +1,233 @@
+"""Requests on super streams, exchanges, bindings and policies."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from gateway.broker import super_streams
+from gateway.broker.administration.administration import Administration, Role, Row
+from gateway.broker.administration.arguments import Arguments
+from gateway.broker.administration.errors import WrongRequest
+from gateway.broker.administration.streams import stream_arguments
+from gateway.broker.exchanges import Binding, Exchange
+from gateway.broker.policies import Policy
+from gateway.broker.virtual_host import VirtualHost
+
+PARTITIONS_MAX: Final = 10_000
+"""Nobody counts so far before it is judged how many may be."""
+
+
+async def list_super_streams(
+    administration: Administration, arguments: Arguments, _: bytes
+) -> object:
+    """Return the super streams of a virtual host, or of all, with their partitions."""
+    virtual_host = arguments.optional_text("virtual_host")
+    arguments.end()
+    return [
+        {
+            "virtual_host": host.name,
+            "name": exchange.name,
+            "partitions": list(super_streams.partitions_of(host, exchange.name)),
+        }
+        for host in administration.hosts(virtual_host)
+        for exchange in sorted(host.exchanges.all(), key=lambda each: each.name)
+        if super_streams.is_super_stream(exchange)
+    ]
+
+
+async def add_super_stream(
+    administration: Administration, arguments: Arguments, _: bytes
+) -> object:
+    """Create a super stream with numbered partitions, or with one for each binding key."""
+    host, name = _host(administration, arguments), arguments.text("name")
+    keys = _keys(arguments, first=0)
+    given = stream_arguments(arguments.mapping("arguments"))
+    arguments.end()
+    partitions = [f"{name}-{key}" for key in keys]
+    await super_streams.create_super_stream(host, name, partitions, keys, given)
+    return {"partitions": partitions}
+
+
+async def add_partitions(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Add partitions to a super stream, behind those it has."""
+    host, name = _host(administration, arguments), arguments.text("name")
+    keys = _keys(arguments, first=len(super_streams.partitions_of(host, name)))
+    arguments.end()
+    partitions = [f"{name}-{key}" for key in keys]
+    await super_streams.add_partitions(host, name, partitions, keys)
+    return {"partitions": partitions}
+
+
+def _keys(arguments: Arguments, *, first: int) -> Sequence[str]:
+    """Return the binding keys: those that are given, or so many numbers from `first` on."""
+    count, keys = arguments.optional_integer("partitions"), arguments.texts("binding_keys")
+    if (count is None) == (not keys):
+        raise WrongRequest("say either how many partitions, or the binding keys")
+    if count is None:
+        return keys
+    if not 1 <= count <= PARTITIONS_MAX:
+        raise WrongRequest(f"{count} partitions are not possible")
+    return [str(number) for number in range(first, first + count)]
+
+
+async def delete_super_stream(
+    administration: Administration, arguments: Arguments, _: bytes
+) -> object:
+    """Delete a super stream with all its partitions."""
+    host, name = _host(administration, arguments), arguments.text("name")
+    arguments.end()
+    declared = host.exchanges.declared(name)
+    if not super_streams.is_super_stream(declared.exchange):
+        raise WrongRequest(f"exchange {name!r} is no super stream")
+    await super_streams.delete_super_stream(host, name, gone=host.streams.tell_watchers)
+    return None
+
+
+async def list_exchanges(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Return the exchanges of a virtual host, or of all."""
+    virtual_host = arguments.optional_text("virtual_host")
+    arguments.end()
+    return [
+        {
+            "virtual_host": host.name,
+            "name": exchange.name,
+            "type": exchange.type,
+            "durable": exchange.durable,
+            "auto_delete": exchange.auto_delete,
+            "internal": exchange.internal,
+            "arguments": dict(exchange.arguments),
+        }
+        for host in administration.hosts(virtual_host)
+        for exchange in sorted(host.exchanges.all(), key=lambda each: each.name)
+    ]
+
+
+async def add_exchange(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Make sure that there is an exchange."""
+    host = _host(administration, arguments)
+    exchange = Exchange(
+        arguments.text("name"),
+        arguments.text("type"),
+        arguments.flag("durable", default=True),
+        arguments.flag("auto_delete", default=False),
+        arguments.flag("internal", default=False),
+        arguments.mapping("arguments"),
+    )
+    arguments.end()
+    await host.exchanges.declare(exchange)
+    return None
+
+
+async def delete_exchange(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Delete an exchange and its bindings; the streams stay."""
+    host, name = _host(administration, arguments), arguments.text("name")
+    arguments.end()
+    await host.exchanges.delete(name)
+    return None
+
+
+async def list_bindings(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Return the bindings of a virtual host, or of all."""
+    virtual_host = arguments.optional_text("virtual_host")
+    arguments.end()
+    return [
+        {
+            "virtual_host": host.name,
+            "source": binding.source,
+            "routing_key": binding.routing_key,
+            "destination": binding.destination,
+            "arguments": dict(binding.arguments),
+        }
+        for host in administration.hosts(virtual_host)
+        for binding in host.exchanges.bindings()
+    ]
+
+
+async def bind(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Let a routing key of an exchange lead to a stream."""
+    host, binding = _binding(administration, arguments)
+    await host.exchanges.bind(binding)
+    return None
+
+
+async def unbind(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Undo `bind`."""
+    host, binding = _binding(administration, arguments)
+    await host.exchanges.unbind(binding)
+    return None
+
+
+def _binding(administration: Administration, arguments: Arguments) -> tuple[VirtualHost, Binding]:
+    host = _host(administration, arguments)
+    binding = Binding(
+        arguments.text("source"),
+        arguments.text("destination"),
+        arguments.text("routing_key", ""),
+        arguments.mapping("arguments"),
+    )
+    arguments.end()
+    return host, binding
+
+
+async def list_policies(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Return the policies of a virtual host, or of all."""
+    virtual_host = arguments.optional_text("virtual_host")
+    arguments.end()
+    return [
+        {"virtual_host": host.name, **_policy_fields(policy)}
+        for host in administration.hosts(virtual_host)
+        for policy in host.policies.all()
+    ]
+
+
+def _policy_fields(policy: Policy) -> dict[str, Any]:
+    return {
+        "name": policy.name,
+        "pattern": policy.pattern,
+        "apply_to": policy.apply_to,
+        "definition": dict(policy.definition),
+        "priority": policy.priority,
+    }
+
+
+async def set_policy(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Create a policy, or replace the one of that name; it counts at once."""
+    host = _host(administration, arguments)
+    policy = Policy(
+        arguments.text("name"),
+        arguments.text("pattern"),
+        arguments.text("apply_to", "streams"),
+        arguments.mapping("definition"),
+        arguments.integer("priority", 0),
+    )
+    arguments.end()
+    await host.policies.put(policy)
+    return None
+
+
+async def clear_policy(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Delete a policy."""
+    host, name = _host(administration, arguments), arguments.text("name")
+    arguments.end()
+    await host.policies.delete(name)
+    return None
+
+
+def _host(administration: Administration, arguments: Arguments) -> VirtualHost:
+    return administration.host(arguments.text("virtual_host", "/"))
+
+
+ROWS: Final = (
+    Row("list_super_streams", list_super_streams, Role.MONITORING),
+    Row("add_super_stream", add_super_stream),
+    Row("add_partitions", add_partitions),
+    Row("delete_super_stream", delete_super_stream),
+    Row("list_exchanges", list_exchanges, Role.MONITORING),
+    Row("add_exchange", add_exchange),
+    Row("delete_exchange", delete_exchange),
+    Row("list_bindings", list_bindings, Role.MONITORING),
+    Row("bind", bind),
+    Row("unbind", unbind),
+    Row("list_policies", list_policies, Role.MONITORING),
+    Row("set_policy", set_policy),
+    Row("clear_policy", clear_policy),
+)
