@@ -73,7 +73,7 @@ def test_every_example_works_as_it_stands(
     line: str, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("secret\n"))
-    server.answer = {"closed": 0, "first_offset": 0}
+    server.answer = {"closed": 0, "first_offset": 0, "partitions": []}
     arguments = shlex.split(line.partition(" < ")[0])
 
     assert cli.main(arguments[1:]) == 0

@@ -180,3 +180,47 @@ def test_streams_are_changed_and_looked_at(rig: Rig) -> None:
     for request, arguments in (("delete_stream", {}), ("truncate_stream", {"before_offset": 1})):
         with pytest.raises(NotFound):
             rig.ask(request, {"name": "s", **arguments})
+
+
+def test_super_streams_exchanges_and_bindings_are_changed_and_looked_at(rig: Rig) -> None:
+    made = rig.ask("add_super_stream", {"name": "o", "partitions": 2})
+    more = rig.ask("add_partitions", {"name": "o", "binding_keys": ["x"]})
+    rig.ask("add_exchange", {"name": "e", "type": "fanout"})
+    binding = {"source": "e", "destination": "o-0"}
+    rig.ask("bind", binding)
+
+    assert (made, more) == ({"partitions": ["o-0", "o-1"]}, {"partitions": ["o-x"]})
+    assert rig.ask("list_super_streams") == [
+        {"virtual_host": "/", "name": "o", "partitions": ["o-0", "o-1", "o-x"]}
+    ]
+    assert {"e", "o", "amq.topic"} <= {each["name"] for each in rig.ask("list_exchanges")}
+    assert len(rig.ask("list_bindings", {"virtual_host": "/"})) == 4
+    for wrong in ({}, {"partitions": 0}, {"partitions": 1, "binding_keys": ["a"]}):
+        with pytest.raises(WrongRequest):
+            rig.ask("add_super_stream", {"name": "p", **wrong})
+    for name in ("e", "amq.direct"):
+        with pytest.raises(WrongRequest):
+            rig.ask("delete_super_stream", {"name": name})
+    with pytest.raises(Conflict):
+        rig.ask("add_super_stream", {"name": "o", "partitions": 1})
+    for name in ("", "none"):
+        with pytest.raises(NotFound):
+            rig.ask("delete_super_stream", {"name": name})
+    rig.ask("unbind", binding)
+    rig.ask("delete_exchange", {"name": "e"})
+    rig.ask("delete_super_stream", {"name": "o"})
+    assert rig.ask("list_streams") == rig.ask("list_bindings") == []
+
+
+def test_policies_are_changed_and_looked_at(rig: Rig) -> None:
+    policy = {"name": "p", "pattern": "^s", "definition": {"max-age": "7D"}, "priority": 2}
+    rig.ask("set_policy", policy)
+
+    assert rig.ask("list_policies") == [
+        {"virtual_host": "/", "apply_to": "streams", **policy},
+    ]
+    with pytest.raises(WrongRequest):
+        rig.ask("set_policy", policy | {"pattern": "("})
+    rig.ask("clear_policy", {"name": "p"})
+    with pytest.raises(NotFound):
+        rig.ask("clear_policy", {"name": "p"})

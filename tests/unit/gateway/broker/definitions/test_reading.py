@@ -44,7 +44,6 @@ def test_a_real_export_is_read_whole() -> None:
         exchange.name for exchange in definitions.exchanges.values() if exchange.is_super_stream
     } == {"invoices", "regions"}
     assert {(row.kind, row.name) for row in result.skipped} == {
-        ("policy", "classic"),
         ("queue", "classic"),
         ("queue", "quorum"),
         ("exchange", "amq.rabbitmq.log"),

@@ -180,22 +180,47 @@ def test_every_argument_of_a_stream_has_its_place_in_a_queue() -> None:
     assert set(StreamArguments.parse(given).texts()) <= set(STREAM_ARGUMENTS.values())
 
 
+POLICY = {"name": "p", "vhost": "/", "pattern": "^a", "definition": {"max-age": "7D"}}
+
+
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "note"),
     [
-        ({"apply-to": "classic_queues"}, "applies to classic_queues"),
-        ({"definition": {"max-length": 5}}, "says nothing about streams: max-length"),
-        ({"pattern": "(?!a)"}, "cannot be used"),
+        ({}, ""),
+        ({"apply-to": "classic_queues"}, "is for classic_queues"),
+        ({"definition": {"max-length": 5, "max-age": "1h"}}, "for an export: max-length"),
+        ({"definition": {"ha-mode": "all"}}, "for an export: ha-mode"),
     ],
 )
-def test_a_policy_that_concerns_no_stream_is_skipped(given: dict[str, object], words: str) -> None:
-    content = {"name": "p", "vhost": "/", "pattern": "", "definition": {"max-age": "7D"}}
+def test_a_policy_is_kept_whole_with_a_note_on_what_means_nothing_here(
+    given: dict[str, object], note: str
+) -> None:
+    entry = Entry(POLICY | given)
 
-    assert words in fault(sections.policy, content | given, Skip)
-    assert sections.policy(Entry(content), CONTEXT).apply_to == "all"
-    assert "apply-to is 'x'" in fault(sections.policy, content | {"apply-to": "x"})
-    wrong = {"definition": {"max-age": 7}}
-    assert "definition.max-age is 7" in fault(sections.policy, content | wrong)
+    policy = sections.policy(entry, CONTEXT)
+
+    assert policy.definition == (POLICY | given)["definition"]
+    assert policy.apply_to == given.get("apply-to", "all")
+    assert [note in text for text in entry.notes] == ([True] if note else [])
+
+
+@pytest.mark.parametrize(
+    ("given", "kind", "words"),
+    [
+        ({"pattern": "(?!a)"}, Skip, "cannot be used"),
+        ({"definition": {"max-age": "soon"}}, Skip, "no age such as 7D"),
+        ({"definition": {"max-length-bytes": -1}}, Skip, "below 0"),
+        ({"apply-to": "x"}, Fault, "apply-to is 'x'"),
+        ({"definition": {"max-age": 7}}, Fault, "definition.max-age is 7, not text"),
+        ({"definition": 7}, Fault, "definition is 7"),
+        ({"name": ""}, Fault, "1 to 255 bytes"),
+        ({"priority": "1"}, Fault, "priority is '1'"),
+    ],
+)
+def test_a_policy_that_cannot_be_here_is_skipped_or_a_fault(
+    given: dict[str, object], kind: type[Exception], words: str
+) -> None:
+    assert words in fault(sections.policy, POLICY | given, kind)
 
 
 @pytest.mark.parametrize(
