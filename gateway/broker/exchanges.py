@@ -308,36 +308,43 @@ class Exchanges:
 
     # Bindings
 
-    async def bind(self, binding: Binding) -> None:
-        """Let a routing key lead to a stream.
+    async def bind(self, *bindings: Binding) -> None:
+        """Let routing keys of one exchange lead to streams: all that are given, or none.
 
         Raises:
             ExchangeDoesNotExist: The source.
-            StreamDoesNotExist: The destination.
+            StreamDoesNotExist: A destination.
             PreconditionFailed: The source takes no bindings.
             InternalError: The store refused.
         """
-        if binding.source == DEFAULT_EXCHANGE:
+        (source,) = {binding.source for binding in bindings}
+        if source == DEFAULT_EXCHANGE:
             raise PreconditionFailed("the default exchange takes no bindings")
-        await self.turns.take(binding.source)
+        destinations = {binding.destination for binding in bindings}
+        await self.turns.take(source)
         try:
-            await self._streams.turns.take(binding.destination)
+            await self._streams.turns.take_all(destinations)
             try:
-                await self._bind(binding)
+                await self._bind(source, bindings)
             finally:
-                self._streams.turns.end(binding.destination)
+                self._streams.turns.end_all(destinations)
         finally:
-            self.turns.end(binding.source)
+            self.turns.end(source)
 
-    async def _bind(self, binding: Binding) -> None:
-        declared = self.declared(binding.source)
+    async def _bind(self, source: str, bindings: Sequence[Binding]) -> None:
+        declared = self.declared(source)
         if declared.exchange.type not in _ROUTES:
-            raise PreconditionFailed(f"exchange {binding.source!r} takes no bindings")
-        stream = self._streams.find(binding.destination)
-        row = declared.binding_row(binding, stream.entry.generation)
-        if row.key not in declared.bindings:
-            await self._put(declared, row)
-            self.join(declared, row.key, binding, stream)
+            raise PreconditionFailed(f"exchange {source!r} takes no bindings")
+        added: dict[bytes, tuple[TableEntry, Binding, Stream]] = {}
+        for binding in bindings:
+            stream = self._streams.find(binding.destination)
+            row = declared.binding_row(binding, stream.entry.generation)
+            if row.key not in declared.bindings:
+                added[row.key] = row, binding, stream
+        if added:
+            await self._put(declared, *(row for row, _, _ in added.values()))
+        for key, (_, binding, stream) in added.items():
+            self.join(declared, key, binding, stream)
 
     async def unbind(self, binding: Binding) -> None:
         """Undo a binding; nothing happens if there is none like this.

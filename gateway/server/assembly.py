@@ -179,7 +179,11 @@ class Server:
             )
         )
         administration = Administration(
-            self._access, self._virtual_hosts, self._clients, Threads(self._loop, 1).run
+            self._access,
+            self._virtual_hosts,
+            self._clients,
+            Threads(self._loop, 1).run,
+            partitions_max,
         )
         if definitions is not None:
             await self._await(first.finish(administration, definitions))

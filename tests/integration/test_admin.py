@@ -260,7 +260,9 @@ def test_a_real_export_is_imported_once_and_given_back(server: HutchServer) -> N
     assert dry["changes"] == first["changes"] == 32
     assert again["changes"] == 0
     assert {row["outcome"] for row in first["objects"]} == {"imported", "adapted", "skipped"}
+    ctl(server, "set_permissions", "old", "", "", "")
     assert can_log_in(server, "old", "test12")
+    ctl(server, "clear_permissions", "old")
     streams = {stream["name"] for stream in ctl(server, "list_streams", "-p", "orders")}
     assert streams >= {"log", "plain", "invoices-0", "regions-emea"}
 

@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 AT_ONCE: Final = 256
 """So many things are on their way to the store together: they share its syncs."""
 MANY: Final = 2_000
-"""So many users or permissions go in one update: at most some 12 of the 16 MiB it may have."""
+"""So many users, permissions or bindings go in one update, which may have 16 MiB."""
 
 Step: TypeAlias = Coroutine[Pending[Any], None, Any]
 Undo: TypeAlias = Callable[[], Step]
@@ -96,7 +96,7 @@ class Applier:
         await in_parallel(map(self._put_policy, changes["policies"]))
         await in_parallel(map(self._put_stream, changes["streams"]))
         await in_parallel(map(self._put_exchange, changes["exchanges"]))
-        await in_parallel(map(self._put_binding, changes["bindings"]))
+        await in_parallel(map(self._put_bindings, _by_exchange(changes["bindings"])))
 
     async def undo(self) -> bool:
         """Undo all that was done, the latest first; False if something could not be."""
@@ -213,14 +213,17 @@ class Applier:
 
         self._undo.append(undo)
 
-    async def _put_binding(self, wanted: BindingObject) -> None:
-        exchanges = self._administration.host(wanted.virtual_host).exchanges
-        binding = Binding(wanted.source, wanted.destination, wanted.routing_key, wanted.arguments)
-        await exchanges.bind(binding)
+    async def _put_bindings(self, wanted: Sequence[BindingObject]) -> None:
+        exchanges = self._administration.host(wanted[0].virtual_host).exchanges
+        bindings = [
+            Binding(one.source, one.destination, one.routing_key, one.arguments) for one in wanted
+        ]
+        await exchanges.bind(*bindings)
 
         async def undo() -> None:
-            with suppress(ExchangeDoesNotExist, StreamDoesNotExist):
-                await exchanges.unbind(binding)
+            for binding in bindings:
+                with suppress(ExchangeDoesNotExist, StreamDoesNotExist):
+                    await exchanges.unbind(binding)
 
         self._undo.append(undo)
 
@@ -239,6 +242,15 @@ def _user(wanted: UserObject, before: User | None) -> User:
 def _slices(things: Sequence[Any]) -> Iterator[Sequence[Any]]:
     for begin in range(0, len(things), MANY):
         yield things[begin : begin + MANY]
+
+
+def _by_exchange(bindings: Iterable[BindingObject]) -> Iterator[Sequence[BindingObject]]:
+    """Give the bindings of each exchange together, but not too many."""
+    together: dict[tuple[str, str], list[BindingObject]] = {}
+    for binding in bindings:
+        together.setdefault((binding.virtual_host, binding.source), []).append(binding)
+    for of_exchange in together.values():
+        yield from _slices(of_exchange)
 
 
 async def in_parallel(steps: Iterable[Step]) -> None:
