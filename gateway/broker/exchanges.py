@@ -138,10 +138,13 @@ class Declared:
             self._partitions = tuple(binding.destination for binding in ordered)
         return self._partitions
 
+    def orders_of(self, stream: str) -> list[int | None]:
+        """Return the order that each binding of a stream states, None for one that does not."""
+        return [_order(each) for each in self.bindings.values() if each.destination == stream]
+
     def order_of(self, stream: str) -> int | None:
         """Return the order that a stream's binding states, None if there is none that does."""
-        orders = (_order(each) for each in self.bindings.values() if each.destination == stream)
-        return next((order for order in orders if order is not None), None)
+        return next((order for order in self.orders_of(stream) if order is not None), None)
 
     def row(self, state: str = LIVE) -> TableEntry:
         """Return the exchange as the table has it."""
@@ -255,10 +258,12 @@ class Exchanges:
             return [stream.name for stream in self._streams]
         return self.declared(exchange).partitions
 
-    def order_of(self, exchange: str, stream: str) -> int | None:
-        """Return a partition's place in its super stream, None if it is none or has none."""
+    def orders_of(self, exchange: str, stream: str) -> list[int | None]:
+        """Return the order that each binding of a stream to an exchange states, if it does."""
+        if exchange == DEFAULT_EXCHANGE:
+            return [None] if stream in self._streams else []
         declared = self._declared.get(exchange)
-        return None if declared is None else declared.order_of(stream)
+        return [] if declared is None else declared.orders_of(stream)
 
     # Exchanges
 

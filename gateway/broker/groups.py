@@ -16,6 +16,7 @@ the caller's to remove: then, and only then, every hand-over ends.
 Source: RabbitMQ 4.3, observed.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final, Protocol
@@ -24,6 +25,27 @@ from gateway.broker.errors import PreconditionFailed
 
 NO_PARTITION: Final = -1
 """Partition index of a group on a stream that is no partition of a super stream."""
+
+_NUMBER_OF_NAME: Final = re.compile(r"-\+?([0-9]{1,18})\Z")
+
+
+def partition_index(orders: Iterable[int | None], stream: str) -> int:
+    """Return the partition index of a stream's groups in a super stream.
+
+    Args:
+        orders: What each of its bindings to the super stream states as its order, None if nothing.
+        stream: Its name, of which the number at its end counts if no binding states an order.
+
+    Source: RabbitMQ 4.3, observed.
+    """
+    stated = list(orders)
+    if not stated:
+        return NO_PARTITION
+    numbers = [order for order in stated if order is not None]
+    if numbers:
+        return min(numbers)
+    number = _NUMBER_OF_NAME.search(stream)
+    return NO_PARTITION if number is None else int(number[1])
 
 
 class Member(Protocol):

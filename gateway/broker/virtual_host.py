@@ -1,12 +1,11 @@
 """A virtual host: a world of its own of names, for the connections that opened it."""
 
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.broker.exchanges import Exchanges, open_exchanges
-from gateway.broker.groups import NO_PARTITION, Groups
+from gateway.broker.groups import Groups, partition_index
 from gateway.broker.policies import Policies
 from gateway.broker.streams import Streams, StreamsPorts, open_streams
 from gateway.log import names
@@ -28,6 +27,7 @@ class VirtualHost:
         name: As clients say it.
         streams: Its streams.
         exchanges: Its exchanges and their bindings.
+        groups: Its groups of single active consumers.
         partitions_max: How many partitions a super stream may have.
     """
 
@@ -35,14 +35,16 @@ class VirtualHost:
     streams: Streams
     exchanges: Exchanges
     groups: Groups = field(default_factory=Groups)
-    partition_index: Callable[[str, str], int] = lambda _super_stream, _stream: NO_PARTITION
-    """Which partition of a super stream a stream is."""
     partitions_max: int = PARTITIONS_MAX_DEFAULT
 
     @property
     def policies(self) -> Policies:
         """What administrators say of many streams at once."""
         return self.streams.policies
+
+    def partition_index(self, super_stream: str, stream: str) -> int:
+        """Return which partition of a super stream a stream is for its groups, -1 if none."""
+        return partition_index(self.exchanges.orders_of(super_stream, stream), stream)
 
     async def close(self) -> None:
         """Wait until all that was accepted is stored."""
@@ -69,15 +71,4 @@ async def open_virtual_host(
     """Open everything of a virtual host, creating what is missing. Raises StoreError."""
     streams = await open_streams(name, ports)
     exchanges = await open_exchanges(streams)
-
-    def partition_index(super_stream: str, stream: str) -> int:
-        order = exchanges.order_of(super_stream, stream)
-        return NO_PARTITION if order is None else order
-
-    return VirtualHost(
-        name,
-        streams,
-        exchanges,
-        partition_index=partition_index,
-        partitions_max=partitions_max,
-    )
+    return VirtualHost(name, streams, exchanges, partitions_max=partitions_max)

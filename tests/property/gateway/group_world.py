@@ -8,6 +8,7 @@ from pathlib import Path
 from unittest import mock
 
 from compat.differential.group_model import ModelGroup, Told
+from gateway.broker.exchanges import PARTITION_ORDER, Binding
 from gateway.log.locating import Start
 from gateway.log.log import StreamLog
 from gateway.pending import Pending
@@ -56,10 +57,10 @@ class World:
     def __init__(self) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="hutch-test-"))
         self.broker = Broker(self.directory, frame_bytes_max=4096)
-        self.broker.virtual_host.partition_index = lambda super_stream, stream: (
-            STREAMS[stream] if super_stream == "p" else -1
-        )
         self.owner = self.broker.link()
+        partitions = tuple(stream for stream, index in STREAMS.items() if index >= 0)
+        request = m.CreateSuperStream("p", partitions, partitions, {})
+        assert self.owner.code("create_super_stream", request) == ResponseCode.OK
         self.clients: list[Client] = []
         self.models: dict[str, ModelGroup] = {}
         self.published = 0
@@ -67,8 +68,9 @@ class World:
         self.searches: list[Pending[None]] = []
         self.patch = mock.patch.object(consumers, "locate_spec", self.locate)
         self.patch.start()
+        self.owner.create("s")
         for stream in STREAMS:
-            self.create(stream)
+            self.adopt(stream)
 
     def close(self) -> None:
         self.patch.stop()
@@ -83,8 +85,8 @@ class World:
             await search
         return await streams.locate_spec(log, spec)
 
-    def create(self, stream: str) -> None:
-        self.owner.create(stream)
+    def adopt(self, stream: str) -> None:
+        """Take a stream that was made into the game."""
         self.owner.declare(list(STREAMS).index(stream), stream)
         self.models[stream] = ModelGroup(STREAMS[stream])
 
@@ -241,7 +243,11 @@ class World:
             assert updates == [m.MetadataUpdate(6, stream)] * is_told
         self.expect([])
         self.owner.ports.frames.clear()
-        self.create(stream)
+        self.owner.create(stream)
+        if STREAMS[stream] >= 0:
+            binding = Binding("p", stream, stream, {PARTITION_ORDER: STREAMS[stream]})
+            self.broker.store_rig.run(self.broker.virtual_host.exchanges.bind(binding))
+        self.adopt(stream)
 
     def publish(self, stream: str) -> None:
         """A chunk reaches who reads and nobody else, and is not lost for who reads later."""

@@ -3,7 +3,34 @@
 import pytest
 
 from gateway.broker.errors import PreconditionFailed
-from gateway.broker.groups import NO_PARTITION, Group, Groups, Order
+from gateway.broker.groups import NO_PARTITION, Group, Groups, Order, partition_index
+
+
+@pytest.mark.parametrize(
+    ("orders", "stream", "index"),
+    [
+        ([], "p-1", -1),
+        ([0], "p-1", 0),
+        ([7], "p", 7),
+        ([2, 1], "p", 1),
+        ([None, 3], "p-1", 3),
+        ([-5], "p", -5),
+        ([None], "p-1", 1),
+        ([None], "a-b-12", 12),
+        ([None], "a-+3", 3),
+        ([None], "p-x", -1),
+        ([None], "p-", -1),
+        ([None], "p-1\n", -1),
+        ([None], "p1", -1),
+        ([None], "p-1-x", -1),
+        ([None], "p-" + "9" * 60_000, -1),
+        ([None], "p-²", -1),
+    ],
+)
+def test_the_partition_index_is_the_bindings_order_or_else_the_number_of_the_name(
+    orders: list[int | None], stream: str, index: int
+) -> None:
+    assert partition_index(orders, stream) == index
 
 
 class Consumer:

@@ -29,19 +29,10 @@ OF_PARTITION = SINGLE | {"super-stream": "p"}
 
 
 @pytest.fixture
-def broker(broker: Broker) -> Broker:
-    """One on which `s` is partition 1 of `p`, and nothing else is any."""
-    broker.virtual_host.partition_index = lambda super_stream, stream: (
-        1 if (super_stream, stream) == ("p", "s") else -1
-    )
-    return broker
-
-
-@pytest.fixture
 def client(broker: Broker) -> LinkRig:
-    """A link that is open, with the stream `s` and three chunks of one record in it."""
+    """A link that is open, with `s`, the partition 1 of `p`, and three chunks of a record in it."""
     client = broker.link()
-    client.create("s")
+    client.code("create_super_stream", m.CreateSuperStream("p", ("r", "s"), ("0", "1"), {}))
     client.declare(0, "s")
     for number in range(3):
         store(client, number)
