@@ -87,6 +87,13 @@ def _join(link: Link, subscription: Subscription, name: str, spec: OffsetSpec) -
         link.unwatch_if_unused(stream)
         raise
     subscription.membership = membership
+    group = link.virtual_host.groups.of(membership.generation, name)
+    if super_stream is None and stream.bound_by and group is not None and len(group.members) == 2:  # noqa: PLR2004 - said once, not for each
+        log.warning(
+            "consumers of a partition name no super stream, one reads all stream=%s name=%r",
+            stream.name,
+            name,
+        )
     if order is not None:
         link.ports.after_reply(order.carry_out)
 

@@ -5,6 +5,7 @@ import logging
 import pytest
 
 from gateway.broker.streams import Stream
+from gateway.broker.super_streams import add_partitions
 from gateway.log.errors import CorruptChunk
 from gateway.log.locating import Start
 from gateway.log.log import StreamLog
@@ -397,6 +398,51 @@ def test_when_the_stream_goes_nobody_is_asked_to_follow(client: LinkRig) -> None
         assert each.ports.time_limits == {}
     assert [len(asked(each)) for each in others] == [1, 0, 0]
     assert list(client.broker.virtual_host.groups) == []
+
+
+def test_when_the_stream_fails_nobody_is_asked_to_follow(client: LinkRig) -> None:
+    others = [client.broker.link() for _ in range(2)]
+    for each in others:
+        join(each)
+    answer(others[0], 0)
+    log = client.broker.log("s")
+    client.broker.lose_segment("s")
+
+    client.publish(0, (9, b"x"))
+    client.broker.loop.run_until(lambda: log.failure is not None)
+
+    for each in others:
+        assert each.take("metadata_update") == [m.MetadataUpdate(6, "s")]
+        assert each.link.subscriptions == {}
+    assert [len(asked(each)) for each in others] == [1, 0]
+    assert list(client.broker.virtual_host.groups) == []
+
+
+def test_when_partitions_are_added_the_groups_begin_anew(client: LinkRig) -> None:
+    other = hand_over(client)
+    virtual_host = client.broker.virtual_host
+
+    client.broker.store_rig.run(add_partitions(virtual_host, "p", ["t"], ["2"]))
+
+    for each in (client, other):
+        assert each.take("metadata_update") == [m.MetadataUpdate(6, "s")]
+        assert asked(each) == []
+        assert each.ports.time_limits == {}
+    assert join(other, properties=OF_PARTITION) == OK
+    assert asked(other) == [(0, 1, True)]
+
+
+def test_consumers_of_a_partition_that_name_no_super_stream_are_warned_of_once(
+    client: LinkRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        join(client.broker.link())
+    client.create("plain")
+    for _ in range(2):
+        request = m.Subscribe(1, "plain", FIRST, 1, SINGLE)
+        client.broker.link().tell("subscribe", request)
+
+    assert caplog.text.count("name no super stream") == 1
 
 
 def test_an_answer_after_the_stream_is_gone_is_ignored(client: LinkRig) -> None:
