@@ -36,6 +36,8 @@ _PUBLISH_V2: Final = b"\x00\x02\x00\x02"
 _CLOSE_RESPONSE: Final = b"\x80\x16\x00\x01"
 _HEARTBEAT: Final = codec.encode_command("heartbeat", m.Heartbeat())
 _IN_FLIGHT_BYTES_MAX: Final = 32 * 1024 * 1024
+_STRANGER_READ_BYTES: Final = 16 * 1024
+"""Before Open: what comes while a password is checked or refused stays with the system."""
 _COMMANDS_A_TURN: Final = 64
 _SERVER_CLOSE_CORRELATION_ID: Final = 1
 _PHRASES: Final = {
@@ -129,8 +131,9 @@ class Connection:
     # From the edge
 
     def place(self) -> memoryview:
-        """Where the next bytes are to be read to."""
-        return self._inbox.place()
+        """Where the next bytes are to be read to; a stranger is read in small pieces."""
+        place = self._inbox.place()
+        return place if self._session.is_open else place[:_STRANGER_READ_BYTES]
 
     def received(self, size: int) -> None:
         """Handle what was read."""

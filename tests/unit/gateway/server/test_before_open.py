@@ -2,6 +2,7 @@
 
 import pytest
 
+from gateway.pending import Pending
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.commands import COMMANDS, Command, State
 from tests.client import plain
@@ -99,3 +100,15 @@ def test_a_large_frame_gets_nowhere_and_is_not_waited_for(server: Server, state:
 
     assert client.is_over()
     assert client.frames() == []
+
+
+def test_what_comes_while_a_password_is_checked_stays_outside(server: Server) -> None:
+    """A stranger who waits for an answer makes the server hold no more than 64 KiB."""
+    server.broker.passwords._run_in_thread = lambda _function: Pending()
+    client = in_state(server, State.AUTHENTICATING)
+
+    flood = frame_of("sasl_authenticate", plain("guest", "wrong")) + bytes(1 << 20)
+    assert client.feed(flood) <= 64 * 1024
+
+    server.loop.pass_time(10)
+    assert client.is_over(), "a step of the handshake has its time limit, whatever it waits for"
