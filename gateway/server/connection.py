@@ -36,8 +36,7 @@ _PUBLISH_V2: Final = b"\x00\x02\x00\x02"
 _CLOSE_RESPONSE: Final = b"\x80\x16\x00\x01"
 _HEARTBEAT: Final = codec.encode_command("heartbeat", m.Heartbeat())
 _IN_FLIGHT_BYTES_MAX: Final = 32 * 1024 * 1024
-_STRANGER_READ_BYTES: Final = 16 * 1024
-"""Before Open: what comes while a password is checked or refused stays with the system."""
+_STRANGER_READ_BYTES: Final = 16 * 1024  # the rest stays with the system until Open
 _COMMANDS_A_TURN: Final = 64
 _SERVER_CLOSE_CORRELATION_ID: Final = 1
 _PHRASES: Final = {
@@ -131,7 +130,7 @@ class Connection:
     # From the edge
 
     def place(self) -> memoryview:
-        """Where the next bytes are to be read to; a stranger is read in small pieces."""
+        """Where the next bytes are read to; a stranger is read in small pieces."""
         place = self._inbox.place()
         return place if self._session.is_open else place[:_STRANGER_READ_BYTES]
 
@@ -475,25 +474,25 @@ class Connection:
         self._close_when_sent()
         self._flush()
 
-    def _close_when_sent(self) -> None:
+    def _close_when_sent(self, delay_s: float = 0.0) -> None:
         """End the connection when all is sent; cut off a peer that does not read it in time."""
         self._edge.close_when_sent()
-        if self._is_over or self._is_ending:
+        if self._is_over or (self._is_ending and not delay_s):
             return
         self._is_ending = True
         if self._step_timer is not None:
             self._step_timer.cancel()
-        delay_s = self._shared.settings.close_timeout_ms / 1000
-        self._step_timer = self._shared.loop.call_later(delay_s, self._edge.abort)
+        limit_s = delay_s or self._shared.settings.close_timeout_ms / 1000
+        self._step_timer = self._shared.loop.call_later(limit_s, self._edge.abort)
 
     def stop_reading(self) -> None:
         """Take nothing more from the client: the server is stopping."""
         self._pause_for(Pause.STOPPING)
 
-    def stop(self) -> None:
-        """Send what is queued, then end the connection."""
+    def stop(self, within_s: float = 0.0) -> None:
+        """Send what is queued, then end the connection; 0: within the time limit of a Close."""
         self._session.is_done = True
-        self._close_when_sent()
+        self._close_when_sent(within_s)
         self._edge.flush()
 
     def abort(self) -> None:

@@ -32,6 +32,9 @@ log = logging.getLogger(__name__)
 IDS_MAX: Final = 256
 """Publishers and subscriptions of one connection: their ids are one byte."""
 
+_SENT_AWAY_S: Final = 1.0
+"""How long a client whose connection is ended may take to read what was queued for it."""
+
 _RIGHTS: Final = {
     Permission.CONFIGURE: (Right.CONFIGURE,),
     Permission.WRITE: (Right.WRITE,),
@@ -115,8 +118,8 @@ class LinkPorts(Protocol):
         """Note that entries that were waiting for their confirm no longer are."""
         ...
 
-    def stop(self) -> None:
-        """Send what is queued, then end the connection."""
+    def stop(self, within_s: float) -> None:
+        """Send what is queued, then end the connection; cut it off when the time is up."""
         ...
 
 
@@ -220,7 +223,7 @@ class Link:
         """End the connection, without a word to the client but what is queued already."""
         log.info("connection ended peer=%s user=%r reason=%s", self.peer, self.user, reason)
         self.close()
-        self.ports.stop()
+        self.ports.stop(_SENT_AWAY_S)
 
     def send(self, command: str, message: m.Message, correlation_id: int | None = None) -> None:
         """Queue a command that the server starts."""

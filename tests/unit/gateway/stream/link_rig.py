@@ -90,7 +90,8 @@ class Ports:
     def entries_settled(self, count: int) -> None:
         self.settled_count += count
 
-    def stop(self) -> None:
+    def stop(self, within_s: float) -> None:
+        assert within_s <= 1
         self.is_stopped = True
 
 

@@ -66,7 +66,7 @@ def allow(broker: Broker, host: str, rights: frozenset[Right]) -> None:
     """Give the user these rights here and exactly the others in the other virtual host."""
     for name in HOSTS:
         here = rights if name == host else frozenset(Right) - rights
-        patterns = {right.value: "^(s|p|none)$" if right in here else "" for right in Right}
+        patterns = {right.value: "^(s|t|p|none)$" if right in here else "" for right in Right}
         broker.store_rig.run(broker.access.put_permission(Permission("app", name, **patterns)))
 
 
@@ -108,12 +108,30 @@ def restore(broker: Broker, host: str, link: Link) -> None:
     link.close()
     found = broker.virtual_hosts.find(host)
     assert found is not None
-    guest = broker.link()
-    guest.link.enter(found)
-    guest.request("delete_super_stream", m.DeleteSuperStream("s"))
     if "s" not in found.streams.names():
         broker.store_rig.run(found.streams.create("s", {}))
-    guest.link.close()
+
+
+@pytest.mark.parametrize("host", HOSTS)
+def test_a_super_stream_is_managed_with_every_right_only(two: Broker, host: str) -> None:
+    create = m.CreateSuperStream("t", ("p",), ("0",), {})
+    delete = m.DeleteSuperStream("t")
+    for rights in RIGHTS:
+        allow(two, host, rights)
+        app, guest = two.link(user="app", virtual_host=host), two.link(virtual_host=host)
+        expected = ResponseCode.OK if len(rights) == len(Right) else ResponseCode.ACCESS_REFUSED
+        give_guest_everything(two, host)
+        assert app.code("create_super_stream", create) == expected
+        guest.request("create_super_stream", create)
+        # Of one that is not there, the right to delete it is all that is asked for.
+        missing = ResponseCode.STREAM_DOES_NOT_EXIST if C in rights else ResponseCode.ACCESS_REFUSED
+        assert app.code("delete_super_stream", m.DeleteSuperStream("none")) == missing
+        assert app.code("delete_super_stream", delete) == expected
+        guest.request("delete_super_stream", delete)
+
+
+def give_guest_everything(broker: Broker, host: str) -> None:
+    broker.store_rig.run(broker.access.put_permission(Permission("guest", host, ".*", ".*", ".*")))
 
 
 @pytest.mark.parametrize("host", HOSTS)
