@@ -48,6 +48,9 @@ class Change:
             return Change("delete_user", {"name": self.arguments["name"]})
         if self.name == "add_vhost":
             return Change("delete_vhost", {"name": self.arguments["name"]})
+        if self.name == "add_exchange":
+            names = ("virtual_host", "name")
+            return Change("delete_exchange", {each: self.arguments[each] for each in names})
         return None
 
 
@@ -125,6 +128,23 @@ def set_limits(kind: str, given: Mapping[str, Any]) -> list[HttpRequest]:
     return [("PUT", f"{path}/{name}", {"value": value}) for name, value in given["limits"].items()]
 
 
+def put_exchange(given: Mapping[str, Any]) -> list[HttpRequest]:
+    """Make an exchange."""
+    return [("PUT", exchange_path(given), {"type": given["type"], "durable": True})]
+
+
+def bind(given: Mapping[str, Any]) -> list[HttpRequest]:
+    """Bind a stream to an exchange."""
+    source, destination = named(given["source"]), named(given["destination"])
+    path = f"bindings/{named(given['virtual_host'])}/e/{source}/q/{destination}"
+    return [("POST", path, {each: given[each] for each in ("routing_key", "arguments")})]
+
+
+def exchange_path(given: Mapping[str, Any]) -> str:
+    """Return where an exchange is."""
+    return f"exchanges/{named(given['virtual_host'])}/{named(given['name'])}"
+
+
 def permissions_path(given: Mapping[str, Any]) -> str:
     """Return where the permissions of a user in a virtual host are."""
     return f"permissions/{named(given['virtual_host'])}/{named(given['user'])}"
@@ -143,6 +163,9 @@ HTTP_REQUESTS: dict[str, Callable[[dict[str, Any]], list[HttpRequest]]] = {
     "clear_permissions": lambda given: [("DELETE", permissions_path(given), None)],
     "add_vhost": lambda given: [("PUT", f"vhosts/{named(given['name'])}", {})],
     "delete_vhost": lambda given: [("DELETE", f"vhosts/{named(given['name'])}", None)],
+    "add_exchange": put_exchange,
+    "delete_exchange": lambda given: [("DELETE", exchange_path(given), None)],
+    "bind": bind,
     "set_user_limits": lambda given: set_limits("user", given),
     "set_vhost_limits": lambda given: set_limits("vhost", given),
 }

@@ -49,6 +49,7 @@ _PREDECLARED: Final = (
     ("amq.fanout", FANOUT),
     ("amq.headers", HEADERS),
     ("amq.match", HEADERS),
+    ("amq.rabbitmq.log", TOPIC),
     ("amq.rabbitmq.trace", TOPIC),
     ("amq.topic", TOPIC),
 )
@@ -127,8 +128,8 @@ class Declared:
         self._partitions = None
 
     def route(self, routing_key: str) -> list[str]:
-        """Return the streams that a routing key leads to, each once."""
-        return self._routes.match(routing_key)
+        """Return the streams that a routing key leads to, each once, by name."""
+        return sorted(self._routes.match(routing_key))
 
     @property
     def partitions(self) -> tuple[str, ...]:
@@ -210,7 +211,7 @@ class Exchanges:
         self._declared: dict[str, Declared] = {}
         self._by_number: dict[int, Declared] = {}
         for number, (name, kind) in enumerate(_PREDECLARED, start=1):
-            is_internal = name == "amq.rabbitmq.trace"
+            is_internal = name.startswith("amq.rabbitmq.")
             self.adopt(Declared(Exchange(name, kind, internal=is_internal), number, is_stored=True))
         streams.when_gone = self._stream_gone
 

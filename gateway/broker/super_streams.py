@@ -158,8 +158,9 @@ async def _create_partitions(
     for partition in partitions:
         if partition in streams:
             raise StreamExists(partition)
+    given = {_LOCATOR: _SUPER_STREAM_LOCATOR, **arguments} if partitions else {}
     try:
-        parsed = StreamArguments.parse({_LOCATOR: _SUPER_STREAM_LOCATOR, **arguments})
+        parsed = StreamArguments.parse(given)
     except InvalidArgument as error:
         raise InternalError(str(error)) from error
     bindings = [

@@ -1,4 +1,4 @@
-"""Creating, comparing, deleting and describing streams; super streams as far as there are any."""
+"""Creating, comparing, deleting and describing streams."""
 
 from __future__ import annotations
 
@@ -218,57 +218,6 @@ WITHOUT_TEXT = tuple(
     )
 )
 
-# This version of Hutch has no super streams yet; what is asked about missing ones is the same.
-SUPER = (
-    script("route in the default exchange", opened("A"), ask("A", f.route("~none", ""))),
-    script("partitions of an exchange", opened("A"), ask("A", f.partitions("amq.direct"))),
-    script("route in an exchange", opened("A"), ask("A", f.route("key", "amq.direct"))),
-    script("route in what does not exist", opened("A"), ask("A", f.route("key", "~none"))),
-    script("route in a stream", opened("A"), ask("A", f.create("~s")), ask("A", f.route("", "~s"))),
-    script("partitions of what does not exist", opened("A"), ask("A", f.partitions("~none"))),
-    script(
-        "partitions of a stream",
-        opened("A"),
-        ask("A", f.create("~s")),
-        ask("A", f.partitions("~s")),
-    ),
-    script(
-        "delete a super stream that does not exist",
-        opened("A"),
-        ask("A", f.delete_super("~none")),
-    ),
-    script(
-        "delete a stream as a super stream",
-        opened("A"),
-        ask("A", f.create("~s", corr=1)),
-        ask("A", f.delete_super("~s")),
-        ask("A", f.metadata("~s", corr=3)),
-    ),
-    script(
-        "create a super stream of two partitions",
-        opened("A"),
-        ask("A", f.create_super("~x", ["~x-0", "~x-1"], ["0", "1"]), label="create"),
-        ask("A", f.partitions("~x"), label="partitions"),
-        ask("A", f.route("1", "~x"), label="route"),
-        ask("A", f.delete_super("~x"), label="delete"),
-    ),
-    script(
-        "create a super stream with fewer keys than partitions",
-        opened("A"),
-        ask("A", f.create_super("~x", ["~x-0", "~x-1"], ["0"])),
-    ),
-    script(
-        "create a super stream with an empty name",
-        opened("A"),
-        ask("A", f.create_super("", ["~x-0"], ["0"])),
-    ),
-    script(
-        "create a super stream with a partition twice",
-        opened("A"),
-        ask("A", f.create_super("~x", ["~x-0", "~x-0"], ["0", "1"])),
-    ),
-)
-
 SCRIPTS: tuple[Script, ...] = (
-    *ARGUMENTS, *NOT_INTEGERS, *COMPARED, *NAMES, *DELETED, *DESCRIBED, *WITHOUT_TEXT, *SUPER,
+    *ARGUMENTS, *NOT_INTEGERS, *COMPARED, *NAMES, *DELETED, *DESCRIBED, *WITHOUT_TEXT,
 )  # fmt: skip

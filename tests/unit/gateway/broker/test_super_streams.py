@@ -1,0 +1,356 @@
+"""Super streams as a whole: made or not made, deleted or not, whatever happens in between."""
+
+import itertools
+from collections.abc import Callable, Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.broker import super_streams
+from gateway.broker.errors import (
+    BrokerError,
+    ExchangeDoesNotExist,
+    ExchangeExists,
+    InternalError,
+    PreconditionFailed,
+    StreamExists,
+)
+from gateway.broker.exchanges import Binding, Exchange
+from gateway.pending import start
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.offsets import FIRST
+from tests.unit.gateway.broker.test_exchanges import rows
+from tests.unit.gateway.broker.test_streams import catalogued, refuse
+from tests.unit.gateway.stream.link_rig import Broker
+
+CHANGES = ("create_segment", "delete_segment", "update_table", "remove_keys")
+THREE = ("x-0", "x-1", "x-2")
+FIVE = (*THREE, "x-3", "x-4")
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    broker = Broker(tmp_path)
+    broker.link().create("s")
+    yield broker
+    broker.close()
+
+
+Change = Callable[[Broker], Coroutine[Any, Any, None]]
+
+
+def creation(broker: Broker, arguments: dict[str, str] | None = None) -> Coroutine[Any, Any, None]:
+    return super_streams.create_super_stream(
+        broker.virtual_host, "x", THREE, ("0", "1", "2"), arguments or {}
+    )
+
+
+def addition(broker: Broker) -> Coroutine[Any, Any, None]:
+    return super_streams.add_partitions(broker.virtual_host, "x", FIVE[3:], ("3", "4"))
+
+
+def deletion(broker: Broker) -> Coroutine[Any, Any, None]:
+    return super_streams.delete_super_stream(broker.virtual_host, "x")
+
+
+def run(broker: Broker, *changes: Change) -> None:
+    for change in changes:
+        broker.store_rig.run(change(broker))
+
+
+def partitions(broker: Broker) -> tuple[str, ...] | None:
+    try:
+        return tuple(super_streams.partitions_of(broker.virtual_host, "x"))
+    except ExchangeDoesNotExist:
+        return None
+
+
+def assert_nothing_is_left_over(broker: Broker) -> None:
+    """Hold table and segments to what there is; everything of a super stream or nothing."""
+    found = partitions(broker)
+    streams = {"s", *(found or ())}
+    assert {stream.name for stream in broker.streams} == streams
+    assert {(name, state) for name, _, state in catalogued(broker)} == {
+        (name, "live") for name in streams
+    }
+    assert rows(broker) == (0 if found is None else 1 + len(found))
+    segments = [name for name in broker.store_rig.store._catalogue.names if "kvtable" not in name]  # type: ignore[attr-defined]
+    assert len(segments) == len(streams)
+    for number, name in enumerate(found or ()):
+        assert broker.virtual_host.exchanges.route("x", str(number)) == [name]
+
+
+def die_after(broker: Broker, patch: pytest.MonkeyPatch, count: int) -> Iterator[int]:
+    """Let the store do so many changes more and then nothing, as if the process were gone."""
+    numbers = itertools.count()
+    for operation in CHANGES:
+        real = getattr(broker.store_rig.store, operation)
+
+        def change(*arguments: Any, real: Any = real, **options: Any) -> None:  # noqa: ANN401
+            if next(numbers) < count:
+                real(*arguments, **options)
+
+        patch.setattr(broker.store_rig.store, operation, change)
+    return numbers
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "allowed"),
+    [
+        ([], creation, (None, THREE)),
+        ([creation], addition, (THREE, FIVE)),
+        ([creation, addition], deletion, (FIVE, None)),
+    ],
+    ids=["creation", "addition", "deletion"],
+)
+def test_death_at_any_point_leaves_all_or_nothing(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    before: list[Change],
+    change: Change,
+    allowed: tuple[object, object],
+) -> None:
+    outcomes = []
+    for count in itertools.count():
+        directory = tmp_path / str(count)
+        directory.mkdir()
+        broker = Broker(directory)
+        broker.link().create("s")
+        run(broker, *before)
+        with monkeypatch.context() as patch:
+            numbers = die_after(broker, patch, count)
+            start(change(broker))
+            broker.loop.run_for(0.02)
+        broker.close()
+
+        again = Broker(directory)
+        assert_nothing_is_left_over(again)
+        outcomes.append(partitions(again))
+        run(again, *([deletion] if outcomes[-1] else []), creation)
+        assert partitions(again) == THREE
+        again.close()
+        if next(numbers) <= count:
+            break
+
+    assert len(outcomes) >= 5
+    assert outcomes == sorted(outcomes, key=allowed.index)
+    assert (outcomes[0], outcomes[-1]) == allowed
+
+
+@pytest.mark.parametrize("operation", ["create_segment", "update_table"])
+def test_what_the_store_refuses_to_create_is_not_there(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, operation: str
+) -> None:
+    for before, change in (([], creation), ([creation], addition)):
+        run(broker, *before)
+        with monkeypatch.context() as patch:
+            refuse(patch, broker, operation)
+            with pytest.raises(InternalError):
+                run(broker, change)
+        assert partitions(broker) == (THREE if before else None)
+    run(broker, addition)
+    assert partitions(broker) == FIVE
+    assert_nothing_is_left_over(broker)
+
+
+@pytest.mark.parametrize("refused_at", [0, 1, 2])
+def test_a_creation_that_fails_late_is_undone(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, refused_at: int
+) -> None:
+    put = broker.streams.catalogue.put
+    calls = itertools.count()
+
+    async def put_sometimes(*entries: Any, **options: Any) -> None:  # noqa: ANN401
+        if next(calls) == refused_at:
+            with monkeypatch.context() as patch:
+                refuse(patch, broker, "update_table")
+                await put(*entries, **options)
+        await put(*entries, **options)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(broker.streams.catalogue, "put", put_sometimes)
+        if refused_at < 2:
+            with pytest.raises(InternalError):
+                run(broker, creation)
+        else:
+            run(broker, creation)
+
+    assert partitions(broker) == (None if refused_at < 2 else THREE)
+    assert_nothing_is_left_over(broker)
+
+
+def test_a_deletion_that_the_store_refuses_to_note_changes_nothing(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run(broker, creation)
+    client = broker.link()
+    client.declare(1, "x-0")
+    with monkeypatch.context() as patch:
+        refuse(patch, broker, "update_table")
+        code = client.code("delete_super_stream", m.DeleteSuperStream("x"))
+
+    assert code == ResponseCode.INTERNAL_ERROR
+    assert client.take("metadata_update") == []
+    client.publish(1, (1, b"a"))
+    broker.settle("x-0")
+    assert client.confirmed() == [(1, (1,))]
+    assert_nothing_is_left_over(broker)
+
+
+@pytest.mark.parametrize("operation", ["delete_segment", "remove_keys"])
+def test_a_deletion_that_the_store_refuses_to_finish_is_finished_later(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, operation: str, tmp_path: Path
+) -> None:
+    run(broker, creation)
+    client = broker.link()
+    client.declare(1, "x-0")
+    with monkeypatch.context() as patch:
+        refuse(patch, broker, operation)
+        code = client.code("delete_super_stream", m.DeleteSuperStream("x"))
+        assert code == ResponseCode.INTERNAL_ERROR
+        assert len(client.take("metadata_update")) == 1
+        assert partitions(broker) is None
+    run(broker, creation)
+    assert partitions(broker) == THREE
+
+    broker.close()
+    again = Broker(tmp_path)
+    assert_nothing_is_left_over(again)
+    again.close()
+
+
+def test_a_refused_permission_leaves_a_super_stream_as_it_is(broker: Broker) -> None:
+    run(broker, creation)
+
+    def forbid(_: object) -> None:
+        raise PreconditionFailed("for the test")
+
+    with pytest.raises(PreconditionFailed):
+        run(
+            broker,
+            lambda it: super_streams.delete_super_stream(it.virtual_host, "x", check=forbid),
+        )
+    assert_nothing_is_left_over(broker)
+    run(broker, addition, deletion)
+    assert partitions(broker) is None
+
+
+# Adding partitions
+
+
+def test_added_partitions_follow_those_that_are_there(broker: Broker, tmp_path: Path) -> None:
+    run(broker, lambda it: creation(it, {"max-age": "1h"}), addition)
+    assert partitions(broker) == FIVE
+    assert broker.streams.find("x-4").arguments == broker.streams.find("x-0").arguments
+    assert [broker.virtual_host.partition_index("x", each) for each in FIVE] == [0, 1, 2, 3, 4]
+
+    broker.close()
+    again = Broker(tmp_path)
+    assert partitions(again) == FIVE
+    assert_nothing_is_left_over(again)
+    again.close()
+
+
+def test_the_order_goes_on_behind_the_last_also_where_partitions_went(broker: Broker) -> None:
+    run(broker, creation)
+    broker.link().tell("delete_stream", m.DeleteStream("x-0"))
+    run(broker, addition)
+
+    assert partitions(broker) == ("x-1", "x-2", "x-3", "x-4")
+    assert broker.virtual_host.partition_index("x", "x-3") == 3
+    assert broker.virtual_host.partition_index("x", "x-0") == -1
+    assert broker.virtual_host.partition_index("nowhere", "x-1") == -1
+
+
+def test_who_uses_a_partition_is_told_to_ask_again_when_others_are_added(broker: Broker) -> None:
+    run(broker, creation)
+    writer, reader, other = (broker.link() for _ in range(3))
+    writer.declare(1, "x-0", "ref")
+    assert reader.code("subscribe", m.Subscribe(1, "x-2", FIRST, 10, {})) == ResponseCode.OK
+    other.declare(1, "s")
+
+    run(broker, addition)
+
+    gone = ResponseCode.STREAM_NOT_AVAILABLE
+    assert writer.take("metadata_update") == [m.MetadataUpdate(gone, "x-0")]
+    assert reader.take("metadata_update") == [m.MetadataUpdate(gone, "x-2")]
+    assert other.take("metadata_update") == []
+    assert writer.link.publishers == {}
+    assert reader.link.subscriptions == {}
+    answer = writer.ask(m.StreamsReply, "partitions", m.Partitions("x"))
+    assert answer.streams == FIVE
+    writer.declare(1, "x-0", "ref")
+
+
+def test_partitions_are_added_to_super_streams_alone_and_all_or_none(broker: Broker) -> None:
+    host = broker.virtual_host
+    run(
+        broker,
+        creation,
+        lambda _: host.exchanges.declare(Exchange("e")),
+        lambda _: host.exchanges.bind(Binding("e", "s", "k")),
+    )
+    wrong: list[tuple[type[BrokerError], str, tuple[str, ...], tuple[str, ...]]] = [
+        (ExchangeDoesNotExist, "nowhere", ("n",), ("0",)),
+        (ExchangeDoesNotExist, "", ("n",), ("0",)),
+        (PreconditionFailed, "e", ("n",), ("0",)),
+        (PreconditionFailed, "amq.direct", ("n",), ("0",)),
+        (PreconditionFailed, "x", ("n",), ()),
+        (PreconditionFailed, "x", ("n", "n"), ("0", "1")),
+        (PreconditionFailed, "x", ("n", "amq.n"), ("0", "1")),
+        (StreamExists, "x", ("n", "s"), ("0", "1")),
+        (StreamExists, "x", ("n", "x-0"), ("0", "1")),
+    ]
+    for error, name, names, keys in wrong:
+        with pytest.raises(error):
+            broker.store_rig.run(super_streams.add_partitions(host, name, names, keys))
+    host.partitions_max = 4
+    with pytest.raises(PreconditionFailed):
+        run(broker, addition)
+    assert partitions(broker) == THREE
+    assert "n" not in broker.streams
+
+
+def test_a_deletion_while_partitions_are_added_takes_them_along(broker: Broker) -> None:
+    run(broker, creation)
+    added = start(addition(broker))
+    deleted = start(deletion(broker))
+    broker.loop.run_until(lambda: added.is_settled and deleted.is_settled)
+
+    assert partitions(broker) is None
+    assert_nothing_is_left_over(broker)
+
+
+def test_a_partition_deleted_while_others_are_made_stays_deleted(broker: Broker) -> None:
+    client = broker.link()
+    made = start(creation(broker))
+    done = client.start("delete_stream", m.DeleteStream("x-1"))
+    client.finish(done)
+    broker.loop.run_until(lambda: made.is_settled)
+
+    assert client.answer_to("delete_stream") == m.Status(ResponseCode.OK)
+    assert partitions(broker) == ("x-0", "x-2")
+    assert rows(broker) == 3
+
+
+def test_names_are_checked_before_anything_is_made(broker: Broker) -> None:
+    run(broker, creation)
+    with pytest.raises(ExchangeExists):
+        run(broker, creation)
+    with pytest.raises(ExchangeExists):
+        run(
+            broker,
+            lambda it: super_streams.create_super_stream(it.virtual_host, "x", ("n",), ("0",), {}),
+        )
+    assert_nothing_is_left_over(broker)
+
+
+def test_the_limit_of_streams_counts_partitions(broker: Broker) -> None:
+    broker.streams.count_limit = lambda: 3
+    with pytest.raises(PreconditionFailed):
+        run(broker, creation)
+    broker.streams.count_limit = lambda: 4
+    run(broker, creation)
+    assert partitions(broker) == THREE
