@@ -49,9 +49,9 @@ _PREDECLARED: Final = (
     ("amq.fanout", FANOUT),
     ("amq.headers", HEADERS),
     ("amq.match", HEADERS),
-    ("amq.rabbitmq.log", TOPIC),
     ("amq.rabbitmq.trace", TOPIC),
     ("amq.topic", TOPIC),
+    ("amq.rabbitmq.log", TOPIC),  # bindings hold the number of the place here: add at the end
 )
 _EXCHANGE_KEY: Final = TOPOLOGY_PREFIX + b"exchange."
 _BINDING_KEY: Final = TOPOLOGY_PREFIX + b"binding."

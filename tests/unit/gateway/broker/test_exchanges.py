@@ -220,9 +220,9 @@ def test_partitions_are_listed_by_the_order_of_their_bindings(broker: Broker) ->
         )
 
     assert exchanges(broker).partitions("e") == ("t", "s", "t", "u", "s")
-    assert exchanges(broker).order_of("e", "t") == -5
-    assert exchanges(broker).order_of("e", "u") is None
-    assert exchanges(broker).order_of("nowhere", "t") is None
+    assert exchanges(broker).orders_of("e", "t") == [-5, 7]
+    assert exchanges(broker).orders_of("e", "u") == [None]
+    assert exchanges(broker).orders_of("nowhere", "t") == []
 
 
 def test_a_deleted_stream_takes_its_bindings_along(broker: Broker, tmp_path: Path) -> None:
