@@ -164,17 +164,25 @@ class Cursor:
 
     def _next(self, available: int, scratch: bytearray) -> Delivery | None:
         """Give what is at the cursor; None if it has to be fetched, or was damaged."""
-        glance = self.log.reader.read_cached(self.position, min(available, _GLANCE_BYTES))
+        shared, begin = self.log.shared, self.position
+        if shared is not None and shared[0] == begin and self._sieve is None:
+            delivery: Delivery | None
+            _, self.position, delivery = shared
+            return delivery
+        glance = self.log.reader.read_cached(begin, min(available, _GLANCE_BYTES))
         if glance is None or len(glance) < DATA_POSITION:
-            self._fetch(self.position, DATA_POSITION)
+            self._fetch(begin, DATA_POSITION)
             return None
         event_bytes = EVENT_HEAD_BYTES + int.from_bytes(glance[4:8], "big")
         if event_bytes > available:
-            self._skip_bad(self.position, MALFORMED)
+            self._skip_bad(begin, MALFORMED)
             return None
         if event_bytes >= _ALONE_BYTES:
             return self._alone(glance, event_bytes)
-        return self._joined(glance, event_bytes, available, scratch)
+        delivery = self._joined(glance, event_bytes, available, scratch)
+        if delivery is not None and self._sieve is None and self.log.has_company:
+            self.log.share(begin, self.position, delivery)
+        return delivery
 
     def _woken(self) -> None:
         self._is_waiting = False

@@ -7,9 +7,9 @@ cdef class _InFlight:
     cdef public bytes filters
 
 cdef class StreamLog:
-    cdef public object stream, reader, index, sequences, failure, _writer, _ports, filter_notes, filter_pages, index_writer, saving, to_save, read_only
+    cdef public object stream, reader, index, sequences, failure, _writer, _ports, shared, filter_notes, filter_pages, index_writer, saving, to_save, read_only
     cdef public OpenChunk _open
-    cdef public bint _is_scheduled, is_time_remarked
+    cdef public bint _is_scheduled, is_time_remarked, has_company
     cdef public object _in_flight
     cdef public list _waiting, _drained
     cdef public Py_ssize_t in_flight_bytes, _chunks_since_snapshot, _bytes_since_snapshot

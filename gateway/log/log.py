@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from gateway.log.filter_pages import FilterNotes, FilterPages
 from gateway.log.index import ChunkIndex
@@ -130,6 +130,10 @@ class StreamLog:
         self._in_flight: deque[_InFlight] = deque()
         self._waiting: list[Callable[[], object]] = []
         self._drained: list[Callable[[], object]] = []
+        self.has_company = False
+        """Whether several readers wait at the tail, and will want the same next."""
+        self.shared: tuple[int, int, Any] | None = None
+        """What `share` was given in this turn: where it begins and ends, and what is given."""
         self.in_flight_bytes = 0
         self.epoch = state.epoch
         # Issued: includes what is on its way. Committed: what may be confirmed and seen.
@@ -299,6 +303,7 @@ class StreamLog:
 
     def _wake(self) -> None:
         waiting, self._waiting = self._waiting, []
+        self.has_company = len(waiting) > 1
         for wake in waiting:
             try:
                 wake()
@@ -384,6 +389,15 @@ class StreamLog:
         """Take back `when_more`."""
         if wake in self._waiting:
             self._waiting.remove(wake)
+
+    def share(self, position: int, end: int, delivery: Any) -> None:  # noqa: ANN401 - the cursor knows
+        """Keep what one reader was given for those who come to the same place in this turn."""
+        if self.shared is None:
+            self._ports.schedule(self._unshare)
+        self.shared = position, end, delivery
+
+    def _unshare(self) -> None:
+        self.shared = None
 
     def when_drained(self, callback: Callable[[], object]) -> None:
         """Call `callback` when little is on its way any more (or the log has failed)."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.log import cursor as cursor_module
 from gateway.log import index as index_module
+from gateway.log.filters import SubscriptionFilter
 from gateway.log.log import StreamLog
 from gateway.log.names import event_number, writer_of
 from store.errors import NoSuchSegment
@@ -389,3 +390,50 @@ def test_after_a_restart_everything_is_given_again(
     chunks = rig.cursor(log, takes_regions=takes_regions).all_now()
 
     assert offsets_and_records(chunks) == [*stored, (80, b"new")]
+
+
+# Company
+
+
+def test_readers_that_wait_together_are_given_the_same_without_reading_again(rig: LogRig) -> None:
+    log = rig.create()
+    taps = [rig.cursor(log) for _ in range(3)]
+    assert [tap.next() for tap in taps] == [None] * 3
+    put(log, [b"a", b"b"])
+    rig.loop.run_until(lambda: taps[0].wake_count > 0)
+
+    first, second, third = (tap.next() for tap in taps)
+
+    assert first is not None
+    assert first is second is third
+    assert chunk_of(bytes_of(first)).records() == [b"a", b"b"]
+    rig.settle(log)
+    rig.loop.run_for(0.01)
+    assert log.shared is None
+    rig.commit(log, b"c")
+    assert [[chunk.records() for chunk in tap.all_now()] for tap in taps] == [[[b"c"]]] * 3
+
+
+def test_what_one_reader_was_given_is_not_given_where_another_stands(rig: LogRig) -> None:
+    log = rig.create()
+    early, late = rig.cursor(log), rig.cursor(log)
+    assert [early.next(), late.next()] == [None, None]
+    rig.commit(log, b"a")
+    assert early.all_now()[0].records() == [b"a"]
+    assert early.next() is None
+    rig.commit(log, b"b")
+
+    assert late.all_now()[0].records() == [b"a", b"b"]
+    assert early.all_now()[0].records() == [b"b"]
+
+
+def test_what_is_shared_passes_no_filter_unseen(rig: LogRig) -> None:
+    log = rig.create()
+    wanted = SubscriptionFilter({b"fig"}, unfiltered=False)
+    everything, also, figs = rig.cursor(log), rig.cursor(log), rig.cursor(log, wanted=wanted)
+    for tap in (everything, also, figs):
+        assert tap.next() is None
+    rig.commit(log, b"a", values={b"pear"})
+
+    assert everything.all_now()[0].records() == [b"a"]
+    assert figs.all_now() == []
