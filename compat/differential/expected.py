@@ -40,6 +40,8 @@ THRESHOLD = (
     "client that waits for a chunk after each credit would hang"
 )
 
+NEW_IN_4_4 = "stream-initial-offset is new in RabbitMQ 4.4; to 4.3 it is an unknown argument"
+
 CRASHES = tuple(
     Expected(script=pattern, theirs=CUT_OFF, ours=CLOSED, reason=CRASH)
     for pattern in (
@@ -152,6 +154,28 @@ EXPECTED: tuple[Expected, ...] = (
         label="filtered",
         ours="delivered to 1",
         reason="a filtered subscription gets every chunk until there are filters",
+    ),
+    *(
+        Expected(
+            script=f"initial offset: {name}",
+            label=label,
+            theirs=theirs,
+            ours=ours,
+            reason=NEW_IN_4_4,
+        )
+        for name, label, theirs, ours in (
+            ("'*'", "create", "code 1", "code 17"),
+            ("'*'", "metadata", "code 1", "code 2"),
+            ("the first record gets it", "empty", "offset 0", "offset 1000"),
+            (
+                "the first record gets it",
+                "statistics",
+                "committed_offset 0",
+                "committed_offset 1000",
+            ),
+            ("the first record gets it", "read", "0=", "1000="),
+            ("create again with another", "another", "code 5", "code 17"),
+        )
     ),
     Expected(
         script="credit that was not used waits for what comes",

@@ -22,10 +22,11 @@ def test_every_argument_is_read() -> None:
             "initial-cluster-size": "3",
             "queue-leader-locator": "balanced",
             "stream-filter-size-bytes": "32",
+            "stream-initial-offset": "9",
         }
     )
 
-    assert arguments == StreamArguments(5000, MaxAge("7D"), 1_000_000, 3, "balanced", 32)
+    assert arguments == StreamArguments(5000, MaxAge("7D"), 1_000_000, 3, "balanced", 32, 9)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +57,7 @@ def test_any_integer_is_a_max_length(text: str, value: int) -> None:
         "stream-max-segment-size-bytes",
         "initial-cluster-size",
         "stream-filter-size-bytes",
+        "stream-initial-offset",
     ],
 )
 @pytest.mark.parametrize(
@@ -93,6 +95,7 @@ def test_a_number_too_long_to_be_meant_is_refused() -> None:
         ("stream-max-segment-size-bytes", ["9", "3000000000"], ["8", "0", "-5", "3000000001"]),
         ("initial-cluster-size", ["1", "1000"], ["0", "-1"]),
         ("stream-filter-size-bytes", ["16", "255"], ["15", "256", "-16"]),
+        ("stream-initial-offset", ["0", "140737488355327"], ["-1", "140737488355328"]),
     ],
 )
 def test_integers_are_taken_from_their_range_only(
@@ -192,6 +195,7 @@ def test_arguments_of_the_same_meaning_are_equal(
         ({}, {"stream-max-segment-size-bytes": "500000000"}),
         ({}, {"queue-leader-locator": "client-local"}),
         ({}, {"stream-filter-size-bytes": "16"}),
+        ({}, {"stream-initial-offset": "0"}),
         ({"max-age": "1h"}, {"max-age": "61m"}),
         ({"max-age": "abc"}, {"max-age": "def"}),
         ({"max-age": "abc"}, {"max-age": "0s"}),

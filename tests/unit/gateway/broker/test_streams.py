@@ -12,6 +12,7 @@ from gateway.log import names
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from store.errors import DiskFull, NoSuchSegment, StoreError
+from store.local.store import LocalStore
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 
@@ -182,3 +183,78 @@ def test_a_deletion_that_the_store_refuses_is_told_and_finished_by_the_next_crea
     assert not has_segment(broker, segment)
     generation = broker.stream("s").entry.generation
     assert catalogued(broker) == [("s", generation, "live")]
+
+
+# Deletions that a crash cut short
+
+
+@pytest.fixture
+def half_deleted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A directory in which the deletion of "s" has begun."""
+    broker = Broker(tmp_path / "data")
+    client = broker.link()
+    client.create("s", "other")
+    client.declare(1, "s")
+    client.publish(1, (1, b"a"))
+    broker.settle("s")
+    with monkeypatch.context() as patch:
+        refuse(patch, broker, "delete_segment")
+        client.tell("delete_stream", m.DeleteStream("s"))
+    broker.close()
+    return tmp_path / "data"
+
+
+def test_an_opening_that_cannot_finish_a_deletion_goes_on_and_it_is_tried_again(
+    half_deleted: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    with monkeypatch.context() as patch:
+
+        def fail(*_: object, done: Callable[[StoreError], None], **_options: object) -> None:
+            done(DiskFull("for the test"))
+
+        patch.setattr(LocalStore, "delete_segment", fail)
+        broker = Broker(half_deleted)
+        assert len(broker.streams) == 1
+        broker.log("other")
+        broker.store_rig.run(broker.streams.retry_deletions())
+        assert [each[2] for each in catalogued(broker) if each[0] == "s"] == ["deleting"]
+        assert caplog.text.count("stream not deleted stream=s") >= 2
+
+    broker.store_rig.run(broker.streams.retry_deletions())
+
+    assert [each[0] for each in catalogued(broker)] == ["other"]
+    broker.store_rig.run(broker.streams.retry_deletions())
+    broker.link().create("s")
+    broker.close()
+
+
+def test_an_opening_finishes_a_deletion(half_deleted: Path) -> None:
+    broker = Broker(half_deleted)
+
+    assert [each[0] for each in catalogued(broker)] == ["other"]
+    broker.close()
+
+
+def test_the_log_says_nothing_bad_of_a_deleted_stream(
+    client: LinkRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    client.declare(1, "s")
+    client.broker.settle("s")
+    client.publish(1, (1, b"a"))
+    client.tell("delete_stream", m.DeleteStream("s"))
+    client.broker.loop.run_for(0.05)
+
+    assert [each.message for each in caplog.records if each.levelname != "INFO"] == []
+
+
+def test_a_failed_stream_is_in_the_log_once(
+    client: LinkRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = client.broker.log("s")
+
+    log.read_failed(DiskFull("for the test"))
+    log.read_failed(DiskFull("for the test"))
+
+    errors = [each.message for each in caplog.records if each.levelname == "ERROR"]
+    assert errors == ["stream failed stream=s error=for the test"]
