@@ -1,11 +1,13 @@
 """What of a log goes for its size or age, and what is left of it then."""
 
+import random
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from gateway.log.clock import Clock
 from gateway.log.errors import CorruptChunk
 from gateway.log.locating import Start, StartKind, locate
 from gateway.log.log import StreamLog
@@ -130,6 +132,43 @@ def test_a_unit_can_be_of_many_spans(rig: LogRig) -> None:
 def test_the_index_is_as_fine_as_the_units_within_reason() -> None:
     assert span_for(9) == SPAN_BYTES_MIN
     assert span_for(5_000) == 5_000
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_clock_that_jumps_by_days_wipes_nothing_that_is_young(rig: LogRig, seed: int) -> None:
+    chance = random.Random(seed)
+    minute, hour, day = 60_000, 3_600_000, 24 * 3_600_000
+    wall, steady = 100 * day, 0
+    clock = Clock(lambda: wall, lambda: steady)
+    limits = Limits(None, hour, UNIT)
+    written: list[int] = []
+    log = filled(rig, 0)
+
+    def write_and_look() -> None:
+        rig.now_ms = clock()
+        rig.commit(log, bytes(1_000))
+        written.append(steady)
+        cut = rig.run(find_cut(log, limits, clock.for_age(hour)))
+        if cut is not None:
+            assert all(steady - at >= hour for at in written[: cut.offset])
+            remove(rig, log, cut)
+
+    for _ in range(100):
+        wall += chance.choice((-day, day))
+        for _ in range(chance.randrange(4)):
+            passed = chance.randrange(20 * minute)
+            wall, steady = wall + passed, steady + passed
+            write_and_look()
+    times = [chunk.timestamp_ms for chunk, _ in rig.chunks()]
+    assert times == sorted(times)
+    assert rig.now_ms - day <= times[-1]
+
+    # It acts again when the time has come that the chunks name.
+    passed = 200 * day
+    wall, steady = wall + passed, steady + passed
+    for _ in range(4):
+        write_and_look()
+    assert len(log.index) <= 2
 
 
 # Removing
