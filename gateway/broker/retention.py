@@ -22,7 +22,7 @@ from gateway.log.opening import LogNames
 from gateway.log.persisting import trim_index
 from gateway.log.retention import Cut, Limits, cut_within, find_cut, remove_before
 from gateway.log.snapshot import Snapshot
-from gateway.pending import Pending, start
+from gateway.pending import Pending, run
 from store.api import SegmentInfo, SegmentStore
 from store.errors import NoSuchSegment, StoreClosed, StoreError
 
@@ -99,7 +99,7 @@ class Retention:
     def _look_at_grown(self) -> None:
         grown, self._grown = self._grown, {}
         for stream in grown:
-            start(self.evaluate(stream))
+            run(self.evaluate(stream), _ended)
 
     def rounds(self, streams: Iterable[Stream]) -> Iterator[Coroutine[Pending[Any], None, None]]:
         """Give coroutines that look at all streams; between them others should have a turn."""
@@ -114,7 +114,11 @@ class Retention:
         def look() -> None:
             some = next(remaining, None)
             if some is not None:
-                start(some).when_settled(lambda: self._ports.schedule(look))
+                run(some, ended)
+
+        def ended(outcome: BaseException | None) -> None:
+            _ended(outcome)
+            self._ports.schedule(look)
 
         self._ports.schedule(look)
 
@@ -242,6 +246,12 @@ def _remark_clock(stream: Stream, stream_log: StreamLog, now_ms: int) -> None:
             stream.name,
             (times[-1] - now_ms) // _MS,
         )
+
+
+def _ended(outcome: BaseException | None) -> None:
+    """Let a programming error be seen: nobody waits for these coroutines."""
+    if outcome is not None:
+        log.error("looking at streams failed", exc_info=outcome)
 
 
 def _tell(stream: Stream, error: Exception) -> None:

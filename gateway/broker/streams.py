@@ -35,7 +35,7 @@ from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking, open_tracking
 from gateway.pending import Pending, start
 from store.api import SegmentStore, TableEntry
-from store.errors import StoreClosed, StoreError
+from store.errors import DiskFull, StoreClosed, StoreError
 
 __all__ = ["Stream", "Streams", "StreamsPorts", "Watcher", "open_streams"]
 
@@ -317,6 +317,8 @@ class Streams:
             else:
                 log.error("stream failed stream=%s error=%s", stream.name, error)
                 self.tell_watchers(stream)
+            if isinstance(error, DiskFull):  # what may go should go now
+                self.retention.look_soon(self)
             if isinstance(error, StoreClosed):
                 self._ports.fatal(error)
 

@@ -184,6 +184,36 @@ def test_a_policy_acts_at_once_and_its_end_too(client: LinkRig) -> None:
     assert first_chunk(client) == 6
 
 
+def test_a_full_disk_lets_go_at_once_what_may_go(
+    client: LinkRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    create(client, max_age="1h")
+    write(client, 9)
+    client.create("other")
+    client.broker.now_ms += 2 * HOUR_MS
+
+    client.broker.log("other").read_failed(DiskFull("for the test"))
+    client.broker.loop.run_for(0.05)
+
+    assert first_chunk(client) == 6
+    assert "looking at streams failed" not in caplog.text
+
+
+def test_a_mistake_of_ours_is_in_the_log(
+    client: LinkRig, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(client, max_age="1h")
+
+    async def wrong(*_: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(retention_module, "find_cut", wrong)
+    write(client, 4)
+
+    assert "looking at streams failed" in caplog.text
+    assert "ZeroDivisionError" in caplog.text
+
+
 def test_a_policy_stands_above_the_arguments(client: LinkRig) -> None:
     create(client, max_length_bytes="0")
     policy = Policy("p", "^s$", definition={"max-length-bytes": 10**9})
