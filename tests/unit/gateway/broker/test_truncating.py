@@ -1,0 +1,147 @@
+"""Truncating on demand, and streams whose offsets do not begin with 0."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from gateway.broker.errors import InternalError, StreamDoesNotExist
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.offsets import OffsetSpec, OffsetType
+from store.errors import DiskFull, StoreError
+from tests.unit.gateway.broker.retention_rig import (
+    create,
+    first_chunk,
+    statistics,
+    write,
+)
+from tests.unit.gateway.stream.link_rig import Broker, LinkRig
+
+
+@pytest.fixture
+def broker(tmp_path: Path) -> Iterator[Broker]:
+    broker = Broker(tmp_path)
+    yield broker
+    broker.close()
+
+
+@pytest.fixture
+def client(broker: Broker) -> LinkRig:
+    return broker.link()
+
+
+# On demand
+
+
+def test_a_stream_is_truncated_before_an_offset(client: LinkRig) -> None:
+    create(client)
+    write(client, 9)
+    run, streams = client.broker.store_rig.run, client.broker.streams
+
+    assert run(streams.truncate("s", offset=4)) == 4
+    assert first_chunk(client) == 4
+    assert run(streams.truncate("s", offset=2)) == 4
+    assert run(streams.truncate("s", offset=10**6)) == 9
+    assert first_chunk(client) == -1
+
+    write(client, 1)
+    assert first_chunk(client) == 9
+
+
+def test_a_stream_is_truncated_before_a_time(client: LinkRig) -> None:
+    create(client)
+    begin_ms = client.broker.now_ms
+    write(client, 9, every_ms=1_000)
+
+    first = client.broker.store_rig.run(
+        client.broker.streams.truncate("s", timestamp_ms=begin_ms + 4_500)
+    )
+
+    assert first == first_chunk(client) == 4
+
+
+def test_a_truncation_is_in_the_log(client: LinkRig, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    create(client)
+    write(client, 3)
+
+    client.broker.store_rig.run(client.broker.streams.truncate("s", offset=2))
+
+    words = "stream truncated on demand stream=s before_offset=2 before_ms=None first_offset=2"
+    assert words in caplog.text
+
+
+def test_a_truncation_that_cannot_be_is_refused(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(client)
+    write(client, 3)
+    broker = client.broker
+    run, streams = broker.store_rig.run, broker.streams
+
+    with pytest.raises(ValueError, match="either"):
+        run(streams.truncate("s"))
+    with pytest.raises(StreamDoesNotExist):
+        run(streams.truncate("none", offset=1))
+
+    def fail(*_: object, done: Callable[[StoreError], None], **_options: object) -> None:
+        done(DiskFull("for the test"))
+
+    monkeypatch.setattr(broker.store_rig.store, "truncate_segment", fail)
+    with pytest.raises(InternalError):
+        run(streams.truncate("s", offset=2))
+    assert broker.stream("s").evaluation is None
+    assert first_chunk(client) == 0
+
+
+# First offsets
+
+
+@pytest.mark.parametrize("initial", [0, 1, 1_000, 2**47 - 2])
+def test_the_first_record_gets_the_initial_offset(client: LinkRig, initial: int) -> None:
+    create(client, stream_initial_offset=str(initial))
+    spec = m.ResolveOffsetSpec("s", OffsetSpec(OffsetType.NEXT), {})
+    resolved = client.ask(m.ResolvedOffset, "resolve_offset_spec", spec)
+    assert resolved.offset == initial
+    assert first_chunk(client) == -1
+
+    write(client, 2)
+
+    stats = statistics(client)
+    assert stats["first_chunk_id"] == initial
+    assert stats["committed_offset"] == initial + 1
+
+
+def test_offsets_begin_there_also_if_the_server_was_restarted_first(tmp_path: Path) -> None:
+    broker = Broker(tmp_path)
+    create(broker.link(), stream_initial_offset="77")
+    broker.close()
+    again = Broker(tmp_path)
+
+    write(again.link(), 1)
+
+    assert again.log("s").first_chunk_id == 77
+    again.close()
+
+
+def test_when_no_offsets_are_left_nothing_more_is_stored(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    broker = Broker(tmp_path)
+    client = broker.link()
+    create(client, stream_initial_offset=str(2**47 - 1))
+    write(client, 1)
+    assert broker.log("s").last_chunk_id == 2**47 - 1
+
+    client.declare(1, "s")
+    client.publish(1, (7, b"one too many"))
+    broker.loop.run_for(0.01)
+
+    assert [each.code for each in client.take("metadata_update")] == [6]
+    assert "the stream has no offsets left" in caplog.text
+    assert broker.log("s").committed_next_offset == 2**47
+    broker.close()
+    again = Broker(tmp_path)
+    assert again.log("s").committed_next_offset == 2**47
+    assert again.log("s").last_chunk_id == 2**47 - 1
+    again.close()
