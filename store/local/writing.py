@@ -39,6 +39,8 @@ from store.local.segment import Extent, Segment
 from store.local.threads import Worker
 
 EVENT_NUMBER_MAX: Final = 2**63 - 1
+_NEVER: Final = 2**63 - 1
+"""No file becomes so long; the largest that a compiled position can be."""
 
 # What the loop writes itself: into the page cache 1 MiB takes 0.1 to 0.3 ms.
 LOOP_WRITE_BYTES_MAX: Final = 1024 * 1024
@@ -223,7 +225,7 @@ class Staging:
         """Reserve space ahead of need: appends into reserved space cost a fifth of the CPU."""
         step = min(file.allocate_step, max(0, file.size_max - end))
         file.allocate_step = min(2 * file.allocate_step, ALLOCATE_STEP_MAX)
-        file.allocate_at = end + step // 2 if step else 2**63
+        file.allocate_at = end + step // 2 if step else _NEVER
         handle = file.handle
         if handle is None or not step:
             return
@@ -234,7 +236,7 @@ class Staging:
                 handle.allocate(end, step)
             except StoreError:
                 # The append that finds no space says so itself.
-                file.allocate_at = 2**63
+                file.allocate_at = _NEVER
             self._call_soon_threadsafe(self._open_files.unpin, file)
 
         self._allocator.submit(allocate)

@@ -77,6 +77,16 @@ def test_the_files_of_a_segment_that_is_truncated_again_and_again_go_soon(tmp_pa
     rig.close()
 
 
+def test_a_file_can_be_filled_to_its_last_byte() -> None:
+    rig = opened(Disk(), Durability.OS, data_file_bytes=2 * ALLOCATE_FROM)
+    session = rig.session("a")
+    for number in range(1, 6):
+        rig.do(session.append, bytes(ALLOCATE_FROM), number)
+    assert len(rig.content("a")) == 5 * ALLOCATE_FROM
+    assert len(rig.store._catalogue.names["a"].committed.extents) == 3
+    rig.close()
+
+
 def test_the_buffer_is_the_callers_again_whoever_writes_it() -> None:
     rig = opened(Disk())
     session = rig.session("a")
