@@ -251,11 +251,11 @@ class StreamLog:
             sink.confirm(publishing_ids)
 
     def _append(self, chunk: OpenChunk) -> None:
+        self._open = None
         chunk_id = self._next_offset
         if chunk_id + chunk.record_count > OFFSETS_END:
-            self._fail(SegmentFailed("the stream has no offsets left"))
+            self._drop(chunk)
             return
-        self._open = None
         self._timestamp_ms = max(self._timestamp_ms, self._ports.clock_ms())
         self._next_offset += chunk.record_count
         event = chunk.finish(chunk_id=chunk_id, epoch=self.epoch, timestamp_ms=self._timestamp_ms)
@@ -265,6 +265,17 @@ class StreamLog:
         self._writer.append(event, event_number(self._next_offset, self.epoch), done=self._appended)
         event.release()
         chunk.release()
+
+    def _drop(self, chunk: OpenChunk) -> None:
+        """Store nothing any more, since there are no offsets left; at the end of the turn fail."""
+        self._next_offset = OFFSETS_END
+        for sink in {sink for sink, _ in chunk.confirms}:
+            sink.lost()
+        chunk.release()
+        self._ports.schedule(self._exhausted)
+
+    def _exhausted(self) -> None:
+        self._fail(SegmentFailed("the stream has no offsets left"))
 
     def take_snapshot(self) -> Snapshot:
         """Describe the log as it is committed now."""

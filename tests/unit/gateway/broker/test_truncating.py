@@ -145,3 +145,21 @@ def test_when_no_offsets_are_left_nothing_more_is_stored(
     assert again.log("s").committed_next_offset == 2**47
     assert again.log("s").last_chunk_id == 2**47 - 1
     again.close()
+
+
+def test_more_than_there_are_offsets_for_ends_the_stream_and_not_the_connection(
+    client: LinkRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    create(client, stream_initial_offset=str(2**47 - 100))
+    client.declare(1, "s")
+    client.publish(1, *((number, b"x") for number in range(50)))
+    client.broker.settle("s")
+
+    client.publish(1, *((number, b"y") for number in range(70_000)))  # more than a chunk
+    client.broker.loop.run_for(0.05)
+
+    assert [each.code for each in client.take("metadata_update")] == [6]
+    assert caplog.text.count("the stream has no offsets left") == 1
+    assert statistics(client)["committed_offset"] == 2**47 - 51
+    write(client, 50)
+    assert statistics(client)["committed_offset"] == 2**47 - 1
