@@ -18,7 +18,7 @@ PYTEST := $(BIN)/python -m pytest
 STAMPS := $(VENV)/stamps
 # What is compiled: the kernels, and the modules with a .pxd beside them.
 HOT_TYPES      := $(wildcard gateway/*/*.pxd gateway/*/*/*.pxd store/*/*.pxd)
-KERNEL_SOURCES := $(wildcard gateway/log/kernel/*.py gateway/stream/wire/kernel/*.py) $(HOT_TYPES) $(HOT_TYPES:.pxd=.py)
+KERNEL_SOURCES := $(wildcard gateway/log/kernel/*.py gateway/stream/wire/kernel/*.py store/local/kernel/*.py) $(HOT_TYPES) $(HOT_TYPES:.pxd=.py)
 KERNEL_FOLDERS := $(sort $(dir $(KERNEL_SOURCES)))
 KERNEL_FILES    = $(foreach folder,$(KERNEL_FOLDERS),$(wildcard $(folder)*.so $(folder)*.c $(folder)*.html))
 # The requirements in one of pyproject's lists, a line each.

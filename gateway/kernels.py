@@ -11,6 +11,7 @@ from typing import Final
 KERNELS: Final = (
     "gateway.log.kernel.chunks",
     "gateway.stream.wire.kernel.publish",
+    "store.local.kernel.syncing",
 )
 """Every kernel module, as in the `ext-modules` of pyproject.toml."""
 
@@ -29,6 +30,7 @@ HOT_OBJECTS: Final = (
     "store.local.files",
     "store.local.journal",
     "store.local.records",
+    "store.local.round",
     "store.local.rounds",
     "store.local.segment",
     "store.local.writing",

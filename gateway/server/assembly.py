@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeVar
@@ -143,10 +143,17 @@ class Server:
             files,
             call_soon_threadsafe=self._loop.call_soon_threadsafe,
             call_soon=self._schedule.call_soon,
+            watch=self._watch,
             durability=settings.durability,
             interval_ms=settings.interval_ms,
             data_file_bytes=settings.data_file_bytes,
         )
+
+    def _watch(self, fileno: int, readable: Callable[[], object] | None) -> None:
+        if readable is None:
+            self._loop.remove_reader(fileno)
+        else:
+            self._loop.add_reader(fileno, readable)
 
     async def start(self) -> None:
         """Open the streams and begin to accept."""

@@ -13,17 +13,25 @@ import fcntl
 import logging
 import os
 import resource
+import sys
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
 from typing_extensions import Buffer
 
 from store.errors import DiskFull, SegmentFailed, StoreError, StoreLocked
+from store.local.kernel.syncing import NUMBER_BYTES, sync_on_request
 
 log = logging.getLogger(__name__)
 
 NO_SPACE: Final = frozenset((errno.ENOSPC, errno.EDQUOT))
 NO_DESCRIPTORS: Final = frozenset((errno.EMFILE, errno.ENFILE))
+
+
+Watch = Callable[[int, Callable[[], object] | None], object]
+"""Has a function called whenever a descriptor can be read; None ends that."""
 
 
 class OutOfDescriptors(SegmentFailed):
@@ -178,6 +186,59 @@ class PosixFile:
     def close(self) -> None:
         with contextlib.suppress(OSError):
             os.close(self.fileno)
+
+
+class BackgroundSync:
+    """Syncs one file at a time on a thread of its own, the shortest way there and back.
+
+    The loop's thread calls everything here.
+    """
+
+    def __init__(self, watch: Watch) -> None:
+        """Begin without a thread; the first sync starts it."""
+        self._watch = watch
+        self._done: Callable[[StoreError | None], object] | None = None
+        self._thread: threading.Thread | None = None
+        self._requests = self._answers = -1
+
+    def sync(self, fileno: int, done: Callable[[StoreError | None], object]) -> None:
+        """Sync the data of a file; `done` gets what failed. One at a time."""
+        assert self._done is None
+        if self._thread is None:
+            self._start()
+        self._done = done
+        os.write(self._requests, fileno.to_bytes(NUMBER_BYTES, sys.byteorder, signed=True))
+
+    def stop(self) -> None:
+        """End the thread; not while a sync is under way."""
+        if self._thread is None:
+            return
+        assert self._done is None
+        self._watch(self._answers, None)
+        os.close(self._requests)
+        self._thread.join()
+        self._thread = None
+        os.close(self._answers)
+
+    def _start(self) -> None:
+        their_requests, self._requests = os.pipe()
+        self._answers, their_answers = os.pipe()
+        self._watch(self._answers, self._answered)
+
+        def run() -> None:
+            sync_on_request(their_requests, their_answers)
+            os.close(their_requests)
+            os.close(their_answers)
+
+        self._thread = threading.Thread(target=run, name="store-journal-sync", daemon=True)
+        self._thread.start()
+
+    def _answered(self) -> None:
+        answer = os.read(self._answers, NUMBER_BYTES)
+        done, self._done = self._done, None
+        assert done is not None
+        number = int.from_bytes(answer, sys.byteorder, signed=True)
+        done(SegmentFailed(f"sync failed: {os.strerror(number)}") if number else None)
 
 
 class DirectoryFiles:

@@ -162,6 +162,32 @@ class Journal:
             except StoreError as error:
                 raise self._fail(error) from error
 
+    def begin_sync(self) -> int | None:
+        """Begin what `sync` does, for somebody who syncs the descriptor and calls `end_sync`.
+
+        Returns:
+            The descriptor; None if that is not all: then `sync` must do it.
+        """
+        if self.failure is not None or len(self._dirty) != 1:
+            return None
+        if not self._sync_lock.acquire(blocking=False):
+            return None
+        (file,) = self._dirty
+        self._dirty.clear()
+        return file.fileno
+
+    def end_sync(self, error: StoreError | None) -> None:
+        """End what `begin_sync` began, with what failed: then the journal is dead.
+
+        Raises:
+            StoreClosed: It failed.
+        """
+        try:
+            if error is not None:
+                raise self._fail(error)
+        finally:
+            self._sync_lock.release()
+
     def claim_spare(self) -> bool:
         """Tell whether a spare file should be made now: no other is ready and half is written.
 

@@ -1,20 +1,10 @@
 from store.local.catalogue cimport Catalogue
 from store.local.data_file cimport DataFile, OpenFiles
 from store.local.journal cimport Journal
+from store.local.round cimport Outcome, Round
 from store.local.segment cimport Segment
-cdef class Round:
-    cdef public list after, changes, pinned, soon
-    cdef public bint finished, has_later, interval, must_sync
-    cdef public dict syncs
-    cdef public Py_ssize_t record_bytes
-    cpdef sync(self, DataFile file)
-    cpdef pin(self, DataFile file)
-cdef class Outcome:
-    cdef public long long at_ms
-    cdef public dict failed, dropped, touched
-    cdef public object fatal
 cdef class Rounds:
-    cdef public object _files, _call_soon, _call_soon_threadsafe, _now_ms, _committed, _failed, _thread, _helpers, _when_idle
+    cdef public object _files, _call_soon, _call_soon_threadsafe, _now_ms, _committed, _failed, _thread, _helpers, _when_idle, _sync, _syncing
     cdef public Journal _journal
     cdef public Catalogue _catalogue
     cdef public OpenFiles _open_files
@@ -28,6 +18,7 @@ cdef class Rounds:
     cpdef _run_soon(self)
     cpdef _close_round(self)
     cpdef bint _needs_thread(self, Round round_)
+    cpdef _sync_and_finish(self, Round round_, Outcome outcome)
     cpdef _finish(self, Round round_, Outcome outcome)
     cpdef _commit(self, Round round_, at_ms)
     cpdef bint _is_overdue(self)

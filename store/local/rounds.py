@@ -4,12 +4,13 @@
     loop       | gather round 1 | gather round 2 ...        | finish 1, hand over 2 | ...
     journal    |                | write 1, sync, 1 is done  |                       | write 2 ...
 
-One round is on its way at a time; meanwhile the next one gathers. A round that needs no sync, no
-late write and no new journal file is written by the loop itself, if nothing is on its way.
+One round is on its way at a time; meanwhile the next one gathers. A round that needs no late write,
+no sync of data and no new journal file is written by the loop itself, if nothing is on its way; if
+it is to be synced, only that is done by another thread.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
@@ -17,8 +18,9 @@ from store.errors import DiskFull, StoreClosed, StoreError
 from store.local.catalogue import Catalogue
 from store.local.changes import AppendChange, Change, DeleteChange, Key, Later, TruncateChange
 from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles
-from store.local.files import Files, OutOfDescriptors
+from store.local.files import BackgroundSync, Files, OutOfDescriptors
 from store.local.journal import FRAME_BYTES_MAX, Journal
+from store.local.round import Outcome, Round
 from store.local.segment import Segment
 from store.local.threads import Worker, run_all
 
@@ -30,93 +32,11 @@ PASSING: Final = (DiskFull, OutOfDescriptors)
 # Changes after which there is more space.
 SPACE_GIVERS: Final = (DeleteChange, TruncateChange)
 
+# What the loop itself writes into the journal of a round that is synced.
+LOOP_BYTES_MAX: Final = 1024 * 1024
+
 # Syncs of several data files overlap in the device's queue; more threads than this gained nothing.
 SYNC_HELPERS: Final = 3
-
-
-class Round:
-    """The changes that are committed together, in the order they were issued."""
-
-    __slots__ = (
-        "after",
-        "changes",
-        "finished",
-        "has_later",
-        "interval",
-        "must_sync",
-        "pinned",
-        "record_bytes",
-        "soon",
-        "syncs",
-    )
-
-    def __init__(self) -> None:
-        self.changes: list[Change] = []
-        # Of the changes' records together, at least.
-        self.record_bytes = 0
-        self.has_later = False
-        # Called once the round is finished.
-        self.after: list[Callable[[], object]] = []
-        # Whether the journal must be synced before the acknowledgement, or soon after it, with
-        # these data files.
-        self.must_sync = False
-        self.interval = False
-        self.soon: list[DataFile] = []
-        # Data files to sync before the journal is written, with their count of writes.
-        self.syncs: dict[DataFile, int] = {}
-        self.pinned: list[DataFile] = []
-        self.finished = False
-
-    def sync(self, file: DataFile) -> None:
-        """Ask for a sync of a data file before the journal is written."""
-        if file not in self.syncs:
-            self.syncs[file] = 0
-            self.pin(file)
-
-    def pin(self, file: DataFile) -> None:
-        """Keep a file open until the round is finished."""
-        file.pins += 1
-        self.pinned.append(file)
-
-
-class Outcome:
-    """What became of a round."""
-
-    __slots__ = ("at_ms", "dropped", "failed", "fatal", "touched")
-
-    def __init__(self, at_ms: int) -> None:
-        self.at_ms = at_ms
-        # Files whose write or sync failed.
-        self.failed: dict[DataFile, StoreError] = {}
-        # Changes that are not in the journal, and what they touch.
-        self.dropped: dict[Change, StoreError] = {}
-        self.touched: dict[Key, StoreError] = {}
-        # The journal's failure.
-        self.fatal: StoreClosed | None = None
-
-    def fail(self, file: DataFile, error: StoreError) -> None:
-        """Note that a file's write or sync failed: nothing of its segment stands."""
-        self.failed[file] = error
-        self.touched.setdefault(file.owner, error)
-
-    def drop(self, change: Change, error: StoreError) -> None:
-        """Leave a change out, and so whatever builds upon it."""
-        self.dropped[change] = error
-        if isinstance(change, Later):
-            return
-        for key in change.touches():
-            self.touched.setdefault(key, error)
-
-    def drop_dependent(self, changes: Iterable[Change]) -> list[Change]:
-        """Drop the changes that cannot stand; gives the others."""
-        kept = []
-        for change in changes:
-            error = next((self.touched[k] for k in change.touches() if k in self.touched), None)
-            if error is None:
-                kept.append(change)
-            else:
-                self.drop(change, error)
-        return kept
 
 
 class Rounds:
@@ -134,11 +54,13 @@ class Rounds:
         now_ms: Callable[[], int],
         committed: Callable[[Round], object],
         failed: Callable[[StoreClosed], object],
+        sync: BackgroundSync | None,
     ) -> None:
         """Begin with nothing gathered.
 
         `committed` is called on the loop between rounds, when nothing is on its way, and `failed`
-        when the journal has failed.
+        when the journal has failed. With `sync` a round that waits for nothing but the journal's
+        sync goes the short way.
         """
         self._files = files
         self._journal = journal
@@ -151,6 +73,8 @@ class Rounds:
         self._failed = failed
         self._thread = Worker("journal")
         self._helpers = Worker("sync", SYNC_HELPERS)
+        self._sync = sync
+        self._syncing: tuple[Round, Outcome] | None = None
         self.gathering = Round()
         self.in_flight: Round | None = None
         self._scheduled = False
@@ -244,13 +168,44 @@ class Rounds:
         self.in_flight = round_
         if self._needs_thread(round_):
             self._hand_over(round_)
+            return
+        outcome = self._perform(round_)
+        if round_.must_sync and outcome.fatal is None:
+            self._sync_and_finish(round_, outcome)
         else:
-            self._finish(round_, self._perform(round_))
+            self._finish(round_, outcome)
 
     def _needs_thread(self, round_: Round) -> bool:
-        if round_.must_sync or round_.pinned or self._journal.failure is not None:
+        if round_.pinned or self._journal.failure is not None:
+            return True
+        if round_.must_sync and (self._sync is None or round_.record_bytes > LOOP_BYTES_MAX):
             return True
         return not self._journal.fits(round_.record_bytes)
+
+    def _sync_and_finish(self, round_: Round, outcome: Outcome) -> None:
+        """Have the journal synced, where nothing but that is left to do for a round."""
+        fileno = self._journal.begin_sync()
+        if fileno is None or self._sync is None:
+            self._thread.submit(partial(self._sync_on_thread, round_, outcome))
+            return
+        self._syncing = (round_, outcome)
+        self._sync.sync(fileno, self._synced)
+
+    def _synced(self, failure: StoreError | None) -> None:
+        assert self._syncing is not None
+        (round_, outcome), self._syncing = self._syncing, None
+        try:
+            self._journal.end_sync(failure)
+        except StoreClosed as error:
+            outcome.fatal = error
+        self._finish(round_, outcome)
+
+    def _sync_on_thread(self, round_: Round, outcome: Outcome) -> None:
+        try:
+            self._journal.sync()
+        except StoreClosed as error:
+            outcome.fatal = error
+        self._call_soon_threadsafe(self._finish, round_, outcome)
 
     def _hand_over(self, round_: Round) -> None:
         for file in round_.syncs:
@@ -260,6 +215,9 @@ class Rounds:
     def _perform_on_thread(self, round_: Round) -> None:
         try:
             outcome = self._perform(round_)
+            if round_.must_sync and outcome.fatal is None:
+                self._sync_on_thread(round_, outcome)
+                return
         except Exception as error:
             # Our bug, at the thread's edge: nobody knows what was written, so nothing goes on.
             log.exception("commit failed")
@@ -403,8 +361,6 @@ class Rounds:
             kept = outcome.drop_dependent(kept)
         try:
             self._write_journal(kept, outcome)
-            if round_.must_sync:
-                self._journal.sync()
         except StoreClosed as error:
             outcome.fatal = error
         except StoreError as error:

@@ -12,7 +12,7 @@ from store.local.data_file import DataFile
 from store.local.table import Table
 
 if TYPE_CHECKING:
-    from store.local.rounds import Round
+    from store.local.round import Round
 
 
 class Extent(NamedTuple):

@@ -28,13 +28,14 @@ from store.local.checkpoint import Checkpointer, CheckpointWriter
 from store.local.checkpoint_file import CheckpointHead, image_of
 from store.local.compaction import Compactor
 from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles, path_of
-from store.local.files import File, Files, descriptor_limit
+from store.local.files import BackgroundSync, File, Files, Watch, descriptor_limit
 from store.local.interval import IntervalSync
 from store.local.journal import JOURNAL_DIRECTORY, Journal, JournalPlace
 from store.local.operations import SegmentOperations
 from store.local.reading import Reading
 from store.local.recovery import Recovered, load_tables, recover, remove_leftovers
-from store.local.rounds import Round, Rounds
+from store.local.round import Round
+from store.local.rounds import Rounds
 from store.local.table_operations import TableOperations
 from store.local.threads import Worker
 from store.local.writing import Staging, WriteSettings
@@ -92,16 +93,14 @@ class LocalStore:
         interval_ms: int,
         tuning: Tuning,
         now_ms: Callable[[], int],
+        watch: Watch | None,
     ) -> None:
-        self._files = files
-        self._lock = lock
-        self._journal = journal
-        self._catalogue = recovered.catalogue
+        self._files, self._lock = files, lock
+        self._journal, self._catalogue = journal, recovered.catalogue
         self._call_soon, self._call_soon_threadsafe = call_soon, call_soon_threadsafe
-        self._tuning = tuning
+        self._tuning, self._released = tuning, False
         self.opened_clean = recovered.clean  # closed in good order before this opening, or new
         self._upkeep, self._closer = Worker("upkeep"), Worker("close")
-        self._released = False
         self._open_files = OpenFiles(files, tuning.descriptors(), self._retire)
         catalogue, open_files = self._catalogue, self._open_files
         self._checkpointer = Checkpointer(
@@ -116,6 +115,7 @@ class LocalStore:
             call_soon_threadsafe=call_soon_threadsafe,
             failed=self._stop,
         )
+        self._sync = None if watch is None else BackgroundSync(watch)
         self._rounds = Rounds(
             files,
             journal,
@@ -126,11 +126,12 @@ class LocalStore:
             now_ms=now_ms,
             committed=self._between_rounds,
             failed=self._stop,
+            sync=self._sync,
         )
         settings = WriteSettings(durability, tuning.inline_bytes_max)
         self._staging = Staging(self._rounds, catalogue, open_files, settings, call_soon_threadsafe)
-        self._reading = Reading(open_files, call_soon, call_soon_threadsafe)
-        self._segments = SegmentOperations(self._staging, self._reading, call_soon)
+        reading = self._reading = Reading(open_files, call_soon, call_soon_threadsafe)
+        self._segments = SegmentOperations(self._staging, reading, call_soon)
         compactor = Compactor(self._staging, self._reading, self._segments)
         consider = compactor.consider
         self._tables = TableOperations(self._staging, self._reading, self._segments, consider)
@@ -149,6 +150,7 @@ class LocalStore:
         durability: Durability,
         interval_ms: int = 100,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
+        watch: Watch | None = None,
         **sizes: int,
     ) -> "LocalStore":
         """Open a data directory: lock it, recover what it holds, and make that durable.
@@ -162,6 +164,8 @@ class LocalStore:
             durability: What an acknowledgement means where the call does not say.
             interval_ms: Time from an acknowledgement in `interval` to its sync.
             now_ms: The time.
+            watch: Calls a function on the loop's thread whenever a descriptor can be read; with it
+                a sync of the journal comes back faster.
             sizes: Fields of Tuning by name.
 
         Raises:
@@ -188,6 +192,7 @@ class LocalStore:
             interval_ms=interval_ms,
             tuning=tuning,
             now_ms=now_ms,
+            watch=watch,
         )
 
     # Segments
@@ -391,6 +396,8 @@ class LocalStore:
             self._checkpointer.begin(self._release, closed=True)
 
     def _release(self, error: StoreError | None) -> None:
+        if self._sync is not None:
+            self._sync.stop()
         self._closer.submit(partial(self._release_on_thread, error))
 
     def _release_on_thread(self, error: StoreError | None) -> None:

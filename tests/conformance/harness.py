@@ -3,6 +3,7 @@
 It is no asyncio: callbacks in a deque, so that a test decides when the loop turns.
 """
 
+import select
 import threading
 import time
 from collections import deque
@@ -29,6 +30,33 @@ class Loop:
         self.thread = threading.get_ident()
         self._ready: deque[Callable[[], object]] = deque()
         self._changed = threading.Condition()
+        self._watches: dict[int, tuple[threading.Event, threading.Thread]] = {}
+
+    def watch(self, fileno: int, readable: Callable[[], object] | None) -> None:
+        """Call a function on this thread whenever a descriptor can be read; None ends that."""
+        if readable is None:
+            stop, thread = self._watches.pop(fileno)
+            stop.set()
+            thread.join()
+            return
+        stop = threading.Event()
+        thread = threading.Thread(target=self._look, args=(fileno, readable, stop), daemon=True)
+        self._watches[fileno] = stop, thread
+        thread.start()
+
+    def _look(self, fileno: int, readable: Callable[[], object], stop: threading.Event) -> None:
+        handled = threading.Event()
+
+        def handle() -> None:
+            readable()
+            handled.set()
+
+        while not stop.is_set():
+            if select.select([fileno], [], [], 0.01)[0]:
+                self.call_soon_threadsafe(handle)
+                while not handled.wait(0.01) and not stop.is_set():
+                    pass
+                handled.clear()
 
     def call_soon(self, callback: Callable[..., object], *arguments: object) -> None:
         assert threading.get_ident() == self.thread, "call_soon from another thread"

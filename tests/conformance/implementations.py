@@ -49,6 +49,7 @@ def _local(durability: Durability) -> Implementation:
             DirectoryFiles(directory),
             loop,
             durability,
+            watch=loop.watch,
             data_file_bytes=64 * KIB,
             inline_bytes_max=4 * KIB,
             journal_file_bytes=256 * KIB,

@@ -54,7 +54,8 @@ def test_kernels_are_listed_alike_in_pyproject_in_the_code_and_on_the_disk() -> 
     extensions = project["tool"]["setuptools"]["ext-modules"]
     on_disk = sorted(
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for path in (ROOT / "gateway").rglob("kernel/*.py")
+        for folder in ("gateway", "store")
+        for path in (ROOT / folder).rglob("kernel/*.py")
         if path.name != "__init__.py"
     )
 

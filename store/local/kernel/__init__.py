@@ -1,0 +1,1 @@
+"""Loops that run without the interpreter, compiled by Cython from plain Python files."""
