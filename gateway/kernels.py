@@ -17,6 +17,7 @@ KERNELS: Final = (
 
 HOT_OBJECTS: Final = (
     "gateway.log.chunk",
+    "gateway.log.index",
     "gateway.log.log",
     "gateway.log.open_chunk",
     "gateway.server.connection",
@@ -33,6 +34,7 @@ HOT_OBJECTS: Final = (
     "store.local.round",
     "store.local.rounds",
     "store.local.segment",
+    "store.local.store",
     "store.local.writing",
 )
 """Ordinary modules that a message passes through; the .pxd beside each types their attributes for

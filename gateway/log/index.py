@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """Sparse index of a stream: offset and timestamp to the position of a chunk; derived, no I/O.
 
 An entry is made for the first chunk and then for a chunk that begins 256 KiB or more after the last

@@ -27,6 +27,7 @@ from gateway.stream.session.session import Session
 from gateway.stream.wire import codec
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.commands import State
 from gateway.stream.wire.errors import FrameTooLarge, MalformedFrame, ProtocolError
 
 log = logging.getLogger(__name__)
@@ -35,6 +36,7 @@ _PUBLISH_V1: Final = b"\x00\x02\x00\x01"
 _PUBLISH_V2: Final = b"\x00\x02\x00\x02"
 _CLOSE_RESPONSE: Final = b"\x80\x16\x00\x01"
 _HEARTBEAT: Final = codec.encode_command("heartbeat", m.Heartbeat())
+_OPEN: Final = State.OPEN  # bound once: a look at a member of an enum costs a call
 _IN_FLIGHT_BYTES_MAX: Final = 32 * 1024 * 1024
 _STRANGER_READ_BYTES: Final = 16 * 1024  # the rest stays with the system until Open
 _COMMANDS_A_TURN: Final = 64
@@ -225,7 +227,7 @@ class Connection:
 
     def _handle_frame(self, buffer: bytearray, position: int, frame_end: int, end: int) -> int:
         """Handle one frame, or a run of Publish frames; return where to go on."""
-        if self._session.is_open:
+        if self._session.state is _OPEN:
             if buffer.startswith(_PUBLISH_V1, position + 4):
                 if frame_end - position < publishing.FRAME_HEAD_BYTES:
                     raise MalformedFrame("publish is cut short", 4)

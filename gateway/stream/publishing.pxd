@@ -1,5 +1,7 @@
 from gateway.log.log cimport StreamLog
 from gateway.log.open_chunk cimport OpenChunk
+cdef Py_ssize_t _BAD_SUB_BATCH, _CAPACITY, _CHUNK_FULL, _STATE_DUPLICATES, _ENTRIES, _STATE_ENTRIES_MAX, _FRAME_BYTES_MAX, _FRAME_END, _HAS_LAST, _IS_NAMED, _LAST, _LIMIT, _MALFORMED, _POSITION, _PUBLISHER, _RECORDS, _UNCOMPRESSED_MAX, _WRITTEN
+
 cdef class Publisher:
     cdef public bint _is_closed
     cdef public object _ports, publisher_id, raw_reference, reference, stream

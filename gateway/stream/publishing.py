@@ -35,6 +35,26 @@ _DUPLICATES: Final = bytearray(_DUPLICATES_MAX * 8)
 _STATE: Final = array("q", bytes(8 * kernel.STATE_SIZE))
 _U64_MASK: Final = 2**64 - 1
 
+# The kernel's numbers under names of this module: as C integers, where it is compiled.
+_BAD_SUB_BATCH: Final = kernel.BAD_SUB_BATCH
+_CAPACITY: Final = kernel.CAPACITY
+_CHUNK_FULL: Final = kernel.CHUNK_FULL
+_STATE_DUPLICATES: Final = kernel.DUPLICATES
+_ENTRIES: Final = kernel.ENTRIES
+_STATE_ENTRIES_MAX: Final = kernel.ENTRIES_MAX
+_FRAME_BYTES_MAX: Final = kernel.FRAME_BYTES_MAX
+_FRAME_END: Final = kernel.FRAME_END
+_HAS_LAST: Final = kernel.HAS_LAST
+_IS_NAMED: Final = kernel.IS_NAMED
+_LAST: Final = kernel.LAST
+_LIMIT: Final = kernel.LIMIT
+_MALFORMED: Final = kernel.MALFORMED
+_POSITION: Final = kernel.POSITION
+_PUBLISHER: Final = kernel.PUBLISHER
+_RECORDS: Final = kernel.RECORDS
+_UNCOMPRESSED_MAX: Final = kernel.UNCOMPRESSED_MAX
+_WRITTEN: Final = kernel.WRITTEN
+
 
 class Publisher:
     """A declared publisher; gets the confirms of what it published."""
@@ -110,31 +130,31 @@ def _aim(publisher: Publisher, position: int, frame_end: int, limit: int) -> Ope
     """Tell the kernel where to read and what it must know of the publisher; return the chunk."""
     log = publisher.log
     chunk = log.open_chunk(limit - position)
-    _STATE[kernel.POSITION] = position
-    _STATE[kernel.FRAME_END] = frame_end
-    _STATE[kernel.LIMIT] = limit
+    _STATE[_POSITION] = position
+    _STATE[_FRAME_END] = frame_end
+    _STATE[_LIMIT] = limit
     reference = publisher.raw_reference
     if reference:
         last = log.last_publishing_id(reference)
-        _STATE[kernel.HAS_LAST] = last is not None
-        _STATE[kernel.LAST] = 0 if last is None else last - (last >> 63 << 64)
-        _STATE[kernel.IS_NAMED] = 1
+        _STATE[_HAS_LAST] = last is not None
+        _STATE[_LAST] = 0 if last is None else last - (last >> 63 << 64)
+        _STATE[_IS_NAMED] = 1
     else:
-        _STATE[kernel.IS_NAMED] = 0
+        _STATE[_IS_NAMED] = 0
     _aim_at(chunk)
     return chunk
 
 
 def _aim_at(chunk: OpenChunk) -> None:
     """Tell the kernel where the open chunk stands."""
-    _STATE[kernel.WRITTEN] = chunk.written
-    _STATE[kernel.CAPACITY] = chunk.capacity
-    _STATE[kernel.ENTRIES_MAX] = ENTRIES_MAX - chunk.entry_count
+    _STATE[_WRITTEN] = chunk.written
+    _STATE[_CAPACITY] = chunk.capacity
+    _STATE[_STATE_ENTRIES_MAX] = ENTRIES_MAX - chunk.entry_count
 
 
 def _account(publisher: Publisher, chunk: OpenChunk) -> int:
     """Note what one call of the kernel took; return how many entries wait for their confirm."""
-    entries, duplicates = _STATE[kernel.ENTRIES], _STATE[kernel.DUPLICATES]
+    entries, duplicates = _STATE[_ENTRIES], _STATE[_STATE_DUPLICATES]
     if duplicates:
         ids = bytes(_DUPLICATES[: duplicates * 8])
         if entries:
@@ -142,18 +162,18 @@ def _account(publisher: Publisher, chunk: OpenChunk) -> int:
         else:
             publisher.log.confirm_when_committed(publisher, ids)
     if entries:
-        chunk.took(_STATE[kernel.WRITTEN], entries, _STATE[kernel.RECORDS])
+        chunk.took(_STATE[_WRITTEN], entries, _STATE[_RECORDS])
         chunk.add_confirm(publisher, bytes(_IDS[: entries * 8]))
         if publisher.raw_reference:
-            chunk.note_sequence(publisher.raw_reference, _STATE[kernel.LAST] & _U64_MASK)
+            chunk.note_sequence(publisher.raw_reference, _STATE[_LAST] & _U64_MASK)
     publisher.unconfirmed_count += entries + duplicates
     return entries + duplicates
 
 
 def _next_chunk(publisher: Publisher, chunk: OpenChunk) -> OpenChunk:
     """Return the chunk to go on with after the kernel stopped because something was full."""
-    if _STATE[kernel.DUPLICATES] < _DUPLICATES_MAX:
-        chunk = publisher.log.make_room(_STATE[kernel.LIMIT] - _STATE[kernel.POSITION])
+    if _STATE[_STATE_DUPLICATES] < _DUPLICATES_MAX:
+        chunk = publisher.log.make_room(_STATE[_LIMIT] - _STATE[_POSITION])
     _aim_at(chunk)
     return chunk
 
@@ -174,27 +194,27 @@ def take(link: "Link", source: bytearray, position: int, limit: int) -> Intake:
     if publisher is None or publisher.log.failure is not None:
         return _refuse_frame(link, source, position, ResponseCode.PUBLISHER_DOES_NOT_EXIST)
     chunk = _aim(publisher, position, 0, limit)
-    _STATE[kernel.FRAME_BYTES_MAX] = link.session.frame_limit
-    _STATE[kernel.PUBLISHER] = publisher.publisher_id
-    _STATE[kernel.UNCOMPRESSED_MAX] = link.host.settings.sub_batch_uncompressed_bytes_max
+    _STATE[_FRAME_BYTES_MAX] = link.session.frame_limit
+    _STATE[_PUBLISHER] = publisher.publisher_id
+    _STATE[_UNCOMPRESSED_MAX] = link.host.settings.sub_batch_uncompressed_bytes_max
     waiting = 0
     while True:
         reason = kernel.take_publishes(source, chunk.buffer, _IDS, _DUPLICATES, _STATE)
         waiting += _account(publisher, chunk)
-        if chunk.filters is not None and _STATE[kernel.ENTRIES]:
+        if chunk.filters is not None and _STATE[_ENTRIES]:
             chunk.filters.add(b"")
-        if reason != kernel.CHUNK_FULL:
+        if reason != _CHUNK_FULL:
             break
         chunk = _next_chunk(publisher, chunk)
-    position = _STATE[kernel.POSITION]
-    if reason == kernel.BAD_SUB_BATCH:
-        frame_end = _STATE[kernel.FRAME_END]
+    position = _STATE[_POSITION]
+    if reason == _BAD_SUB_BATCH:
+        frame_end = _STATE[_FRAME_END]
         ids, end = kernel.publishing_ids_of(source, position, frame_end, 1)
         _send_errors(link, publisher.publisher_id, ids, ResponseCode.PRECONDITION_FAILED)
         if end != frame_end:
             raise MalformedFrame("an entry ends past its frame", end)
         position = frame_end
-    elif reason == kernel.MALFORMED:
+    elif reason == _MALFORMED:
         raise MalformedFrame("an entry ends past its frame", position)
     return Intake(position, waiting, publisher.log)
 
@@ -214,12 +234,12 @@ def take_with_filters(link: "Link", source: bytearray, position: int, frame_end:
             source, chunk.buffer, _IDS, _DUPLICATES, _STATE, chunk.filters
         )
         waiting += _account(publisher, chunk)
-        if reason != kernel.CHUNK_FULL:
+        if reason != _CHUNK_FULL:
             break
         chunk = _next_chunk(publisher, chunk)
     chunk.bound_filters(frame_end - position)
-    if reason == kernel.MALFORMED:
-        raise MalformedFrame("an entry ends past its frame", _STATE[kernel.POSITION])
+    if reason == _MALFORMED:
+        raise MalformedFrame("an entry ends past its frame", _STATE[_POSITION])
     return Intake(frame_end, waiting, publisher.log)
 
 

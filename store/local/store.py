@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """LocalStore: the embedded segment store, one process on one data directory."""
 
 import logging

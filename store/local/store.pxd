@@ -1,0 +1,1 @@
+# Compiled as it is: its classes stay classes of Python.
