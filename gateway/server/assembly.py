@@ -36,9 +36,10 @@ from gateway.log.log import LogPorts
 from gateway.log.open_chunk import ChunkBuffers
 from gateway.pending import Pending, run
 from gateway.server.admin_socket import AdminSocket
-from gateway.server.connection import Connection, ConnectionSettings, Shared
+from gateway.server.connection import Connection
 from gateway.server.listener import Listener, bind
 from gateway.server.schedule import Schedule
+from gateway.server.shared import ConnectionSettings, Shared
 from gateway.server.threads import Threads
 from gateway.stream.link import Host, LinkSettings
 from gateway.stream.session.session import UNLIMITED_FRAME_BYTES

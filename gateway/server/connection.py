@@ -8,7 +8,6 @@ unread, the socket is not read: that, and nothing else, slows a client down.
 import asyncio
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.log.log import StreamLog
@@ -16,12 +15,12 @@ from gateway.pending import Pending
 from gateway.server.delivery import Delivery
 from gateway.server.edge import PlainEdge
 from gateway.server.heartbeats import HeartbeatPorts, Heartbeats
-from gateway.server.in_flight import NOTED_BYTES, InFlight
-from gateway.server.schedule import Schedule
+from gateway.server.in_flight import NOTED_BYTES
+from gateway.server.shared import Shared
 from gateway.stream import publishing
 from gateway.stream.consuming import Subscription
 from gateway.stream.dispatch import dispatch
-from gateway.stream.link import Host, Link
+from gateway.stream.link import Link
 from gateway.stream.session.inbox import Inbox
 from gateway.stream.session.session import Session
 from gateway.stream.wire import codec
@@ -61,35 +60,6 @@ class Pause:
 
 _OUR_PAUSES: Final = ~Pause.BACKLOG
 """All but the one that the peer ends by reading: in these it cannot show that it lives."""
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionSettings:
-    """Limits of a connection; times in milliseconds, sizes in bytes."""
-
-    frame_bytes_max: int
-    initial_frame_bytes_max: int
-    heartbeat_s: int
-    handshake_step_timeout_ms: int
-    close_timeout_ms: int
-    unconfirmed_entries_max: int
-    unconfirmed_entries_resume: int
-    backlog_pause_bytes: int
-    backlog_bytes_max: int
-
-
-@dataclass(frozen=True, slots=True)
-class Shared:
-    """What all connections of a server use in turn."""
-
-    loop: asyncio.AbstractEventLoop
-    schedule: Schedule
-    host: Host
-    settings: ConnectionSettings
-    receive_buffer: bytearray
-    scratch: bytearray
-    closed: Callable[["Connection"], object]
-    in_flight: InFlight = field(default_factory=InFlight)
 
 
 class Connection:

@@ -8,8 +8,9 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
-from gateway.server.connection import Connection, Shared
+from gateway.server.connection import Connection
 from gateway.server.edge import PlainEdge
+from gateway.server.shared import Shared
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from gateway.server.connection import Connection, ConnectionSettings, Shared
+from gateway.server.connection import Connection
 from gateway.server.edge import Owner, PlainEdge
 from gateway.server.schedule import Schedule
+from gateway.server.shared import ConnectionSettings, Shared
 from gateway.stream.wire.codec import Decoded, decode_reply
 from store.api import FileRegion, SegmentStore
 from tests.conformance.harness import Loop

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from gateway.server.connection import Connection, Shared
+from gateway.server.connection import Connection
 from gateway.server.listener import Listener, bind, is_loopback
+from gateway.server.shared import Shared
 from tests.unit.gateway.server.connection_rig import Server
 
 TIMEOUT_S = 5.0
