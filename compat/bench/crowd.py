@@ -2,7 +2,6 @@
 
 import resource
 import time
-from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Final
 
@@ -102,14 +101,12 @@ def super_stream(job: Job) -> Figures:
     Raises:
         CheckFailed: A confirm is missing or wrong, or a partition has another length.
     """
-    partitions = [f"{job.stream}-{index}" for index in range(job.stream_count)]
+    partitions = [f"{job.stream}-partition-{index}" for index in range(job.stream_count)]
     publisher_ids = range(job.stream_count)
     frames_each = max(1, BLOCK_FRAMES // job.stream_count)
     with Connection(job.address) as admin, Connection(job.address) as connection:
-        _delete_partitions(admin, job.stream, partitions)
-        if not admin.create_super_stream(job.stream, partitions):
-            for name in partitions:
-                admin.create(name)
+        admin.delete_super_stream(job.stream)
+        admin.create_super_stream(job.stream, partitions)
         for publisher_id, name in enumerate(partitions):
             connection.declare_publisher(publisher_id, name)
         block = PublishBlock(
@@ -128,14 +125,8 @@ def super_stream(job: Job) -> Figures:
             last = admin.stream_stats(name)["committed_offset"]
             if last != block_count * frames_each * job.messages_per_frame - 1:
                 raise CheckFailed(f"partition {name} ends at offset {last}")
-        _delete_partitions(admin, job.stream, partitions)
+        admin.delete_super_stream(job.stream)
     return stopwatch.figures(rounds * block.message_count)
-
-
-def _delete_partitions(admin: Connection, name: str, partitions: Sequence[str]) -> None:
-    admin.delete_super_stream(name)
-    for partition in partitions:
-        admin.delete_if_there(partition)
 
 
 def _publish(job: Job, pumps: list[Pump], *, warmup_rounds: int, rounds: int) -> Stopwatch:

@@ -29,6 +29,9 @@ FILTER_BYTES_MAX: Final = 64 * 1024
 FINGERPRINTS_MAX: Final = 20_000
 """A chunk with more values than this says only that it may hold any."""
 
+WANTED_MAX: Final = 1024
+"""A subscription that wants more values than this gets every chunk: what it keeps is bounded."""
+
 _EXACT_VALUES_MAX: Final = 64
 _EXACT_BYTES_MAX: Final = 1024
 _NARROW_MAX: Final = 655
@@ -171,13 +174,14 @@ def filter_of(properties: Mapping[str, str]) -> SubscriptionFilter | None:
 
     Each key that begins with `filter.` gives one value; an empty one stands for entries without a
     value, as does `match-unfiltered` if it is exactly `true` and there is some `filter.` at all.
+    With more than WANTED_MAX values everything is wanted; the client looks at each message anyway.
     """
     values = {
         value.encode("utf-8", "surrogateescape")
         for key, value in properties.items()
         if key.startswith(_PREFIX)
     }
-    if not values:
+    if not values or len(values) > WANTED_MAX:
         return None
     unfiltered = b"" in values or properties.get(_MATCH_UNFILTERED) == "true"
     return SubscriptionFilter(values - {b""}, unfiltered=unfiltered)

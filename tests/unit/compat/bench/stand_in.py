@@ -1,8 +1,7 @@
 """A stream server of a few lines that can be told to err, so that checks can be seen to fail.
 
-It keeps streams in memory, makes every Publish frame a chunk, filters nothing, has no super
-streams, and runs in threads of the test, or by itself, with Hutch's flags:
-`python -m tests.unit.compat.bench.stand_in`.
+It keeps streams in memory, makes every Publish frame a chunk, filters nothing, and runs in threads
+of the test, or by itself, with Hutch's flags: `python -m tests.unit.compat.bench.stand_in`.
 """
 
 import contextlib
@@ -32,7 +31,6 @@ Fault = Literal[
 CHUNK_HEAD = struct.Struct(">BBHIqQQIIIB3x")
 OK = 1
 NO_STREAM = 2
-REFUSED = 17
 
 
 @dataclass
@@ -58,6 +56,7 @@ class StandIn:
     def __init__(self, fault: Fault = "", port: int = 0) -> None:
         self.fault = fault
         self.streams: dict[str, Stream] = {}
+        self.partitions: dict[str, list[str]] = {}
         self.lock = threading.Condition()
         self.connection_count = 0
         self._listener = socket.create_server(("127.0.0.1", port))
@@ -154,7 +153,7 @@ class Peer:
         elif key == 0x0D:
             streams[text_at(body, 0)[0]] = Stream()
         elif key in {0x1D, 0x1E}:
-            code = NO_STREAM if key == 0x1E else REFUSED
+            code = self.make_or_remove_partitions(key, *text_at(body, 0), body)
         elif key == 0x0E:
             code = OK if streams.pop(text_at(body, 0)[0], None) else NO_STREAM
         elif key == 0x11:
@@ -163,6 +162,20 @@ class Peer:
         elif key in {0x1C, 0x1F}:
             rest = self.look_up(key, *text_at(body, 0), body)
         return struct.pack(">H", code) + rest
+
+    def make_or_remove_partitions(self, key: int, name: str, position: int, body: bytes) -> int:
+        streams, partitions = self.server.streams, self.server.partitions
+        if key == 0x1E:
+            for partition in partitions.get(name, []):
+                del streams[partition]
+            return OK if partitions.pop(name, []) else NO_STREAM
+        (count,) = struct.unpack_from(">I", body, position)
+        position += 4
+        for _ in range(count):
+            partition, position = text_at(body, position)
+            streams[partition] = Stream()
+            partitions.setdefault(name, []).append(partition)
+        return OK
 
     def look_up(self, key: int, name: str, position: int, body: bytes) -> bytes:
         stream = self.server.streams[name]

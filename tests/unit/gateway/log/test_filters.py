@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from gateway.log.filters import (
     FINGERPRINTS_MAX,
+    WANTED_MAX,
     SubscriptionFilter,
     filter_of,
     fold,
@@ -57,6 +58,16 @@ def test_each_property_named_filter_dot_something_gives_a_value(
 )
 def test_without_such_a_property_everything_is_wanted(properties: dict[str, str]) -> None:
     assert filter_of(properties) is None
+
+
+def test_a_subscription_with_very_many_values_gets_everything() -> None:
+    values = {f"filter.{number}": f"value-{number}" for number in range(WANTED_MAX)}
+    wanted = filter_of(values)
+    assert wanted is not None
+    assert wanted.lets_through(pack_filters({b"value-1023"}))
+    assert not wanted.lets_through(pack_filters({b"value-1024"}))
+
+    assert filter_of(values | {"filter.more": "pear"}) is None
 
 
 # What a chunk says
