@@ -1,0 +1,219 @@
+"""Damaged frames over many connections of a running server, which must not mind them.
+
+    python -m tests.integration.network_fuzz [--frames 10000000] [--connections 64] [--state FILE]
+
+A neighbour's traffic goes on all the time, and the server's memory is watched. With a state file
+the count goes on where the last run was stopped (by Ctrl-C, for instance), with other damage.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import json
+import random
+import struct
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.offsets import FIRST
+from tests.client import Client, plain
+from tests.integration.conftest import assert_no_traceback
+from tests.integration.damage import VALID_FRAMES, damage
+from tests.integration.neighbour import MIB, Neighbour
+from tests.integration.server import HutchServer
+
+FRAMES: Final = 10_000_000
+CONNECTIONS: Final = 64
+GROWTH_BYTES_MAX: Final = 20 * MIB
+STREAMS_MAX: Final = 30
+_BATCH: Final = 5
+_SLICE: Final = 100_000
+_CLOSE: Final = bytes.fromhex("0016 0001 00000001 00")
+"""How a Close of the server begins."""
+# Damaged names make streams, which cost memory by right: a limit keeps them few.
+_DEFINITIONS: Final = {
+    "vhosts": [{"name": "/"}],
+    "users": [],
+    "vhost_limits": [{"vhost": "/", "limits": {"max-queues": STREAMS_MAX}}],
+}
+
+
+@dataclass(slots=True)
+class Count:
+    """How far it came.
+
+    Attributes:
+        rounds: The seed of what comes next.
+        frames: Frames sent.
+        ended: Connections that the server ended because of one of them.
+    """
+
+    rounds: int = 0
+    frames: int = 0
+    ended: int = 0
+
+
+@contextlib.contextmanager
+def victim(directory: Path) -> Iterator[HutchServer]:
+    """A server with one stream, that makes no more than some streams."""
+    definitions = directory / "definitions.json"
+    definitions.write_text(json.dumps(_DEFINITIONS))
+    settings = {
+        "HUTCH_DEFINITIONS__FILE": str(definitions),
+        "HUTCH_STREAM__CLOSE_TIMEOUT_MS": "1000",
+        "HUTCH_STREAM__REFUSAL_DELAY_MS": "100",
+    }
+    with HutchServer(directory / "data", "--durability", "os", environment=settings) as server:
+        with Client.opened(*server.endpoint) as client:
+            client.create("orders")
+        for _ in range(4):
+            _refuse_logins(server)
+        yield server
+        server.terminate()
+        assert_no_traceback(server)
+
+
+def _refuse_logins(server: HutchServer) -> None:
+    """Let passwords be compared side by side, which takes memory once and for good."""
+    clients = [Client(*server.endpoint) for _ in range(16)]
+    for client in clients:
+        client.request("peer_properties", m.PeerProperties({}))
+        client.request("sasl_handshake", m.SaslHandshake())
+        client.send_request("sasl_authenticate", plain("guest", "wrong"))
+    for client in clients:
+        client.wait_until_gone()
+        client.disconnect()
+
+
+class Attack:
+    """Connections that send what is damaged, and are made anew when the server ends them."""
+
+    def __init__(self, server: HutchServer, count: Count, connections: int) -> None:
+        self._server = server
+        self._count = count
+        self._clients: list[Client | None] = [None] * connections
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for client in self._clients:
+            if client is not None:
+                client.disconnect()
+
+    def send(self, frames: int) -> Iterator[None]:
+        """Send so many frames; stops after each round over the connections."""
+        end = self._count.frames + frames
+        while self._count.frames < end:
+            chance = random.Random(self._count.rounds)
+            self._count.rounds += 1
+            for number in range(len(self._clients)):
+                self._send_batch(number, chance)
+            yield
+
+    def _send_batch(self, number: int, chance: random.Random) -> None:
+        client = self._clients[number]
+        if client is None:
+            client = self._clients[number] = self._opened(chance)
+        data = b"".join(self._frame(chance) for _ in range(_BATCH))
+        self._count.frames += _BATCH
+        if not _exchange(client, data):
+            self._count.ended += 1
+            client.disconnect()
+            self._clients[number] = None
+
+    def _opened(self, chance: random.Random) -> Client:
+        if chance.randrange(8) == 0:
+            return Client(*self._server.endpoint)  # a stranger
+        client = Client.opened(*self._server.endpoint)
+        client.declare(
+            1, "orders", f"damaged-{chance.randrange(5)}" if chance.random() < 0.5 else ""
+        )
+        client.subscribe(1, "orders", FIRST, credit=2)
+        return client
+
+    def _frame(self, chance: random.Random) -> bytes:
+        kind = chance.randrange(20)
+        if kind == 0:
+            return chance.randbytes(chance.randint(0, 30))
+        frame = bytearray(chance.choice(VALID_FRAMES))
+        if kind == 1:
+            frame[4:] = chance.randbytes(chance.randint(0, 60))
+        elif kind > 15:
+            damage(frame, chance)
+        size = len(frame) if chance.randrange(50) else chance.choice((0, 3, 1 << 20, 0xFFFFFFFF))
+        return struct.pack(">I", size) + bytes(frame)
+
+
+def _exchange(client: Client, data: bytes) -> bool:
+    """Send, and throw away what has come so far; False if the server has ended the connection."""
+    received = b""
+    try:
+        client.socket.settimeout(5)
+        client.socket.sendall(data)
+        client.socket.settimeout(0)
+        with contextlib.suppress(BlockingIOError):
+            while piece := client.socket.recv(1 << 18):
+                received += piece
+            return False
+    except ConnectionError:
+        return False
+    return _CLOSE not in received
+
+
+def fuzz(server: HutchServer, count: Count, *, frames: int, connections: int) -> Iterator[None]:
+    """Send frames beside a neighbour; asserts that it and the server's memory are unharmed."""
+    with (
+        Neighbour(server, growth_bytes_max=GROWTH_BYTES_MAX),
+        Attack(server, count, connections) as attack,
+    ):
+        yield from attack.send(frames)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Send what is left; exit status 0 if the server stood it."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--frames", type=int, default=FRAMES)
+    parser.add_argument("--connections", type=int, default=CONNECTIONS)
+    parser.add_argument("--state", type=Path, help="where to go on, and to note how far it came")
+    options = parser.parse_args(arguments)
+    state: Path | None = options.state
+    count = Count()
+    if state is not None and state.exists():
+        count = Count(**json.loads(state.read_text()))
+
+    def save() -> None:
+        if state is not None:
+            state.parent.mkdir(parents=True, exist_ok=True)
+            new = state.with_suffix(".new")
+            new.write_text(json.dumps(asdict(count)))
+            new.replace(state)
+        sys.stdout.write(f"{count}\n")
+        sys.stdout.flush()
+
+    try:
+        with tempfile.TemporaryDirectory() as folder, victim(Path(folder)) as server:
+            # The first frames fill pools and caches, which is no growth.
+            warm = Attack(server, Count(), options.connections)
+            with warm:
+                for _ in warm.send(_SLICE // 10):
+                    pass
+            while count.frames < options.frames:
+                left = min(_SLICE, options.frames - count.frames)
+                for _ in fuzz(server, count, frames=left, connections=options.connections):
+                    pass
+                save()
+    except KeyboardInterrupt:
+        sys.stdout.write("stopped; the same command goes on from here\n")
+    save()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
