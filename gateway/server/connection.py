@@ -122,6 +122,8 @@ class Connection:
         if self._is_over:
             return
         self._is_over = True
+        if not self._edge.received_bytes:  # whoever watches the port, every few seconds
+            log.debug("peer left before its first byte peer=%s", self.peer)
         if self._heartbeats is not None:
             self._heartbeats.stop()
         if self._step_timer is not None:
@@ -264,13 +266,8 @@ class Connection:
         self._session.is_closing = True
         self.link.close()
         code = error.close_code
-        self.send(
-            codec.encode_command(
-                "close",
-                m.Close(code, _PHRASES[code]),
-                correlation_id=_SERVER_CLOSE_CORRELATION_ID,
-            )
-        )
+        close, number = m.Close(code, _PHRASES[code]), _SERVER_CLOSE_CORRELATION_ID
+        self.send(codec.encode_command("close", close, correlation_id=number))
         self._arm_step_timer(self._shared.settings.close_timeout_ms)
 
     # Pausing
@@ -361,8 +358,7 @@ class Connection:
 
     def _send_heartbeat(self) -> None:
         if not self._session.is_open:
-            edge = self._edge
-            edge.abort()  # as the reference does when Open has not come by then
+            self._edge.abort()  # as the reference does when Open has not come by then
             return
         if not self._session.is_closing:
             self.send(_HEARTBEAT)

@@ -7,6 +7,8 @@ Source: RabbitMQ stream protocol, Authentication; delays and codes as observed o
 """
 
 import logging
+from itertools import islice
+from typing import Final
 
 from gateway.broker.access.authentication import LoginRefused, Peer, Refused
 from gateway.stream.link import Link
@@ -18,6 +20,9 @@ from gateway.stream.wire.commands import BY_NAME, COMMAND_VERSIONS, State
 
 log = logging.getLogger(__name__)
 
+_PROPERTIES_MAX: Final = 64
+"""Kept of a client's properties, which are some ten: a stranger's frame of 8 KiB may hold 1,300,
+and these took 130 KiB."""
 _DELIVER = BY_NAME["deliver"]
 _CODES = {
     Refused.MECHANISM: ResponseCode.SASL_MECHANISM_NOT_SUPPORTED,
@@ -37,7 +42,8 @@ _DELAYED = frozenset(
 
 async def peer_properties(link: Link, request: m.PeerProperties) -> m.PeerPropertiesReply:
     """Take the client's properties and give the server's."""
-    link.session.client_properties = dict(request.properties)
+    some = islice(request.properties.items(), _PROPERTIES_MAX)
+    link.session.client_properties = dict(some)
     if link.session.state is State.CONNECTED:
         link.session.state = State.IDENTIFIED
     return m.PeerPropertiesReply(ResponseCode.OK, link.host.peer_properties)

@@ -2,8 +2,9 @@
 """What has come in and is not handled yet: between one read and the next; no I/O.
 
 All connections are read into one shared buffer, in turn. A connection keeps only what is left over:
-the beginning of a frame, or frames that must wait. A frame of more than half the shared buffer
-gets a buffer of its own, so that one that trickles in is not copied again at every read. Frames
+the beginning of a frame, or frames that must wait. A frame that fills half the shared buffer, or
+of which one read brought nothing but a part, gets a buffer of its own, so that one that trickles in
+is not copied again at every read. Frames
 that must wait again and again stay where they were copied to the first time.
 """
 
@@ -12,6 +13,7 @@ from typing import Final
 from gateway.stream.wire.codec import SIZE_BYTES
 
 _ROOM_BYTES: Final = 64 * 1024
+_COPIED_BYTES: Final = 8 * 1024  # so little may be copied at every read
 _NOTHING: Final = bytearray()
 
 
@@ -82,7 +84,9 @@ class Inbox:
             return
         if left >= SIZE_BYTES:
             frame_bytes = 4 + int.from_bytes(buffer[position : position + 4], "big")
-            is_large = frame_bytes > len(self._shared) // 2
+            is_large = frame_bytes > len(self._shared) // 2 or (
+                position == 0 and left > _COPIED_BYTES
+            )
             if is_large and left < frame_bytes <= frame_bytes_max + SIZE_BYTES:
                 self._large = bytearray(memoryview(buffer)[position:end])
                 self._large_bytes = frame_bytes
