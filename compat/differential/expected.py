@@ -96,7 +96,7 @@ EXPECTED: tuple[Expected, ...] = (
         label="any order",
         theirs="code 1",
         ours="code 1",
-        reason="RabbitMQ lists them in the order of a hash table, Hutch in the one of binding",
+        reason="RabbitMQ lists them in the order of a hash table, Hutch by their names",
     ),
     *(
         Expected(

@@ -143,9 +143,11 @@ class Declared:
         """Return the order that each binding of a stream states, None for one that does not."""
         return [_order(each) for each in self.bindings.values() if each.destination == stream]
 
-    def order_of(self, stream: str) -> int | None:
-        """Return the order that a stream's binding states, None if there is none that does."""
-        return next((order for order in self.orders_of(stream) if order is not None), None)
+    @property
+    def last_order(self) -> int:
+        """The highest order that a binding states, -1 if none does."""
+        orders = (_order(each) for each in self.bindings.values())
+        return max((order for order in orders if order is not None), default=-1)
 
     def row(self, state: str = LIVE) -> TableEntry:
         """Return the exchange as the table has it."""
@@ -195,9 +197,9 @@ def _order(binding: Binding) -> int | None:
     return order if isinstance(order, int) else None
 
 
-def _place(binding: Binding) -> tuple[bool, int]:
+def _place(binding: Binding) -> tuple[bool, int, str]:
     order = _order(binding)
-    return order is None, order or 0
+    return order is None, order or 0, binding.destination  # the same after each restart
 
 
 class Exchanges:

@@ -117,11 +117,10 @@ async def add_partitions(
         if not is_super_stream(declared.exchange):
             raise PreconditionFailed(f"exchange {name!r} is no super stream")
         existing = declared.partitions
-        room = max(0, virtual_host.partitions_max - len(existing))
+        room = max(0, virtual_host.partitions_max - len(set(existing)))
         partitions = _checked(partitions, binding_keys, room)
         arguments = dict(streams.find(existing[0]).entry.arguments) if existing else {}
-        orders = [declared.order_of(partition) for partition in existing]
-        first_order = max((order for order in orders if order is not None), default=-1) + 1
+        first_order = declared.last_order + 1
         await _create_partitions(
             virtual_host, declared, partitions, binding_keys, arguments, first_order=first_order
         )

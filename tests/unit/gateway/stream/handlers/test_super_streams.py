@@ -9,6 +9,7 @@ from gateway.stream.link import Link
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import Permission
+from gateway.stream.wire.errors import MalformedFrame
 from gateway.stream.wire.offsets import FIRST
 from tests.unit.gateway.stream.link_rig import LinkRig
 
@@ -387,3 +388,17 @@ def test_a_partition_is_published_to_and_read(client: LinkRig) -> None:
     assert client.code("subscribe", subscribe) == OK
     client.broker.loop.run_for(0.05)
     assert len(client.deliver(1)) == 1
+
+
+@pytest.mark.parametrize("count", [500_000, 2**32 - 1])
+def test_a_list_that_is_absurdly_long_is_not_even_read(client: LinkRig, count: int) -> None:
+    name = b"\x00\x01x"
+    frame = b"\x00\x1d\x00\x01" + bytes(4) + name + count.to_bytes(4) + bytes(2 * 500_000)
+    took = []
+    for _ in range(5):
+        began = time.perf_counter()
+        with pytest.raises(MalformedFrame):
+            client.start_frame(frame)
+        took.append(time.perf_counter() - began)
+
+    assert min(took) < 0.010
