@@ -85,6 +85,9 @@ class Retention:
     def __init__(self, ports: RetentionPorts) -> None:
         self._ports = ports
         self._grown: dict[Stream, None] = {}
+        # Of a look at all streams; None while there is none under way.
+        self._remaining: Iterator[Coroutine[Pending[Any], None, None]] | None = None
+        self._is_wanted = False
 
     # When
 
@@ -108,19 +111,31 @@ class Retention:
             yield self._evaluate_all(some)
 
     def look_soon(self, streams: Iterable[Stream]) -> None:
-        """Look at all streams, some at the end of this turn, some in the next ones."""
-        remaining = self.rounds(streams)
+        """Look at all streams, some at the end of this turn, some in the next ones.
 
-        def look() -> None:
-            some = next(remaining, None)
-            if some is not None:
-                run(some, ended)
+        Asked for again while that is under way, it is done once more when it is through.
+        """
+        self._is_wanted = True
+        if self._remaining is None:
+            self._remaining = iter(())
+            self._ports.schedule(lambda: self._look_at_all(streams))
+
+    def _look_at_all(self, streams: Iterable[Stream]) -> None:
+        assert self._remaining is not None
+        some = next(self._remaining, None)
+        if some is None and self._is_wanted:
+            self._is_wanted = False
+            self._remaining = self.rounds(streams)
+            some = next(self._remaining, None)
+        if some is None:
+            self._remaining = None
+            return
 
         def ended(outcome: BaseException | None) -> None:
             _ended(outcome)
-            self._ports.schedule(look)
+            self._ports.schedule(lambda: self._look_at_all(streams))
 
-        self._ports.schedule(look)
+        run(some, ended)
 
     async def _evaluate_all(self, streams: Iterable[Stream]) -> None:
         for stream in streams:

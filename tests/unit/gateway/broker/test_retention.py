@@ -8,7 +8,8 @@ import pytest
 from gateway.broker import retention as retention_module
 from gateway.broker.arguments import StreamArguments
 from gateway.broker.policies import Policy
-from gateway.broker.retention import limits_of
+from gateway.broker.retention import Retention, limits_of
+from gateway.broker.stream import Stream
 from gateway.log import names
 from gateway.log.retention import Limits
 from gateway.stream.wire import messages as m
@@ -160,6 +161,31 @@ def test_a_full_disk_lets_go_at_once_what_may_go(
 
     assert first_chunk(client) == 6
     assert "looking at streams failed" not in caplog.text
+
+
+def test_however_often_it_is_asked_for_all_streams_are_looked_at_once_and_once_more(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client.create("a", "b", "c")
+    streams = client.broker.streams
+    monkeypatch.setattr(retention_module, "_AT_ONCE", 2)
+    looked: list[str] = []
+
+    async def look(_retention: object, stream: Stream) -> None:
+        looked.append(stream.name)
+        if len(looked) == 1:
+            for _ in range(5):
+                streams.retention.look_soon(streams)
+
+    monkeypatch.setattr(Retention, "evaluate", look)
+    for _ in range(5):
+        streams.retention.look_soon(streams)
+    client.broker.loop.run_for(0.05)
+    assert looked == ["a", "b", "c"] * 2
+
+    streams.retention.look_soon(streams)
+    client.broker.loop.run_for(0.05)
+    assert looked == ["a", "b", "c"] * 3
 
 
 def test_a_mistake_of_ours_is_in_the_log(
