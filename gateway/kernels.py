@@ -17,12 +17,15 @@ KERNELS: Final = (
 
 HOT_OBJECTS: Final = (
     "gateway.log.chunk",
+    "gateway.log.cursor",
     "gateway.log.index",
     "gateway.log.log",
     "gateway.log.open_chunk",
     "gateway.server.connection",
+    "gateway.server.delivery",
     "gateway.server.edge",
     "gateway.server.schedule",
+    "gateway.stream.consuming",
     "gateway.stream.publishing",
     "gateway.stream.session.inbox",
     "store.local.catalogue",
@@ -30,6 +33,7 @@ HOT_OBJECTS: Final = (
     "store.local.data_file",
     "store.local.files",
     "store.local.journal",
+    "store.local.reading",
     "store.local.records",
     "store.local.round",
     "store.local.rounds",

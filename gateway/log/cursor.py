@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """A reader of one stream that gives one chunk at a time, ready to be sent.
 
 A large chunk is given as a region of a file (for sendfile). Small chunks in a row are joined into

@@ -1,6 +1,7 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
 """The chunk that a stream is filling, and the buffers it is filled in; no I/O."""
 
+import logging
 from typing import Final, Protocol
 
 from gateway.log.chunk import (
@@ -12,6 +13,8 @@ from gateway.log.chunk import (
     pack_trailer,
 )
 from gateway.log.filters import FILTER_BYTES_MAX, fold, pack_filters
+
+log = logging.getLogger(__name__)
 
 DELIVER_HEAD_BYTES: Final = 13
 """Size, key, version, subscription and committed chunk id of a Deliver v2: with it a chunk fills a
@@ -40,13 +43,21 @@ def confirm_all(confirms: list[tuple[ConfirmSink, bytes]]) -> None:
     """Give every sink its ids, in order, in one call."""
     if len(confirms) == 1:
         sink, ids = confirms[0]
-        sink.confirm(ids)
+        _confirm(sink, ids)
         return
     by_sink: dict[ConfirmSink, list[bytes]] = {}
     for sink, ids in confirms:
         by_sink.setdefault(sink, []).append(ids)
     for sink, parts in by_sink.items():
-        sink.confirm(parts[0] if len(parts) == 1 else b"".join(parts))
+        _confirm(sink, parts[0] if len(parts) == 1 else b"".join(parts))
+
+
+def _confirm(sink: ConfirmSink, publishing_ids: bytes) -> None:
+    try:
+        sink.confirm(publishing_ids)
+    except Exception:
+        # One publisher's trouble is not the others', nor the stream's.
+        log.exception("confirming to a publisher failed")
 
 
 class ChunkBuffers:

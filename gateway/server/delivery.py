@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """Which subscription of a connection is served next, and how much in one turn."""
 
 from collections import deque

@@ -1,8 +1,8 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """A subscription: a cursor with credit, and the frames that it becomes: the hot path out."""
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from gateway.broker.streams import Stream
@@ -20,12 +20,14 @@ _HEAD_V2: Final = struct.Struct(">IHHBQ")
 _DELIVER_KEY: Final = 0x0008
 
 
-@dataclass(slots=True)
 class Deliver:
     """A Deliver frame: bytes, then perhaps a region of a file."""
 
-    head: bytes
-    region: FileRegion | None
+    __slots__ = ("head", "region")
+
+    def __init__(self, head: bytes, region: FileRegion | None) -> None:
+        self.head = head
+        self.region = region
 
 
 class Subscription:

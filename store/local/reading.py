@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """Reading: places of bytes, readers, waiting reads, and the threads that may wait for a disk."""
 
 from collections.abc import Callable

@@ -188,3 +188,26 @@ def test_confirms_of_a_sink_are_gathered_in_order_and_sinks_come_in_the_order_of
     confirm_all([(one, b"2"), (other, b"3"), (one, b"4"), (other, b"5")])
 
     assert calls == [("one", b"1"), ("one", b"24"), ("other", b"35")]
+
+
+def test_a_sink_that_cannot_take_its_confirms_keeps_them_from_nobody_else(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    confirmed: list[bytes] = []
+
+    class Broken:
+        def confirm(self, publishing_ids: bytes) -> None:
+            raise RuntimeError(publishing_ids.decode())
+
+        def lost(self) -> None:
+            raise AssertionError
+
+    class Whole(Broken):
+        def confirm(self, publishing_ids: bytes) -> None:
+            confirmed.append(publishing_ids)
+
+    confirm_all([(Broken(), b"1")])
+    confirm_all([(Broken(), b"2"), (Whole(), b"3")])
+
+    assert confirmed == [b"3"]
+    assert len(caplog.records) == 2

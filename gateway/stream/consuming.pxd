@@ -1,0 +1,11 @@
+from gateway.log.log cimport StreamLog
+
+cdef class Deliver:
+    cdef public object head, region
+
+cdef class Subscription:
+    cdef public object subscription_id, stream, properties, membership, _ports, _cursor
+    cdef public StreamLog log
+    cdef public Py_ssize_t credit
+    cdef public bint is_queued, _is_closed
+    cpdef next(self, version, bytearray scratch)
