@@ -38,6 +38,12 @@ def test_a_name_cannot_begin_a_line_of_its_own() -> None:
     assert line.endswith("stream=a\\x0aERROR\\x1b[2J\\x9b")
 
 
+def test_a_name_cannot_turn_or_break_a_line_by_other_means() -> None:
+    line = TextLines().format(record_of("stream created stream=%s", "a\u2028b\u202ec\u2067\ud800"))
+
+    assert line.endswith("stream=a\\u2028b\\u202ec\\u2067\\ud800")
+
+
 def test_a_json_line_has_the_sentence_and_each_key_as_a_field() -> None:
     record = record_of("stream created stream=%s bytes=%d name=%r ok=%s", "a\nb", 7, "x", None)
 

@@ -115,7 +115,7 @@ def test_when_something_fails_all_that_was_done_is_undone(
     owner = host.streams if method == "create" else host.exchanges
     monkeypatch.setattr(owner, method, failing_at(number, getattr(owner, method)))
 
-    with pytest.raises(Failed, match="nothing was imported: the disk is full"):
+    with pytest.raises(Failed, match=r"nothing was imported: .*: the disk is full"):
         rig.ask("import_definitions", body=json.dumps(content).encode())
 
     assert current_definitions(rig.administration) == before
@@ -189,3 +189,26 @@ def test_the_first_failure_is_told_when_all_that_were_begun_have_ended() -> None
         pending.settle(InternalError("later"))
     with pytest.raises(InternalError, match="first"):
         done.result()
+
+
+def test_a_server_that_stops_begins_no_more_steps_and_undoes_nothing(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn, streams = rig.administration.importing, rig.broker.streams
+    content = json.dumps({"vhosts": [{"name": "/"}], "queues": [queue("a"), queue("b")]}).encode()
+    real = streams.create
+
+    async def create(*arguments: Any) -> Any:  # noqa: ANN401  # as the real one
+        turn.is_over = True
+        return await real(*arguments)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(streams, "create", create)
+        with pytest.raises(Failed, match="the server is stopping; the same import again"):
+            rig.ask("import_definitions", body=content)
+
+    assert streams.names() == ["a"]
+    turn.is_over = False
+    assert rig.ask("import_definitions", body=content)["changes"] == 1
+    rig.broker.store_rig.run(turn.close())
+    assert turn.is_over

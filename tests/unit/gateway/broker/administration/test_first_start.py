@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 
 from gateway.broker.administration.first_start import FirstStart
+from gateway.broker.errors import InternalError
 from gateway.config import ConfigError
 from tests.unit.gateway.broker.administration.administration_rig import Rig
 from tests.unit.gateway.broker.definitions.definitions_rig import FULL
@@ -81,3 +82,22 @@ def test_a_file_that_cannot_be_used_is_named_and_nothing_is_written(
         run(first(rig, file).begin(is_fresh=True))
 
     assert run(first(rig, file).begin(is_fresh=False)) is None
+
+
+def test_definitions_that_the_server_cannot_take_stop_the_start_and_are_tried_again(
+    rig: Rig, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = rig.broker.store_rig.run
+    start = first(rig, file)
+    read = run(start.begin(is_fresh=True))
+    assert read is not None
+
+    async def refuse(*_: object) -> None:
+        raise InternalError("the disk is full")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rig.broker.access, "put_many", refuse)
+        with pytest.raises(ConfigError, match="the disk is full"):
+            run(start.finish(rig.administration, read))
+
+    assert run(first(rig, file).begin(is_fresh=False)) is not None

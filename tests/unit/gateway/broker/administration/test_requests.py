@@ -224,3 +224,17 @@ def test_policies_are_changed_and_looked_at(rig: Rig) -> None:
     rig.ask("clear_policy", {"name": "p"})
     with pytest.raises(NotFound):
         rig.ask("clear_policy", {"name": "p"})
+
+
+def test_changes_are_logged_with_who_and_what_and_without_hashes(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    vector = "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR"
+
+    rig.ask("add_user", {"name": "app\n", "password_hash": vector})
+    rig.ask("list_users")
+
+    assert "request=add_user by='owner' about={'name': 'app\\n'}" in caplog.text
+    assert vector not in caplog.text
+    assert "list_users" not in caplog.text

@@ -42,8 +42,12 @@ def test_a_document_is_read_with_and_without_a_byte_order_mark() -> None:
         (b'{"a": -Infinity}', "no number"),
         (b'{"a": "\xff"}', "not UTF-8 at byte 7"),
         (b'{"users": [], "users": []}', "'users' stands twice"),
-        (b'{"a": ' + b"[" * 200_000, "nested too deeply"),
+        (b'{"a": ' + b"[" * 200_000, "a[0], at byte 45, is nested too deeply"),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested too deeply"),
+        (
+            b'{"a": [[], {}], "users": [{"name": "[["}, {"x\\"": []}, {"y": ' + b"[" * 100_000,
+            "users[2], at byte",
+        ),
     ],
 )
 def test_what_is_no_document_is_refused_in_words(content: bytes, words: str) -> None:
