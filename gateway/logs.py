@@ -17,8 +17,14 @@ from gateway.config import LogFormat, LogsSettings
 
 _KEY: Final = re.compile(r" ?(\w+)=%[-+ #0-9.]*([a-zA-Z])")
 
-# A name that a client chose must not begin a line of its own, nor move the cursor.
-_VISIBLE: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))}
+VISIBLE: Final = {
+    **{code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))},
+    # Ends of lines and of paragraphs, what turns the direction of writing, half a character.
+    **{code: f"\\u{code:04x}" for code in (*range(0x2028, 0x202F), *range(0x2066, 0x206A))},
+    **{code: f"\\u{code:04x}" for code in range(0xD800, 0xE000)},
+}
+"""For `str.translate`: a name that somebody chose must not begin a line of its own, nor move the
+cursor."""
 
 
 def configure(settings: LogsSettings) -> None:
@@ -35,7 +41,7 @@ class TextLines(logging.Formatter):
     """One line a record, and below it the traceback if there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
-        message = record.getMessage().translate(_VISIBLE)
+        message = record.getMessage().translate(VISIBLE)
         line = f"{_time(record)} {record.levelname} {record.name}: {message}"
         return f"{line}\n{self.formatException(record.exc_info)}" if record.exc_info else line
 

@@ -67,11 +67,11 @@ class AdminSocket:
         try:
             self._remove(_any_socket)
             # The mode of the socket is that of the file that bind makes, but for the umask.
-            os.fchmod(listening.fileno(), _OWNER_ONLY)
+            with suppress(OSError):  # not everywhere; nobody gets in before listen in any case
+                os.fchmod(listening.fileno(), _OWNER_ONLY)
             with address_of(self._directory) as address:
                 listening.bind(address)
             self.path.chmod(_OWNER_ONLY)
-            # Nobody gets in before this.
             listening.listen(_BACKLOG)
             listening.setblocking(False)  # noqa: FBT003  # the standard library's signature
             status = self.path.lstat()

@@ -20,7 +20,7 @@ from gateway.broker.access.access import Access, open_access
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.users_file import first_users
-from gateway.broker.administration.administration import OWNER, Administration
+from gateway.broker.administration.administration import OWNER, Administration, Turn
 from gateway.broker.administration.first_start import FirstStart
 from gateway.broker.administration.requests import answer
 from gateway.broker.administration.wire import Request
@@ -116,6 +116,7 @@ class Server:
         self._clock = Clock()
         self._retention: asyncio.Task[None] | None = None
         self._admin: AdminSocket | None = None
+        self._importing: Turn | None = None
 
     def _bind(self) -> socket.socket:
         stream = self._settings.stream
@@ -214,11 +215,18 @@ class Server:
 
         directory = self._settings.store.data_directory
         self._admin = AdminSocket(directory, answered)
+        self._importing = administration.importing
         try:
             await self._admin.start()
-        except OSError as error:
-            reason = f"cannot listen on {self._admin.path}: {error.strerror or error}"
+        except FileExistsError as error:
+            reason = f"{self._admin.path} is in the way: {error.strerror}"
             raise ConfigError(Problem("--data", reason)) from error
+        except (
+            OSError
+        ) as error:  # a file system without sockets; clients can be served all the same
+            log.error(  # noqa: TRY400  # a line for the operator
+                "administrators cannot reach this server path=%s error=%s", self._admin.path, error
+            )
 
     async def _keep_retention(self) -> None:
         """Look at all streams from time to time: the first time after one interval.
@@ -324,7 +332,8 @@ class Server:
         log.info("stopping")
         if self._retention is not None:
             self._retention.cancel()
-        if self._admin is not None:
+        if self._admin is not None and self._importing is not None:
+            await self._within(STORING_S, self._await(self._importing.close()))
             await self._admin.stop()
         connections: list[Connection] = []
         if self._listener is not None:

@@ -23,10 +23,15 @@ class RunsInThread(Protocol):
 
 
 class Turn:
-    """Lets one after the other do something that waits for the store between its steps."""
+    """Lets one after the other do something that waits for the store between its steps.
+
+    Attributes:
+        is_over: Nobody shall begin anything more: the server stops.
+    """
 
     def __init__(self) -> None:
         self._taken: Pending[None] | None = None
+        self.is_over = False
 
     async def take(self) -> None:
         """Wait until nobody has the turn, and take it."""
@@ -39,6 +44,11 @@ class Turn:
         taken, self._taken = self._taken, None
         assert taken is not None
         taken.settle(None)
+
+    async def close(self) -> None:
+        """Have who has the turn stop soon, and wait for it."""
+        self.is_over = True
+        await self.take()
 
 
 @dataclass(frozen=True, slots=True)

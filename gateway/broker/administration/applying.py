@@ -17,16 +17,20 @@ from gateway.broker.access.model import Permission, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.broker.administration.administration import Administration
 from gateway.broker.administration.state import host_object
+from gateway.broker.definitions.errors import shown
 from gateway.broker.definitions.objects import (
     BindingObject,
+    DefinedObject,
     ExchangeObject,
     HostObject,
     PermissionObject,
     PolicyObject,
     StreamObject,
     UserObject,
+    place_of,
 )
 from gateway.broker.definitions.planning import Plan
+from gateway.broker.definitions.reading import KIND_OF
 from gateway.broker.errors import (
     BrokerError,
     ExchangeDoesNotExist,
@@ -72,9 +76,29 @@ async def apply_plan(administration: Administration, plan: Plan) -> None:
     applier = Applier(administration)
     try:
         await applier.apply(plan)
-    except (AccessError, BrokerError, StoreError) as error:
+    except Stopped as stopped:
+        raise ApplyFailed(stopped, is_undone=False) from stopped
+    except (StepFailed, AccessError, BrokerError, StoreError) as error:
         is_undone = await applier.undo()
         raise ApplyFailed(error, is_undone=is_undone) from error
+
+
+class Stopped(Exception):
+    """The server stops; what was done stays, since the same import finishes it."""
+
+
+class StepFailed(Exception):
+    """One object could not be written; the message names it."""
+
+
+async def _told(kind: str, thing: DefinedObject, step: Callable[[], Step]) -> None:
+    """Do a step; what goes wrong is told with the object's name."""
+    try:
+        await step()
+    except (AccessError, BrokerError, StoreError) as error:
+        host, name = place_of(thing)
+        where = f"{KIND_OF[kind]} {shown(name)} in virtual host {shown(host)}"
+        raise StepFailed(f"{where}: {error}") from error
 
 
 class Applier:
@@ -88,24 +112,37 @@ class Applier:
         """Carry out all changes. Raises what the broker raises."""
         changes: Mapping[str, list[Any]] = plan.changes
         for host in changes["hosts"]:
-            await self._put_host(host)
+            await self._in_parallel([self._put_host(host)])
         for users in _slices(changes["users"]):
-            await self._put_users(users)
+            await self._in_parallel([self._put_users(users)])
         for permissions in _slices(changes["permissions"]):
-            await self._put_permissions(permissions)
-        await in_parallel(map(self._put_policy, changes["policies"]))
-        await in_parallel(map(self._put_stream, changes["streams"]))
-        await in_parallel(map(self._put_exchange, changes["exchanges"]))
-        await in_parallel(map(self._put_bindings, _by_exchange(changes["bindings"])))
+            await self._in_parallel([self._put_permissions(permissions)])
+        for kind, put in (
+            ("policies", self._put_policy),
+            ("streams", self._put_stream),
+            ("exchanges", self._put_exchange),
+        ):
+            await self._in_parallel(
+                _told(kind, thing, partial(put, thing)) for thing in changes[kind]
+            )
+        await self._in_parallel(
+            _told("bindings", together[0], partial(self._put_bindings, together))
+            for together in _by_exchange(changes["bindings"])
+        )
+
+    async def _in_parallel(self, steps: Iterable[Step]) -> None:
+        await in_parallel(steps, is_over=lambda: self._administration.importing.is_over)
 
     async def undo(self) -> bool:
         """Undo all that was done, the latest first; False if something could not be."""
         is_undone = True
         for undo in reversed(self._undo):
+            if self._administration.importing.is_over:
+                return False
             try:
                 await undo()
-            except (AccessError, BrokerError, StoreError):
-                log.exception("part of an import could not be undone")
+            except (AccessError, BrokerError, StoreError) as error:
+                log.error("part of an import could not be undone error=%s", error)  # noqa: TRY400  # what failed first is told
                 is_undone = False
         return is_undone
 
@@ -253,17 +290,30 @@ def _by_exchange(bindings: Iterable[BindingObject]) -> Iterator[Sequence[Binding
         yield from _slices(of_exchange)
 
 
-async def in_parallel(steps: Iterable[Step]) -> None:
-    """Do steps, `AT_ONCE` of them at a time; raises the first error when all begun have ended."""
+async def in_parallel(
+    steps: Iterable[Step], *, is_over: Callable[[], bool] = lambda: False
+) -> None:
+    """Do steps, `AT_ONCE` of them at a time.
+
+    Args:
+        steps: What to do.
+        is_over: Tells whether to begin no more of them.
+
+    Raises:
+        Stopped: Not all were begun.
+        StepFailed, AccessError, BrokerError, StoreError: What a step raised first. In each case
+            all that were begun have ended.
+    """
     running: deque[Pending[Any]] = deque()
     failure: Exception | None = None
     for step in steps:
-        running.append(start(step))
-        if len(running) < AT_ONCE:
-            continue
-        failure = await _outcome(running.popleft())
-        if failure is not None:
+        if failure is not None or is_over():
+            step.close()
+            failure = failure or Stopped("the server is stopping")
             break
+        running.append(start(step))
+        if len(running) >= AT_ONCE:
+            failure = await _outcome(running.popleft())
     while running:
         outcome = await _outcome(running.popleft())
         failure = failure or outcome
@@ -274,6 +324,6 @@ async def in_parallel(steps: Iterable[Step]) -> None:
 async def _outcome(pending: Pending[Any]) -> Exception | None:
     try:
         await pending
-    except (AccessError, BrokerError, StoreError) as error:
+    except (StepFailed, AccessError, BrokerError, StoreError) as error:
         return error
     return None

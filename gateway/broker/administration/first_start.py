@@ -12,6 +12,7 @@ from typing import Final
 
 from gateway.broker.administration.administration import Administration
 from gateway.broker.administration.definitions import import_read
+from gateway.broker.administration.errors import AdministrationError
 from gateway.broker.definitions.document import BYTES_MAX
 from gateway.broker.definitions.errors import DefinitionsError
 from gateway.broker.definitions.reading import ReadDefinitions, read_definitions
@@ -67,13 +68,15 @@ class FirstStart:
         """Import, and write down that it is done.
 
         Raises:
-            ConfigError: The definitions refer to what is not there.
-            StoreError, AdministrationError: The server could not do it; the next start goes on.
+            ConfigError: The definitions refer to what is not there, or the server could not do it.
+            StoreError: The store refused. In each case the next start goes on.
         """
         try:
             plan = await import_read(administration, read, dry_run=False)
         except DefinitionsError as error:
             raise _unusable(self._file, error) from error
+        except AdministrationError as error:
+            raise ConfigError(Problem(str(self._file), str(error))) from error
         for row in plan.rows:
             if row.outcome is not Outcome.IMPORTED:
                 log.info(

@@ -1,5 +1,6 @@
 """Every request an administrator can make, and the one place that judges who may make it."""
 
+import logging
 from collections.abc import Mapping
 from typing import Final
 
@@ -12,7 +13,7 @@ from gateway.broker.access.errors import (
     VirtualHostExists,
 )
 from gateway.broker.administration import definitions, hosts, people, streams, topology
-from gateway.broker.administration.administration import Actor, Administration, Row
+from gateway.broker.administration.administration import Actor, Administration, Role, Row
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import (
     AdministrationError,
@@ -35,10 +36,15 @@ from gateway.broker.errors import (
 from gateway.broker.policies import NoSuchPolicy
 from store.errors import StoreError
 
+log = logging.getLogger(__name__)
+
 ROWS: Final[Mapping[str, Row]] = {
     row.name: row
     for row in (*people.ROWS, *hosts.ROWS, *streams.ROWS, *topology.ROWS, *definitions.ROWS)
 }
+
+_LOGGED: Final = ("name", "user", "virtual_host", "source", "destination", "peer", "dry_run")
+"""Of all arguments these: which object it is about, and nothing that could be a secret."""
 
 _IN_WORDS: Final[tuple[tuple[type[Exception], type[AdministrationError], str], ...]] = (
     # the first that fits
@@ -77,9 +83,17 @@ async def answer(administration: Administration, actor: Actor, request: Request)
     if request.body and not row.takes_body:
         raise WrongRequest(f"{request.name} takes no body")
     try:
-        return await row.handler(administration, Arguments(request.arguments), request.body)
+        result = await row.handler(administration, Arguments(request.arguments), request.body)
     except (AccessError, BrokerError, StoreError) as error:
         raise translated(error) from error
+    if row.role is Role.ADMINISTRATOR:
+        log.info(
+            "administration request=%s by=%r about=%r",
+            row.name,
+            actor.name or "owner",
+            {name: request.arguments[name] for name in _LOGGED if name in request.arguments},
+        )
+    return result
 
 
 def translated(error: AccessError | BrokerError | StoreError) -> AdministrationError:

@@ -5,6 +5,7 @@ as a mark in the tree, for whoever knows which object it is in to complain.
 """
 
 import json
+import re
 from collections.abc import Iterable
 from typing import Final, NoReturn
 
@@ -19,6 +20,9 @@ VALUES_MAX: Final = 8_000_000
 """Commas: a value costs at least its place in a list."""
 DEPTH_MAX: Final = 40
 """Levels of lists and objects within an object of the definitions."""
+_TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
+_ENTRY_DEPTH: Final = 3
+"""The document, the section, the entry."""
 _DIGITS_MAX: Final = 40
 """More than any number here has; reading one takes time that grows as its square."""
 
@@ -59,7 +63,7 @@ def read_document(content: bytes) -> dict[str, object]:
     except UnicodeDecodeError as error:
         raise DefinitionsError(f"is not UTF-8 at byte {error.start}") from None
     except RecursionError:
-        raise DefinitionsError("lists and objects are nested too deeply") from None
+        raise DefinitionsError(f"{_deepest(content)} is nested too deeply") from None
     except ValueError as error:
         raise DefinitionsError(f"is not JSON: {error}") from None
     if not isinstance(document, dict):
@@ -77,6 +81,24 @@ def _require_bounds(content: bytes) -> None:
         raise DefinitionsError(f"has more than {CONTAINERS_MAX} objects and lists")
     if content.count(b",") > VALUES_MAX:
         raise DefinitionsError(f"has more than {VALUES_MAX} values")
+
+
+def _deepest(content: bytes) -> str:
+    """Name the entry in which the nesting first goes too far, as well as can be told."""
+    depth, section, index = 0, "", -1
+    for token in _TOKEN.finditer(content):
+        kind = token[0][:1]
+        if kind in b"[{":
+            depth += 1
+            if depth == _ENTRY_DEPTH:
+                index += 1
+            elif depth > DEPTH_MAX:
+                break
+        elif kind in b"]}":
+            depth -= 1
+        elif depth == 1:  # a key of the document, or its value
+            section, index = token[0][1:-1][:100].decode("utf-8", "replace"), -1
+    return f"{section}[{max(index, 0)}], at byte {token.start()},"
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:

@@ -6,12 +6,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from gateway.logs import VISIBLE
+
 NAME_CHARACTERS_MAX: Final = 48
-_CONTROL: Final = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))} | {
-    # What turns the direction of a line, and half a surrogate pair, which no terminal takes.
-    **{code: f"\\u{code:04x}" for code in (0x2028, 0x2029, *range(0x202A, 0x202F))},
-    **{code: f"\\u{code:04x}" for code in range(0xD800, 0xE000)},
-}
 
 
 class Outcome(enum.Enum):
@@ -46,7 +43,7 @@ class Row:
 
 def visible(text: str) -> str:
     """Write a text from outside so that it cannot move a cursor or begin a line."""
-    return text.translate(_CONTROL)
+    return text.translate(VISIBLE)
 
 
 def table(titles: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
