@@ -33,7 +33,8 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help setup run test quick check lint types imports docs fmt kernel kernel-clean test-both \
-        integration compat broker bench sim soak filter-rates password-times fuzz network-fuzz clean
+        integration compat broker bench sim soak filter-rates password-times fuzz network-fuzz \
+        dedup-schedules clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -74,12 +75,15 @@ filter-rates: $(STAMPS)/test $(STAMPS)/kernel ## ten million look-ups of filter 
 password-times: $(STAMPS)/test ## ten thousand refused logins of each kind, none may be told from another
 	$(BIN)/python -m tests.property.gateway.password_times --state $(VENV)/password-times.json $(ARGS)
 
-# Both are stopped by Ctrl-C and go on where they were; remove $(FUZZ) to begin anew.
+# These are stopped by Ctrl-C and go on where they were; remove $(FUZZ) to begin anew.
 fuzz: $(STAMPS)/test $(STAMPS)/kernel ## any bytes at TARGET=frame|publish|chunk|definitions|request|connection
 	$(BIN)/python -m tests.fuzz $(TARGET) --kept $(FUZZ) $(ARGS)
 
 network-fuzz: $(STAMPS)/test $(STAMPS)/kernel ## ten million damaged frames over 64 connections of a running server
 	$(BIN)/python -m tests.integration.network_fuzz --state $(FUZZ)/network.json $(ARGS)
+
+dedup-schedules: $(STAMPS)/test $(STAMPS)/kernel ## ten thousand schedules of named publishers and restarts
+	$(BIN)/python -m tests.property.gateway.dedup_schedules --state $(FUZZ)/schedules.json $(ARGS)
 
 compat: $(STAMPS)/test $(STAMPS)/kernel ## real clients, and the real broker side by side
 	$(PYTEST) -rs -m "compat and not (bench or soak)" $(ARGS)

@@ -77,3 +77,12 @@ def test_the_script_for_continuous_integration_is_bash_that_stops_at_the_first_f
 
     assert "set -euo pipefail\n" in script.read_text(encoding="utf-8")
     assert script.stat().st_mode & 0o111
+
+
+def test_every_test_that_the_page_of_checks_names_exists() -> None:
+    page = (ROOT / "docs" / "checks.md").read_text(encoding="utf-8")
+
+    named = re.findall(r"`((?:tests|compat)/[^`]+)`", page)
+
+    assert len(named) > 30
+    assert [path for path in named if not (ROOT / path).exists()] == []
