@@ -7,8 +7,9 @@ import time
 from types import TracebackType
 from typing import Final, Self
 
+from gateway.stream.wire import messages as m
 from gateway.stream.wire.offsets import NEXT
-from tests.client import Client
+from tests.client import Client, plain
 from tests.integration.server import HutchServer
 
 # The longest that one round trip may take while others misbehave. Far above what it
@@ -104,3 +105,16 @@ class Neighbour(threading.Thread):
         self._slowest_s = max(self._slowest_s, time.monotonic() - sent_at)
         self._count = publishing_id
         self._peak_bytes = max(self._peak_bytes, self._server.rss_bytes())
+
+
+def refuse_logins(server: HutchServer) -> None:
+    """Let passwords be compared side by side: each thread takes its 19 MiB once, for good."""
+    for _ in range(4):
+        clients = [Client(*server.endpoint) for _ in range(16)]
+        for client in clients:
+            client.request("peer_properties", m.PeerProperties({}))
+            client.request("sasl_handshake", m.SaslHandshake())
+            client.send_request("sasl_authenticate", plain("guest", "wrong"))
+        for client in clients:
+            client.wait_until_gone()
+            client.disconnect()

@@ -20,12 +20,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Self
 
-from gateway.stream.wire import messages as m
 from gateway.stream.wire.offsets import FIRST
-from tests.client import Client, plain
+from tests.client import Client
 from tests.integration.conftest import assert_no_traceback
 from tests.integration.damage import VALID_FRAMES, damage
-from tests.integration.neighbour import MIB, Neighbour
+from tests.integration.neighbour import MIB, Neighbour, refuse_logins
 from tests.integration.server import HutchServer
 
 FRAMES: Final = 10_000_000
@@ -72,23 +71,10 @@ def victim(directory: Path) -> Iterator[HutchServer]:
     with HutchServer(directory / "data", "--durability", "os", environment=settings) as server:
         with Client.opened(*server.endpoint) as client:
             client.create("orders")
-        for _ in range(4):
-            _refuse_logins(server)
+        refuse_logins(server)
         yield server
         server.terminate()
         assert_no_traceback(server)
-
-
-def _refuse_logins(server: HutchServer) -> None:
-    """Let passwords be compared side by side, which takes memory once and for good."""
-    clients = [Client(*server.endpoint) for _ in range(16)]
-    for client in clients:
-        client.request("peer_properties", m.PeerProperties({}))
-        client.request("sasl_handshake", m.SaslHandshake())
-        client.send_request("sasl_authenticate", plain("guest", "wrong"))
-    for client in clients:
-        client.wait_until_gone()
-        client.disconnect()
 
 
 class Attack:

@@ -24,7 +24,7 @@ from gateway.stream.wire.offsets import FIRST
 from tests.client import Client, ClosedByServer, PeerGone
 from tests.integration.conftest import assert_no_traceback, external_endpoint
 from tests.integration.damage import VALID_FRAMES, damage
-from tests.integration.neighbour import Neighbour
+from tests.integration.neighbour import Neighbour, refuse_logins
 from tests.integration.server import HutchServer
 
 pytestmark = pytest.mark.timeout(60)
@@ -53,6 +53,7 @@ def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HutchServer]:
             client.declare(1, "orders")
             client.publish(1, {1: b"first"})
             client.confirmed()
+        refuse_logins(server)
         yield server
         server.terminate()
         assert_no_traceback(server)
