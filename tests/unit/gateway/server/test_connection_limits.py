@@ -109,6 +109,35 @@ def test_refusing_a_large_frame_makes_no_object_of_each_entry(client: Client) ->
     assert peak_bytes < 100 * count
 
 
+# Names without end
+
+
+def test_a_frame_full_of_names_leaves_turns_to_the_others(server: Server) -> None:
+    asking, other = opened(server), opened(server)
+    names = tuple(f"none-{number}" for number in range(20_000))
+    asking.feed(frame_of("metadata", m.Metadata(names)))
+    other.connection.place()[: len(METADATA)] = METADATA
+    other.connection.received(len(METADATA))
+
+    assert (len(asking.frames()), len(other.frames())) == (0, 1)
+    server.loop.run_all()
+
+    (answer,) = asking.received()
+    assert isinstance(answer.message, m.MetadataReply)
+    assert {each.stream for each in answer.message.streams} == set(names)
+
+
+def test_a_client_that_leaves_while_its_names_are_looked_up_leaves_nothing(server: Server) -> None:
+    client = opened(server)
+    client.feed(frame_of("metadata", m.Metadata(tuple(map(str, range(20_000))))))
+
+    client.edge.abort()
+    server.loop.run_all()
+
+    assert server.loop.timer_count == 0
+    assert server.closed == [client.connection]
+
+
 # Time limits of single active consumers
 
 JOIN = frame_of(
