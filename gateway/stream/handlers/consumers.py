@@ -43,6 +43,7 @@ async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
     start = None if is_single else await locate_spec(stream_log, request.offset)
     if stream_log.failure is not None:  # who watched was told; this link did not yet
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(stream_log.failure))
+    link.require(Permission.READ, request.stream)  # which may have been taken away meanwhile
     link.watch(stream)
     subscription = Subscription(
         request.subscription_id,

@@ -12,7 +12,9 @@ from gateway.pending import Pending
 from gateway.stream.handlers.streams import locate_spec
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.commands import Permission
 from gateway.stream.wire.offsets import FIRST, NEXT
+from tests.unit.gateway.stream.handlers.test_publishers import forbid
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 
@@ -102,6 +104,27 @@ def test_a_stream_whose_store_fails_is_gone_for_its_users(client: LinkRig) -> No
     assert client.take("metadata_update") == [gone("s")]
     assert client.link.publishers == {}
     assert client.take("publish_confirm") == []
+
+
+def test_nobody_subscribes_who_loses_the_right_while_the_place_is_looked_for(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gate: Pending[None] = Pending()
+
+    async def locate_late(*arguments: Any) -> Start:  # noqa: ANN401 - as `locate_spec`
+        await gate
+        return await locate_spec(*arguments)
+
+    monkeypatch.setattr("gateway.stream.handlers.consumers.locate_spec", locate_late)
+    done = client.start("subscribe", m.Subscribe(1, "s", FIRST, 1, {}))
+    forbid(client, Permission.READ)
+    client.link.lose_access()
+    gate.settle(None)
+    client.finish(done)
+
+    assert client.answer_to("subscribe") == m.Status(ResponseCode.ACCESS_REFUSED)
+    assert client.link.subscriptions == {}
+    assert not is_watching(client, "s")
 
 
 def test_an_append_to_a_stream_that_is_being_deleted_tells_nobody_before_the_reply(
