@@ -54,6 +54,7 @@ RIGHT = {
     + text_field("A", b"t\x01", kind="A")
     + PASSWORD,
     "another user behind": LOGIN + PASSWORD + text_field("LOGIN", "nobody"),
+    "bytes for a password": LOGIN + text_field("PASSWORD", b"guest", kind="x"),
     "a field without a name": field("", "t", b"\x01") + LOGIN + PASSWORD,
 }
 WRONG = {
@@ -66,7 +67,7 @@ WRONG = {
     "only a password": PASSWORD,
     "names in lower case": text_field("login", "guest") + text_field("password", "guest"),
     "a number for a password": LOGIN + field("PASSWORD", "I", bytes(4)),
-    "bytes for a password": LOGIN + text_field("PASSWORD", b"guest", kind="x"),
+    "a number for a user": field("LOGIN", "I", bytes(4)) + PASSWORD,
     "the outer length in front": len(LOGIN + PASSWORD).to_bytes(4) + LOGIN + PASSWORD,
     "a password cut short": LOGIN + PASSWORD[:-1],
     "a name cut short": LOGIN + PASSWORD + b"\x05ab",
@@ -109,7 +110,7 @@ SCRIPTS: tuple[Script, ...] = (
         reached("A", Reached.MECHANISMS),
         ask("A", f.sasl_authenticate("ANONYMOUS", b"who"), wait=Wait(frames=2)),
         ask("A", f.tune(), f.open_host(), wait=Wait(frames=1)),
-        ask("A", f.sasl_authenticate("ANONYMOUS", None)),
+        ask("A", f.sasl_authenticate("ANONYMOUS", b"")),
         timed("A", f.plain(), wait=TO_THE_END),
     ),
     script(

@@ -7,7 +7,7 @@ Source: AMQP 0-9-1, 4.2.5.5 Field Tables; RabbitMQ's errata for the types.
 
 from typing import Final
 
-_LONG_TEXT: Final = ord("S")
+_TEXTS: Final = frozenset(b"Sx")
 _SIZES: Final = {
     ord(kind): size
     for size, kinds in ((0, "V"), (1, "tbB"), (2, "su"), (4, "Iif"), (5, "D"), (8, "lLdT"))
@@ -21,7 +21,7 @@ def credentials_of(data: bytes) -> tuple[bytes, bytes]:
     """Return the fields LOGIN and PASSWORD; of a repeated one the first.
 
     Raises:
-        ValueError: It is no such table, or has not these two as texts.
+        ValueError: It is no such table, or has not these two.
     """
     found: dict[bytes, bytes] = {}
     position = 0
@@ -36,9 +36,10 @@ def credentials_of(data: bytes) -> tuple[bytes, bytes]:
         else:
             raise ValueError("a field of an unknown type")
         if key in (b"LOGIN", b"PASSWORD") and key not in found:
-            if kind[0] != _LONG_TEXT:
-                raise ValueError("a field that is no text")
-            found[key] = value
+            is_text = kind[0] in _TEXTS
+            if not is_text and key == b"LOGIN":
+                raise ValueError("a name that is no text")
+            found[key] = value if is_text else b""  # a number is nobody's password
     if len(found) != 2:  # noqa: PLR2004  # both
         raise ValueError("a field is missing")
     return found[b"LOGIN"], found[b"PASSWORD"]

@@ -122,6 +122,7 @@ def test_other_data_than_plain_sends_is_malformed(
         field(b"x", "t", b"\1") + field(b"y", "F", field(b"z", "V", b""))
         + field(b"d", "d", bytes(8)) + table(LOGIN="app", PASSWORD="secret"),
         table(LOGIN="app", PASSWORD="secret") + table(LOGIN="guest"),
+        table(LOGIN="app") + field(b"PASSWORD", "x", b"secret"),
     ],
 )  # fmt: skip
 def test_amqplain_logs_in_by_a_table(authentication: Authentication, data: bytes) -> None:
@@ -135,7 +136,7 @@ def test_amqplain_logs_in_by_a_table(authentication: Authentication, data: bytes
         b"\5LOGIN",
         table(LOGIN="app"),
         table(PASSWORD="secret"),
-        table(LOGIN="app") + field(b"PASSWORD", "x", b"secret"),
+        field(b"LOGIN", "V", b"") + table(PASSWORD="secret"),
         table(LOGIN="app", PASSWORD="secret")[:-1],
         table(LOGIN="app", PASSWORD="secret") + b"\1",
         table(LOGIN="app", PASSWORD="secret") + field(b"x", "?", b""),
@@ -150,7 +151,11 @@ def test_a_table_that_says_not_who_is_malformed(
 
 
 def test_amqplain_is_refused_like_plain(authentication: Authentication) -> None:
-    for data in (table(LOGIN="app", PASSWORD="no"), table(LOGIN="app", PASSWORD="")):
+    for data in (
+        table(LOGIN="app", PASSWORD="no"),
+        table(LOGIN="app", PASSWORD=""),
+        table(LOGIN="app") + field(b"PASSWORD", "I", bytes(4)),
+    ):
         assert log_in(authentication, data, mechanism="AMQPLAIN") is Refused.CREDENTIALS
 
 
