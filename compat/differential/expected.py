@@ -124,6 +124,20 @@ EXPECTED: tuple[Expected, ...] = (
         ours="metadata answer",
         reason=ONE_STEP,
     ),
+    *(
+        Expected(
+            script="all permissions are taken away under a publisher and a subscriber",
+            label=label,
+            theirs=theirs,
+            ours=ours,
+            reason="in Hutch nobody goes on reading or writing without any permission",
+        )
+        for label, theirs, ours in (
+            ("told", "", "metadata_update code 6"),
+            ("published", "confirmed", "1: 18"),
+            ("unsubscribed", "code 1", "code 4"),
+        )
+    ),
     Expected(
         script="anonymous: renewed by itself, not by another mechanism",
         theirs=CUT_OFF,

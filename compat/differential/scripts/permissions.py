@@ -15,6 +15,7 @@ from compat.differential.script import (
     ask,
     opened,
     script,
+    silence,
     tell,
 )
 
@@ -218,6 +219,21 @@ CHANGES = (
     ),
 )
 
+TAKEN_AWAY = (
+    script(
+        "all permissions are taken away under a publisher and a subscriber",
+        opened("G"),
+        ask("G", f.create("~s")),
+        *member(configure=".*", write=".*", read=".*"),
+        ask("A", f.declare(1, "~s")),
+        ask("A", f.subscribe(1, "~s")),
+        administer("clear_permissions", user="~u", virtual_host="/"),
+        silence("A", label="told"),
+        ask("A", f.messages(1, 1, b"m"), wait=Wait(frames=1, timeout_s=0.5), label="published"),
+        ask("A", f.unsubscribe(1), label="unsubscribed"),
+    ),
+)
+
 SCRIPTS: tuple[Script, ...] = (
-    *MATRIX, *ON_A_SUPER_STREAM, *PARTS, *PATTERNS, *OFFSETS, *CHANGES
+    *MATRIX, *ON_A_SUPER_STREAM, *PARTS, *PATTERNS, *OFFSETS, *CHANGES, *TAKEN_AWAY
 )  # fmt: skip
