@@ -5,6 +5,7 @@ import tracemalloc
 
 import pytest
 
+from gateway.config import StreamSettings
 from gateway.stream.wire import messages as m
 from tests.client import plain
 from tests.property.gateway.conversations import frame_of
@@ -68,6 +69,13 @@ def test_whatever_a_stranger_sends_it_holds_less_than_64_kib(
     assert held_by(server, *frames) < HELD_BYTES_MAX
 
 
+def test_by_default_strangers_have_the_limits_of_these_tests() -> None:
+    stream = StreamSettings()
+
+    assert stream.initial_frame_bytes_max == 8192
+    assert stream.handshake_step_timeout_ms == STEP_S * 1000
+
+
 @pytest.mark.parametrize("state", STATES[:-1])
 def test_repeating_what_a_step_allows_does_not_make_it_longer(server: Server, state: str) -> None:
     client = server.connect()
@@ -80,7 +88,6 @@ def test_repeating_what_a_step_allows_does_not_make_it_longer(server: Server, st
         client.loop.pass_time(0.5)
         waited_s += 0.5
 
-    # The first step may be told apart from what is repeated, and then begins one more.
     assert waited_s <= STEP_S + 0.5
 
 
