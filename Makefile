@@ -33,7 +33,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help setup run test quick check lint types imports docs fmt kernel kernel-clean test-both \
-        integration compat broker bench sim soak filter-rates password-times fuzz network-fuzz \
+        integration compat differential broker bench sim soak filter-rates password-times fuzz network-fuzz \
         dedup-schedules clean
 
 help: ## list these commands
@@ -87,6 +87,10 @@ dedup-schedules: $(STAMPS)/test $(STAMPS)/kernel ## ten thousand schedules of na
 
 compat: $(STAMPS)/test $(STAMPS)/kernel ## real clients, and the real broker side by side
 	$(PYTEST) -rs -m "compat and not (bench or soak)" $(ARGS)
+
+# Stopped by Ctrl-C and called again it goes on; remove the file to begin anew.
+differential: $(STAMPS)/test $(STAMPS)/kernel ## a hundred thousand drawn sequences, on RabbitMQ and Hutch
+	$(BIN)/python -m compat.differential.generated --state $(VENV)/differential.json $(ARGS)
 
 broker: $(STAMPS)/test ## start a reference RabbitMQ and keep it until interrupted
 	$(BIN)/python -m compat.broker $(ARGS)

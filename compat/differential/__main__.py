@@ -7,24 +7,27 @@ import contextlib
 import secrets
 import sys
 import tempfile
+from argparse import Namespace
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
 from pathlib import Path
 
 from compat.bench.hutch import Hutch
-from compat.broker import BrokerUnavailable, obtain
+from compat.broker import BrokerUnavailable, RunningBroker, obtain
 from compat.differential.administration import (
     Administration,
     HutchAdministration,
     RabbitMQAdministration,
 )
 from compat.differential.comparison import Verdict, differences, judge
+from compat.differential.coverage import document, missing, shown, unlisted
 from compat.differential.expected import EXPECTED
 from compat.differential.runner import Played, play_all
 from compat.differential.script import Script
 from compat.differential.scripts import SCRIPTS
 
 USAGE_ERROR = 2
+COVERAGE = Path(__file__).parents[1] / "COVERAGE.md"
 # What RabbitMQ does by itself.
 SETTINGS = """
 [users]
@@ -39,6 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen:
         print(f"no script is named like {options.only!r}", file=sys.stderr)
         return USAGE_ERROR
+    if options.coverage and len(chosen) < len(SCRIPTS):
+        print("--coverage needs every script", file=sys.stderr)
+        return USAGE_ERROR
     if options.hutch and not options.data:
         chosen = [one for one in chosen if not one.is_administered]
     try:
@@ -47,24 +53,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error, file=sys.stderr)
         return 1
     try:
-        to_change: Administration | None
-        theirs_to_change = RabbitMQAdministration(broker)
-        theirs = play_all(chosen, broker.stream_address, secrets.token_hex(2), theirs_to_change)
-        if options.print:
-            show(chosen, theirs)
-            return 0
-        with contextlib.ExitStack() as stack:
-            if options.itself:
-                address, to_change = broker.stream_address, theirs_to_change
-            elif options.hutch:
-                host, _, port = options.hutch.rpartition(":")
-                address = host or "127.0.0.1", int(port)
-                to_change = HutchAdministration(options.data) if options.data else None
-            else:
-                address, to_change = start_hutch(stack)
-            ours = play_all(chosen, address, secrets.token_hex(2), to_change)
+        return with_broker(broker, chosen, options)
     finally:
         broker.stop()
+
+
+def with_broker(broker: RunningBroker, chosen: Sequence[Script], options: Namespace) -> int:
+    """Play the scripts on the broker, and do with its answers what was asked for."""
+    to_change: Administration | None
+    theirs_to_change = RabbitMQAdministration(broker)
+    theirs = play_all(chosen, broker.stream_address, secrets.token_hex(2), theirs_to_change)
+    if options.print:
+        show(chosen, theirs)
+        return 0
+    if options.coverage:
+        return write_coverage(chosen, theirs)
+    with contextlib.ExitStack() as stack:
+        if options.itself:
+            address, to_change = broker.stream_address, theirs_to_change
+        elif options.hutch:
+            host, _, port = options.hutch.rpartition(":")
+            address = host or "127.0.0.1", int(port)
+            to_change = HutchAdministration(options.data) if options.data else None
+        else:
+            address, to_change = start_hutch(stack)
+        ours = play_all(chosen, address, secrets.token_hex(2), to_change)
     is_whole = options.only == "*"
     verdict = judge(differences(theirs, ours), () if options.itself else EXPECTED)
     report(chosen, verdict, is_whole=is_whole, is_verbose=options.verbose)
@@ -90,6 +103,9 @@ def parser() -> argparse.ArgumentParser:
     top.add_argument("--itself", action="store_true", help="compare RabbitMQ with itself")
     top.add_argument("--only", default="*", metavar="PATTERN", help="scripts with such a name")
     top.add_argument("--print", action="store_true", help="print RabbitMQ's answers, compare none")
+    top.add_argument(
+        "--coverage", action="store_true", help="write COVERAGE.md from RabbitMQ's answers"
+    )
     top.add_argument("--verbose", action="store_true", help="list the meant differences too")
     return top
 
@@ -115,6 +131,18 @@ def show(scripts: Sequence[Script], played: dict[str, list[Played]]) -> None:
             print(f"  {step.number} {step.title}")
             for line in step.lines:
                 print(f"      {line}")
+
+
+def write_coverage(scripts: Sequence[Script], theirs: dict[str, list[Played]]) -> int:
+    """Write the page of what RabbitMQ's answers show; exit status 0 if nothing is missing."""
+    found = shown(theirs)
+    for what, pairs in (("not shown", missing(found)), ("not listed", unlisted(found))):
+        for command, code in pairs:
+            print(f"{what}: {command} {code}")
+    if missing(found) or unlisted(found):
+        return 1
+    COVERAGE.write_text(document(found, scripts))
+    return 0
 
 
 def report(

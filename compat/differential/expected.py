@@ -183,12 +183,6 @@ EXPECTED: tuple[Expected, ...] = (
         reason="RabbitMQ takes the late answer for one to the new subscription of the same id; "
         "Hutch knows that it asked another",
     ),
-    Expected(
-        script="a filter *",
-        label="filtered",
-        ours="delivered to 1",
-        reason="a filtered subscription gets every chunk until there are filters",
-    ),
     *(
         Expected(
             script=f"initial offset: {name}",

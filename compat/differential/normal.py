@@ -113,18 +113,13 @@ def status(fields: Fields, _: int) -> str:
     return text if fields.is_done else f"{text} {fields.rest().hex()}"
 
 
-def peer_properties(fields: Fields, _: int) -> str:
+def peer_properties(fields: Fields, port: int) -> str:
     """Read the answer to PeerProperties: which of RabbitMQ's keys it has, and the version."""
-    found = dict(coded(fields).pairs())
+    text = status_only(fields, port)
+    found = dict(fields.pairs())
     keys = [key for key in PEER_PROPERTIES if found.get(key)]
     numbers = found.get("version", "").split(".")[:2]
-    return f"keys {', '.join(keys)}; version {'.'.join(numbers)}"
-
-
-def coded(fields: Fields) -> Fields:
-    """Skip correlation id and code, which the caller has no use for."""
-    fields.take(6)
-    return fields
+    return f"{text} keys {', '.join(keys)}; version {'.'.join(numbers)}"
 
 
 def mechanisms(fields: Fields, port: int) -> str:
@@ -256,12 +251,15 @@ READERS: dict[int, Callable[[Fields, int], str]] = {
 }
 
 
-def words(events: Sequence[Arrived | str], *, has_exact_chunks: bool) -> list[str]:
+def words(
+    events: Sequence[Arrived | str], *, has_exact_chunks: bool, has_free_offsets: bool = False
+) -> list[str]:
     """Return what is compared: a line an event, runs of confirms and deliveries put together.
 
     Args:
         events: Frames, and plain words for what is no frame, in the order in which they came.
         has_exact_chunks: Give each Deliver a line of its own, with its header.
+        has_free_offsets: Leave out the offsets of records.
     """
     lines: list[str] = []
     run: list[Arrived] = []
@@ -269,14 +267,18 @@ def words(events: Sequence[Arrived | str], *, has_exact_chunks: bool) -> list[st
         if isinstance(event, Arrived) and event.is_grouped_freely:
             run.append(event)
             continue
-        lines += run_in_words(run, has_exact_chunks=has_exact_chunks)
+        lines += run_in_words(
+            run, has_exact_chunks=has_exact_chunks, has_free_offsets=has_free_offsets
+        )
         run = []
         if event:
             lines.append(event if isinstance(event, str) else event.text)
     return lines
 
 
-def run_in_words(run: Sequence[Arrived], *, has_exact_chunks: bool) -> list[str]:
+def run_in_words(
+    run: Sequence[Arrived], *, has_exact_chunks: bool, has_free_offsets: bool
+) -> list[str]:
     """Return confirms by publisher, then deliveries by subscription."""
     lines = []
     for publisher_id in sorted({event.publisher_id for event in run if event.key == CONFIRM}):
@@ -295,10 +297,11 @@ def run_in_words(run: Sequence[Arrived], *, has_exact_chunks: bool) -> list[str]
         if has_exact_chunks:
             lines += [f"{start}: {one.head}: {joined([one])}" for one in own]
         else:
-            lines.append(f"{start}: {joined(own)}")
+            lines.append(f"{start}: {joined(own, has_free_offsets=has_free_offsets)}")
     return lines
 
 
-def joined(deliveries: Sequence[chunks.Delivery]) -> str:
+def joined(deliveries: Sequence[chunks.Delivery], *, has_free_offsets: bool = False) -> str:
     """Return the records of deliveries in one line."""
-    return " ".join(piece.text for one in deliveries for piece in one.pieces)
+    texts = (piece.text for one in deliveries for piece in one.pieces)
+    return " ".join(text.partition("=")[2] if has_free_offsets else text for text in texts)

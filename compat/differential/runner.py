@@ -25,6 +25,7 @@ CREATE_SUPER = 0x1D
 HEAD_BYTES = 8
 # Scripts mostly wait; more of them at once would make a small machine's broker late.
 PARALLEL = 6
+Address = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +122,19 @@ class Stage:
                 found = self.send_and_hear(step)
             case _:
                 self.do(step)
-        lines = words(found.events, has_exact_chunks=self.script.has_exact_chunks)
+        lines = self.words(found)
         if step.is_timed:
             # Timers end at whole and half seconds, and never early: a quarter is left for delays.
             lines.append(f"after {math.floor(time.monotonic() - began + _SOONER_S)} s")
         return Played(number, title(step), step.label, tuple(lines))
+
+    def words(self, found: Collected) -> list[str]:
+        """Return what is compared of what came."""
+        return words(
+            found.events,
+            has_exact_chunks=self.script.has_exact_chunks,
+            has_free_offsets=self.script.has_free_offsets,
+        )
 
     def do(self, step: Step) -> None:
         """Do a step to which there is no answer."""
@@ -178,7 +187,7 @@ class Stage:
         played = []
         for letter, connection in sorted(self.connections.items()):
             found = connection.collect(Wait(), FINAL_LINGER_S)
-            if lines := words(found.events, has_exact_chunks=self.script.has_exact_chunks):
+            if lines := self.words(found):
                 played.append(Played(number, f"{letter} afterwards", "", tuple(lines)))
         return played
 

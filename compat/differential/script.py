@@ -119,12 +119,15 @@ class Script:
         has_exact_chunks: Compare chunk by chunk. For scripts in which every chunk is one entry
             that was confirmed before the next was sent; elsewhere the grouping is free.
         heartbeats: Compare heartbeats too; elsewhere they are left out.
+        has_free_offsets: Leave out the offsets of delivered records, which stored offsets shift in
+            RabbitMQ.
     """
 
     name: str
     steps: tuple[Step, ...]
     has_exact_chunks: bool = False
     heartbeats: bool = False
+    has_free_offsets: bool = False
 
     @property
     def is_administered(self) -> bool:

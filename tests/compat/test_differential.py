@@ -8,6 +8,7 @@ import pytest
 from compat.broker import RunningBroker
 from compat.differential.administration import HutchAdministration, RabbitMQAdministration
 from compat.differential.comparison import differences, judge
+from compat.differential.coverage import missing, shown, unlisted
 from compat.differential.expected import EXPECTED
 from compat.differential.runner import play_all
 from compat.differential.scripts import SCRIPTS
@@ -30,6 +31,8 @@ def test_every_difference_is_a_meant_one(rabbitmq: RunningBroker, tmp_path: Path
         )
         hutch.terminate()
         assert "Traceback" not in hutch.logs
+    assert missing(shown(theirs)) == []
+    assert unlisted(shown(theirs)) == []
     verdict = judge(differences(theirs, ours), EXPECTED)
     assert "\n\n".join(map(str, verdict.unexpected)) == ""
     assert [f"{entry.script}: {entry.reason}" for entry in verdict.stale] == []

@@ -10,6 +10,7 @@ from compat.differential import frames as f
 from compat.differential.script import (
     Reached,
     Script,
+    Step,
     Wait,
     ask,
     opened,
@@ -55,6 +56,7 @@ RIGHT = {
     + PASSWORD,
     "another user behind": LOGIN + PASSWORD + text_field("LOGIN", "nobody"),
     "bytes for a password": LOGIN + text_field("PASSWORD", b"guest", kind="x"),
+    "bytes for a user": text_field("LOGIN", b"guest", kind="x") + PASSWORD,
     "a field without a name": field("", "t", b"\x01") + LOGIN + PASSWORD,
 }
 WRONG = {
@@ -67,6 +69,7 @@ WRONG = {
     "only a password": PASSWORD,
     "names in lower case": text_field("login", "guest") + text_field("password", "guest"),
     "a number for a password": LOGIN + field("PASSWORD", "I", bytes(4)),
+    "a flag for a password": LOGIN + field("PASSWORD", "t", b"\x01"),
     "a number for a user": field("LOGIN", "I", bytes(4)) + PASSWORD,
     "the outer length in front": len(LOGIN + PASSWORD).to_bytes(4) + LOGIN + PASSWORD,
     "a password cut short": LOGIN + PASSWORD[:-1],
@@ -74,6 +77,16 @@ WRONG = {
     "a kind that nobody knows": LOGIN + PASSWORD + field("z", "Z", b""),
     "what PLAIN sends": b"\0guest\0guest",
 }
+
+
+def anonymous() -> tuple[Step, ...]:
+    """Begin on A as nobody in particular."""
+    return (
+        reached("A", Reached.MECHANISMS),
+        ask("A", f.sasl_authenticate("ANONYMOUS", b"who"), wait=Wait(frames=2)),
+        ask("A", f.tune(), f.open_host(), wait=Wait(frames=1)),
+    )
+
 
 SCRIPTS: tuple[Script, ...] = (
     *(
@@ -113,6 +126,7 @@ SCRIPTS: tuple[Script, ...] = (
         ask("A", f.sasl_authenticate("ANONYMOUS", b"")),
         timed("A", f.plain(), wait=TO_THE_END),
     ),
+    script("anonymous: not before PLAIN", *anonymous(), timed("A", f.plain(), wait=TO_THE_END)),
     script(
         "anonymous: not after PLAIN",
         opened("A"),
