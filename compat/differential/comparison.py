@@ -75,7 +75,7 @@ def judge(found: Iterable[Difference], expected: Sequence[Expected]) -> Verdict:
         else:
             explained.append((difference, entry))
             used.add(entry)
-    stale = [entry for entry in expected if entry not in used]
+    stale = [entry for entry in expected if entry not in used and not entry.is_by_chance]
     return Verdict(tuple(unexpected), tuple(explained), tuple(stale))
 
 

@@ -149,6 +149,11 @@ def test_an_entry_that_explains_nothing_is_stale() -> None:
     assert judge([], [entry]).stale == (entry,)
 
 
+def test_an_entry_for_what_differs_by_chance_is_never_stale() -> None:
+    entry = Expected(script="s", reason="for the test", is_by_chance=True)
+    assert judge([], [entry]).stale == ()
+
+
 def test_what_a_script_creates_is_found_again_and_never_the_empty_name() -> None:
     one = script(
         "s",
