@@ -15,7 +15,8 @@ from store.api import Durability, SegmentStore, TableEntry
 
 _TABLE: Final = server_table("server")
 _KEY: Final = b"openings"
-EPOCH_MAX: Final = 0xFFFF
+EPOCH_MAX: Final = 0xFFFE
+"""One below what 16 bits hold: the largest event number stands for the end of all offsets."""
 
 
 class Openings:

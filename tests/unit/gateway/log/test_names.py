@@ -5,6 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from gateway.broker.openings import EPOCH_MAX
 from gateway.log import names
 
 stream_names = st.text(min_size=1, max_size=300) | st.binary(min_size=1, max_size=300).map(
@@ -85,7 +86,8 @@ def test_a_segment_has_one_writer_id_forever() -> None:
     assert names.writer_of("a") == uuid.uuid5(uuid.NAMESPACE_URL, "a")
 
 
-@given(st.integers(0, 2**47 - 1), st.integers(0, 2**16 - 1))
+@given(st.integers(0, 2**47 - 1), st.integers(0, EPOCH_MAX))
+@example(2**47 - 1, EPOCH_MAX)
 def test_an_event_number_holds_offset_and_epoch(next_offset: int, epoch: int) -> None:
     number = names.event_number(next_offset, epoch)
 
