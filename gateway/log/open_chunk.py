@@ -24,7 +24,8 @@ TRAILER_BYTES_MAX: Final = 64 * 1024
 """A chunk with this much in its trailer is closed, so that few large trailers are ever read."""
 
 _SMALL_BUFFER_BYTES: Final = 16 * 1024
-_BUFFERS_KEPT: Final = 16
+_SMALL_BUFFERS_KEPT: Final = 256
+_LARGE_BUFFERS_KEPT: Final = 16
 
 
 class ConfirmSink(Protocol):
@@ -63,7 +64,9 @@ def _confirm(sink: ConfirmSink, publishing_ids: bytes) -> None:
 class ChunkBuffers:
     """Buffers for open chunks, used again and again: fresh megabytes cost page faults.
 
-    A chunk begins in a small buffer, so that a thousand streams with a record each stay small.
+    A chunk begins in a small buffer, so that a thousand streams with a record each stay small, or
+    in a large one if that is at hand and may be needed. It is the exception that a large one is
+    made: what is expected at most is all that was read, and that may be for a thousand streams.
     """
 
     def __init__(self, frame_bytes_max: int) -> None:
@@ -72,17 +75,23 @@ class ChunkBuffers:
         self._large: list[bytearray] = []
         self._small: list[bytearray] = []
 
-    def take(self, *, large: bool) -> bytearray:
-        """Give a buffer with any content."""
-        if large:
-            return self._large.pop() if self._large else bytearray(self._large_bytes)
+    def take(self, bytes_expected: int) -> bytearray:
+        """Give a buffer with any content, to begin with."""
+        if bytes_expected > _SMALL_BUFFER_BYTES // 2 and self._large:
+            return self._large.pop()
         return self._small.pop() if self._small else bytearray(_SMALL_BUFFER_BYTES)
+
+    def take_large(self) -> bytearray:
+        """Give a large buffer with any content."""
+        return self._large.pop() if self._large else bytearray(self._large_bytes)
 
     def give_back(self, buffer: bytearray) -> None:
         """Take a buffer back; nobody may look at it any more."""
-        kept = self._small if len(buffer) == _SMALL_BUFFER_BYTES else self._large
-        if len(kept) < _BUFFERS_KEPT:
-            kept.append(buffer)
+        if len(buffer) == _SMALL_BUFFER_BYTES:
+            if len(self._small) < _SMALL_BUFFERS_KEPT:
+                self._small.append(buffer)
+        elif len(self._large) < _LARGE_BUFFERS_KEPT:
+            self._large.append(buffer)
 
 
 class OpenChunk:
@@ -105,9 +114,8 @@ class OpenChunk:
     )
 
     def __init__(self, buffers: ChunkBuffers, bytes_expected: int) -> None:
-        large = bytes_expected > _SMALL_BUFFER_BYTES // 2
         self._buffers = buffers
-        self.buffer = buffers.take(large=large)
+        self.buffer = buffers.take(bytes_expected)
         # Trailer and filter values come behind the entries: `finish` finds the room for them.
         self.capacity = min(buffers.chunk_end_max, len(self.buffer))
         self.written = DATA_POSITION
@@ -135,7 +143,7 @@ class OpenChunk:
         """Move to a large buffer; False if it has one."""
         if len(self.buffer) > _SMALL_BUFFER_BYTES:
             return False
-        large = self._buffers.take(large=True)
+        large = self._buffers.take_large()
         large[: self.written] = memoryview(self.buffer)[: self.written]
         self._buffers.give_back(self.buffer)
         self.buffer = large

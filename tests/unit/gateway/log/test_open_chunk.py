@@ -16,7 +16,9 @@ LARGE = 100_000
 
 
 def open_chunk(expected: int = SMALL, *, frame_bytes_max: int = FRAME) -> OpenChunk:
-    return OpenChunk(ChunkBuffers(frame_bytes_max), expected)
+    buffers = ChunkBuffers(frame_bytes_max)
+    buffers.give_back(buffers.take_large())
+    return OpenChunk(buffers, expected)
 
 
 def fill(chunk: OpenChunk, *entries: bytes) -> None:
@@ -161,9 +163,9 @@ def test_buffers_are_used_again_and_not_hoarded() -> None:
     first.release()
 
     assert OpenChunk(buffers, LARGE).buffer is buffer
-    for each in [OpenChunk(buffers, SMALL) for _ in range(100)]:
+    for each in [OpenChunk(buffers, SMALL) for _ in range(1_000)]:
         each.release()
-    assert len(buffers._small) < 100
+    assert len(buffers._small) < 1_000
 
 
 def test_confirms_of_a_sink_are_gathered_in_order_and_sinks_come_in_the_order_of_their_first() -> (
@@ -211,3 +213,15 @@ def test_a_sink_that_cannot_take_its_confirms_keeps_them_from_nobody_else(
 
     assert confirmed == [b"3"]
     assert len(caplog.records) == 2
+
+
+def test_a_large_buffer_is_made_for_who_needs_it_not_for_who_may() -> None:
+    buffers = ChunkBuffers(FRAME)
+    many = [OpenChunk(buffers, LARGE) for _ in range(100)]
+    assert max(len(each.buffer) for each in many) < 100_000
+
+    assert many[0].grow()
+    many[0].release()
+
+    assert len(OpenChunk(buffers, LARGE).buffer) > FRAME
+    assert len(OpenChunk(buffers, LARGE).buffer) < 100_000
