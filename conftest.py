@@ -15,14 +15,17 @@ from gateway.kernels import HOT_OBJECTS, KERNELS, uncompiled
 
 
 class Uncompiled:
-    """Finds the source of what is compiled too, ahead of the ordinary finders."""
+    """Finds the sources of hot objects, ahead of the ordinary finders.
+
+    Not those of kernels, whose own tests run both builds side by side.
+    """
 
     @staticmethod
     def find_spec(
         name: str, _path: Sequence[str] | None = None, _target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Give a module's source; None for what is never compiled."""
-        if name not in KERNELS + HOT_OBJECTS:
+        """Give the source of a hot object; None for any other module."""
+        if name not in HOT_OBJECTS:
             return None
         source = Path(__file__).parent.joinpath(*name.split("."))
         return spec_from_file_location(name, source.with_suffix(".py"))
