@@ -185,6 +185,15 @@ class StreamSettings(_Section):
         ge=0,
         le=2**31 - 1,
     )
+    busy_poll_us: Integer = _setting(
+        50,
+        "How long the server looks for more to do before it sleeps, after it had something to do: "
+        "a client that waits for each answer gets it sooner. Where nobody does, it soon stops "
+        "doing so.",
+        unit="µs",
+        ge=0,
+        le=1_000,
+    )
     receive_buffer_bytes: Integer = _setting(
         MIB,
         "The one buffer that all connections are read into, in turn: larger is faster for large "

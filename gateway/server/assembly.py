@@ -102,7 +102,7 @@ class Server:
         self._stop = stop
         self._failure: StoreError | None = None
         self._loop = loop
-        self._schedule = Schedule(loop)
+        self._schedule = Schedule(loop, busy_poll_us=settings.stream.busy_poll_us)
         self._clients = Connections()
         self._access: Access | None = None
         self._virtual_hosts: VirtualHosts | None = None

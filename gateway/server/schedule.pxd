@@ -1,4 +1,7 @@
 cdef class Schedule:
     cdef public object _loop
     cdef public list _actions
-    cdef public bint _is_armed
+    cdef public bint _is_armed, _is_polling
+    cdef public long long _busy_poll_ns, _polls_until_ns
+    cdef public int _vain_polls, _turns_without_poll
+    cpdef _poll_busily(self)

@@ -93,3 +93,29 @@ def test_it_can_stand_in_for_the_loop_where_arguments_come_along(loop: TimedLoop
     loop.run_all()
 
     assert done == [2]
+
+
+def test_the_loop_is_kept_awake_for_a_moment_and_less_often_where_that_is_in_vain(
+    loop: TimedLoop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now_ns = 0
+    monkeypatch.setattr("time.perf_counter_ns", lambda: now_ns)
+    any_loop: Any = loop
+    schedule = Schedule(any_loop, busy_poll_us=50)
+
+    def is_awake_after_something() -> bool:
+        schedule(lambda: None)
+        loop.turn()
+        return bool(loop._ready)
+
+    kept_awake = []
+    for _ in range(40):
+        kept_awake.append(is_awake_after_something())
+        loop.turn()
+        assert bool(loop._ready) == kept_awake[-1]  # not before the time is over
+        now_ns += 50_000
+        loop.turn()
+        assert not bool(loop._ready)
+
+    assert kept_awake[:4] == [True] * 4
+    assert 1 <= sum(kept_awake[4:]) <= 4
