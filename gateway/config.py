@@ -190,7 +190,7 @@ class StreamSettings(_Section):
         "How long the server looks for more to do before it sleeps, after it had something to do: "
         "a client that waits for each answer gets it sooner. Where nobody does, it soon stops "
         "doing so.",
-        unit="µs",
+        unit="microseconds",
         ge=0,
         le=1_000,
     )

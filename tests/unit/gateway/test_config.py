@@ -63,7 +63,13 @@ def test_the_unit_ends_the_name_and_is_told(key: tuple[str, str]) -> None:
     field = field_of(key)
     assert field is not None
     words = key[1].removesuffix("_max").removesuffix("_pause").removesuffix("_resume").split("_")
-    units = {"ms": "milliseconds", "s": "seconds", "bytes": "bytes", "entries": "entries"}
+    units = {
+        "us": "microseconds",
+        "ms": "milliseconds",
+        "s": "seconds",
+        "bytes": "bytes",
+        "entries": "entries",
+    }
 
     told = field.json_schema_extra
 
