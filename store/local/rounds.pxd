@@ -18,6 +18,7 @@ cdef class Rounds:
     cpdef _run_soon(self)
     cpdef _close_round(self)
     cpdef bint _needs_thread(self, Round round_)
+    cpdef bint _leaves_loop(self, Round round_)
     cpdef _sync_and_finish(self, Round round_, Outcome outcome)
     cpdef _finish(self, Round round_, Outcome outcome)
     cpdef _commit(self, Round round_, at_ms)

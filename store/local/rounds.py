@@ -170,10 +170,13 @@ class Rounds:
             self._hand_over(round_)
             return
         outcome = self._perform(round_)
-        if round_.must_sync and outcome.fatal is None:
+        if not round_.must_sync:
+            self._finish(round_, outcome)
+        elif outcome.fatal is None:
             self._sync_and_finish(round_, outcome)
         else:
-            self._finish(round_, outcome)
+            # Not at once: the callers of the round before may not have heard of it yet.
+            self._call_soon(self._finish, round_, outcome)
 
     def _needs_thread(self, round_: Round) -> bool:
         if round_.pinned or self._journal.failure is not None:
@@ -182,11 +185,16 @@ class Rounds:
             return True
         return not self._journal.fits(round_.record_bytes)
 
+    def _leaves_loop(self, round_: Round) -> bool:
+        """Whether the loop is free for something else while a round is on its way."""
+        return round_.must_sync or self._needs_thread(round_)
+
     def _sync_and_finish(self, round_: Round, outcome: Outcome) -> None:
         """Have the journal synced, where nothing but that is left to do for a round."""
         fileno = self._journal.begin_sync()
         if fileno is None or self._sync is None:
-            self._thread.submit(partial(self._sync_on_thread, round_, outcome))
+            work = partial(self._sync_journal, outcome)
+            self._thread.submit(partial(self._on_thread, round_, work))
             return
         self._syncing = (round_, outcome)
         self._sync.sync(fileno, self._synced)
@@ -200,30 +208,34 @@ class Rounds:
             outcome.fatal = error
         self._finish(round_, outcome)
 
-    def _sync_on_thread(self, round_: Round, outcome: Outcome) -> None:
-        try:
-            self._journal.sync()
-        except StoreClosed as error:
-            outcome.fatal = error
-        self._call_soon_threadsafe(self._finish, round_, outcome)
-
     def _hand_over(self, round_: Round) -> None:
         for file in round_.syncs:
             round_.syncs[file] = file.writes
-        self._thread.submit(partial(self._perform_on_thread, round_))
+        work = partial(self._perform_and_sync, round_)
+        self._thread.submit(partial(self._on_thread, round_, work))
 
-    def _perform_on_thread(self, round_: Round) -> None:
+    def _on_thread(self, round_: Round, work: Callable[[], Outcome]) -> None:
         try:
-            outcome = self._perform(round_)
-            if round_.must_sync and outcome.fatal is None:
-                self._sync_on_thread(round_, outcome)
-                return
+            outcome = work()
         except Exception as error:
             # Our bug, at the thread's edge: nobody knows what was written, so nothing goes on.
             log.exception("commit failed")
             outcome = Outcome(0)
             outcome.fatal = StoreClosed(f"the store has stopped after an internal error: {error!r}")
         self._call_soon_threadsafe(self._finish, round_, outcome)
+
+    def _perform_and_sync(self, round_: Round) -> Outcome:
+        outcome = self._perform(round_)
+        if round_.must_sync and outcome.fatal is None:
+            self._sync_journal(outcome)
+        return outcome
+
+    def _sync_journal(self, outcome: Outcome) -> Outcome:
+        try:
+            self._journal.sync()
+        except StoreClosed as error:
+            outcome.fatal = error
+        return outcome
 
     def _finish(self, round_: Round, outcome: Outcome) -> None:
         if self._soon:
@@ -255,7 +267,7 @@ class Rounds:
             change.apply(at_ms)
         self._committed(round_)
         # The next round is on its way while the callers hear of this one.
-        if self._is_overdue() and self._needs_thread(self.gathering):
+        if self._is_overdue() and self._leaves_loop(self.gathering):
             self._close_round()
         for change in round_.changes:
             self._report(change, None)
