@@ -104,7 +104,7 @@ class Connection:
     def place(self) -> memoryview:
         """Where the next bytes are read to; a stranger is read in small pieces."""
         place = self._inbox.place()
-        return place if self._session.is_open else place[:_STRANGER_READ_BYTES]
+        return place if self._session.state is _OPEN else place[:_STRANGER_READ_BYTES]
 
     def received(self, size: int) -> None:
         """Handle what was read."""

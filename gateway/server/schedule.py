@@ -87,4 +87,4 @@ class Schedule:
             self._loop.call_soon(self._poll)
         else:
             self._is_polling = False
-            self._vain_polls += 1
+            self._vain_polls = min(self._vain_polls + 1, _VAIN_POLLS_MAX)
