@@ -36,7 +36,8 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="python -m compat.broker",
         description="A RabbitMQ 4.3 to compare with: from HUTCH_RABBITMQ=host:port (and "
-        "HUTCH_RABBITMQ_HTTP=host:port), else in a container, else in a Debian chroot.",
+        "HUTCH_RABBITMQ_HTTP=host:port; HUTCH_RABBITMQ_TLS=host:port with "
+        "HUTCH_RABBITMQ_CERTIFICATES=folder), else in a container, else in a Debian chroot.",
         epilog="Without a verb: run. Ports that are not given are picked by the system.",
     )
     verbs = top.add_subparsers(dest="verb", metavar="{run,start,status,stop}")
@@ -73,6 +74,8 @@ def show(broker: RunningBroker) -> None:
         pairs.insert(0, f"name={broker.name}")
     numbers = ((field.name, getattr(broker.ports, field.name)) for field in fields(Ports))
     pairs += [f"{name}={broker.host}:{number}" for name, number in numbers if number]
+    if broker.certificates is not None:
+        pairs.append(f"certificates={broker.certificates.folder}")
     if broker.pid is not None:
         pairs.append(f"pid={broker.pid}")
         if (used := usage(broker.pid)) is not None:

@@ -10,6 +10,7 @@ from compat.broker.ports import Ports
 from compat.broker.processes import erlang_machine
 from compat.broker.records import Process, Record
 from compat.broker.running import NotReady, await_serving
+from compat.certificates import Certificates
 
 IMAGE = "rabbitmq:4.3-management"
 ADDRESS = "127.0.0.1"
@@ -20,6 +21,11 @@ START_TIMEOUT_S = 120
 ENTER = """
 printf %s "$HUTCH_SETTINGS" > /etc/rabbitmq/rabbitmq.conf
 printf %s "$HUTCH_PLUGINS" > /etc/rabbitmq/enabled_plugins
+mkdir -p /etc/rabbitmq/certificates
+printf %s "$HUTCH_CA" > /etc/rabbitmq/certificates/ca.pem
+printf %s "$HUTCH_CERTIFICATE" > /etc/rabbitmq/certificates/server.pem
+printf %s "$HUTCH_KEY" > /etc/rabbitmq/certificates/server-key.pem
+chown -R rabbitmq:rabbitmq /etc/rabbitmq/certificates
 exec docker-entrypoint.sh rabbitmq-server
 """
 
@@ -70,7 +76,7 @@ def start(name: str, ports: Ports, *, owner: Process | None) -> Record:
     """
     name, _ = records.new_folder(name)
     try:
-        container = run_image(ports)
+        container = run_image(ports, records.certificates_of(name))
     except Exception as error:  # the engine's client raises whatever its transport does
         records.forget(name)
         raise NoEngine(f"the engine did not start {IMAGE}: {error}") from error
@@ -85,7 +91,7 @@ def start(name: str, ports: Ports, *, owner: Process | None) -> Record:
     return record
 
 
-def run_image(ports: Ports) -> str:
+def run_image(ports: Ports, made: Certificates) -> str:
     """Start the image and return the container's id."""
     # Imported here: the other two ways work without the library.
     from testcontainers.core.config import testcontainers_config  # noqa: PLC0415
@@ -94,11 +100,19 @@ def run_image(ports: Ports) -> str:
     # Its reaper would end the container with this process, also one that is meant to stay; what
     # is left behind is found by its record instead.
     testcontainers_config.ryuk_disabled = True
-    text = settings.configuration(ports, advertised_port=ports.stream, address=ADDRESS)
+    text = settings.configuration(
+        ports,
+        advertised_port=ports.stream,
+        address=ADDRESS,
+        certificates="/etc/rabbitmq/certificates",
+    )
     image = DockerContainer(IMAGE).with_command(["sh", "-eu", "-c", ENTER])
     image = image.with_kwargs(network_mode="host")
     for variable, value in {
         "ERL_EPMD_PORT": str(ports.epmd),
+        "HUTCH_CA": made.ca.read_text(),
+        "HUTCH_CERTIFICATE": made.server.certificate.read_text(),
+        "HUTCH_KEY": made.server.key.read_text(),
         "HUTCH_PLUGINS": settings.enabled_plugins(),
         "HUTCH_SETTINGS": text,
         "RABBITMQ_DIST_PORT": str(ports.distribution),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import time
@@ -27,6 +28,7 @@ POLL_S = 0.05
 # Streams cost several open files each and the 1,000-stream work needs them all at once.
 OPEN_FILES = 65_536
 HOME_INSIDE = "/srv"
+CERTIFICATES = "certificates"
 # $1 tree, $2 the broker's folder. Becomes process 1 of its namespace by the last line.
 ENTER = f"""
 mount --bind /dev "$1/dev"
@@ -55,6 +57,7 @@ def start(tree: Path, name: str, ports: Ports, *, owner: Process | None) -> Reco
         FileExistsError: A broker of that name is recorded.
     """
     name, folder = records.new_folder(name)
+    shutil.copytree(records.certificates_of(name).folder, folder / "home" / CERTIFICATES)
     write_settings(tree, folder / "home", ports)
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
@@ -84,11 +87,14 @@ def start(tree: Path, name: str, ports: Ports, *, owner: Process | None) -> Reco
 
 def write_settings(tree: Path, home: Path, ports: Ports) -> None:
     """Write the node's settings into its home, which becomes the broker user's own."""
-    text = settings.configuration(ports, advertised_port=ports.stream, address=ADDRESS)
+    inside = f"{HOME_INSIDE}/{CERTIFICATES}"
+    text = settings.configuration(
+        ports, advertised_port=ports.stream, address=ADDRESS, certificates=inside
+    )
     (home / "rabbitmq.conf").write_text(text)
     (home / "enabled_plugins").write_text(settings.enabled_plugins())
     owner, group = broker_user(tree)
-    for path in (home, *home.iterdir()):
+    for path in (home, *home.rglob("*")):
         os.chown(path, owner, group)
 
 

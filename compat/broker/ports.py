@@ -16,6 +16,7 @@ class Ports:
     """
 
     stream: int = 0
+    tls: int = 0
     amqp: int = 0
     http: int = 0
     prometheus: int = 0

@@ -2,6 +2,7 @@
 
 <cache>/hutch/brokers/<name>/record.json   what is below
                              server.log    what the broker printed
+                             certificates/ what it shows to clients over TLS, and one for them
                              home/         what the broker wrote; removed with it
 """
 
@@ -12,12 +13,14 @@ import os
 import secrets
 import shutil
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 
+from compat import certificates
 from compat.broker.ports import Ports
 from compat.broker.processes import start_ticks
 from compat.broker.tree import cache_folder
+from compat.certificates import Certificates
 
 # A start writes its record within milliseconds of making the folder.
 HALF_MADE_S = 60
@@ -62,6 +65,11 @@ def folder_of(name: str) -> Path:
     return cache_folder() / "brokers" / name
 
 
+def certificates_of(name: str) -> Certificates:
+    """Return the certificates of the broker with that name."""
+    return Certificates(folder_of(name) / "certificates")
+
+
 def new_folder(name: str) -> tuple[str, Path]:
     """Make the folder of a new broker.
 
@@ -69,7 +77,7 @@ def new_folder(name: str) -> tuple[str, Path]:
         name: Its name; empty picks one.
 
     Returns:
-        The name and the folder, empty but for `home`.
+        The name and the folder, empty but for `home` and fresh certificates.
 
     Raises:
         FileExistsError: A broker of that name is recorded.
@@ -77,6 +85,7 @@ def new_folder(name: str) -> tuple[str, Path]:
     chosen = name or secrets.token_hex(4)
     folder = folder_of(chosen)
     (folder / "home").mkdir(parents=True)
+    certificates.make(certificates_of(chosen).folder)
     return chosen, folder
 
 
@@ -101,7 +110,9 @@ def load(name: str) -> Record | None:
         return None
     for part in ("runner", "owner"):
         found[part] = Process(**found[part]) if found[part] else None
-    return Record(**{**found, "ports": Ports(**found["ports"])})
+    known = {field.name for field in fields(Ports)}
+    ports = {which: port for which, port in found["ports"].items() if which in known}
+    return Record(**{**found, "ports": Ports(**ports)})
 
 
 def all_records() -> list[Record]:

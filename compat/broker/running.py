@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from compat.broker.ports import Ports
+from compat.certificates import Certificates
 
 # RabbitMQ's own defaults for a node whose loopback restriction is lifted.
 USER = "guest"
@@ -39,6 +40,8 @@ class RunningBroker:
         pid: Process id of the Erlang virtual machine as this machine sees it, for CPU seconds and
             resident memory; None where it runs elsewhere.
         name: Its name among the brokers that `python -m compat.broker` lists; empty if it has none.
+        certificates: What it shows over TLS and what a client may show it; None if it is not
+            known to serve TLS.
         stop: Ends it and removes what it left; does nothing to a broker that was merely found.
     """
 
@@ -47,6 +50,7 @@ class RunningBroker:
     ports: Ports
     pid: int | None = None
     name: str = ""
+    certificates: Certificates | None = None
     stop: Callable[[], None] = field(default=nothing_to_stop, compare=False, repr=False)
 
     @property
@@ -88,10 +92,11 @@ def call(host: str, port: int, path: str, method: str, body: object) -> tuple[in
 
 
 def is_serving(host: str, ports: Ports) -> bool:
-    """Tell whether the stream port accepts, and the management API answers if it has a port."""
+    """Tell whether the stream ports accept, and the management API answers if it has a port."""
     try:
-        with socket.create_connection((host, ports.stream), timeout=PROBE_TIMEOUT_S):
-            pass
+        for port in (ports.stream, ports.tls):
+            if port:
+                socket.create_connection((host, port), timeout=PROBE_TIMEOUT_S).close()
         if ports.http:
             status, _ = call(host, ports.http, "overview", "GET", None)
             return status == http.client.OK

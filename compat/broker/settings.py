@@ -5,6 +5,7 @@ from __future__ import annotations
 from compat.broker.ports import Ports
 
 PLUGINS = (
+    "rabbitmq_auth_mechanism_ssl",
     "rabbitmq_management",
     "rabbitmq_prometheus",
     "rabbitmq_stream",
@@ -19,7 +20,9 @@ def enabled_plugins() -> str:
     return f"[{','.join(PLUGINS)}].\n"
 
 
-def configuration(listening: Ports, *, advertised_port: int, address: str) -> str:
+def configuration(
+    listening: Ports, *, advertised_port: int, address: str, certificates: str
+) -> str:
     """Return the text of `rabbitmq.conf`.
 
     Args:
@@ -27,6 +30,7 @@ def configuration(listening: Ports, *, advertised_port: int, address: str) -> st
         advertised_port: The stream port that clients are told, which differs from the bound one
             where a container's port is mapped.
         address: The address that every listener is bound to.
+        certificates: The folder of certificates as the node itself sees it.
     """
     lines = [
         "loopback_users = none",
@@ -34,6 +38,20 @@ def configuration(listening: Ports, *, advertised_port: int, address: str) -> st
         f"stream.listeners.tcp.1 = {address}:{listening.stream}",
         f"stream.advertised_host = {ADVERTISED_HOST}",
         f"stream.advertised_port = {advertised_port}",
+        f"stream.listeners.ssl.1 = {address}:{listening.tls}",
+        f"stream.advertised_tls_host = {ADVERTISED_HOST}",
+        f"stream.advertised_tls_port = {listening.tls}",
+        f"ssl_options.cacertfile = {certificates}/ca.pem",
+        f"ssl_options.certfile = {certificates}/server.pem",
+        f"ssl_options.keyfile = {certificates}/server-key.pem",
+        "ssl_options.verify = verify_peer",
+        "ssl_options.fail_if_no_peer_cert = false",
+        "ssl_options.versions.1 = tlsv1.3",
+        "ssl_options.versions.2 = tlsv1.2",
+        "auth_mechanisms.1 = PLAIN",
+        "auth_mechanisms.2 = AMQPLAIN",
+        "auth_mechanisms.3 = ANONYMOUS",
+        "auth_mechanisms.4 = EXTERNAL",
         f"management.tcp.ip = {address}",
         f"management.tcp.port = {listening.http}",
         f"prometheus.tcp.ip = {address}",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 from compat.broker import container, node, records
 from compat.broker.container import NoEngine
@@ -11,9 +12,12 @@ from compat.broker.ports import Ports
 from compat.broker.records import Record
 from compat.broker.running import NotReady, RunningBroker, await_serving
 from compat.broker.tree import CannotBuild, tree
+from compat.certificates import Certificates
 
 ADDRESS_VARIABLE = "HUTCH_RABBITMQ"
 HTTP_VARIABLE = "HUTCH_RABBITMQ_HTTP"
+TLS_VARIABLE = "HUTCH_RABBITMQ_TLS"
+CERTIFICATES_VARIABLE = "HUTCH_RABBITMQ_CERTIFICATES"
 PID_VARIABLE = "HUTCH_RABBITMQ_PID"
 REQUIRE_VARIABLE = "HUTCH_REQUIRE_ALL"
 # A free port can be taken by another process before the broker binds it.
@@ -88,13 +92,24 @@ def from_environment() -> RunningBroker:
     http = 0
     if text := os.environ.get(HTTP_VARIABLE):
         _, http = host_and_port(HTTP_VARIABLE, text)
+    tls, certificates = tls_from_environment()
     pid = os.environ.get(PID_VARIABLE, "")
-    ports = Ports(stream=stream, http=http)
+    ports = Ports(stream=stream, http=http, tls=tls)
     try:
         await_serving(host, ports, timeout_s=FOUND_TIMEOUT_S)
     except NotReady as error:
         raise BrokerUnavailable(f"{ADDRESS_VARIABLE} names a broker, but {error}") from error
-    return RunningBroker("environment", host, ports, pid=int(pid) if pid.isdigit() else None)
+    machine = int(pid) if pid.isdigit() else None
+    return RunningBroker("environment", host, ports, pid=machine, certificates=certificates)
+
+
+def tls_from_environment() -> tuple[int, Certificates | None]:
+    """Return the port and certificates of the TLS listener, if the environment names both."""
+    text, folder = os.environ.get(TLS_VARIABLE), os.environ.get(CERTIFICATES_VARIABLE)
+    if not text or not folder:
+        return 0, None
+    _, port = host_and_port(TLS_VARIABLE, text)
+    return port, Certificates(Path(folder))
 
 
 def host_and_port(variable: str, text: str) -> tuple[str, int]:
@@ -114,6 +129,7 @@ def running(record: Record) -> RunningBroker:
         record.ports,
         pid=part.machine_of(record),
         name=record.name,
+        certificates=records.certificates_of(record.name) if record.ports.tls else None,
         stop=lambda: stop(record),
     )
 

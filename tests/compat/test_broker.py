@@ -1,6 +1,8 @@
 """The reference broker: it serves, it is found again, and it leaves nothing behind."""
 
 import signal
+import socket
+import ssl
 import subprocess
 import sys
 from pathlib import Path
@@ -29,6 +31,19 @@ def test_it_serves_4_3_with_the_stream_listener(rabbitmq: RunningBroker) -> None
     assert overview["rabbitmq_version"].startswith("4.3.")
     protocols = {listener["protocol"] for listener in overview["listeners"]}
     assert "stream" in protocols
+
+
+def test_it_serves_over_tls_with_certificates_of_its_own(rabbitmq: RunningBroker) -> None:
+    if rabbitmq.certificates is None:
+        assert rabbitmq.way == "environment"
+        return
+    context = ssl.create_default_context(cafile=str(rabbitmq.certificates.ca))
+    address = (rabbitmq.host, rabbitmq.ports.tls)
+    with (
+        socket.create_connection(address, timeout=5) as plain,
+        context.wrap_socket(plain, server_hostname="localhost") as over_tls,
+    ):
+        assert over_tls.version() in {"TLSv1.2", "TLSv1.3"}
 
 
 def test_its_process_is_known_if_it_was_started_here(rabbitmq: RunningBroker) -> None:

@@ -11,6 +11,7 @@ from compat.broker import BrokerUnavailable, Ports, obtain, ways
 from compat.broker import __main__ as command
 from compat.broker.processes import start_ticks, usage
 from compat.broker.tree import mirror_of
+from compat.certificates import Certificates
 
 ONE_LINE_SOURCES = """
 # deb http://old.example.org/debian forky main
@@ -42,8 +43,15 @@ def test_other_peoples_repositories_are_no_mirror() -> None:
 def test_ports_that_are_asked_for_are_kept_and_the_others_differ() -> None:
     chosen = Ports(stream=5552).chosen()
     assert chosen.stream == 5552
-    others = {chosen.amqp, chosen.http, chosen.prometheus, chosen.epmd, chosen.distribution}
-    assert len(others) == 5
+    others = {
+        chosen.tls,
+        chosen.amqp,
+        chosen.http,
+        chosen.prometheus,
+        chosen.epmd,
+        chosen.distribution,
+    }
+    assert len(others) == 6
     assert 0 not in others
 
 
@@ -77,6 +85,15 @@ def test_an_address_where_nothing_answers_is_refused(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(ways, "FOUND_TIMEOUT_S", 0.2)
     with pytest.raises(BrokerUnavailable, match="names a broker, but nothing served"):
         obtain()
+
+
+def test_tls_of_a_given_broker_needs_its_port_and_certificates(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv(ways.TLS_VARIABLE, "localhost:5551")
+    assert ways.tls_from_environment() == (0, None)
+    monkeypatch.setenv(ways.CERTIFICATES_VARIABLE, str(tmp_path))
+    assert ways.tls_from_environment() == (5551, Certificates(tmp_path))
 
 
 def test_without_any_way_every_reason_is_given(

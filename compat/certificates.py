@@ -1,0 +1,238 @@
+"""Certificates to try TLS with: an authority, and what it signs. Nobody should ever trust them.
+
+`python -m compat.certificates FOLDER` makes what a server and a client need:
+
+    <folder>/ca.pem          the authority
+             server.pem      for `localhost` and this machine's name, on purpose not for 127.0.0.1
+             server-key.pem  RSA, PKCS #8, without a password
+             client.pem      the subject that SASL EXTERNAL logs in, see `CLIENT_NAME`
+             client-key.pem
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime as dt
+import socket
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import rsa
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+KEY_BITS: Final = 2048
+ONE_DAY: Final = dt.timedelta(days=1)
+LIFE: Final = dt.timedelta(days=3650)
+CLIENT_NAME: Final = "CN=hutch-client,O=client"
+"""The client's subject as RabbitMQ writes it, and so the user's name: the last part comes first."""
+
+
+def name(*parts: tuple[x509.ObjectIdentifier, str]) -> x509.Name:
+    """Return a subject of the parts given, in the order in which the certificate holds them."""
+    return x509.Name([x509.NameAttribute(kind, text) for kind, text in parts])
+
+
+CLIENT_SUBJECT: Final = name(
+    (NameOID.ORGANIZATION_NAME, "client"), (NameOID.COMMON_NAME, "hutch-client")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The files of a certificate and its key."""
+
+    certificate: Path
+    key: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Certificates:
+    """A folder as `make` fills it."""
+
+    folder: Path
+
+    @property
+    def ca(self) -> Path:
+        """The certificate of the authority that signed the others."""
+        return self.folder / "ca.pem"
+
+    @property
+    def server(self) -> Pair:
+        """What a server shows."""
+        return Pair(self.folder / "server.pem", self.folder / "server-key.pem")
+
+    @property
+    def client(self) -> Pair:
+        """What a client shows."""
+        return Pair(self.folder / "client.pem", self.folder / "client-key.pem")
+
+
+class Authority:
+    """Signs certificates."""
+
+    def __init__(self, common_name: str = "Hutch test authority") -> None:
+        """Make a key and a certificate for it, signed by itself."""
+        self._key = new_key()
+        subject = name((NameOID.COMMON_NAME, common_name))
+        builder = (
+            self._begun(subject, subject, self._key, x509.random_serial_number())
+            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            .add_extension(key_usage(signs_certificates=True), critical=True)
+        )
+        self.certificate = builder.sign(self._key, hashes.SHA256())
+
+    def write(self, path: Path) -> Path:
+        """Write the authority's own certificate."""
+        path.write_bytes(self.certificate.public_bytes(serialization.Encoding.PEM))
+        return path
+
+    def server(self, folder: Path, file_name: str = "server", names: Sequence[str] = ()) -> Pair:
+        """Make a server's certificate.
+
+        Args:
+            folder: Where it is written.
+            file_name: What its files are called, before `.pem` and `-key.pem`.
+            names: What the server is called; none: `localhost` and this machine's name.
+        """
+        wanted = tuple(names) or tuple(dict.fromkeys(("localhost", socket.gethostname())))
+        subject = name((NameOID.ORGANIZATION_NAME, "server"), (NameOID.COMMON_NAME, wanted[0]))
+        alternatives = [x509.DNSName(each) for each in wanted]
+        use = ExtendedKeyUsageOID.SERVER_AUTH
+        return self._issue(folder, file_name, subject, use, alternatives, LIFE)
+
+    def client(  # each is a thing that a test wants to be otherwise
+        self,
+        folder: Path,
+        file_name: str = "client",
+        subject: x509.Name = CLIENT_SUBJECT,
+        alternatives: Sequence[x509.GeneralName] = (),
+        life: dt.timedelta = LIFE,
+        serial: int | None = None,
+    ) -> Pair:
+        """Make a client's certificate.
+
+        Args:
+            folder: Where it is written.
+            file_name: What its files are called, before `.pem` and `-key.pem`.
+            subject: Whom it names.
+            alternatives: Its subject's alternative names.
+            life: How long it is valid from now on; below zero: it ran out so long ago.
+            serial: Its number, None for one of its own.
+        """
+        use = ExtendedKeyUsageOID.CLIENT_AUTH
+        return self._issue(folder, file_name, subject, use, alternatives, life, serial)
+
+    def _issue(  # what a certificate says
+        self,
+        folder: Path,
+        file_name: str,
+        subject: x509.Name,
+        use: x509.ObjectIdentifier,
+        alternatives: Sequence[x509.GeneralName],
+        life: dt.timedelta,
+        serial: int | None = None,
+    ) -> Pair:
+        key = new_key()
+        number = x509.random_serial_number() if serial is None else serial
+        builder = (
+            self._begun(subject, self.certificate.subject, key, number, life)
+            .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+            .add_extension(key_usage(signs_certificates=False), critical=True)
+            .add_extension(x509.ExtendedKeyUsage([use]), critical=False)
+        )
+        if alternatives:
+            extension = x509.SubjectAlternativeName(alternatives)
+            builder = builder.add_extension(extension, critical=False)
+        pair = Pair(folder / f"{file_name}.pem", folder / f"{file_name}-key.pem")
+        certificate = builder.sign(self._key, hashes.SHA256())
+        pair.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        pair.key.write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+        )
+        return pair
+
+    def _begun(
+        self,
+        subject: x509.Name,
+        issuer: x509.Name,
+        key: rsa.RSAPrivateKey,
+        serial: int,
+        life: dt.timedelta = LIFE,
+    ) -> x509.CertificateBuilder:
+        """Return a certificate with what all of them have."""
+        now = dt.datetime.now(dt.UTC)
+        begin = now - ONE_DAY + min(life, dt.timedelta())
+        public = key.public_key()
+        signer = self._key.public_key()
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(issuer)
+            .public_key(public)
+            .serial_number(serial)
+            .not_valid_before(begin)
+            .not_valid_after(now + life)
+            .add_extension(x509.SubjectKeyIdentifier.from_public_key(public), critical=False)
+            .add_extension(
+                x509.AuthorityKeyIdentifier.from_issuer_public_key(signer), critical=False
+            )
+        )
+
+
+def new_key() -> rsa.RSAPrivateKey:
+    """Return a fresh key; RSA, which every client's library reads."""
+    return rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
+
+
+def key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
+    """Return what a key may be used for."""
+    return x509.KeyUsage(
+        digital_signature=True,
+        content_commitment=False,
+        key_encipherment=not signs_certificates,
+        data_encipherment=False,
+        key_agreement=False,
+        key_cert_sign=signs_certificates,
+        crl_sign=signs_certificates,
+        encipher_only=False,
+        decipher_only=False,
+    )
+
+
+def make(folder: Path) -> Certificates:
+    """Make an authority, a server's and a client's certificate; see the top for the files.
+
+    Args:
+        folder: Where to; made if it is not there. What lies in the way is overwritten.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    made = Certificates(folder)
+    authority = Authority()
+    authority.write(made.ca)
+    authority.server(folder)
+    authority.client(folder)
+    return made
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Make the certificates that the command line asks for."""
+    parser = argparse.ArgumentParser(
+        prog="python -m compat.certificates",
+        description="Make an authority with a server's and a client's certificate, to try TLS.",
+    )
+    parser.add_argument("folder", type=Path, help="where to write them")
+    print(make(parser.parse_args(arguments).folder).folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
