@@ -4,7 +4,7 @@ A connection is known from the moment it has entered a virtual host until it end
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Protocol
 
 
@@ -30,8 +30,26 @@ class OpenConnection(Protocol):
         """Drop every publisher and subscription, and tell the client of each stream."""
         ...
 
+    @property
+    def local(self) -> str:
+        """Address of the server that the client connected to, as `127.0.0.1:5552`."""
+        ...
+
+    @property
+    def client_properties(self) -> Mapping[str, str]:
+        """What the client says of itself, as `connection_name`."""
+        ...
+
     def end(self, reason: str) -> None:
         """End the connection, without a word to the client but what is queued already."""
+        ...
+
+    def hold_publishing(self) -> None:
+        """Read nothing more of a client that has publishers."""
+        ...
+
+    def release_publishing(self) -> None:
+        """Read again what `hold_publishing` has stopped."""
         ...
 
 
@@ -40,7 +58,8 @@ class Connections:
 
     def __init__(self) -> None:
         # In the order in which they came.
-        self._all: dict[OpenConnection, None] = {}
+        self._all: dict[OpenConnection, int] = {}
+        self._count = 0
         self._by_user: Counter[str] = Counter()
         self._by_virtual_host: Counter[str] = Counter()
 
@@ -52,9 +71,14 @@ class Connections:
 
     def add(self, connection: OpenConnection) -> None:
         """Note that a client has entered its virtual host."""
-        self._all[connection] = None
+        self._count += 1
+        self._all[connection] = self._count
         self._by_user[connection.user] += 1
         self._by_virtual_host[connection.virtual_host_name] += 1
+
+    def number_of(self, connection: OpenConnection) -> int:
+        """Return a number that no other connection has had since the server began; 0 if gone."""
+        return self._all.get(connection, 0)
 
     def remove(self, connection: OpenConnection) -> None:
         """Note that it is gone; fine if it never was there."""

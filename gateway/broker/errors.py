@@ -1,5 +1,7 @@
 """What a broker refuses, in words of streams; each protocol front has its own codes for them."""
 
+from store.errors import StoreError
+
 
 class BrokerError(Exception):
     """Base of what the broker refuses; the peer may go on."""
@@ -31,3 +33,7 @@ class PreconditionFailed(BrokerError):
 
 class InternalError(BrokerError):
     """The server could not do it, and it is not the peer's fault."""
+
+
+class StreamRestarted(StoreError):
+    """A log was given up because an administrator wanted it opened anew; nothing is wrong."""

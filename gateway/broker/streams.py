@@ -18,6 +18,7 @@ from gateway.broker.errors import (
     StreamDoesNotExist,
     StreamExists,
     StreamNotAvailable,
+    StreamRestarted,
 )
 from gateway.broker.naming import clean_name
 from gateway.broker.openings import Openings
@@ -311,17 +312,6 @@ class Streams:
     async def _open(self, stream: Stream) -> StreamLog:
         entry = stream.entry
 
-        def failed(_log: StreamLog, error: StoreError) -> None:
-            if stream.is_deleted:  # its watchers are told after the reply to the deletion
-                log.debug("deleted stream failed stream=%s error=%s", stream.name, error)
-            else:
-                log.error("stream failed stream=%s error=%s", stream.name, error)
-                self.tell_watchers(stream)
-            if isinstance(error, DiskFull):  # what may go should go now
-                self.retention.look_soon(self)
-            if isinstance(error, StoreClosed):
-                self._ports.fatal(error)
-
         def save(opened: StreamLog, snapshot: Snapshot) -> None:
             if not stream.is_deleted:
                 self.storage.save(entry, opened, snapshot)
@@ -331,7 +321,9 @@ class Streams:
                 self._ports.store,
                 self.storage.names_of(entry),
                 self._ports.log_ports(
-                    failed=failed, save=save, grown=lambda _log: self.retention.grown(stream)
+                    failed=lambda _log, error: self._failed(stream, error),
+                    save=save,
+                    grown=lambda _log: self.retention.grown(stream),
                 ),
                 snapshot=await self.tracking.load_snapshot(entry.generation),
                 drop_snapshot=partial(self.tracking.drop_snapshot, entry.generation),
@@ -348,6 +340,33 @@ class Streams:
         if opened.snapshot_position < opened.start:  # what it knew of removed chunks is kept
             save(opened, opened.take_snapshot())
         return opened
+
+    def _failed(self, stream: Stream, error: StoreError) -> None:
+        if stream.is_deleted:  # its watchers are told after the reply to the deletion
+            log.debug("deleted stream failed stream=%s error=%s", stream.name, error)
+        else:
+            if not isinstance(error, StreamRestarted):
+                log.error("stream failed stream=%s error=%s", stream.name, error)
+            self.tell_watchers(stream)
+        if isinstance(error, DiskFull):  # what may go should go now
+            self.retention.look_soon(self)
+        if isinstance(error, StoreClosed):
+            self._ports.fatal(error)
+
+    async def restart(self, name: str) -> None:
+        """Let everybody who uses a stream go, and open it anew; what was accepted is stored first.
+
+        Raises:
+            StreamDoesNotExist: No such stream.
+            StreamNotAvailable: It cannot be opened now.
+        """
+        stream = self.find(name)
+        stream_log = await self.log_of(stream)
+        stream_log.flush()
+        await stream_log.when_all_committed()
+        stream_log.read_failed(StreamRestarted("restarted by an administrator"))
+        await self.log_of(stream)
+        log.info("stream restarted stream=%s", name)
 
     # What is kept
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from gateway.commands import people, streams, topology
+from gateway.commands import people, service, streams, topology
 from gateway.commands.asking import Refused, Unreachable, ask
 from gateway.commands.grammar import Command, WrongUse
 from gateway.config import ConfigError
@@ -22,6 +22,7 @@ GROUPS: Final[Sequence[tuple[str, Sequence[Command]]]] = (
     ("users, permissions, virtual hosts", people.COMMANDS),
     ("streams", streams.COMMANDS),
     ("super streams, exchanges, policies", topology.COMMANDS),
+    ("the server", service.COMMANDS),
 )
 COMMANDS: Final = {command.name: command for _, commands in GROUPS for command in commands}
 

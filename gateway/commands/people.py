@@ -182,13 +182,14 @@ COMMANDS: Final = (
         "who is connected",
         (ANY_HOST, argument("--user", metavar="USER", help="only of this user")),
         lambda options: {"virtual_host": options.vhost, "user": options.user},
-        listed("peer", "user", "virtual_host"),
+        listed("number", "peer", "user", "virtual_host", "client_properties"),
     ),
     Command(
         "close_connections",
         "end a connection, or all of a user or a virtual host",
         (
             argument("peer", metavar="PEER", nargs="?", help="address, as list_connections has it"),
+            argument("--number", metavar="N", type=int, help="number, as list_connections has it"),
             ANY_HOST,
             argument("--user", metavar="USER", help="all of this user"),
             argument(
@@ -197,6 +198,7 @@ COMMANDS: Final = (
         ),
         lambda options: {
             "peer": options.peer,
+            "number": options.number,
             "user": options.user,
             "virtual_host": options.vhost,
             "reason": options.reason,

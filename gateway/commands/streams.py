@@ -112,4 +112,13 @@ COMMANDS: Final = (
         more="Only whole chunks go, so some messages before the place may stay. Consumers that\n"
         "were there go on behind it. Offsets are never given out again.",
     ),
+    Command(
+        "restart_stream",
+        "let everybody who uses a stream go, and open it anew",
+        (HOST, _NAME),
+        lambda options: {"virtual_host": options.vhost, "name": options.name},
+        examples=("hutch ctl restart_stream orders",),
+        more="Its clients are told that it is not available, and come back by themselves. What\n"
+        "was accepted before is stored and confirmed first.",
+    ),
 )

@@ -27,6 +27,7 @@ from gateway.broker.administration.wire import Request
 from gateway.broker.connections import Connections
 from gateway.broker.definitions.reading import ReadDefinitions
 from gateway.broker.openings import Openings
+from gateway.broker.service import Service
 from gateway.broker.streams import Streams, StreamsPorts
 from gateway.broker.virtual_host import open_virtual_host
 from gateway.broker.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_virtual_hosts
@@ -104,6 +105,7 @@ class Server:
         self._loop = loop
         self._schedule = Schedule(loop, busy_poll_us=settings.stream.busy_poll_us)
         self._clients = Connections()
+        self._service = Service(self._clients, settings.stream.consumer_update_timeout_ms)
         self._access: Access | None = None
         self._virtual_hosts: VirtualHosts | None = None
         stream = settings.stream
@@ -191,6 +193,7 @@ class Server:
             self._access,
             self._virtual_hosts,
             self._clients,
+            self._service,
             Threads(self._loop, 1).run,
             partitions_max,
         )
@@ -206,6 +209,7 @@ class Server:
             self._listener.start()
         except OSError as error:
             raise self._cannot_listen(error) from error
+        self._service.add_door(self._listener)
         await self._admit_administrators(administration)
         self._retention = self._loop.create_task(self._keep_retention())
 
@@ -278,7 +282,6 @@ class Server:
             stream.sub_batch_uncompressed_bytes_max,
             host,
             port,
-            stream.consumer_update_timeout_ms,
         )
         settings = ConnectionSettings(
             stream.frame_bytes_max,
@@ -301,6 +304,7 @@ class Server:
             link_settings,
             peer_properties(),
             self._has_room,
+            self._service,
         )
         return Shared(
             self._loop,

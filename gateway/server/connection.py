@@ -56,6 +56,7 @@ class Pause:
     BACKLOG: Final = 8
     STOPPING: Final = 16
     TURN: Final = 32
+    ALARM: Final = 64
 
 
 _OUR_PAUSES: Final = ~Pause.BACKLOG
@@ -452,6 +453,19 @@ class Connection:
             self._step_timer.cancel()
         limit_s = delay_s or self._shared.settings.close_timeout_ms / 1000
         self._step_timer = self._shared.loop.call_later(limit_s, self._edge.abort)
+
+    @property
+    def local(self) -> str:
+        """Address that the client connected to."""
+        return self._edge.local
+
+    def hold(self) -> None:
+        """Read nothing more from the client, whose publishers there is no room for."""
+        self._pause_for(Pause.ALARM)
+
+    def release(self) -> None:
+        """There is room again."""
+        self._resume(Pause.ALARM)
 
     def stop_reading(self) -> None:
         """Take nothing more from the client: the server is stopping."""

@@ -89,6 +89,15 @@ class PlainEdge:
         """Whether everything queued is with the operating system."""
         return not self._queue
 
+    @property
+    def local(self) -> str:
+        """Address that the peer connected to; empty once the socket is closed."""
+        try:
+            host, port = self._socket.getsockname()[:2]
+        except OSError:
+            return ""
+        return f"{host}:{port}"
+
     # Reading
 
     def pause_reading(self) -> None:

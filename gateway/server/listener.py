@@ -18,6 +18,8 @@ _BACKLOG: Final = 1024
 _ACCEPTED_A_TURN: Final = 64
 _NO_DESCRIPTORS: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 _PAUSE_S: Final = 0.1
+_CUT_S: Final = 1.0
+"""How long a client that is cut off may take to read what was queued for it."""
 _LOGGED_EVERY_S: Final = 10.0
 """What goes wrong with every stranger is logged no more often than this."""
 
@@ -63,11 +65,48 @@ class Listener:
         self._edges: set[PlainEdge] = set()
         self._shared = shared_of(self._connections.discard)
         self._is_accepting = False
+        self._address = listening.getsockname()[:2]
 
     @property
     def connections(self) -> set[Connection]:
         """Those that are alive."""
         return self._connections
+
+    @property
+    def protocol(self) -> str:
+        """What is spoken here, as RabbitMQ calls it."""
+        return "stream"
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port."""
+        host, port = self._address
+        return host, port
+
+    @property
+    def is_shut(self) -> bool:
+        """Whether who connects is refused."""
+        return self._socket.fileno() < 0
+
+    def shut(self) -> None:
+        """Refuse whoever connects from now on."""
+        self.stop_accepting()
+
+    def reopen(self) -> None:
+        """Listen again at the same address. Raises OSError."""
+        self._socket = bind(*self.address)
+        try:
+            self.start()
+        except OSError:
+            self._socket.close()
+            raise
+
+    def cut(self) -> int:
+        """End every connection that came in here; return how many there were."""
+        connections = list(self._connections)
+        for connection in connections:
+            connection.stop(_CUT_S)
+        return len(connections)
 
     def start(self) -> None:
         """Listen and accept from now on. Raises OSError: somebody else listens there by now."""

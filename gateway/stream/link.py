@@ -4,7 +4,7 @@ A link does no I/O: it hands whole frames to its ports and gets frames from them
 """
 
 import logging
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
@@ -14,6 +14,7 @@ from gateway.broker.access.model import Right
 from gateway.broker.connections import Connections
 from gateway.broker.errors import StreamDoesNotExist
 from gateway.broker.groups import Order
+from gateway.broker.service import Service
 from gateway.broker.streams import Stream, Streams
 from gateway.broker.virtual_host import VirtualHost
 from gateway.pending import Pending
@@ -53,7 +54,6 @@ class LinkSettings:
     sub_batch_uncompressed_bytes_max: int
     advertised_host: str
     advertised_port: int
-    consumer_update_timeout_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +68,7 @@ class Host:
     peer_properties: dict[str, str]
     has_room: Callable[[], bool]
     """Whether one more connection may be opened."""
+    service: Service
 
 
 class LinkPorts(Protocol):
@@ -76,6 +77,11 @@ class LinkPorts(Protocol):
     @property
     def peer(self) -> str:
         """Address of the client, for logs."""
+        ...
+
+    @property
+    def local(self) -> str:
+        """Address that the client connected to."""
         ...
 
     @property
@@ -116,6 +122,14 @@ class LinkPorts(Protocol):
 
     def entries_settled(self, count: int) -> None:
         """Note that entries that were waiting for their confirm no longer are."""
+        ...
+
+    def hold(self) -> None:
+        """Read nothing more from the client, until released."""
+        ...
+
+    def release(self) -> None:
+        """Read again."""
         ...
 
     def stop(self, within_s: float) -> None:
@@ -160,6 +174,16 @@ class Link:
     def peer(self) -> str:
         """Address of the client."""
         return self.ports.peer
+
+    @property
+    def local(self) -> str:
+        """Address that the client connected to."""
+        return self.ports.local
+
+    @property
+    def client_properties(self) -> Mapping[str, str]:
+        """What the client says of itself."""
+        return self.session.client_properties
 
     @property
     def user(self) -> str:
@@ -224,6 +248,15 @@ class Link:
         log.info("connection ended peer=%s user=%r reason=%s", self.peer, self.user, reason)
         self.close()
         self.ports.stop(_SENT_AWAY_S)
+
+    def hold_publishing(self) -> None:
+        """Read nothing more of a client that has publishers: there is no room for what it sends."""
+        if self.publishers:
+            self.ports.hold()
+
+    def release_publishing(self) -> None:
+        """Read it again."""
+        self.ports.release()
 
     def send(self, command: str, message: m.Message, correlation_id: int | None = None) -> None:
         """Queue a command that the server starts."""

@@ -84,7 +84,7 @@ class Questions:
         self._next_id = (correlation_id + 1) % _CORRELATION_IDS
         subscription = membership.subscription
         link = self._link
-        limit_ms = link.host.settings.consumer_update_timeout_ms
+        limit_ms = link.host.service.consumer_update_timeout_ms
         question = Question(
             membership,
             correlation_id,
@@ -125,6 +125,6 @@ class Questions:
             membership.subscription.stream.name,
             membership.name,
             question.is_active,
-            link.host.settings.consumer_update_timeout_ms,
+            link.host.service.consumer_update_timeout_ms,
         )
         link.end("consumer update not answered")

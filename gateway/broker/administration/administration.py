@@ -9,6 +9,7 @@ from gateway.broker.access.access import Access
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import NotFound
 from gateway.broker.connections import Connections
+from gateway.broker.service import Service
 from gateway.broker.virtual_host import VirtualHost
 from gateway.broker.virtual_hosts import VirtualHosts
 from gateway.pending import Pending
@@ -59,6 +60,7 @@ class Administration:
         access: Users, permissions, limits.
         virtual_hosts: The virtual hosts, with all that is in them.
         connections: Who is connected.
+        service: How all of them are served just now.
         in_thread: Runs what takes long.
         partitions_max: Most partitions of a super stream.
         importing: Whose turn it is to import definitions.
@@ -67,6 +69,7 @@ class Administration:
     access: Access
     virtual_hosts: VirtualHosts
     connections: Connections
+    service: Service
     in_thread: RunsInThread
     partitions_max: int = 1_000
     importing: Turn = field(default_factory=Turn)

@@ -67,9 +67,12 @@ async def list_connections(
     arguments.end()
     return [
         {
+            "number": administration.connections.number_of(connection),
+            "name": f"{connection.peer} -> {connection.local}",
             "peer": connection.peer,
             "user": connection.user,
             "virtual_host": connection.virtual_host_name,
+            "client_properties": dict(connection.client_properties),
         }
         for connection in administration.connections.of(user=user, virtual_host=virtual_host)
     ]
@@ -78,20 +81,21 @@ async def list_connections(
 async def close_connections(
     administration: Administration, arguments: Arguments, _: bytes
 ) -> object:
-    """End a connection by its peer's address, or all of a user or a virtual host."""
-    peer = arguments.optional_text("peer")
+    """End a connection by its peer's address or its number, or all of a user or a virtual host."""
+    peer, number = arguments.optional_text("peer"), arguments.optional_integer("number")
     user, virtual_host = arguments.optional_text("user"), arguments.optional_text("virtual_host")
     reason = arguments.text("reason", "closed by an administrator")
     arguments.end()
-    if peer is None and user is None and virtual_host is None:
-        raise WrongRequest("say which: a peer, a user or a virtual host")
+    if peer is None and number is None and user is None and virtual_host is None:
+        raise WrongRequest("say which: a peer, a number, a user or a virtual host")
+    connections = administration.connections
     found = [
         connection
-        for connection in administration.connections.of(user=user, virtual_host=virtual_host)
-        if peer in (None, connection.peer)
+        for connection in connections.of(user=user, virtual_host=virtual_host)
+        if peer in (None, connection.peer) and number in (None, connections.number_of(connection))
     ]
-    if peer is not None and not found:
-        raise NotFound(f"nobody is connected from {peer!r}")
+    if not found and (peer is not None or number is not None):
+        raise NotFound(f"there is no such connection: {number if peer is None else repr(peer)}")
     for connection in found:
         connection.end(reason)
     return {"closed": len(found)}

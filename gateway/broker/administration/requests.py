@@ -12,7 +12,14 @@ from gateway.broker.access.errors import (
     VirtualHostBusy,
     VirtualHostExists,
 )
-from gateway.broker.administration import definitions, hosts, people, streams, topology
+from gateway.broker.administration import (
+    definitions,
+    hosts,
+    people,
+    service,
+    streams,
+    topology,
+)
 from gateway.broker.administration.administration import Actor, Administration, Role, Row
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import (
@@ -40,10 +47,20 @@ log = logging.getLogger(__name__)
 
 ROWS: Final[Mapping[str, Row]] = {
     row.name: row
-    for row in (*people.ROWS, *hosts.ROWS, *streams.ROWS, *topology.ROWS, *definitions.ROWS)
+    for row in (
+        *people.ROWS,
+        *hosts.ROWS,
+        *service.ROWS,
+        *streams.ROWS,
+        *topology.ROWS,
+        *definitions.ROWS,
+    )
 }
 
-_LOGGED: Final = ("name", "user", "virtual_host", "source", "destination", "peer", "dry_run")
+_LOGGED: Final = (
+    *("name", "user", "virtual_host", "source", "destination"),
+    *("peer", "number", "resource", "timeout_ms", "dry_run"),
+)
 """Of all arguments these: which object it is about, and nothing that could be a secret."""
 
 _IN_WORDS: Final[tuple[tuple[type[Exception], type[AdministrationError], str], ...]] = (

@@ -55,6 +55,15 @@ async def truncate_stream(administration: Administration, arguments: Arguments, 
     return {"first_offset": first}
 
 
+async def restart_stream(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Let everybody who uses a stream go, and open it anew."""
+    host = administration.host(arguments.text("virtual_host", "/"))
+    name = arguments.text("name")
+    arguments.end()
+    await host.streams.restart(name)
+    return None
+
+
 def stream_arguments(given: dict[str, object]) -> dict[str, str]:
     """Return the arguments of a Create, which are all texts. Raises WrongRequest."""
     for name, value in given.items():
@@ -68,4 +77,5 @@ ROWS: Final = (
     Row("add_stream", add_stream),
     Row("delete_stream", delete_stream),
     Row("truncate_stream", truncate_stream),
+    Row("restart_stream", restart_stream),
 )

@@ -21,6 +21,7 @@ def size_of(reference: str) -> int:
 
 async def declare_publisher(link: Link, request: m.DeclarePublisher) -> m.Status:
     """Give a publisher its id on this connection; with a reference, duplicates are dropped."""
+    _require_disk(link)
     if len(link.publishers) >= IDS_MAX:
         raise Refusal(ResponseCode.PRECONDITION_FAILED, "256 publishers on this connection")
     if size_of(request.reference) > REFERENCE_BYTES_MAX:
@@ -36,12 +37,19 @@ async def declare_publisher(link: Link, request: m.DeclarePublisher) -> m.Status
     stream_log = await link.streams.log_of(stream)
     if stream_log.read_only is not None:
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(stream_log.read_only))
+    _require_disk(link)  # the alarm may have been set meanwhile
     link.watch(stream)
     publisher = Publisher(request.publisher_id, request.reference, stream, stream_log, link.ports)
     link.publishers[request.publisher_id] = publisher
     if request.reference:
         link.references.add(slot)
     return OK
+
+
+def _require_disk(link: Link) -> None:
+    """Demand that there is room for what publishers send. Raises Refusal."""
+    if not link.host.service.takes_publishers:
+        raise Refusal(ResponseCode.PRECONDITION_FAILED, "the disk alarm is set")
 
 
 async def delete_publisher(link: Link, request: m.DeletePublisher) -> m.Status:

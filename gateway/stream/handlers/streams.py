@@ -46,7 +46,11 @@ async def delete_stream(link: Link, request: m.DeleteStream) -> m.Status:
 
 
 async def metadata(link: Link, request: m.Metadata) -> m.MetadataReply:
-    """Say where each stream is: here, or nowhere. Each name once."""
+    """Say where each stream is: here, or nowhere. Each name once.
+
+    While clients are to go elsewhere a stream is there, but has no leader.
+    """
+    is_draining = link.host.service.is_draining
     streams: list[m.StreamMetadata] = []
     for number, name in enumerate(sorted(set(request.streams), reverse=True), start=1):
         if number % _NAMES_A_TURN == 0:
@@ -59,9 +63,10 @@ async def metadata(link: Link, request: m.Metadata) -> m.MetadataReply:
             assert code is not None
             streams.append(m.StreamMetadata(name, code, _NO_LEADER, ()))
         else:
-            streams.append(m.StreamMetadata(name, ResponseCode.OK, _THIS_BROKER, ()))
+            leader = _NO_LEADER if is_draining else _THIS_BROKER
+            streams.append(m.StreamMetadata(name, ResponseCode.OK, leader, ()))
     brokers: tuple[m.Broker, ...] = ()
-    if any(stream.code == ResponseCode.OK for stream in streams):
+    if any(stream.leader == _THIS_BROKER for stream in streams):
         settings = link.host.settings
         brokers = (m.Broker(_THIS_BROKER, settings.advertised_host, settings.advertised_port),)
     return m.MetadataReply(brokers, tuple(streams))

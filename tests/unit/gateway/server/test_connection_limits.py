@@ -2,6 +2,7 @@
 
 import tracemalloc
 
+from gateway.broker.service import Resource
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import encode_reply
 from gateway.stream.wire.offsets import FIRST, NONE
@@ -196,3 +197,38 @@ def test_a_connection_that_ends_takes_the_time_limits_of_its_questions_along(
     client.edge.abort()
 
     assert client.loop.timer_count == 0
+
+
+# Alarms
+
+
+def test_who_publishes_is_not_read_while_the_disk_alarm_is_set_and_loses_nothing(
+    server: Server, client: Client
+) -> None:
+    reader = opened(server)
+    client.send(frame_of("declare_publisher", m.DeclarePublisher(0, "", "s")))
+    client.frames()
+    server.broker.service.set_alarm(Resource.DISK)
+
+    client.feed(publish((1, b"held")))
+    client.loop.pass_time(1_000)
+    assert not client.is_read()
+    assert client.frames() == []
+    assert not client.is_over(), "its heartbeats cannot be seen"
+    assert reader.is_read()
+
+    server.broker.service.clear_alarm(Resource.DISK)
+    client.send(publish((1, b"held")))
+    assert [frame[:4] for frame in client.frames()] == [bytes.fromhex("0003 0001")]
+
+
+def test_an_alarm_does_not_wake_who_is_not_read_for_another_reason(
+    server: Server, client: Client
+) -> None:
+    client.send(frame_of("declare_publisher", m.DeclarePublisher(0, "", "s")))
+    server.broker.service.set_alarm(Resource.DISK)
+    client.connection.stop_reading()
+
+    server.broker.service.clear_alarm(Resource.DISK)
+
+    assert not client.is_read()

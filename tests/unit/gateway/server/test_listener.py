@@ -190,3 +190,38 @@ def test_a_host_that_is_unknown_is_an_error() -> None:
 )
 def test_a_peer_on_this_machine_is_told_from_others(address: str, *, is_here: bool) -> None:
     assert is_loopback(address) == is_here
+
+
+async def test_a_door_is_shut_and_opened_at_the_same_address(listener: Listener) -> None:
+    loop = asyncio.get_running_loop()
+    host, port = listener.address
+    with await connect(listener) as inside:
+        await until(lambda: len(listener.connections) == 1)
+        assert {each.local for each in listener.connections} == {f"{host}:{port}"}
+
+        listener.shut()
+        with pytest.raises(OSError, match="refused"):
+            socket.create_connection((host, port), TIMEOUT_S)
+        assert len(listener.connections) == 1
+
+        listener.reopen()
+        with await connect(listener) as late:
+            await until(lambda: len(listener.connections) == 2)
+            assert late.getpeername() == (host, port)
+            assert listener.cut() == 2
+            for client in (inside, late):
+                assert await asyncio.wait_for(loop.sock_recv(client, 1), TIMEOUT_S) == b""
+
+
+async def test_a_door_whose_address_was_taken_meanwhile_stays_shut(listener: Listener) -> None:
+    listener.shut()
+    with socket.socket() as other:
+        other.bind(listener.address)
+        other.listen()
+
+        with pytest.raises(OSError, match="in use"):
+            listener.reopen()
+
+        was_shut = listener.is_shut
+    listener.reopen()
+    assert (was_shut, listener.is_shut) == (True, False)

@@ -11,6 +11,7 @@ from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.users_file import first_users
 from gateway.broker.connections import Connections
 from gateway.broker.openings import Openings
+from gateway.broker.service import Service
 from gateway.broker.streams import Stream, Streams, StreamsPorts
 from gateway.broker.virtual_host import VirtualHost, open_virtual_host
 from gateway.broker.virtual_hosts import VirtualHostsPorts, open_virtual_hosts
@@ -46,7 +47,9 @@ class Ports:
     """A connection as its link sees it; frames are kept instead of sent."""
 
     peer: str = "127.0.0.1:50000"
+    local: str = "127.0.0.1:5552"
     peer_is_loopback: bool = True
+    is_held: bool = False
     takes_regions: bool = False
     frames: list[bytes] = field(default_factory=list)
     delays: list[tuple[int, Pending[None]]] = field(default_factory=list)
@@ -89,6 +92,12 @@ class Ports:
 
     def entries_settled(self, count: int) -> None:
         self.settled_count += count
+
+    def hold(self) -> None:
+        self.is_held = True
+
+    def release(self) -> None:
+        self.is_held = False
 
     def stop(self, within_s: float) -> None:
         assert within_s <= 1
@@ -147,6 +156,7 @@ class Broker:
             references_max=100,
         )
         self._open_hosts(store, ports)
+        self.service = Service(self.connections, consumer_update_timeout_ms)
         self.passwords = PasswordCheck(run_at_once, lambda: self.now_ms / 1000)
         self.access.users_changed = self.passwords.forget
         self.host = Host(
@@ -154,16 +164,10 @@ class Broker:
             Authentication(self.access, self.passwords, anonymous=anonymous),
             self.connections,
             self.virtual_hosts.find,
-            LinkSettings(
-                frame_bytes_max,
-                refusal_delay_ms,
-                64 * MIB,
-                "localhost",
-                5552,
-                consumer_update_timeout_ms,
-            ),
+            LinkSettings(frame_bytes_max, refusal_delay_ms, 64 * MIB, "localhost", 5552),
             PEER_PROPERTIES,
             lambda: self.has_room,
+            self.service,
         )
 
     def _open_hosts(self, store: SegmentStore, ports: StreamsPorts) -> None:

@@ -30,6 +30,8 @@ class Client:
     user: str
     virtual_host_name: str = "/"
     peer: str = "127.0.0.1:50000"
+    local: str = "127.0.0.1:5552"
+    client_properties: dict[str, str] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
 
     def lose_access(self) -> None:
@@ -37,6 +39,12 @@ class Client:
 
     def end(self, reason: str) -> None:
         self.events.append(f"ended: {reason}")
+
+    def hold_publishing(self) -> None:
+        self.events.append("held")
+
+    def release_publishing(self) -> None:
+        self.events.append("released")
 
 
 class AccessRig:

@@ -30,7 +30,7 @@ class Rig:
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
         self.administration = Administration(
-            broker.access, broker.virtual_hosts, broker.connections, at_once
+            broker.access, broker.virtual_hosts, broker.connections, broker.service, at_once
         )
 
     def ask(

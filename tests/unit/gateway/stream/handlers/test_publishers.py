@@ -2,6 +2,7 @@
 
 import pytest
 
+from gateway.broker.service import Resource
 from gateway.stream.refusals import Refusal
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
@@ -140,3 +141,15 @@ def test_a_sequence_is_not_answered_from_a_log_that_failed(client: LinkRig) -> N
     answer = sequence(client, "ref")
 
     assert answer == m.PublisherSequence(ResponseCode.STREAM_NOT_AVAILABLE, 0)
+
+
+def test_nobody_declares_a_publisher_while_the_disk_alarm_is_set(client: LinkRig) -> None:
+    client.broker.service.set_alarm(Resource.MEMORY)
+    assert declare(client, 1, "", "s") == OK
+    client.broker.service.set_alarm(Resource.DISK)
+
+    assert declare(client, 2, "", "s") == PRECONDITION
+    assert declare(client, 2, "", "nowhere") == PRECONDITION
+
+    client.broker.service.clear_alarm(Resource.DISK)
+    assert declare(client, 2, "", "s") == OK

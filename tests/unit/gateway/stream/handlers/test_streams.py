@@ -189,3 +189,17 @@ def test_a_specification_is_resolved_to_the_chunk_where_reading_would_start(
     assert resolve(client, at_offset(3)) == 2
     assert resolve(client, at_offset(2**64 - 1)) == 6
     assert resolve(client, OffsetSpec(OffsetType.TIMESTAMP, 2**62)) == 6
+
+
+def test_while_draining_a_stream_is_there_without_a_leader(client: LinkRig) -> None:
+    client.broker.service.drain()
+
+    answer = metadata(client, "s", "none")
+
+    assert answer.brokers == ()
+    assert set(answer.streams) == {
+        m.StreamMetadata("s", OK, 0xFFFF, ()),
+        m.StreamMetadata("none", UNKNOWN, 0xFFFF, ()),
+    }
+    client.broker.service.revive()
+    assert metadata(client, "s").streams == (m.StreamMetadata("s", OK, 0, ()),)

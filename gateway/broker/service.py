@@ -1,0 +1,163 @@
+"""How the whole server serves just now: its doors, its alarms, and what administrators changed.
+
+Nothing of this is stored: the next start begins with the settings, without an alarm, in service.
+"""
+
+import enum
+import logging
+from collections.abc import Callable
+from typing import Protocol
+
+from gateway.broker.connections import Connections
+
+log = logging.getLogger(__name__)
+
+
+class Resource(enum.Enum):
+    """What the server may be short of."""
+
+    DISK = "disk"
+    """Nobody may publish."""
+    MEMORY = "memory"
+    """Known to who asks; stream clients go on, as with RabbitMQ."""
+
+
+class Door(Protocol):
+    """Where clients come in."""
+
+    @property
+    def protocol(self) -> str:
+        """RabbitMQ's name of what is spoken there, as `stream` or `stream/ssl`."""
+        ...
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port that are listened on."""
+        ...
+
+    @property
+    def is_shut(self) -> bool:
+        """Whether who connects now is refused."""
+        ...
+
+    def shut(self) -> None:
+        """Refuse whoever connects from now on; who is in stays."""
+        ...
+
+    def cut(self) -> int:
+        """End every connection that came in here, without a Close; return how many there were."""
+        ...
+
+    def reopen(self) -> None:
+        """Take in clients again, at the same address. Raises OSError if it is taken by now."""
+        ...
+
+
+class DoorBlocked(Exception):
+    """A door cannot be opened again; the message says why."""
+
+
+class Service:
+    """What concerns all connections alike, and can change while they are there.
+
+    Attributes:
+        consumer_update_timeout_ms: How long a single active consumer may take to answer.
+        is_draining: Whether clients are to be sent to other servers, and no more are let in.
+        is_stopped: Whether nobody is served, though all is kept.
+    """
+
+    def __init__(self, connections: Connections, consumer_update_timeout_ms: int = 60_000) -> None:
+        self.consumer_update_timeout_ms = consumer_update_timeout_ms
+        self.is_draining = False
+        self.is_stopped = False
+        self._connections = connections
+        self._doors: list[Door] = []
+        self._alarms: set[Resource] = set()
+
+    @property
+    def doors(self) -> list[Door]:
+        """Where stream clients come in."""
+        return list(self._doors)
+
+    def add_door(self, door: Door) -> None:
+        """Note a door that was opened."""
+        self._doors.append(door)
+
+    # Alarms
+
+    @property
+    def alarms(self) -> list[Resource]:
+        """What the server is short of, in the order of their names."""
+        return sorted(self._alarms, key=lambda resource: resource.value)
+
+    @property
+    def takes_publishers(self) -> bool:
+        """Whether anybody may publish."""
+        return Resource.DISK not in self._alarms
+
+    def set_alarm(self, resource: Resource) -> None:
+        """Note that the server is short of something: without disk, publishers are not read."""
+        if resource in self._alarms:
+            return
+        self._alarms.add(resource)
+        log.warning("alarm set resource=%s", resource.value)
+        if resource is Resource.DISK:
+            self._tell(lambda connection: connection.hold_publishing())
+
+    def clear_alarm(self, resource: Resource) -> None:
+        """Note that there is enough of it again."""
+        if resource not in self._alarms:
+            return
+        self._alarms.discard(resource)
+        log.warning("alarm cleared resource=%s", resource.value)
+        if resource is Resource.DISK:
+            self._tell(lambda connection: connection.release_publishing())
+
+    def _tell(self, tell: Callable[..., object]) -> None:
+        for connection in self._connections:
+            tell(connection)
+
+    # Maintenance
+
+    def drain(self) -> None:
+        """Let nobody in any more, and say of no stream that it is here; who is in stays."""
+        if not self.is_draining:
+            self.is_draining = True
+            log.warning("draining, no new connections")
+        self._shut()
+
+    def revive(self) -> None:
+        """End `drain`. Raises DoorBlocked."""
+        if not self.is_stopped:
+            self._reopen()
+        if self.is_draining:
+            self.is_draining = False
+            log.warning("in service again")
+
+    def stop(self) -> int:
+        """Let nobody in and end every connection; everything is kept. Returns how many ended."""
+        self.is_stopped = True
+        self._shut()
+        log.warning("stopped, nobody is served until started again")
+        return sum(door.cut() for door in self._doors)
+
+    def start(self) -> None:
+        """End `stop`. Raises DoorBlocked."""
+        if not self.is_draining:
+            self._reopen()
+        self.is_stopped = False
+
+    def _shut(self) -> None:
+        for door in self._doors:
+            if not door.is_shut:
+                door.shut()
+
+    def _reopen(self) -> None:
+        for door in self._doors:
+            if door.is_shut:
+                try:
+                    door.reopen()
+                except OSError as error:
+                    host, port = door.address
+                    reason = error.strerror or str(error)
+                    raise DoorBlocked(f"cannot listen on {host}:{port}: {reason}") from error
