@@ -1,0 +1,1 @@
+"""The same scenarios by several languages' clients, against Hutch and RabbitMQ."""
