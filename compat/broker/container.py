@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+from collections.abc import Sequence
 
 from compat.broker import records, settings
 from compat.broker.ports import Ports
@@ -16,6 +17,7 @@ IMAGE = "rabbitmq:4.3-management"
 ADDRESS = "127.0.0.1"
 ENGINE_TIMEOUT_S = 20
 START_TIMEOUT_S = 120
+CONTROL_TIMEOUT_S = 60
 # The settings travel in the environment: a mounted file would have to exist on the engine's
 # machine, which need not be this one. The image's own entry point then drops to its user.
 ENTER = """
@@ -47,13 +49,15 @@ def require_engine() -> None:
         raise NoEngine(f"docker info: {reason}")
 
 
-def docker(*arguments: str) -> subprocess.CompletedProcess[str]:
+def docker(
+    *arguments: str, timeout_s: float = ENGINE_TIMEOUT_S
+) -> subprocess.CompletedProcess[str]:
     """Run one short docker command and return what it printed, whatever its status."""
     return subprocess.run(
         ["docker", *arguments],
         capture_output=True,
         text=True,
-        timeout=ENGINE_TIMEOUT_S,
+        timeout=timeout_s,
         check=False,
     )
 
@@ -120,6 +124,12 @@ def run_image(ports: Ports, made: Certificates) -> str:
     }.items():
         image = image.with_env(variable, value)
     return str(image.start().get_wrapped_container().id)
+
+
+def control(record: Record, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run `rabbitmqctl` in a container."""
+    command = ("exec", "--user", "rabbitmq", record.container, "rabbitmqctl", *words)
+    return docker(*command, timeout_s=CONTROL_TIMEOUT_S)
 
 
 def stop(record: Record) -> None:

@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from compat.broker import records, settings
@@ -24,6 +25,7 @@ from compat.broker.tree import SHUT_IN
 ADDRESS = "127.0.0.1"
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 15
+CONTROL_TIMEOUT_S = 60
 POLL_S = 0.05
 # Streams cost several open files each and the 1,000-stream work needs them all at once.
 OPEN_FILES = 65_536
@@ -140,6 +142,26 @@ def stop(record: Record) -> None:
     if runner is not None and (child_process := children.pop(runner.pid, None)) is not None:
         child_process.wait()
     records.forget(record.name)
+
+
+def control(tree: Path, record: Record, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    """Run `rabbitmqctl` beside a node, in the node's own namespaces."""
+    assert record.runner is not None
+    inside = descendants(record.runner.pid)[0]
+    return subprocess.run(
+        [
+            *("nsenter", f"--target={inside}", "--mount", "--pid"),
+            *("chroot", "--userspec=rabbitmq:rabbitmq", str(tree)),
+            *("/usr/lib/rabbitmq/bin/rabbitmqctl", *words),
+        ],
+        cwd="/",
+        env=environment(record.ports),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=CONTROL_TIMEOUT_S,
+        check=False,
+    )
 
 
 def send(pid: int, which: signal.Signals) -> None:

@@ -19,6 +19,7 @@ USER = "guest"
 PASSWORD = "guest"
 POLL_S = 0.1
 PROBE_TIMEOUT_S = 5.0
+RESTART_TIMEOUT_S = 60.0
 
 
 class NotReady(Exception):
@@ -27,6 +28,15 @@ class NotReady(Exception):
 
 def nothing_to_stop() -> None:
     """Leave a broker alone that this process did not start."""
+
+
+def no_control(*words: str) -> str:
+    """Refuse to control a broker that this process did not start.
+
+    Raises:
+        OSError: Always.
+    """
+    raise OSError(f"no way to run rabbitmqctl {words} beside a broker that was merely found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +53,8 @@ class RunningBroker:
         certificates: What it shows over TLS and what a client may show it; None if it is not
             known to serve TLS.
         stop: Ends it and removes what it left; does nothing to a broker that was merely found.
+        control: Runs `rabbitmqctl` with those words and returns what it printed; OSError where
+            that fails, or the broker was merely found.
     """
 
     way: str
@@ -52,11 +64,23 @@ class RunningBroker:
     name: str = ""
     certificates: Certificates | None = None
     stop: Callable[[], None] = field(default=nothing_to_stop, compare=False, repr=False)
+    control: Callable[..., str] = field(default=no_control, compare=False, repr=False)
 
     @property
     def stream_address(self) -> tuple[str, int]:
         """Host and port for stream clients."""
         return self.host, self.ports.stream
+
+    def restart(self) -> None:
+        """Stop the broker's application and start it, on the same ports and data.
+
+        Raises:
+            OSError: There is no way to control it.
+            NotReady: It served nothing in time.
+        """
+        self.control("stop_app")
+        self.control("start_app")
+        await_serving(self.host, self.ports, timeout_s=RESTART_TIMEOUT_S)
 
     def management(self, path: str, method: str = "GET", body: object = None) -> Any:  # noqa: ANN401 - JSON
         """Call the management API and return the decoded answer, None if it is empty.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from compat.broker import container, node, records
@@ -131,7 +131,23 @@ def running(record: Record) -> RunningBroker:
         name=record.name,
         certificates=records.certificates_of(record.name) if record.ports.tls else None,
         stop=lambda: stop(record),
+        control=lambda *words: control(record, words),
     )
+
+
+def control(record: Record, words: Sequence[str]) -> str:
+    """Run `rabbitmqctl` beside a started broker and return what it printed.
+
+    Raises:
+        OSError: It ended with another status than 0.
+    """
+    if record.way == "container":
+        done = container.control(record, words)
+    else:
+        done = node.control(tree(), record, words)
+    if done.returncode != 0:
+        raise OSError(f"rabbitmqctl {words}: {done.returncode}: {done.stderr or done.stdout}")
+    return done.stdout
 
 
 def stop(record: Record) -> None:

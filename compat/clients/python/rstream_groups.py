@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from rstream import (
     AMQPMessage,
+    ConfirmationStatus,
     Consumer,
     EventContext,
     MessageContext,
@@ -74,8 +75,12 @@ async def routing_producer(
 async def send(producer: SuperStreamProducer, sent: Sequence[bytes]) -> int:
     """Send messages where they belong, wait for them; return how many were confirmed."""
     confirms = Confirms()
+
+    async def note(status: ConfirmationStatus) -> None:
+        confirms.note(status)
+
     for one in sent:
-        await producer.send(AMQPMessage(body=one), on_publish_confirm=confirms.note)
+        await producer.send(AMQPMessage(body=one), on_publish_confirm=note)
     await confirms.reach(len(sent))
     return confirms.confirmed
 

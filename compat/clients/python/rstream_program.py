@@ -318,7 +318,7 @@ async def code(call: Awaitable[object]) -> int | str:
     try:
         await asyncio.wait_for(call, 10)
     except ServerError as error:
-        return error.code if isinstance(error.code, int) else type(error).__name__
+        return error.code
     except Exception as error:  # noqa: BLE001 - its name is the result
         return type(error).__name__
     return 1
