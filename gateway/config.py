@@ -308,6 +308,14 @@ class UsersSettings(_Section):
         "guest_loopback_only counts then too.",
         unset="ANONYMOUS is not offered",
     )
+    failed_logins_a_second_max: Integer = _setting(
+        100,
+        "How many logins from one address may fail in a second; until it is over, further ones are "
+        "refused whatever the password. An address of IPv6 stands for its network of 64 bits. "
+        "0 sets no limit.",
+        ge=0,
+        le=1_000_000,
+    )
 
 
 class DefinitionsSettings(_Section):

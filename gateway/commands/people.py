@@ -143,6 +143,29 @@ COMMANDS: Final = (
         examples=("hutch ctl clear_permissions -p orders app",),
     ),
     Command(
+        "list_auth_attempts",
+        "who has tried to log in, and how often",
+        (
+            argument(
+                "--by", choices=("address", "protocol"), default="address", help="what is counted"
+            ),
+        ),
+        lambda options: {"by": options.by},
+        listed(
+            "remote_address",
+            "protocol",
+            "auth_attempts",
+            "auth_attempts_succeeded",
+            "auth_attempts_failed",
+            "auth_attempts_unread",
+        ),
+        examples=("hutch ctl list_auth_attempts --by protocol",),
+        more="Since the start of the server, for the 4,096 addresses that tried last. An address\n"
+        "of IPv6 is its network of 64 bits. Unread: how many of those that failed were not looked\n"
+        "at, since too many had failed (users.failed_logins_a_second_max).",
+    ),
+    Command("reset_auth_attempts", "count attempts to log in from 0 again"),
+    Command(
         "list_vhosts",
         "the virtual hosts",
         shown=listed("name", "description", "tags", "limits", "streams", "connections"),

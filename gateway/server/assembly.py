@@ -17,6 +17,7 @@ from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeVar
 
 from gateway.broker.access.access import Access, open_access
+from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.users_file import first_users
@@ -106,6 +107,9 @@ class Server:
         self._schedule = Schedule(loop, busy_poll_us=settings.stream.busy_poll_us)
         self._clients = Connections()
         self._service = Service(self._clients, settings.stream.consumer_update_timeout_ms)
+        self._attempts = AttemptLedger(
+            time.monotonic, failed_a_second_max=settings.users.failed_logins_a_second_max
+        )
         self._access: Access | None = None
         self._virtual_hosts: VirtualHosts | None = None
         stream = settings.stream
@@ -196,6 +200,7 @@ class Server:
             self._service,
             Threads(self._loop, 1).run,
             partitions_max,
+            self._attempts,
         )
         if definitions is not None:
             await self._await(first.finish(administration, definitions))
@@ -323,6 +328,7 @@ class Server:
         return Authentication(
             access,
             passwords,
+            self._attempts,
             guest_loopback_only=users.guest_loopback_only,
             anonymous=users.anonymous,
         )

@@ -8,13 +8,17 @@ Source: RFC 4616 (PLAIN), RFC 4505 (ANONYMOUS); rabbit_auth_mechanism_amqplain.e
 """
 
 import enum
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from gateway.broker.access.access import Access
 from gateway.broker.access.amqplain import credentials_of
+from gateway.broker.access.attempts import AttemptLedger, source_of
 from gateway.broker.access.password_check import PasswordCheck
+
+log = logging.getLogger(__name__)
 
 GUEST: Final = "guest"
 
@@ -28,6 +32,8 @@ class Refused(enum.Enum):
     """Which of the two is not told."""
     LOOPBACK_ONLY = "this user must come from the server's machine"
     """Told only to who knows the password."""
+    TOO_MANY = "too many logins from there have failed"
+    """The password was not looked at."""
 
 
 class LoginRefused(Exception):
@@ -45,6 +51,10 @@ class Peer:
 
     is_loopback: bool
     """Whether it is on this machine."""
+    address: str = ""
+    """Without the port."""
+    protocol: str = "stream"
+    """What it speaks, as attempts to log in are counted."""
 
 
 class Credentials(NamedTuple):
@@ -61,6 +71,7 @@ class Authentication:
         self,
         access: Access,
         passwords: PasswordCheck,
+        attempts: AttemptLedger,
         *,
         guest_loopback_only: bool = True,
         anonymous: str | None = None,
@@ -70,11 +81,13 @@ class Authentication:
         Args:
             access: Knows the users.
             passwords: Compares passwords.
+            attempts: Counts who logs in and who is refused.
             guest_loopback_only: Whether guest must come from this machine.
             anonymous: The user whom ANONYMOUS logs in; None does not offer it.
         """
         self._access = access
         self._passwords = passwords
+        self._attempts = attempts
         self._guest_loopback_only = guest_loopback_only
         self._anonymous = anonymous
         self._mechanisms: dict[str, Callable[[bytes], Credentials]] = {
@@ -103,8 +116,25 @@ class Authentication:
         read = self._mechanisms.get(mechanism)
         if read is None:
             raise LoginRefused(Refused.MECHANISM, mechanism)
+        source = source_of(peer.address)
+        if self._attempts.is_over(source):
+            self._attempts.failed(source, peer.protocol, is_unread=True)
+            if self._attempts.may_complain():
+                log.warning("logins refused unread, too many have failed source=%s", source)
+            raise LoginRefused(Refused.TOO_MANY)
+        try:
+            name = await self._judge(read, data, peer, source)
+        except LoginRefused:
+            self._attempts.failed(source, peer.protocol)
+            raise
+        self._attempts.succeeded(source, peer.protocol)
+        return name
+
+    async def _judge(
+        self, read: Callable[[bytes], Credentials], data: bytes, peer: Peer, source: str
+    ) -> str:
         name, password = read(data)
-        if not await self._knows(name, password):
+        if not await self._knows(name, password, source):
             raise LoginRefused(Refused.CREDENTIALS, name)
         user = self._access.user(name)
         if user is None:  # deleted in this very moment
@@ -114,12 +144,12 @@ class Authentication:
             raise LoginRefused(Refused.LOOPBACK_ONLY, name)
         return name
 
-    async def _knows(self, name: str, password: bytes | None) -> bool:
+    async def _knows(self, name: str, password: bytes | None, source: str) -> bool:
         if password is None:
             return self._access.user(name) is not None
         if not password:  # never, whatever hash there is
             return False
-        return await self._passwords.check(lambda: self._access.user(name), name, password)
+        return await self._passwords.check(lambda: self._access.user(name), name, password, source)
 
 
 def _plain(data: bytes) -> Credentials:

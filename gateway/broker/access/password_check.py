@@ -3,7 +3,8 @@
 A wrong password, a user without one and an unknown user cost the same: what takes the time is one
 argon2id, which is done for nothing where no hash asks for it. Success is remembered for a while,
 under a key that only this process can make, so that clients that come back at once after a restart
-of theirs cost one check a password.
+of theirs cost one check a password. Who waits is served by where it comes from, in turn: one peer
+with many passwords does not keep others from logging in.
 """
 
 import hashlib
@@ -12,25 +13,39 @@ import logging
 import secrets
 from collections import OrderedDict
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from gateway.broker.access.fair_queue import FairQueue
 from gateway.broker.access.model import User
 from gateway.broker.access.passwords import Algorithm, PasswordHash, decoy
-from gateway.pending import Pending, start
+from gateway.pending import Pending, run
 
 log = logging.getLogger(__name__)
 
+AT_ONCE: Final = 2
+"""Checks that run at a time: each takes a thread and 19 MiB."""
 WAITING_MAX: Final = 256
-"""Checks that run or wait; further ones are refused. Two threads do some fifty a second, and who
-is not through a step of the handshake within its time limit is cut off."""
+"""Checks that wait; of further ones, those of who has most waiting are refused. Two threads do some
+fifty a second, and who is not through a step of the handshake within its time limit is cut off."""
 REMEMBERED_MAX: Final = 4096
 REMEMBERED_S: Final = 60.0
 
 _DECOY: Final = decoy()
 
 RunInThread = Callable[[Callable[[], bool]], Pending[bool]]
-"""Runs a function on a thread, at most two at a time; settles on the thread of the caller."""
+"""Runs a function on a thread; settles on the thread of the caller."""
+
+
+@dataclass(slots=True, eq=False)
+class _Check:
+    """A password that is compared, or waits for that."""
+
+    find: Callable[[], User | None]
+    name: str
+    password: bytes = field(repr=False)
+    is_right: Pending[bool] = field(default_factory=Pending)
 
 
 class PasswordCheck:
@@ -41,36 +56,50 @@ class PasswordCheck:
         self._clock_s = clock_s
         self._secret = secrets.token_bytes(32)
         self._remembered: OrderedDict[bytes, float] = OrderedDict()
-        self._running: dict[bytes, Pending[bool]] = {}
+        self._checks: dict[bytes, _Check] = {}
+        self._waiting: FairQueue[bytes] = FairQueue(WAITING_MAX)
+        self._running = 0
         self._generation = 0
 
-    async def check(self, find: Callable[[], User | None], name: str, password: bytes) -> bool:
+    async def check(
+        self, find: Callable[[], User | None], name: str, password: bytes, source: str = ""
+    ) -> bool:
         """Tell whether a password is that of a user; False also where too many are asking.
 
         Args:
             find: Gives the user as it is now, None if there is none.
             name: The name that was given.
             password: Not empty.
+            source: Where the question comes from; each has its turn.
         """
         key = self._key_of(name, password)
         if self._is_remembered(key):
             return True
-        running = self._running.get(key)
-        if running is None:
-            if len(self._running) >= WAITING_MAX:
-                log.warning("login refused, too many passwords wait to be checked user=%r", name)
-                return False
-            running = start(self._check(find, key, password))
-            if not running.is_settled:
-                self._running[key] = running
-                running.when_settled(lambda: self._running.pop(key, None))
-        return await running
+        check = self._checks.get(key)
+        if check is not None:
+            self._waiting.join(key, source)
+            return await check.is_right
+        check = self._checks[key] = _Check(find, name, password)
+        self._crowd_out(self._waiting.add(key, source))
+        self._begin()
+        return await check.is_right
 
-    async def _check(self, find: Callable[[], User | None], key: bytes, password: bytes) -> bool:
+    def _crowd_out(self, key: bytes | None) -> None:
+        if key is not None:
+            check = self._checks.pop(key)
+            log.warning("login refused, too many passwords wait to be checked user=%r", check.name)
+            check.is_right.settle(False)  # noqa: FBT003  # the outcome
+
+    def _begin(self) -> None:
+        while self._running < AT_ONCE and (key := self._waiting.take()) is not None:
+            self._running += 1
+            run(self._compare(self._checks[key], key), partial(self._done, key))
+
+    async def _compare(self, check: _Check, key: bytes) -> bool:
         while True:
-            user, generation = find(), self._generation
+            user, generation = check.find(), self._generation
             hashed = None if user is None else user.password_hash
-            is_right = await self._run_in_thread(partial(compare, hashed, password))
+            is_right = await self._run_in_thread(partial(compare, hashed, check.password))
             if generation == self._generation:
                 break
             # Users have changed meanwhile, and perhaps this one.
@@ -79,6 +108,12 @@ class PasswordCheck:
             if len(self._remembered) > REMEMBERED_MAX:
                 self._remembered.popitem(last=False)
         return is_right
+
+    def _done(self, key: bytes, outcome: bool | BaseException) -> None:  # noqa: FBT001
+        self._running -= 1
+        check = self._checks.pop(key)
+        self._begin()
+        check.is_right.settle(outcome)
 
     def forget(self) -> None:
         """Remember no success, and check again what is being checked: users have changed."""

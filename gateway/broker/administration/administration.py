@@ -1,11 +1,13 @@
 """What the requests of administrators act on, and who may ask which of them."""
 
 import enum
+import time
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
 from gateway.broker.access.access import Access
+from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import NotFound
 from gateway.broker.connections import Connections
@@ -63,6 +65,7 @@ class Administration:
         service: How all of them are served just now.
         in_thread: Runs what takes long.
         partitions_max: Most partitions of a super stream.
+        attempts: Who has tried to log in.
         importing: Whose turn it is to import definitions.
     """
 
@@ -72,6 +75,7 @@ class Administration:
     service: Service
     in_thread: RunsInThread
     partitions_max: int = 1_000
+    attempts: AttemptLedger = field(default_factory=lambda: AttemptLedger(time.monotonic))
     importing: Turn = field(default_factory=Turn)
 
     def host(self, name: str) -> VirtualHost:

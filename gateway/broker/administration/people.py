@@ -4,6 +4,7 @@ import dataclasses
 from typing import Final
 
 from gateway.broker.access.access import Access
+from gateway.broker.access.attempts import Attempts
 from gateway.broker.access.errors import NoSuchUser, NoSuchVirtualHost
 from gateway.broker.access.model import USER_LIMITS, Permission, User, check_limits
 from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
@@ -121,6 +122,45 @@ async def clear_permissions(
     return None
 
 
+async def list_auth_attempts(
+    administration: Administration, arguments: Arguments, _: bytes
+) -> object:
+    """Return how often somebody tried to log in, by address or by protocol alone."""
+    by = arguments.text("by", "address")
+    arguments.end()
+    ledger = administration.attempts
+    if by == "address":
+        return [
+            {"remote_address": address, "protocol": protocol, **_counts(attempts)}
+            for address, protocol, attempts in ledger.by_source()
+        ]
+    if by == "protocol":
+        return [
+            {"protocol": protocol, **_counts(attempts)}
+            for protocol, attempts in ledger.by_protocol()
+        ]
+    raise WrongRequest("by is neither address nor protocol")
+
+
+async def reset_auth_attempts(
+    administration: Administration, arguments: Arguments, _: bytes
+) -> object:
+    """Count attempts to log in from 0 again."""
+    arguments.end()
+    administration.attempts.reset()
+    return None
+
+
+def _counts(attempts: Attempts) -> dict[str, int]:
+    """RabbitMQ's names, and one of our own."""
+    return {
+        "auth_attempts": attempts.succeeded + attempts.failed,
+        "auth_attempts_succeeded": attempts.succeeded,
+        "auth_attempts_failed": attempts.failed,
+        "auth_attempts_unread": attempts.unread,
+    }
+
+
 def _user(access: Access, arguments: Arguments) -> User:
     name = arguments.text("name")
     user = access.user(name)
@@ -152,4 +192,6 @@ ROWS: Final = (
     Row("list_permissions", list_permissions, Role.MONITORING),
     Row("set_permissions", set_permissions),
     Row("clear_permissions", clear_permissions),
+    Row("list_auth_attempts", list_auth_attempts, Role.MONITORING),
+    Row("reset_auth_attempts", reset_auth_attempts),
 )

@@ -29,6 +29,7 @@ _CODES = {
     Refused.MALFORMED: ResponseCode.SASL_ERROR,
     Refused.CREDENTIALS: ResponseCode.AUTHENTICATION_FAILURE,
     Refused.LOOPBACK_ONLY: ResponseCode.AUTHENTICATION_FAILURE_LOOPBACK,
+    Refused.TOO_MANY: ResponseCode.AUTHENTICATION_FAILURE,
 }
 _DELAYED = frozenset(
     (
@@ -82,7 +83,8 @@ def after_login(link: Link) -> None:
 
 
 async def _log_in(link: Link, request: m.SaslAuthenticate) -> str:
-    peer = Peer(is_loopback=link.ports.peer_is_loopback)
+    address = link.ports.peer.rpartition(":")[0]
+    peer = Peer(is_loopback=link.ports.peer_is_loopback, address=address)
     try:
         return await link.host.authentication.log_in(request.mechanism, request.data or b"", peer)
     except LoginRefused as refused:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from gateway.broker.access.access import open_access
+from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.users_file import first_users
@@ -157,11 +158,9 @@ class Broker:
         )
         self._open_hosts(store, ports)
         self.service = Service(self.connections, consumer_update_timeout_ms)
-        self.passwords = PasswordCheck(run_at_once, lambda: self.now_ms / 1000)
-        self.access.users_changed = self.passwords.forget
         self.host = Host(
             self.access,
-            Authentication(self.access, self.passwords, anonymous=anonymous),
+            self._authentication(anonymous),
             self.connections,
             self.virtual_hosts.find,
             LinkSettings(frame_bytes_max, refusal_delay_ms, 64 * MIB, "localhost", 5552),
@@ -169,6 +168,12 @@ class Broker:
             lambda: self.has_room,
             self.service,
         )
+
+    def _authentication(self, anonymous: str | None) -> Authentication:
+        self.passwords = PasswordCheck(run_at_once, lambda: self.now_ms / 1000)
+        self.access.users_changed = self.passwords.forget
+        self.attempts = AttemptLedger(lambda: self.now_ms / 1000)
+        return Authentication(self.access, self.passwords, self.attempts, anonymous=anonymous)
 
     def _open_hosts(self, store: SegmentStore, ports: StreamsPorts) -> None:
         """Open users and virtual hosts as a server does."""

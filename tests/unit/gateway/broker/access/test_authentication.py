@@ -3,6 +3,7 @@ import struct
 import pytest
 
 from gateway.broker.access.access import Access
+from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication, LoginRefused, Peer, Refused
 from gateway.broker.access.model import User
 from gateway.broker.access.password_check import PasswordCheck
@@ -42,7 +43,11 @@ def check() -> PasswordCheck:
 
 @pytest.fixture
 def authentication(access: Access, check: PasswordCheck) -> Authentication:
-    return Authentication(access, check)
+    return Authentication(access, check, unlimited())
+
+
+def unlimited() -> AttemptLedger:
+    return AttemptLedger(lambda: 0.0, failed_a_second_max=0)
 
 
 def table(**values: str) -> bytes:
@@ -70,7 +75,7 @@ def test_guest_comes_from_this_machine_only(authentication: Authentication) -> N
 
 
 def test_a_setting_opens_guest_to_the_world(access: Access, check: PasswordCheck) -> None:
-    authentication = Authentication(access, check, guest_loopback_only=False)
+    authentication = Authentication(access, check, unlimited(), guest_loopback_only=False)
 
     assert log_in(authentication, b"\0guest\0guest", FAR) == "guest"
 
@@ -168,7 +173,7 @@ def test_what_is_not_configured_is_not_offered(
 
 
 def test_anonymous_is_who_the_setting_names(access: Access, check: PasswordCheck) -> None:
-    authentication = Authentication(access, check, anonymous="app")
+    authentication = Authentication(access, check, unlimited(), anonymous="app")
 
     assert authentication.mechanisms == ("PLAIN", "AMQPLAIN", "ANONYMOUS")
     assert log_in(authentication, b"whatever", FAR, "ANONYMOUS") == "app"
@@ -177,7 +182,7 @@ def test_anonymous_is_who_the_setting_names(access: Access, check: PasswordCheck
 def test_anonymous_is_nobody_where_the_setting_names_nobody(
     access: Access, check: PasswordCheck
 ) -> None:
-    authentication = Authentication(access, check, anonymous="gone")
+    authentication = Authentication(access, check, unlimited(), anonymous="gone")
 
     assert log_in(authentication, b"", mechanism="ANONYMOUS") is Refused.CREDENTIALS
 
@@ -185,7 +190,70 @@ def test_anonymous_is_nobody_where_the_setting_names_nobody(
 def test_anonymous_as_guest_comes_from_this_machine_only(
     access: Access, check: PasswordCheck
 ) -> None:
-    authentication = Authentication(access, check, anonymous="guest")
+    authentication = Authentication(access, check, unlimited(), anonymous="guest")
 
     assert log_in(authentication, b"", NEAR, "ANONYMOUS") == "guest"
     assert log_in(authentication, b"", FAR, "ANONYMOUS") is Refused.LOOPBACK_ONLY
+
+
+def from_address(address: str) -> Peer:
+    return Peer(is_loopback=False, address=address, protocol="stream")
+
+
+def test_who_fails_too_often_is_refused_unread_until_a_second_is_over(
+    access: Access, check: PasswordCheck
+) -> None:
+    now_s = [0.0]
+    ledger = AttemptLedger(lambda: now_s[0], failed_a_second_max=100)
+    authentication = Authentication(access, check, ledger)
+    guesser, other = from_address("10.0.0.1"), from_address("10.0.0.2")
+
+    for _ in range(100):
+        assert log_in(authentication, b"\0nobody\0", guesser) is Refused.CREDENTIALS
+    assert log_in(authentication, b"\0app\0secret", guesser) is Refused.TOO_MANY
+    assert log_in(authentication, b"\0app\0secret", other) == "app"
+    now_s[0] = 1.0
+
+    assert log_in(authentication, b"\0app\0secret", guesser) == "app"
+    assert {source: (each.succeeded, each.failed, each.unread)
+            for source, _, each in ledger.by_source()} == {
+        "10.0.0.1": (1, 101, 1), "10.0.0.2": (1, 0, 0),
+    }  # fmt: skip
+
+
+def test_logins_that_succeed_are_not_limited(access: Access, check: PasswordCheck) -> None:
+    ledger = AttemptLedger(lambda: 0.0, failed_a_second_max=1)
+    authentication = Authentication(access, check, ledger)
+
+    assert {log_in(authentication, b"\0app\0secret", FAR) for _ in range(1000)} == {"app"}
+    assert [(name, each.succeeded, each.failed) for name, each in ledger.by_protocol()] == [
+        ("stream", 1000, 0)
+    ]
+
+
+def test_every_kind_of_refusal_counts_but_that_of_a_mechanism(
+    access: Access, check: PasswordCheck
+) -> None:
+    ledger = AttemptLedger(lambda: 0.0)
+    authentication = Authentication(access, check, ledger)
+
+    for data in (b"x", b"\0app\0no", b"\0here\0secret"):
+        log_in(authentication, data, FAR)
+    log_in(authentication, b"", FAR, "SCRAM")
+
+    ((_, attempts),) = ledger.by_protocol()
+    assert (attempts.succeeded, attempts.failed, attempts.unread) == (0, 3, 0)
+
+
+def test_each_protocol_is_counted_and_all_of_an_address_limited_together(
+    access: Access, check: PasswordCheck
+) -> None:
+    ledger = AttemptLedger(lambda: 0.0, failed_a_second_max=1)
+    authentication = Authentication(access, check, ledger)
+    web = Peer(is_loopback=False, address="10.0.0.1", protocol="http")
+
+    assert log_in(authentication, b"\0app\0no", web) is Refused.CREDENTIALS
+    assert log_in(authentication, b"\0app\0no", from_address("10.0.0.1")) is Refused.TOO_MANY
+    assert [(name, each.failed) for name, each in ledger.by_protocol()] == [
+        ("http", 1), ("stream", 1)
+    ]  # fmt: skip

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.broker.access import password_check as module
 from gateway.broker.access.model import User
-from gateway.broker.access.password_check import REMEMBERED_S, WAITING_MAX, PasswordCheck
+from gateway.broker.access.password_check import AT_ONCE, REMEMBERED_S, WAITING_MAX, PasswordCheck
 from gateway.broker.access.passwords import PasswordHash
 from gateway.pending import Pending, start
 
@@ -27,15 +27,21 @@ class Rig:
         self.jobs.append((function, pending))
         return pending
 
-    def ask(self, name: str = "app", password: bytes = b"secret") -> Pending[bool]:
-        return start(self.check.check(lambda: self.users.get(name), name, password))
+    def ask(
+        self, name: str = "app", password: bytes = b"secret", source: str = ""
+    ) -> Pending[bool]:
+        return start(self.check.check(lambda: self.users.get(name), name, password, source))
 
     def work(self) -> int:
         """Do what waits; gives how much that was."""
-        jobs, self.jobs = self.jobs, []
-        for function, pending in jobs:
-            pending.settle(function())
-        return len(jobs)
+        done = 0
+        while self.jobs:
+            jobs, self.jobs = self.jobs, []
+            assert len(jobs) <= AT_ONCE
+            for function, pending in jobs:
+                pending.settle(function())
+            done += len(jobs)
+        return done
 
 
 @pytest.fixture
@@ -106,18 +112,87 @@ def test_a_change_while_a_password_is_compared_has_it_compared_again(rig: Rig) -
     assert other.result()
 
 
-def test_too_many_who_wait_are_refused_and_those_before_them_are_not(rig: Rig) -> None:
-    waiting = [rig.ask(password=b"%d" % number) for number in range(WAITING_MAX - 1)]
+def test_too_many_who_wait_are_refused_and_those_before_them_are_not(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "compare", lambda _hashed, password: password == b"secret")
+    waiting = [rig.ask(password=b"%d" % number) for number in range(AT_ONCE + WAITING_MAX - 1)]
     last = rig.ask()
     assert rig.ask(password=b"one more").result() is False
     assert not last.is_settled
+    assert not any(each.is_settled for each in waiting)
 
-    rig.users["app"] = User("app", PasswordHash.of("secret"))
-    for function, pending in rig.jobs[-1:]:
-        pending.settle(function())
+    assert rig.work() == AT_ONCE + WAITING_MAX
 
     assert last.result()
-    assert not any(each.is_settled for each in waiting)
+
+
+def test_one_peer_with_many_passwords_gets_nobody_else_refused(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "compare", lambda _hashed, password: password == b"secret")
+    flood = [rig.ask(password=b"%d" % n, source="flood") for n in range(2 * WAITING_MAX)]
+    asked = [rig.ask(f"u{number}", source=f"10.0.0.{number}") for number in range(100)]
+
+    assert not any(each.is_settled for each in asked)
+    rig.jobs, jobs = [], rig.jobs
+    for function, pending in jobs:
+        pending.settle(function())
+    assert rig.work() == WAITING_MAX
+
+    assert all(each.result() for each in asked)
+    assert sum(each.is_settled for each in flood) == len(flood)
+
+
+def test_who_comes_from_elsewhere_waits_for_one_check_of_each_peer_at_most(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "compare", lambda _hashed, password: password == b"secret")
+    for number in range(WAITING_MAX):
+        rig.ask(password=b"%d" % number, source="flood")
+    asked = rig.ask(source="elsewhere")
+    done = 0
+
+    while not asked.is_settled:
+        function, pending = rig.jobs.pop(0)
+        pending.settle(function())
+        done += 1
+
+    assert asked.result()
+    assert done <= AT_ONCE + 2
+
+
+def test_a_check_that_others_wait_for_too_is_not_given_up_for_one_of_them(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "compare", lambda _hashed, password: password == b"secret")
+    for number in range(AT_ONCE + WAITING_MAX - 1):
+        rig.ask(password=b"%d" % number, source="flood")
+    shared = rig.ask(source="flood")
+    joined = rig.ask(source="elsewhere")
+
+    others = [rig.ask(password=b"x%d" % number, source="third") for number in range(5)]
+
+    assert not joined.is_settled
+    assert not any(each.is_settled for each in others)
+    rig.work()
+    assert joined.result()
+    assert shared.result()
+
+
+def test_a_check_that_fails_tells_all_who_wait_and_lets_the_next_begin(
+    rig: Rig,
+) -> None:
+    asked = [rig.ask(password=b"%d" % number) for number in range(AT_ONCE + 1)]
+    (_, first), *_ = rig.jobs
+    first.settle(MemoryError("no room for argon2"))
+
+    with pytest.raises(MemoryError):
+        asked[0].result()
+    assert len(rig.jobs) == AT_ONCE + 1
+    rig.jobs.pop(0)
+    rig.work()
+    assert not any(each.result() for each in asked[1:])
 
 
 def test_no_more_than_so_many_successes_are_remembered(

@@ -238,3 +238,26 @@ def test_changes_are_logged_with_who_and_what_and_without_hashes(
     assert "request=add_user by='owner' about={'name': 'app\\n'}" in caplog.text
     assert vector not in caplog.text
     assert "list_users" not in caplog.text
+
+
+def test_attempts_to_log_in_are_listed_by_address_and_by_protocol(rig: Rig) -> None:
+    attempts = rig.administration.attempts
+    attempts.succeeded("10.0.0.1", "stream")
+    attempts.failed("10.0.0.1", "http")
+    attempts.failed("10.0.0.2", "stream", is_unread=True)
+
+    rows = rig.ask("list_auth_attempts")
+    assert [(row["remote_address"], row["protocol"]) for row in rows] == [
+        ("10.0.0.1", "stream"), ("10.0.0.1", "http"), ("10.0.0.2", "stream"),
+    ]  # fmt: skip
+    assert rig.ask("list_auth_attempts", {"by": "protocol"})[0] == {
+        "protocol": "stream",
+        "auth_attempts": 2,
+        "auth_attempts_succeeded": 1,
+        "auth_attempts_failed": 1,
+        "auth_attempts_unread": 1,
+    }
+    with pytest.raises(WrongRequest):
+        rig.ask("list_auth_attempts", {"by": "user"})
+    rig.ask("reset_auth_attempts")
+    assert rig.ask("list_auth_attempts") == []

@@ -1,0 +1,158 @@
+"""Attempts to log in: counted by where they come from, and limited where too many fail.
+
+An address may fail so often in a second; then nothing that comes from it is looked at until the
+second is over, not even the right password: an answer would be what the guessing is for. An address
+of IPv6 stands for its network of 64 bits, all of which one peer has.
+
+Source: rabbit_core_metrics.erl, auth_attempt_succeeded/failed, for what is counted.
+"""
+
+import ipaddress
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+SOURCES_MAX: Final = 4096
+"""Addresses that are remembered, each with a protocol; those longest silent are forgotten."""
+FAILED_A_SECOND_MAX: Final = 100
+
+_NETWORK_BITS: Final = 64
+_COMPLAINED_EVERY_S: Final = 10.0
+
+
+@dataclass(slots=True)
+class Attempts:
+    """How often somebody tried to log in.
+
+    Attributes:
+        succeeded: Logged in.
+        failed: Refused, for whatever reason.
+        unread: Of those that failed: not looked at, since too many had failed before.
+    """
+
+    succeeded: int = 0
+    failed: int = 0
+    unread: int = 0
+
+
+@dataclass(slots=True)
+class _Allowance:
+    """How many more may fail: filled to the most within a second, below 0 where it was overdrawn.
+
+    Passwords are compared for many at once, so more may fail than were left.
+    """
+
+    left: float
+    at_s: float
+
+
+def source_of(address: str) -> str:
+    """Return what an address counts as: itself, or its network.
+
+    Args:
+        address: Of IPv4 or IPv6, perhaps with a zone; anything else counts as itself.
+    """
+    try:
+        parsed = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return address
+    if isinstance(parsed, ipaddress.IPv4Address):
+        return str(parsed)
+    if parsed.ipv4_mapped is not None:
+        return str(parsed.ipv4_mapped)
+    if parsed.is_loopback:
+        return str(parsed)
+    return str(ipaddress.IPv6Network((parsed, _NETWORK_BITS), strict=False))
+
+
+class AttemptLedger:
+    """Counts attempts and says when there were too many; bounded, whoever tries."""
+
+    def __init__(
+        self,
+        clock_s: Callable[[], float],
+        *,
+        failed_a_second_max: int = FAILED_A_SECOND_MAX,
+        sources_max: int = SOURCES_MAX,
+    ) -> None:
+        """Begin with no attempts.
+
+        Args:
+            clock_s: A clock that never goes back.
+            failed_a_second_max: How many of one source may fail in a second; 0 sets no limit.
+            sources_max: How many sources are remembered.
+        """
+        self._clock_s = clock_s
+        self._most = failed_a_second_max
+        self._sources_max = sources_max
+        self._allowances: OrderedDict[str, _Allowance] = OrderedDict()
+        self._by_source: OrderedDict[tuple[str, str], Attempts] = OrderedDict()
+        self._by_protocol: dict[str, Attempts] = {}
+        self._complained_at_s = clock_s() - _COMPLAINED_EVERY_S
+
+    def is_over(self, source: str) -> bool:
+        """Tell whether too many of a source have failed of late."""
+        allowance = self._allowances.get(source)
+        return allowance is not None and self._filled(allowance).left < 1
+
+    def may_complain(self) -> bool:
+        """Tell whether a line may be logged about it, since none was of late."""
+        now_s = self._clock_s()
+        if now_s - self._complained_at_s < _COMPLAINED_EVERY_S:
+            return False
+        self._complained_at_s = now_s
+        return True
+
+    def succeeded(self, source: str, protocol: str) -> None:
+        """Count a login."""
+        for attempts in self._counters(source, protocol):
+            attempts.succeeded += 1
+
+    def failed(self, source: str, protocol: str, *, is_unread: bool = False) -> None:
+        """Count a refusal; one that was not looked at uses up nothing."""
+        for attempts in self._counters(source, protocol):
+            attempts.failed += 1
+            attempts.unread += is_unread
+        if is_unread or not self._most:
+            return
+        allowance = self._allowances.get(source)
+        if allowance is None:
+            allowance = self._allowances[source] = _Allowance(self._most, self._clock_s())
+            if len(self._allowances) > self._sources_max:
+                self._allowances.popitem(last=False)
+        else:
+            self._allowances.move_to_end(source)
+        allowance = self._filled(allowance)
+        allowance.left = max(allowance.left - 1, -self._most)
+
+    def by_source(self) -> list[tuple[str, str, Attempts]]:
+        """Return source, protocol and attempts, those that tried last at the end."""
+        return [(*key, attempts) for key, attempts in self._by_source.items()]
+
+    def by_protocol(self) -> list[tuple[str, Attempts]]:
+        """Return protocol and attempts, with those of sources that are forgotten."""
+        return list(self._by_protocol.items())
+
+    def reset(self) -> None:
+        """Count from 0 again; who is limited stays so."""
+        self._by_source.clear()
+        self._by_protocol.clear()
+
+    def _counters(self, source: str, protocol: str) -> tuple[Attempts, Attempts]:
+        key = source, protocol
+        attempts = self._by_source.get(key)
+        if attempts is None:
+            attempts = self._by_source[key] = Attempts()
+            if len(self._by_source) > self._sources_max:
+                self._by_source.popitem(last=False)
+        else:
+            self._by_source.move_to_end(key)
+        return attempts, self._by_protocol.setdefault(protocol, Attempts())
+
+    def _filled(self, allowance: _Allowance) -> _Allowance:
+        now_s = self._clock_s()
+        more = (now_s - allowance.at_s) * self._most
+        allowance.left = min(allowance.left + more, float(self._most))
+        allowance.at_s = now_s
+        return allowance

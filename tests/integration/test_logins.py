@@ -1,0 +1,87 @@
+"""Who guesses passwords is slowed down, and nobody else is; administrators see who it was."""
+
+from __future__ import annotations
+
+import socket
+import time
+from contextlib import ExitStack
+
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codec import encode_request
+from tests.client import Client, plain
+from tests.integration.administrator import IMPATIENT, can_log_in, ctl
+from tests.integration.conftest import StartServer
+from tests.integration.server import HutchServer
+
+OTHER_ADDRESS = "127.0.0.2"
+FLOOD = 400
+TUNE = encode_request("tune", m.Tune(1 << 20, 60), correlation_id=None)
+
+
+def guess(endpoint: tuple[str, int], password: str) -> socket.socket:
+    """Try a password from another address; the answer is not waited for."""
+    guesser = socket.create_connection(endpoint, 10, source_address=(OTHER_ADDRESS, 0))
+    guesser.sendall(
+        encode_request("peer_properties", m.PeerProperties({}), correlation_id=1)
+        + encode_request("sasl_handshake", m.SaslHandshake(), correlation_id=2)
+        + encode_request("sasl_authenticate", plain("guest", password), correlation_id=3)
+    )
+    return guesser
+
+
+def refused(endpoint: tuple[str, int], password: str) -> bool:
+    """Try a password from the other address; tell whether the connection was ended for it."""
+    with guess(endpoint, password) as guesser:
+        received = b""
+        while piece := guesser.recv(4096):
+            received += piece
+            if received.endswith(TUNE):
+                return False
+    return True
+
+
+def test_who_fails_too_often_is_refused_for_a_second_and_counted(start_server: StartServer) -> None:
+    limit = {"HUTCH_USERS__FAILED_LOGINS_A_SECOND_MAX": "1"}
+    server = start_server(environment=IMPATIENT | limit)
+    assert can_log_in(server, "guest", "guest")
+    deadline = time.monotonic() + 30
+
+    while not unread(server):
+        assert time.monotonic() < deadline
+        assert refused(server.endpoint, "wrong")
+    assert can_log_in(server, "guest", "guest")
+    while refused(server.endpoint, "guest"):
+        assert time.monotonic() < deadline
+
+    [total] = ctl(server, "list_auth_attempts", "--by", "protocol")
+    by_address = {one["remote_address"]: one for one in ctl(server, "list_auth_attempts")}
+    assert by_address.keys() == {"127.0.0.1", OTHER_ADDRESS}
+    assert by_address["127.0.0.1"]["auth_attempts_succeeded"] == 2
+    assert by_address[OTHER_ADDRESS]["auth_attempts_succeeded"] == 1
+    assert (total["protocol"], total["auth_attempts_succeeded"]) == ("stream", 3)
+    assert total["auth_attempts_failed"] >= 2
+    assert "too many have failed source=127.0.0.2" in server.logs
+    ctl(server, "reset_auth_attempts")
+    assert ctl(server, "list_auth_attempts") == []
+
+
+def unread(server: HutchServer) -> int:
+    counts = ctl(server, "list_auth_attempts", "--by", "protocol")
+    return sum(one["auth_attempts_unread"] for one in counts)
+
+
+def test_a_flood_of_passwords_from_one_address_keeps_nobody_else_out(
+    start_server: StartServer,
+) -> None:
+    server = start_server()
+    with ExitStack() as sockets:
+        for number in range(FLOOD):
+            sockets.enter_context(guess(server.endpoint, f"guess {number}"))
+        with Client(*server.endpoint) as client:
+            begun = time.monotonic()
+            client.handshake()
+            taken_s = time.monotonic() - begun
+
+    # A few checks of some twenty milliseconds each, not the 256 that wait: five seconds of work.
+    assert taken_s < 2.5
+    assert "too many passwords wait" in server.logs
