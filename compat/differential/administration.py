@@ -51,6 +51,8 @@ class Change:
         if self.name == "add_exchange":
             names = ("virtual_host", "name")
             return Change("delete_exchange", {each: self.arguments[each] for each in names})
+        if self.name == "set_policy":
+            return Change("clear_policy", {"name": self.arguments["name"]})
         return None
 
 
@@ -140,6 +142,22 @@ def bind(given: Mapping[str, Any]) -> list[HttpRequest]:
     return [("POST", path, {each: given[each] for each in ("routing_key", "arguments")})]
 
 
+def put_policy(given: Mapping[str, Any]) -> list[HttpRequest]:
+    """Make or replace a policy."""
+    body = {
+        "pattern": given["pattern"],
+        "definition": given["definition"],
+        "priority": given.get("priority", 0),
+        "apply-to": given.get("apply_to", "streams"),
+    }
+    return [("PUT", policy_path(given), body)]
+
+
+def policy_path(given: Mapping[str, Any]) -> str:
+    """Return where a policy is."""
+    return f"policies/{named(given.get('virtual_host', '/'))}/{named(given['name'])}"
+
+
 def exchange_path(given: Mapping[str, Any]) -> str:
     """Return where an exchange is."""
     return f"exchanges/{named(given['virtual_host'])}/{named(given['name'])}"
@@ -166,6 +184,8 @@ HTTP_REQUESTS: dict[str, Callable[[dict[str, Any]], list[HttpRequest]]] = {
     "add_exchange": put_exchange,
     "delete_exchange": lambda given: [("DELETE", exchange_path(given), None)],
     "bind": bind,
+    "set_policy": put_policy,
+    "clear_policy": lambda given: [("DELETE", policy_path(given), None)],
     "set_user_limits": lambda given: set_limits("user", given),
     "set_vhost_limits": lambda given: set_limits("vhost", given),
 }

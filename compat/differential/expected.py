@@ -95,6 +95,22 @@ EXPECTED: tuple[Expected, ...] = (
         reason="Hutch counts the partitions before it looks at the rights to each of them",
     ),
     Expected(
+        script="policy: a size of segments that comes later",
+        label="described",
+        reason="RabbitMQ takes another size of segments when the stream's process starts anew, "
+        "Hutch from the next look on",
+    ),
+    Expected(
+        script="policy: {'stream-max-segment-size-bytes': 0} is judged",
+        reason="RabbitMQ accepts it, and then rolls segments without end; Hutch refuses it",
+    ),
+    Expected(
+        script="policy: {'something else': 1} is judged",
+        theirs="refused",
+        ours="taken",
+        reason="Hutch keeps what may mean something to plugins and other queues, for an export",
+    ),
+    Expected(
         script="bindings without order",
         label="any order",
         theirs="code 1",

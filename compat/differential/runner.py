@@ -110,6 +110,7 @@ class Stage:
         self.run = run
         self.connections: dict[str, Connection] = {}
         self.marks: dict[bytes, bytes] = {}
+        self.outcome = ""
 
     def take(self, number: int, step: Step) -> Played:
         """Do one step."""
@@ -123,6 +124,8 @@ class Stage:
             case _:
                 self.do(step)
         lines = self.words(found)
+        if step.may_fail:
+            lines.append(self.outcome)
         if step.is_timed:
             # Timers end at whole and half seconds, and never early: a quarter is left for delays.
             lines.append(f"after {math.floor(time.monotonic() - began + _SOONER_S)} s")
@@ -174,7 +177,13 @@ class Stage:
         change = step.change.of_run(self.run.decode())
         if (undoing := change.undone()) is not None:
             self.undoing.insert(0, undoing)
-        self.administration.make(change)
+        self.outcome = "taken"
+        try:
+            self.administration.make(change)
+        except ChangeFailed:
+            if not step.may_fail:
+                raise
+            self.outcome = "refused"
 
     def remember_now(self, letter: str) -> None:
         """Mark this instant, keeping its distance from what is stored before and after."""

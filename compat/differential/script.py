@@ -92,6 +92,7 @@ class Step:
         tuning: For `REACH`: the frame limit and heartbeat that the client answers.
         login: For `REACH`: who, and where.
         change: For `ADMINISTER`.
+        may_fail: For `ADMINISTER`: compare whether it is refused, in whatever words.
         piece_bytes: Send in pieces of this size, a write each; 0 sends everything at once.
     """
 
@@ -106,6 +107,7 @@ class Step:
     tuning: tuple[int, int] = (1 << 20, 0)
     login: Login = GUEST
     change: Change | None = None
+    may_fail: bool = False
     piece_bytes: int = 0
 
 
@@ -176,6 +178,13 @@ def login_of(user: str, virtual_host: str) -> Login:
 def administer(request: str, /, **arguments: object) -> Step:
     """Change users, permissions or virtual hosts, in the words of Hutch's admin socket."""
     return Step(action=Action.ADMINISTER, change=Change(request, arguments))
+
+
+def judged(request: str, /, *, label: str = "", **arguments: object) -> Step:
+    """Do as `administer` does, and compare whether the change is taken or refused."""
+    return Step(
+        action=Action.ADMINISTER, change=Change(request, arguments), may_fail=True, label=label
+    )
 
 
 def add_user(name: str, password: str = PASSWORD) -> Step:

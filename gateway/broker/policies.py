@@ -63,7 +63,7 @@ class Policy:
         name: As administrators say it; 1 to 255 bytes.
         pattern: A regular expression that is sought in the names of streams.
         apply_to: One of `APPLY_TO`; those for other things than streams are kept, no more.
-        definition: Names of arguments to values, numbers as numbers or as text.
+        definition: Names of arguments to values, numbers as numbers; not empty.
         priority: The highest counts.
     """
 
@@ -120,6 +120,8 @@ def _ready(policy: Policy) -> _Ready:
 
 
 def _defined(definition: Mapping[str, Any]) -> StreamArguments:
+    if not definition:
+        raise Unusable("the definition of a policy says nothing")
     texts = {name: _text_of(name, definition[name]) for name in DEFINED if name in definition}
     try:
         defined = StreamArguments.parse(texts)
@@ -134,8 +136,9 @@ def _defined(definition: Mapping[str, Any]) -> StreamArguments:
 
 
 def _text_of(name: str, value: object) -> str:
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise Unusable(f"{name} is neither a number nor a text")
+    kind: type = str if name == "max-age" else int
+    if type(value) is not kind:  # a bool is an int to isinstance
+        raise Unusable(f"{name} is no {'text' if kind is str else 'whole number'}")
     return str(value)
 
 
