@@ -159,7 +159,6 @@ COMMANDS: Final = (
             "auth_attempts_failed",
             "auth_attempts_unread",
         ),
-        examples=("hutch ctl list_auth_attempts --by protocol",),
         more="Since the start of the server, for the 4,096 addresses that tried last. An address\n"
         "of IPv6 is its network of 64 bits. Unread: how many of those that failed were not looked\n"
         "at, since too many had failed (users.failed_logins_a_second_max).",

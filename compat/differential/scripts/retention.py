@@ -20,6 +20,7 @@ from compat.differential.script import (
     silence,
     tell,
 )
+from compat.differential.scripts.reading import PLACES
 
 SEGMENT = {"stream-max-segment-size-bytes": "3000"}
 SIZE = 1_000
@@ -152,6 +153,31 @@ KEPT = (
     ),
 )
 
+# Ten messages in four segments, all there or the last two left: whoever is told where to begin must
+# get what is behind it.
+SEGMENTS_AT = tuple(
+    script(
+        f"retention: four segments, {name}",
+        *stocked({}, 10),
+        opened("B"),
+        ask("B", f.resolve("~s", place), label="resolved"),
+        ask("B", f.subscribe(1, "~s", place, 50), wait=Wait(frames=1), label="subscribed"),
+        hear("B", linger_s=0.2),
+    )
+    for name, place, _ in PLACES
+)
+TRUNCATED_AT = tuple(
+    script(
+        f"retention: two segments of four are left, {name}",
+        *stocked({"max-length-bytes": "5000"}, 10),
+        opened("B"),
+        ask("B", f.resolve("~s", place), label="resolved"),
+        ask("B", f.subscribe(1, "~s", place, 50), wait=Wait(frames=1), label="subscribed"),
+        hear("B", linger_s=0.2),
+    )
+    for name, place, _ in PLACES
+)
+
 # New in RabbitMQ 4.4: 4.3 takes it for an argument that it does not know.
 INITIAL = (
     *(
@@ -185,4 +211,6 @@ INITIAL = (
     ),
 )
 
-SCRIPTS: tuple[Script, ...] = (*BY_SIZE, *BY_AGE, *KEPT, *INITIAL)
+SCRIPTS: tuple[Script, ...] = (
+    *BY_SIZE, *BY_AGE, *KEPT, *SEGMENTS_AT, *TRUNCATED_AT, *INITIAL,
+)  # fmt: skip

@@ -8,8 +8,9 @@ from gateway.stream.session.inbox import Inbox
 
 MIB = 1 << 20
 SHARED_BYTES = MIB
-CPU_S_MAX = 4.0
-"""Generous: a MiB of single bytes are a million calls; copying the frame for each takes minutes."""
+CPU_S_MAX = 1.5
+"""For a frame of 1 MiB."""
+TRIES = 3
 
 
 def cpu_s_of(size: int) -> float:
@@ -31,6 +32,11 @@ def cpu_s_of(size: int) -> float:
 
 @pytest.mark.slow
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("size", [100_000, SHARED_BYTES // 2 - 4, SHARED_BYTES // 2, MIB])
-def test_a_frame_that_comes_a_byte_at_a_time_costs_linear_time(size: int) -> None:
-    assert cpu_s_of(size) < CPU_S_MAX * size / MIB + 0.5
+def test_a_frame_that_comes_a_byte_at_a_time_costs_linear_time() -> None:
+    """The best of some tries: what others do to the caches is not the frame's fault."""
+    sizes = (100_000, SHARED_BYTES // 2 - 4, SHARED_BYTES // 2, MIB)
+    best = {size: min(cpu_s_of(size) for _ in range(TRIES)) for size in sizes}
+
+    assert best[MIB] < CPU_S_MAX
+    cost_s = best[100_000] / 100_000
+    assert all(best[size] / size < 2 * cost_s for size in sizes), best
