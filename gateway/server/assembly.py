@@ -22,8 +22,10 @@ from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.users_file import first_users
 from gateway.broker.administration.administration import OWNER, Administration, Turn
+from gateway.broker.administration.definitions import finish_import
 from gateway.broker.administration.first_start import FirstStart
 from gateway.broker.administration.requests import answer
+from gateway.broker.administration.unfinished import Unfinished
 from gateway.broker.administration.wire import Request
 from gateway.broker.connections import Connections
 from gateway.broker.definitions.reading import ReadDefinitions
@@ -193,17 +195,20 @@ class Server:
                 )
             )
         )
+        in_thread = Threads(self._loop, 1).run
         administration = Administration(
             self._access,
             self._virtual_hosts,
             self._clients,
             self._service,
-            Threads(self._loop, 1).run,
+            in_thread,
             partitions_max,
             self._attempts,
+            unfinished := Unfinished(self._store, in_thread),
         )
         if definitions is not None:
             await self._await(first.finish(administration, definitions))
+        await self._await(finish_import(administration, unfinished))
         self._listener = Listener(
             self._loop,
             self._socket,

@@ -263,6 +263,9 @@ def test_an_import_whose_server_is_killed_or_stopped_is_finished_by_the_next(
         _, words = running.communicate(timeout=COMMAND_SECONDS)
         assert running.returncode in (0, 1, 69), words
         server.start()
+        # All of it or nothing, before anybody is served.
+        streams, users = len(ctl(server, "list_streams")), len(ctl(server, "list_users"))
+        assert (streams, users) in ((0, 1), (1_000, 1_001))
 
     last = report(server, str(file))
 

@@ -10,6 +10,7 @@ from gateway.broker.access.access import Access
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import NotFound
+from gateway.broker.administration.unfinished import Unfinished
 from gateway.broker.connections import Connections
 from gateway.broker.service import Service
 from gateway.broker.virtual_host import VirtualHost
@@ -66,6 +67,7 @@ class Administration:
         in_thread: Runs what takes long.
         partitions_max: Most partitions of a super stream.
         attempts: Who has tried to log in.
+        unfinished: Where an import is written down while it is done; None for nowhere.
         importing: Whose turn it is to import definitions.
     """
 
@@ -76,6 +78,7 @@ class Administration:
     in_thread: RunsInThread
     partitions_max: int = 1_000
     attempts: AttemptLedger = field(default_factory=lambda: AttemptLedger(time.monotonic))
+    unfinished: Unfinished | None = None
     importing: Turn = field(default_factory=Turn)
 
     def host(self, name: str) -> VirtualHost:

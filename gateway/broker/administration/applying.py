@@ -1,7 +1,7 @@
 """A plan carried out on the server: all of it, or what was done is undone.
 
 The order of kinds is that in which things need each other. A process that dies on the way leaves
-what it had done; the same import then finishes the rest.
+what it had done; its next start finishes the rest (`definitions.finish_import`).
 """
 
 import logging
@@ -84,7 +84,7 @@ async def apply_plan(administration: Administration, plan: Plan) -> None:
 
 
 class Stopped(Exception):
-    """The server stops; what was done stays, since the same import finishes it."""
+    """The server stops; what was done stays, since its next start finishes it."""
 
 
 class StepFailed(Exception):

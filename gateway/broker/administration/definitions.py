@@ -5,15 +5,17 @@ from functools import partial
 from typing import Final
 
 from gateway.broker.administration.administration import Administration, Row
-from gateway.broker.administration.applying import ApplyFailed, apply_plan
+from gateway.broker.administration.applying import ApplyFailed, Stopped, apply_plan
 from gateway.broker.administration.arguments import Arguments
-from gateway.broker.administration.errors import Failed, WrongRequest
+from gateway.broker.administration.errors import AdministrationError, Failed, WrongRequest
 from gateway.broker.administration.state import current_definitions
+from gateway.broker.administration.unfinished import Source, Unfinished
 from gateway.broker.definitions import report
 from gateway.broker.definitions.errors import DefinitionsError
 from gateway.broker.definitions.exporting import export_definitions
 from gateway.broker.definitions.planning import Plan, plan_import
 from gateway.broker.definitions.reading import ReadDefinitions, read_definitions
+from store.errors import StoreError
 
 log = logging.getLogger(__name__)
 
@@ -36,7 +38,10 @@ async def import_definitions(
     read = partial(read_definitions, body, virtual_host=virtual_host)
     try:
         plan = await import_read(
-            administration, await administration.in_thread(read), dry_run=dry_run
+            administration,
+            await administration.in_thread(read),
+            dry_run=dry_run,
+            source=Source(body, virtual_host),
         )
     except DefinitionsError as error:
         raise Unusable(str(error)) from error
@@ -51,9 +56,20 @@ async def import_definitions(
 
 
 async def import_read(
-    administration: Administration, read: ReadDefinitions, *, dry_run: bool
+    administration: Administration,
+    read: ReadDefinitions,
+    *,
+    dry_run: bool,
+    source: Source | None = None,
 ) -> Plan:
     """Compare definitions with the server, and make it so; all or nothing.
+
+    Args:
+        administration: What is changed.
+        read: The definitions.
+        dry_run: Only compare.
+        source: What they were read from, for the next start to finish what this one may not;
+            None if that is taken care of.
 
     Raises:
         DefinitionsError: They cannot be imported.
@@ -73,7 +89,7 @@ async def import_read(
             )
         )
         if not dry_run:
-            await _apply(administration, plan)
+            await _apply(administration, plan, source)
     finally:
         turn.end()
     if not dry_run:
@@ -82,19 +98,57 @@ async def import_read(
     return plan
 
 
-async def _apply(administration: Administration, plan: Plan) -> None:
+async def _apply(administration: Administration, plan: Plan, source: Source | None) -> None:
+    if source is not None and administration.unfinished is not None and plan.change_count:
+        await administration.unfinished.begin(source)
     try:
         await apply_plan(administration, plan)
     except ApplyFailed as failure:
         log.warning(
             "definitions not imported is_undone=%s reason=%s", failure.is_undone, failure.reason
         )
+        if isinstance(failure.reason, Stopped):
+            raise Failed(f"not all was imported: {failure}; its next start goes on") from failure
+        await _forget(administration.unfinished)
         if failure.is_undone:
             raise Failed(f"nothing was imported: {failure}") from failure
         raise Failed(
             f"not all was imported, and not all of it could be undone: {failure}; the same import"
             " again finishes it"
         ) from failure
+    await _forget(administration.unfinished)
+
+
+async def _forget(unfinished: Unfinished | None) -> None:
+    """Let no later start do it again."""
+    try:
+        if unfinished is not None:
+            await unfinished.end()
+    except StoreError as error:  # what was asked for has its own outcome
+        log.error("the next start will import the same once more error=%s", error)  # noqa: TRY400
+
+
+async def finish_import(administration: Administration, unfinished: Unfinished) -> None:
+    """Finish the import that was under way when the server died or stopped, if there was one.
+
+    What was done of it is left alone, and nobody has changed anything since. Raises StoreError.
+    """
+    source = await unfinished.load()
+    if source is None:
+        return
+    read = partial(read_definitions, source.content, virtual_host=source.virtual_host)
+    try:
+        plan = await import_read(
+            administration, await administration.in_thread(read), dry_run=False
+        )
+    except DefinitionsError as error:  # other settings, another version
+        log.error("the import that was cut off cannot be finished error=%s", error)  # noqa: TRY400
+    except AdministrationError as error:
+        log.error("the import that was cut off is not finished error=%s", error)  # noqa: TRY400
+        return
+    else:
+        log.warning("an import that was cut off is finished changes=%d", plan.change_count)
+    await unfinished.end()
 
 
 async def export(administration: Administration, arguments: Arguments, _: bytes) -> object:

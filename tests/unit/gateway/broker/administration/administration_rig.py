@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 from gateway.broker.administration.administration import OWNER, Actor, Administration
 from gateway.broker.administration.requests import answer
+from gateway.broker.administration.unfinished import Unfinished
 from gateway.broker.administration.wire import Request
 from gateway.pending import Pending
 from tests.unit.gateway.stream.link_rig import Broker
@@ -29,8 +30,15 @@ class Rig:
 
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
+        self.unfinished = Unfinished(broker.store_rig.store, at_once)
+        assert broker.store_rig.run(self.unfinished.load()) is None
         self.administration = Administration(
-            broker.access, broker.virtual_hosts, broker.connections, broker.service, at_once
+            broker.access,
+            broker.virtual_hosts,
+            broker.connections,
+            broker.service,
+            at_once,
+            unfinished=self.unfinished,
         )
 
     def ask(

@@ -204,7 +204,7 @@ def test_a_server_that_stops_begins_no_more_steps_and_undoes_nothing(
 
     with monkeypatch.context() as patched:
         patched.setattr(streams, "create", create)
-        with pytest.raises(Failed, match="the server is stopping; the same import again"):
+        with pytest.raises(Failed, match="the server is stopping; its next start goes on"):
             rig.ask("import_definitions", body=content)
 
     assert streams.names() == ["a"]

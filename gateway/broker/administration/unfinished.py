@@ -1,0 +1,86 @@
+"""The import that is under way, written down so that a server that dies on the way finishes it.
+
+n            JSON: how many parts, and the virtual host that was named; written last, removed first
+p<8 bytes>   a part of the definitions, compressed
+"""
+
+import json
+import zlib
+from collections.abc import Callable
+from functools import partial
+from typing import Final, NamedTuple
+
+from gateway.broker.kept_table import KeptTable
+from gateway.log.names import server_table
+from gateway.pending import Pending
+from store.api import SegmentStore
+
+_HEAD: Final = b"n"
+_PART_BYTES: Final = 512 * 1024
+_FAST: Final = 1
+
+
+class Source(NamedTuple):
+    """What an import was made of.
+
+    Attributes:
+        content: The definitions as they came.
+        virtual_host: The one that was named beside them.
+    """
+
+    content: bytes
+    virtual_host: str | None
+
+
+class Unfinished:
+    """Keeps the definitions of an import for as long as they are being written."""
+
+    def __init__(
+        self,
+        store: SegmentStore,
+        in_thread: Callable[[Callable[[], bytes]], Pending[bytes]],
+    ) -> None:
+        """Take what is needed; `load` comes first.
+
+        Args:
+            store: Where the table is.
+            in_thread: Runs what takes long.
+        """
+        self._kept = KeptTable(store, server_table("import"))
+        self._in_thread = in_thread
+        self._parts = 0
+
+    async def load(self) -> Source | None:
+        """Return what an import that did not end was made of. Raises StoreError."""
+        rows = await self._kept.load()
+        head = rows.pop(_HEAD, None)
+        if head is None:
+            await self._kept.write(dict.fromkeys(rows))
+            return None
+        said = json.loads(head)
+        self._parts = said["parts"]
+        packed = b"".join(rows[_key(number)] for number in range(self._parts))
+        content = await self._in_thread(partial(zlib.decompress, packed))
+        return Source(content, said["virtual_host"])
+
+    async def begin(self, source: Source) -> None:
+        """Write down what is about to be imported. Raises StoreError: then nothing is."""
+        packed = await self._in_thread(partial(zlib.compress, source.content, _FAST))
+        await self.end()
+        parts = range(0, len(packed), _PART_BYTES)
+        for number, start in enumerate(parts):
+            await self._kept.write({_key(number): packed[start : start + _PART_BYTES]})
+            self._parts = number + 1
+        said = {"parts": len(parts), "virtual_host": source.virtual_host}
+        await self._kept.write({_HEAD: json.dumps(said).encode()})
+
+    async def end(self) -> None:
+        """Forget it: it is all there, or nothing of it. Raises StoreError."""
+        if self._parts:
+            await self._kept.write({_HEAD: None})
+            await self._kept.write({_key(number): None for number in range(self._parts)})
+            self._parts = 0
+
+
+def _key(number: int) -> bytes:
+    return b"p" + number.to_bytes(8)
