@@ -99,8 +99,9 @@ async def import_read(
 
 
 async def _apply(administration: Administration, plan: Plan, source: Source | None) -> None:
-    if source is not None and administration.unfinished is not None and plan.change_count:
-        await administration.unfinished.begin(source)
+    unfinished = administration.unfinished if source is not None and plan.change_count else None
+    if source is not None and unfinished is not None:
+        await unfinished.begin(source)
     try:
         await apply_plan(administration, plan)
     except ApplyFailed as failure:
@@ -109,14 +110,14 @@ async def _apply(administration: Administration, plan: Plan, source: Source | No
         )
         if isinstance(failure.reason, Stopped):
             raise Failed(f"not all was imported: {failure}; its next start goes on") from failure
-        await _forget(administration.unfinished)
+        await _forget(unfinished)
         if failure.is_undone:
             raise Failed(f"nothing was imported: {failure}") from failure
         raise Failed(
             f"not all was imported, and not all of it could be undone: {failure}; the same import"
             " again finishes it"
         ) from failure
-    await _forget(administration.unfinished)
+    await _forget(unfinished)
 
 
 async def _forget(unfinished: Unfinished | None) -> None:
