@@ -6,7 +6,7 @@ watcher is told when the stream is deleted or has failed, after which nothing of
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -24,6 +24,7 @@ from gateway.broker.naming import clean_name
 from gateway.broker.openings import Openings
 from gateway.broker.policies import Policies, open_policies
 from gateway.broker.retention import Retention, RetentionPorts, limits_of
+from gateway.broker.room import Room
 from gateway.broker.stream import Stream, Watcher
 from gateway.broker.stream_storage import StreamStorage
 from gateway.broker.turns import Turns
@@ -84,14 +85,13 @@ class Streams:
         self.policies = policies
         policies.changed = self._policies_changed
         self.tracking = tracking
-        self.count_limit: Callable[[], int] = lambda: -1
-        """How many streams there may be; below 0 is no limit."""
         self._is_going = False
         self.catalogue = catalogue
         self.when_gone: Callable[[Stream], object] = lambda _stream: None
         """Told of a stream at the moment in which it is gone for clients."""
         self._ports = ports
         self._streams: dict[str, Stream] = {}
+        self.room = Room(self.__len__)
         self.storage = StreamStorage(virtual_host, ports.store, ports.clock_ms, catalogue, tracking)
         # Creations and deletions of one name go one after the other.
         self.turns = Turns()
@@ -112,11 +112,6 @@ class Streams:
 
     def __len__(self) -> int:
         return len(self._streams)
-
-    def has_room_for(self, count: int) -> bool:
-        """Tell whether the limit of the virtual host allows so many streams more."""
-        limit = self.count_limit()
-        return limit < 0 or len(self._streams) + count <= limit
 
     def names(self) -> list[str]:
         """Return the names of all streams, sorted."""
@@ -159,20 +154,21 @@ class Streams:
             if existing.arguments == arguments:
                 raise StreamExists(name)
             raise PreconditionFailed(f"stream {name!r} exists with other arguments")
-        self._check_room(1)
-        await self.storage.discard_leftovers([name])
-        stream = self._new_stream(name, arguments, LIVE)
-        await self.storage.make(stream)
-        self._streams[name] = stream
+        with self._room_for(1):
+            await self.storage.discard_leftovers([name])
+            stream = self._new_stream(name, arguments, LIVE)
+            await self.storage.make(stream)
+            self._streams[name] = stream
         log.info("stream created stream=%s generation=%d", name, stream.entry.generation)
         return stream
 
-    def _check_room(self, count: int) -> None:
-        """Raise InternalError or PreconditionFailed if no more streams may be created."""
+    def _room_for(self, count: int) -> AbstractContextManager[None]:
+        """Keep room for streams, or raise InternalError or PreconditionFailed."""
         if self._is_going:
             raise InternalError("the virtual host is being deleted")
-        if not self.has_room_for(count):
+        if not self.room.is_there(count):
             raise PreconditionFailed("the virtual host has as many streams as its limit allows")
+        return self.room.kept(count)
 
     def _new_stream(self, name: str, arguments: StreamArguments, state: str) -> Stream:
         born = self._ports.openings.unclean_count
@@ -204,11 +200,11 @@ class Streams:
             for name in stream_names:
                 if name in self._streams:
                     raise StreamExists(name)
-            self._check_room(len(stream_names))
-            await self.storage.discard_leftovers(stream_names)
-            streams = [self._new_stream(name, arguments, CREATING) for name in stream_names]
-            await self.storage.make_together(streams, topology)
-            self._streams.update((stream.name, stream) for stream in streams)
+            with self._room_for(len(stream_names)):
+                await self.storage.discard_leftovers(stream_names)
+                streams = [self._new_stream(name, arguments, CREATING) for name in stream_names]
+                await self.storage.make_together(streams, topology)
+                self._streams.update((stream.name, stream) for stream in streams)
             born(streams)
         finally:
             self.turns.end_all(stream_names)

@@ -74,7 +74,7 @@ async def create_super_stream(
     exchanges = virtual_host.exchanges
     await exchanges.turns.take(name)
     try:
-        if not virtual_host.streams.has_room_for(len(partitions)):
+        if not virtual_host.streams.room.is_there(len(partitions)):
             raise PreconditionFailed("the virtual host has no room for so many streams")
         if name in exchanges:
             raise ExchangeExists(name)

@@ -119,7 +119,7 @@ class VirtualHosts:
     async def _open(self, name: str) -> VirtualHost:
         opened = await self._ports.open_host(name)
         limits_of = self._ports.access.virtual_host_limits
-        opened.streams.count_limit = lambda: limits_of(name).get("max-queues", -1)
+        opened.streams.room.limit = lambda: limits_of(name).get("max-queues", -1)
         return opened
 
     async def create(

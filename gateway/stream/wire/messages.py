@@ -8,7 +8,7 @@ Source: RabbitMQ stream protocol, Commands; shapes that differ from it were obse
 4.3 and are named where they stand.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Final
 
@@ -23,6 +23,9 @@ CODES: Final = {int(code): code for code in ResponseCode}
 TEXT_COLUMNS: Final = 75
 PARTITIONS_MAX: Final = 16_384
 """More than any setting allows in a CreateSuperStream; longer lists are not even read."""
+
+LATE_BYTES: Final = 16 * 1024
+"""Names that take more are not read in one go: a frame of 1 MiB may hold 260,000."""
 
 
 def code_of(number: int) -> int:
@@ -190,9 +193,12 @@ class DeleteStream(Message):
 
 @dataclass(frozen=True, slots=True)
 class Metadata(Message):
-    """Asks where streams live."""
+    """Asks where streams live.
 
-    streams: Strings
+    Many names are read while they are looked at, which raises MalformedFrame where they are wrong.
+    """
+
+    streams: Annotated[Iterable[str], wire_types.Rest(STRING_TYPE, late_bytes=LATE_BYTES)]
 
 
 @dataclass(frozen=True, slots=True)

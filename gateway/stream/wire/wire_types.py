@@ -13,7 +13,7 @@ their count.
 """
 
 import struct
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Generic, Protocol, TypeVar
 
 from gateway.stream.wire.errors import MalformedFrame
@@ -223,8 +223,28 @@ class Counted(Generic[T]):
 
     def write(self, value: tuple[T, ...], target: bytearray) -> None:
         target += len(value).to_bytes(COUNT_BYTES)
+        if isinstance(value, Written):
+            target += value.content
+            return
         for item in value:
             self.item.write(item, target)
+
+
+class Written(Generic[T]):
+    """The items of a list that are written already: a long one costs its time bit by bit."""
+
+    def __init__(self, item: WireType[T]) -> None:
+        self._item = item
+        self._count = 0
+        self.content = bytearray()
+
+    def __len__(self) -> int:
+        return self._count
+
+    def append(self, item: T) -> None:
+        """Write one more."""
+        self._item.write(item, self.content)
+        self._count += 1
 
 
 class RestItem(WireType[T], Protocol[T]):
@@ -234,26 +254,51 @@ class RestItem(WireType[T], Protocol[T]):
         """Return the values from `position` to the end of the frame, or raise MalformedFrame."""
 
 
+class Late(Generic[T]):
+    """A list that ends a frame, read item by item; MalformedFrame comes where it is wrong."""
+
+    def __init__(self, item: RestItem[T], frame: bytes, position: int) -> None:
+        self._item = item
+        self._frame = frame
+        self._position = position
+
+    def __iter__(self) -> Iterator[T]:
+        read, frame, position = self._item.read, self._frame, self._position
+        while position < len(frame):
+            item, position = read(frame, position)
+            yield item
+
+    def __repr__(self) -> str:
+        return f"<list of {len(self._frame) - self._position} bytes>"
+
+
 class Rest(Generic[T]):
     """A list that ends the frame: written with its count, read to the end whatever the count.
 
     Args:
         item: What the list holds.
         bytes_max: The size that all items together may have; None leaves it to the frame.
+        late_bytes: A list of more than that is read while it is looked at; None for never.
     """
 
     is_last: Final = True
 
-    def __init__(self, item: RestItem[T], bytes_max: int | None = None) -> None:
+    def __init__(
+        self, item: RestItem[T], bytes_max: int | None = None, late_bytes: int | None = None
+    ) -> None:
         self.name: Final = f"list of {item.name}"
         self.zero: Final[tuple[T, ...]] = ()
         self.item: Final = item
         self._bytes_max: Final = bytes_max
+        self._late_bytes: Final = late_bytes
 
-    def read(self, frame: bytes, position: int) -> tuple[tuple[T, ...], int]:
+    def read(self, frame: bytes, position: int) -> tuple[Iterable[T], int]:
         _count, position = U32_TYPE.read(frame, position)
-        if self._bytes_max is not None and len(frame) - position > self._bytes_max:
+        size = len(frame) - position
+        if self._bytes_max is not None and size > self._bytes_max:
             raise MalformedFrame("list is longer than it can sensibly be", position)
+        if self._late_bytes is not None and size > self._late_bytes:
+            return Late(self.item, frame, position), len(frame)
         return tuple(self.item.read_rest(frame, position)), len(frame)
 
     def write(self, value: tuple[T, ...], target: bytearray) -> None:

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from gateway.broker.errors import (
     StreamExists,
 )
 from gateway.broker.exchanges import Binding, Exchange
-from gateway.pending import start
+from gateway.pending import Pending, start
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST
@@ -348,9 +349,31 @@ def test_names_are_checked_before_anything_is_made(broker: Broker) -> None:
 
 
 def test_the_limit_of_streams_counts_partitions(broker: Broker) -> None:
-    broker.streams.count_limit = lambda: 3
+    broker.streams.room.limit = lambda: 3
     with pytest.raises(PreconditionFailed):
         run(broker, creation)
-    broker.streams.count_limit = lambda: 4
+    broker.streams.room.limit = lambda: 4
     run(broker, creation)
     assert partitions(broker) == THREE
+
+
+def test_creations_at_once_do_not_exceed_the_limit_together(broker: Broker) -> None:
+    broker.streams.room.limit = lambda: 4
+    before = len(broker.streams)
+    started: list[Pending[Any]] = [
+        start(broker.streams.create(f"one-{number}", {})) for number in range(3)
+    ]
+    started.append(start(creation(broker)))
+    broker.loop.run_until(lambda: all(each.is_settled for each in started))
+
+    assert len(broker.streams) <= 4
+    outcomes = []
+    for each in started:
+        with suppress(PreconditionFailed):
+            each.result()
+            outcomes.append(True)
+    assert len(outcomes) == len(broker.streams) - before
+    # What failed keeps no room: as many as there is room for can be made afterwards.
+    for number in range(4 - len(broker.streams)):
+        broker.store_rig.run(broker.streams.create(f"more-{number}", {}))
+    assert len(broker.streams) == 4

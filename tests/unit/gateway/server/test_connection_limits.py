@@ -1,15 +1,20 @@
 """One connection: what a peer cannot make the server keep, wait for or do."""
 
+import time
 import tracemalloc
+from collections.abc import Callable
+
+import pytest
 
 from gateway.broker.service import Resource
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import encode_reply
+from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST, NONE
 from tests.chunks import publish_body
 from tests.property.gateway.conversations import HANDSHAKE, frame_of
 from tests.unit.gateway.server.conftest import MakeServer, opened
-from tests.unit.gateway.server.connection_rig import Client, Server
+from tests.unit.gateway.server.connection_rig import MIB, Client, Server
 
 OPEN = frame_of("open", m.Open("/"))
 UNKNOWN_FRAME = bytes.fromhex("00000004 00ff 0001")
@@ -126,6 +131,61 @@ def test_a_frame_full_of_names_leaves_turns_to_the_others(server: Server) -> Non
     (answer,) = asking.received()
     assert isinstance(answer.message, m.MetadataReply)
     assert {each.stream for each in answer.message.streams} == set(names)
+
+
+def test_the_largest_frame_of_names_is_never_worked_on_for_long(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Reading, looking up and answering: each turn is of some of the names alone."""
+    turns: list[float] = []
+    call_later = server.loop.call_later
+
+    def timed(delay_s: float, action: Callable[..., object], *given: object) -> object:
+        def act() -> None:
+            begun = time.thread_time()
+            action(*given)
+            turns.append(time.thread_time() - begun)
+
+        return call_later(delay_s, act)
+
+    client = opened(server)
+    monkeypatch.setattr(server.loop, "call_later", timed)
+    names = tuple(f"{number:x}" for number in range(140_000))
+    frame = frame_of("metadata", m.Metadata(names))
+    assert MIB * 0.8 < len(frame) < MIB
+    begun = time.thread_time()
+    client.feed(frame)
+    turns.append(time.thread_time() - begun)
+    server.loop.run_all()
+
+    (answer,) = client.received()
+    assert isinstance(answer.message, m.MetadataReply)
+    assert {each.stream for each in answer.message.streams} == set(names)
+    assert len(turns) > 250
+    turns.sort()
+    # One or two may meet the collector of garbage.
+    assert turns[-5] < 0.05
+    assert sum(turns) / len(turns) < 0.02
+
+
+def test_many_names_are_listed_once_each_and_a_wrong_one_ends_the_connection(
+    server: Server,
+) -> None:
+    names = [f"none-{number}" for number in range(3_000)]
+    client, wrong = opened(server), opened(server)
+    frame = frame_of("metadata", m.Metadata((*names, *names)))
+
+    client.feed(frame)
+    cut = frame[4:-1]
+    wrong.feed(len(cut).to_bytes(4) + cut)
+    server.loop.run_all()
+
+    (answer,) = client.received()
+    assert isinstance(answer.message, m.MetadataReply)
+    assert [each.stream for each in answer.message.streams] == names
+    (close,) = wrong.received()
+    assert isinstance(close.message, m.Close)
+    assert close.message.code == ResponseCode.UNKNOWN_FRAME
 
 
 def test_a_client_that_leaves_while_its_names_are_looked_up_leaves_nothing(server: Server) -> None:
