@@ -15,7 +15,11 @@ HUNDRED: Final = {"confirmed": 100, "refused": 0, "read": list(range(100))}
 CODECS: Final = ("none", "gzip", "snappy", "lz4", "zstd")
 
 # By MurmurHash3 (32 bits, seed 104729) of the key's UTF-8, as all clients do it but those below.
-BY_HASH: Final[dict[str, list[int]]] = {"0": [], "1": [], "2": []}
+BY_HASH: Final = {
+    "0": [2, 10, 12, 21, 23, 26, 27],
+    "1": [1, 3, 5, 6, 13, 16, 18, 20, 22, 24, 25, 28],
+    "2": [0, 4, 7, 8, 9, 11, 14, 15, 17, 19, 29],
+}
 
 EXPECTED: Final[dict[str, Any]] = {
     "publish": {"confirmed": 20, "refused": 0, "read": ALL_20, "offsets": ALL_20},
@@ -92,6 +96,10 @@ OTHERWISE: Final[dict[tuple[str, str], tuple[dict[str, Any], str]]] = {
     ("rstream", "super-key"): (
         {"read": {"amer": list(range(30)), "emea": [], "apac": []}},
         "it keeps the route of the first key for all others",
+    ),
+    ("node", "super-sac"): (
+        {"b": sorted([*BY_HASH["0"], *BY_HASH["2"], *range(30, 60)])},
+        "its super stream consumer begins where it was told at first, whatever is stored",
     ),
     ("rbfly", "tracking"): (
         {"before": None, "stored": None, "other": None},

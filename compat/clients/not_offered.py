@@ -25,6 +25,7 @@ ONLY_GZIP: Final = "of the compressions only gzip"
 
 NOT_OFFERED: Final[dict[str, dict[str, str]]] = {
     "rstream": {"sub-snappy": ONLY_GZIP, "sub-lz4": ONLY_GZIP, "sub-zstd": ONLY_GZIP},
+    "node": {"sub-snappy": ONLY_GZIP, "sub-lz4": ONLY_GZIP, "sub-zstd": ONLY_GZIP},
     "rbfly": {
         **dict.fromkeys(
             ("sub-none", "sub-gzip", "sub-snappy", "sub-lz4", "sub-zstd"), NO_SUB_ENTRIES
