@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -24,7 +25,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     names = [program.client for program in PROGRAMS]
     parser.add_argument("--only", action="append", choices=names, help="this client (repeatable)")
     parser.add_argument("--write", action="store_true", help="put the tables into the README")
+    parser.add_argument("--verbose", action="store_true", help="say what is being done")
     options = parser.parse_args(arguments)
+    level = logging.INFO if options.verbose else logging.WARNING
+    logging.basicConfig(level=level, format="%(asctime)s %(message)s")
     programs = [one for one in PROGRAMS if one.client in (options.only or names)]
     try:
         broker = obtain()

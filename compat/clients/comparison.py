@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import secrets
 import threading
 from collections.abc import Iterable, Sequence
@@ -16,6 +17,8 @@ from compat.clients.not_offered import NOT_OFFERED, VERSIONS
 from compat.clients.programs import Program, Unavailable
 from compat.clients.running import NoAnswer, Outcome, RunningProgram
 from compat.clients.servers import SERVERS, Server, ServerName
+
+logger = logging.getLogger(__name__)
 
 # Most of the time a program waits; this many at once keep two cores busy.
 AT_ONCE: Final = 4
@@ -189,12 +192,13 @@ class Campaign:
             self.found.unavailable[client] = f"{client} did not start: {error}"
             return
         with running:
+            logger.info("program runs client=%s server=%s", client, server.name)
             self.found.versions[client] = running.about.version
             self.found.offered[client] = running.about.scenarios
             for scenario in EXPECTED:
                 if scenario in running.about.scenarios and scenario != RESTARTING:
                     outcome = running.run(scenario, fresh(f"{client}-{scenario}"))
-                    self.found.runs[Run(client, scenario, server.name)] = outcome
+                    self._note(Run(client, scenario, server.name), outcome)
 
     @property
     def _able(self) -> list[str]:
@@ -219,7 +223,17 @@ class Campaign:
             outcome = Outcome(error=str(error))
         finally:
             restart.leave(client)
-        self.found.runs[Run(client, RESTARTING, server.name)] = outcome
+        self._note(Run(client, RESTARTING, server.name), outcome)
+
+    def _note(self, run: Run, outcome: Outcome) -> None:
+        self.found.runs[run] = outcome
+        logger.info(
+            "scenario ended client=%s server=%s scenario=%s error=%r",
+            run.client,
+            run.server,
+            run.scenario,
+            outcome.error,
+        )
 
     def _cross(self) -> None:
         with ThreadPoolExecutor(len(self._servers)) as pool:
@@ -243,6 +257,7 @@ class Campaign:
         values = {"count": WRITTEN, "mark": mark}
         outcome = running[writer].run("write", stream, {"codec": codec, **values})
         self.found.written[Crossing(writer, codec, "", server)] = outcome
+        logger.info("written client=%s server=%s codec=%s", writer, server, codec)
         if not outcome.is_ok:
             return
         for reader, program in running.items():
