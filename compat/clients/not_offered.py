@@ -34,4 +34,10 @@ NOT_OFFERED: Final[dict[str, dict[str, str]]] = {
         **dict.fromkeys(("sac", "super-sac"), NO_GROUPS),
         "tls-external": "only the SASL mechanism PLAIN",
     },
+    "rust": {
+        **dict.fromkeys(
+            ("sub-none", "sub-gzip", "sub-snappy", "sub-lz4", "sub-zstd"), NO_SUB_ENTRIES
+        ),
+        "tls-external": "only the SASL mechanism PLAIN",
+    },
 }
