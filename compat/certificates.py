@@ -3,6 +3,7 @@
 `python -m compat.certificates FOLDER` makes what a server and a client need:
 
     <folder>/ca.pem          the authority
+             ca-key.pem      with which more can be signed, see `Authority.of`
              server.pem      for `localhost` and this machine's name, on purpose not for 127.0.0.1
              server-key.pem  RSA, PKCS #8, without a password
              client.pem      the subject that SASL EXTERNAL logs in, see `CLIENT_NAME`
@@ -18,7 +19,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
@@ -62,6 +63,11 @@ class Certificates:
         return self.folder / "ca.pem"
 
     @property
+    def ca_key(self) -> Path:
+        """The key of that authority."""
+        return self.folder / "ca-key.pem"
+
+    @property
     def server(self) -> Pair:
         """What a server shows."""
         return Pair(self.folder / "server.pem", self.folder / "server-key.pem")
@@ -75,9 +81,11 @@ class Certificates:
 class Authority:
     """Signs certificates."""
 
-    def __init__(self, common_name: str = "Hutch test authority") -> None:
-        """Make a key and a certificate for it, signed by itself."""
-        self._key = new_key()
+    def __init__(
+        self, common_name: str = "Hutch test authority", key: rsa.RSAPrivateKey | None = None
+    ) -> None:
+        """Make a key, if there is none, and a certificate for it, signed by itself."""
+        self._key = key or new_key()
         subject = name((NameOID.COMMON_NAME, common_name))
         builder = (
             self._begun(subject, subject, self._key, x509.random_serial_number())
@@ -86,9 +94,38 @@ class Authority:
         )
         self.certificate = builder.sign(self._key, hashes.SHA256())
 
+    @classmethod
+    def of(cls, made: Certificates) -> Self:
+        """Return the authority of certificates that were made before, also by another process."""
+        key = serialization.load_pem_private_key(made.ca_key.read_bytes(), password=None)
+        assert isinstance(key, rsa.RSAPrivateKey)
+        return cls(key=key)
+
     def write(self, path: Path) -> Path:
         """Write the authority's own certificate."""
         path.write_bytes(self.certificate.public_bytes(serialization.Encoding.PEM))
+        return path
+
+    def write_key(self, path: Path) -> Path:
+        """Write the authority's key."""
+        path.write_bytes(pem_of(self._key))
+        return path
+
+    def revoke(self, path: Path, *pairs: Pair) -> Path:
+        """Write the list of certificates that are not to be believed any more."""
+        now = dt.datetime.now(dt.UTC)
+        builder = (
+            x509.CertificateRevocationListBuilder()
+            .issuer_name(self.certificate.subject)
+            .last_update(now - ONE_DAY)
+            .next_update(now + LIFE)
+        )
+        for pair in pairs:
+            number = x509.load_pem_x509_certificate(pair.certificate.read_bytes()).serial_number
+            revoked = x509.RevokedCertificateBuilder().serial_number(number).revocation_date(now)
+            builder = builder.add_revoked_certificate(revoked.build())
+        written = builder.sign(self._key, hashes.SHA256())
+        path.write_bytes(written.public_bytes(serialization.Encoding.PEM))
         return path
 
     def server(self, folder: Path, file_name: str = "server", names: Sequence[str] = ()) -> Pair:
@@ -151,13 +188,7 @@ class Authority:
         pair = Pair(folder / f"{file_name}.pem", folder / f"{file_name}-key.pem")
         certificate = builder.sign(self._key, hashes.SHA256())
         pair.certificate.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
-        pair.key.write_bytes(
-            key.private_bytes(
-                serialization.Encoding.PEM,
-                serialization.PrivateFormat.PKCS8,
-                serialization.NoEncryption(),
-            )
-        )
+        pair.key.write_bytes(pem_of(key))
         return pair
 
     def _begun(
@@ -193,6 +224,15 @@ def new_key() -> rsa.RSAPrivateKey:
     return rsa.generate_private_key(public_exponent=65537, key_size=KEY_BITS)
 
 
+def pem_of(key: rsa.RSAPrivateKey) -> bytes:
+    """Return a key as PKCS #8, without a password."""
+    return key.private_bytes(
+        serialization.Encoding.PEM,
+        serialization.PrivateFormat.PKCS8,
+        serialization.NoEncryption(),
+    )
+
+
 def key_usage(*, signs_certificates: bool) -> x509.KeyUsage:
     """Return what a key may be used for."""
     return x509.KeyUsage(
@@ -218,6 +258,7 @@ def make(folder: Path) -> Certificates:
     made = Certificates(folder)
     authority = Authority()
     authority.write(made.ca)
+    authority.write_key(made.ca_key)
     authority.server(folder)
     authority.client(folder)
     return made

@@ -36,6 +36,8 @@ examples:
               --users /etc/hutch/users.toml
       for clients anywhere. They connect to the advertised host and port again, once they know
       where a stream lives, so that name must lead here from where they are.
+  hutch serve --tls-cert server.pem --tls-key server-key.pem
+      also for clients over TLS, at 5551
   hutch serve --config /etc/hutch/hutch.toml --log-format json
       for a service: see `hutch config --reference` for what the file may hold
 """
@@ -152,6 +154,10 @@ _METAVARS: Final = {
     "--interval-ms": "N",
     "--advertised-host": "H",
     "--advertised-port": "N",
+    "--tls-port": "N",
+    "--tls-cert": "FILE",
+    "--tls-key": "FILE",
+    "--tls-ca": "FILE",
     "--users": "FILE",
     "--log-level": "LEVEL",
     "--log-format": "text|json",

@@ -7,18 +7,18 @@ part of the server is handed the section it needs.
 import enum
 import logging
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple, Self, cast
+from typing import Final, NamedTuple, Self, cast
 
 from annotated_types import Ge, Le
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
-from pydantic.config import JsonDict
+from pydantic import BaseModel, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from gateway.config_fields import KIB, MIB, Integer, OutOfOrder
+from gateway.config_fields import Section as _Section
+from gateway.config_fields import setting as _setting
+from gateway.config_tls import TlsSettings
 from store.api import Durability
-
-KIB: Final = 1024
-MIB: Final = 1024 * KIB
 
 ENVIRONMENT_PREFIX: Final = "HUTCH_"
 
@@ -58,34 +58,6 @@ class LogLevel(enum.Enum):
     def number(self) -> int:
         """The level as the logging module counts it."""
         return logging.getLevelNamesMapping()[self.name]
-
-
-def _not_a_bool(value: object) -> object:
-    # A bool is an int to Python: `port = true` would be port 1.
-    if isinstance(value, bool):
-        raise ValueError("a bool is no number")  # noqa: TRY004 (pydantic takes ValueError only)
-    return value
-
-
-Integer = Annotated[int, BeforeValidator(_not_a_bool)]
-
-
-def _setting(
-    default: object,
-    meaning: str,
-    *,
-    unit: str = "",
-    ge: int | None = None,
-    le: int | None = None,
-    unset: str = "",
-) -> Any:  # noqa: ANN401 (as pydantic's Field: it stands for a value of the field's type)
-    """Describe a setting; `unset` says what the default None means."""
-    words: JsonDict = {"unit": unit, "unset": unset}
-    return Field(default, description=meaning, ge=ge, le=le, json_schema_extra=words)
-
-
-class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=False)
 
 
 class StreamSettings(_Section):
@@ -226,7 +198,7 @@ class StreamSettings(_Section):
             ("send_backlog_pause_bytes", "send_backlog_bytes_max"),
         ):
             if getattr(self, low) > getattr(self, high):
-                raise ValueError(low, high)  # the two names: config_sources makes the sentence
+                raise OutOfOrder(low, high)
         return self
 
 
@@ -347,6 +319,7 @@ class Settings(BaseSettings):
     )
 
     stream: StreamSettings = StreamSettings()
+    tls: TlsSettings = TlsSettings()
     store: StoreSettings = StoreSettings()
     streams: StreamsSettings = StreamsSettings()
     users: UsersSettings = UsersSettings()

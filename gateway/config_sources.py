@@ -29,6 +29,7 @@ from gateway.config import (
     sections,
     variable_of,
 )
+from gateway.config_fields import Needs
 
 CONFIG_VARIABLE: Final = "HUTCH_CONFIG"
 
@@ -40,6 +41,10 @@ FLAGS: Final[Mapping[str, Key]] = {
     "--interval-ms": ("store", "interval_ms"),
     "--advertised-host": ("stream", "advertised_host"),
     "--advertised-port": ("stream", "advertised_port"),
+    "--tls-port": ("tls", "port"),
+    "--tls-cert": ("tls", "certificate"),
+    "--tls-key": ("tls", "key"),
+    "--tls-ca": ("tls", "ca"),
     "--users": ("users", "file"),
     "--log-level": ("logs", "level"),
     "--log-format": ("logs", "format"),
@@ -148,12 +153,12 @@ def _read_file(config: str | None, problems: list[Problem]) -> tuple[str, dict[s
 def _unknown(key: Key) -> str:
     """Say that there is no such setting, and which one was probably meant."""
     section, name = key
-    names = {
+    names = [
         f"{known}.{field}" for known, model in sections().items() for field in model.model_fields
-    }
-    close = difflib.get_close_matches(f"{section}.{name}", names, n=1)
+    ]
+    close = difflib.get_close_matches(f"{section}.{name}", names, n=1) if section else []
     if not close:
-        close = sorted(known for known in names if name and known.endswith(f".{name}"))
+        close = [known for known in names if name and known.endswith(f".{name}")]
     if not close:
         return f"no such setting; the sections are {', '.join(sections())}"
     return f"no such setting; did you mean {close[0]}?"
@@ -165,8 +170,13 @@ def _problems_of(error: ValidationError, origins: Mapping[Key, str]) -> list[Pro
         section, *rest = (str(part) for part in item["loc"])
         if not rest:
             values = cast("dict[str, object]", item["input"])
-            low, high = item["ctx"]["error"].args
-            problems.append(_out_of_order((section, low), (section, high), values, origins))
+            wrong = item["ctx"]["error"]
+            one, other = ((section, name) for name in wrong.args)
+            if isinstance(wrong, Needs):
+                reason = f"needs {'.'.join(other)} beside it"
+                problems.append(Problem(origins[one], reason))
+            else:
+                problems.append(_out_of_order(one, other, values, origins))
             continue
         field = field_of((section, rest[0]))
         assert field is not None, "unknown settings never reach the model"

@@ -13,6 +13,7 @@ reads in the server (Publish, Deliver) is built and taken apart in `tests/chunks
 """
 
 import socket
+import ssl
 import time
 from collections import deque
 from collections.abc import Iterable, Mapping
@@ -70,6 +71,7 @@ class Client:
         timeout_s: float = TIMEOUT_S,
         receive_buffer_bytes: int | None = None,
         family: socket.AddressFamily = socket.AF_INET,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self.timeout_s = timeout_s
         self.socket = socket.socket(family, socket.SOCK_STREAM)
@@ -78,6 +80,13 @@ class Client:
         self.socket.settimeout(timeout_s)
         self.socket.connect((host, port))
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if tls is not None:
+            plain_socket = self.socket
+            try:
+                self.socket = tls.wrap_socket(plain_socket, server_hostname="localhost")
+            except BaseException:
+                plain_socket.close()
+                raise
         self.peer_properties: Mapping[str, str] = {}
         self.mechanisms: tuple[str, ...] = ()
         self.tune = m.Tune(0, 0)
@@ -96,9 +105,10 @@ class Client:
         password: str = "guest",
         virtual_host: str = "/",
         timeout_s: float = TIMEOUT_S,
+        tls: ssl.SSLContext | None = None,
     ) -> Self:
         """Connect and go through the whole handshake."""
-        client = cls(host, port, timeout_s=timeout_s)
+        client = cls(host, port, timeout_s=timeout_s, tls=tls)
         try:
             client.handshake(user=user, password=password, virtual_host=virtual_host)
         except BaseException:

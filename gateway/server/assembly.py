@@ -45,6 +45,7 @@ from gateway.server.listener import Listener, bind
 from gateway.server.schedule import Schedule
 from gateway.server.shared import ConnectionSettings, Shared
 from gateway.server.threads import Threads
+from gateway.server.tls_serving import tls_of
 from gateway.stream.link import Host, LinkSettings
 from gateway.stream.session.session import UNLIMITED_FRAME_BYTES
 from store.errors import StoreError
@@ -118,6 +119,7 @@ class Server:
         self._frame_bytes_max = stream.frame_bytes_max or UNLIMITED_FRAME_BYTES
         self._buffers = ChunkBuffers(self._frame_bytes_max)
         self._socket = self._bind()
+        self.tls = tls_of(settings, loop)
         self._store: LocalStore | None = None
         self._openings: Openings | None = None
         self._listener: Listener | None = None
@@ -209,17 +211,15 @@ class Server:
         if definitions is not None:
             await self._await(first.finish(administration, definitions))
         await self._await(finish_import(administration, unfinished))
-        self._listener = Listener(
-            self._loop,
-            self._socket,
-            self._shared,
-            sockets_max=sockets_max(self._settings.stream.connections_max, descriptor_limit()),
-        )
+        room = sockets_max(self._settings.stream.connections_max, descriptor_limit())
+        self._listener = Listener(self._loop, self._socket, self._shared, sockets_max=room)
         try:
             self._listener.start()
         except OSError as error:
             raise self._cannot_listen(error) from error
         self._service.add_door(self._listener)
+        if self.tls is not None:
+            self._service.add_door(self.tls.start(self._listener, self._listener.shared, room))
         await self._admit_administrators(administration)
         self._retention = self._loop.create_task(self._keep_retention())
 
@@ -350,6 +350,8 @@ class Server:
         if self._admin is not None and self._importing is not None:
             await self._within(STORING_S, self._await(self._importing.close()))
             await self._admin.stop()
+        if self.tls is not None:
+            self.tls.stop()
         connections: list[Connection] = []
         if self._listener is not None:
             self._listener.stop_accepting()
@@ -473,8 +475,12 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
     host, port = server.address
     stream = settings.stream
     advertised = f"{stream.advertised_host}:{stream.advertised_port or port}"
+    tls = ""
+    if server.tls is not None:
+        loop.add_signal_handler(signal.SIGHUP, server.tls.reload)
+        tls = " tls={}:{} tls_advertised={}:{}".format(*server.tls.address, *server.tls.advertised)
     sys.stdout.write(
-        f"hutch ready stream={host}:{port} advertised={advertised}"
+        f"hutch ready stream={host}:{port} advertised={advertised}{tls}"
         f" data={settings.store.data_directory} durability={settings.store.durability.value}\n"
     )
     sys.stdout.flush()

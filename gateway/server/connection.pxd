@@ -1,6 +1,6 @@
 from gateway.stream.session.inbox cimport Inbox
 cdef class Connection:
-    cdef public object peer, peer_is_loopback, takes_regions, _shared, _session, link, _delivery, _heartbeats, _step_timer, _step, _after_reply, _waits
+    cdef public object peer, peer_is_loopback, certificate_user, takes_regions, _shared, _session, link, _delivery, _heartbeats, _step_timer, _step, _after_reply, _waits
     cdef public object _edge
     cdef public Inbox _inbox
     cdef public int _pause

@@ -66,10 +66,19 @@ _OUR_PAUSES: Final = ~Pause.BACKLOG
 class Connection:
     """Owns the edge and the link of one client."""
 
-    def __init__(self, shared: Shared, edge: PlainEdge, peer: str, *, is_loopback: bool) -> None:
+    def __init__(
+        self,
+        shared: Shared,
+        edge: PlainEdge,
+        peer: str,
+        *,
+        is_loopback: bool,
+        certificate_user: str | None = None,
+    ) -> None:
         settings = shared.settings
         self.peer = peer
         self.peer_is_loopback = is_loopback
+        self.certificate_user = certificate_user
         self.takes_regions = edge.takes_regions
         self._shared = shared
         self._edge = edge

@@ -48,7 +48,7 @@ class Owner(Protocol):
 class PlainEdge:
     """A connected socket."""
 
-    takes_regions: Final = True
+    takes_regions = True
 
     def __init__(
         self,

@@ -56,13 +56,23 @@ class Listener:
         shared_of: Callable[[Callable[[Connection], object]], Shared],
         *,
         sockets_max: int,
+        beside: "Listener | None" = None,
     ) -> None:
+        """Prepare to listen.
+
+        Args:
+            loop: The event loop.
+            listening: What `bind` gave.
+            shared_of: Told whom to tell of a connection's end; gives what all of them share.
+            sockets_max: How many sockets there may be.
+            beside: Another listener, whose connections and sockets count together with these.
+        """
         self._loop = loop
         self._socket = listening
         self._sockets_max = sockets_max
         self._logged_at_s = -_LOGGED_EVERY_S
-        self._connections: set[Connection] = set()
-        self._edges: set[PlainEdge] = set()
+        self._connections: set[Connection] = set() if beside is None else beside.connections
+        self._sockets: set[object] = set() if beside is None else beside.sockets
         self._shared = shared_of(self._connections.discard)
         self._is_accepting = False
         self._address = listening.getsockname()[:2]
@@ -103,10 +113,21 @@ class Listener:
 
     def cut(self) -> int:
         """End every connection that came in here; return how many there were."""
-        connections = list(self._connections)
+        ours = self._shared.host
+        connections = [each for each in self._connections if each.link.host is ours]
         for connection in connections:
             connection.stop(_CUT_S)
         return len(connections)
+
+    @property
+    def sockets(self) -> set[object]:
+        """Whoever holds a descriptor."""
+        return self._sockets
+
+    @property
+    def shared(self) -> Shared:
+        """What the connections have in common."""
+        return self._shared
 
     def start(self) -> None:
         """Listen and accept from now on. Raises OSError: somebody else listens there by now."""
@@ -124,33 +145,53 @@ class Listener:
             self._loop.remove_reader(self._socket.fileno())
         self._socket.close()
 
+    def _is_busy(self) -> bool:
+        """Whether those that come next have to wait."""
+        return False
+
     def _accept(self) -> None:
         for _ in range(_ACCEPTED_A_TURN):
+            if self._is_busy():
+                self._rest()
+                return
             try:
                 connected, address = self._socket.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
                 return
             except OSError as error:
                 if error.errno in _NO_DESCRIPTORS:
-                    self._rest(error)
+                    self._complain(str(error))
+                    self._rest()
                     return
                 raise
-            if len(self._edges) >= self._sockets_max:
+            if len(self._sockets) >= self._sockets_max:
                 connected.close()
                 self._complain("every socket there may be is taken")
                 continue
-            host, port = address[0], address[1]
-            edge = PlainEdge(self._loop, connected, self._edges.discard)
-            self._edges.add(edge)
-            connection = Connection(
-                self._shared, edge, f"{host}:{port}", is_loopback=is_loopback(host)
-            )
-            self._connections.add(connection)
-            connection.start()
+            self._welcome(connected, address[0], address[1])
 
-    def _rest(self, error: OSError) -> None:
-        """Wait a moment when the system has no room for another connection."""
-        self._complain(str(error))
+    def _welcome(self, connected: socket.socket, host: str, port: int) -> None:
+        """Begin with a client that has just come."""
+        edge = PlainEdge(self._loop, connected, self._sockets.discard)
+        self._sockets.add(edge)
+        self._serve(edge, host, port)
+
+    def _serve(
+        self, edge: PlainEdge, host: str, port: int, certificate_user: str | None = None
+    ) -> None:
+        """Speak the protocol with a client."""
+        connection = Connection(
+            self._shared,
+            edge,
+            f"{host}:{port}",
+            is_loopback=is_loopback(host),
+            certificate_user=certificate_user,
+        )
+        self._connections.add(connection)
+        connection.start()
+
+    def _rest(self) -> None:
+        """Wait a moment when there is no room for another connection."""
         self._loop.remove_reader(self._socket.fileno())
         self._is_accepting = False
         self._loop.call_later(_PAUSE_S, self._start_again)

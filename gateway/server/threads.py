@@ -1,4 +1,4 @@
-"""Threads for what takes long and needs no event loop: password hashes."""
+"""Threads for what takes long and needs no event loop: password hashes, handshakes."""
 
 import asyncio
 import threading
@@ -16,11 +16,33 @@ PASSWORD_THREADS: Final = 2
 class Threads:
     """Runs functions on a few threads, which start with the first one."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, count: int = PASSWORD_THREADS) -> None:
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        count: int = PASSWORD_THREADS,
+        *,
+        name: str = "check",
+        begin: Callable[[], object] | None = None,
+    ) -> None:
+        """Take what the threads need.
+
+        Args:
+            loop: Where results come.
+            count: How many threads.
+            name: What they are called, before their number.
+            begin: Done first by each of them.
+        """
         self._loop = loop
         self._count = count
+        self._name = name
+        self._begin = begin
         self._jobs: SimpleQueue[Callable[[], object]] = SimpleQueue()
         self._is_started = False
+
+    @property
+    def waiting_count(self) -> int:
+        """Functions that no thread has begun with."""
+        return self._jobs.qsize()
 
     def run(self, function: Callable[[], T]) -> Pending[T]:
         """Run a function on a thread; its result comes on the event loop."""
@@ -28,8 +50,8 @@ class Threads:
             self._is_started = True
             for index in range(self._count):
                 # Daemons: nothing that they do has to be finished at the end of the process.
-                thread = threading.Thread(target=self._work, name=f"check-{index}", daemon=True)
-                thread.start()
+                name = f"{self._name}-{index}"
+                threading.Thread(target=self._work, name=name, daemon=True).start()
         pending: Pending[T] = Pending()
 
         def job() -> None:
@@ -45,5 +67,7 @@ class Threads:
         return pending
 
     def _work(self) -> None:
+        if self._begin is not None:
+            self._begin()
         while True:
             self._jobs.get()()

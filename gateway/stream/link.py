@@ -88,6 +88,11 @@ class LinkPorts(Protocol):
     def peer_is_loopback(self) -> bool: ...
 
     @property
+    def certificate_user(self) -> str | None:
+        """Whom the client's certificate names; None where clients show none, as on plain TCP."""
+        ...
+
+    @property
     def takes_regions(self) -> bool:
         """Whether a region of a file can be sent as it is (not over TLS)."""
         ...

@@ -4,7 +4,8 @@ The mechanisms are SASL's and belong to no protocol. What a later one needs to k
 (its certificate, what a proxy says of it) becomes a field of `Peer`; a later judge of passwords (a
 token, a directory) stands beside `PasswordCheck`.
 
-Source: RFC 4616 (PLAIN), RFC 4505 (ANONYMOUS); rabbit_auth_mechanism_amqplain.erl.
+Source: RFC 4616 (PLAIN), RFC 4505 (ANONYMOUS), RFC 4422 (EXTERNAL);
+rabbit_auth_mechanism_amqplain.erl.
 """
 
 import enum
@@ -55,6 +56,8 @@ class Peer:
     """Without the port."""
     protocol: str = "stream"
     """What it speaks, as attempts to log in are counted."""
+    certificate_user: str | None = None
+    """Whom its certificate names, empty if nobody; None where certificates are not asked for."""
 
 
 class Credentials(NamedTuple):
@@ -62,6 +65,10 @@ class Credentials(NamedTuple):
 
     name: str
     password: bytes | None
+
+
+Mechanism = Callable[[bytes, Peer], Credentials]
+"""From what the peer sends, and what is known of it. Raises LoginRefused."""
 
 
 class Authentication:
@@ -90,17 +97,17 @@ class Authentication:
         self._attempts = attempts
         self._guest_loopback_only = guest_loopback_only
         self._anonymous = anonymous
-        self._mechanisms: dict[str, Callable[[bytes], Credentials]] = {
-            "PLAIN": _plain,
-            "AMQPLAIN": _amqplain,
-        }
+        self._mechanisms: dict[str, Mechanism] = {"PLAIN": _plain, "AMQPLAIN": _amqplain}
         if anonymous is not None:
-            self._mechanisms["ANONYMOUS"] = lambda _data: Credentials(anonymous, None)
+            self._mechanisms["ANONYMOUS"] = lambda _data, _peer: Credentials(anonymous, None)
+        self._with_certificates: dict[str, Mechanism] = {**self._mechanisms, "EXTERNAL": _external}
 
-    @property
-    def mechanisms(self) -> tuple[str, ...]:
-        """Those on offer, the usual one first."""
-        return tuple(self._mechanisms)
+    def _offered(self, peer: Peer) -> dict[str, Mechanism]:
+        return self._mechanisms if peer.certificate_user is None else self._with_certificates
+
+    def mechanisms(self, peer: Peer) -> tuple[str, ...]:
+        """Return those on offer, the usual one first."""
+        return tuple(self._offered(peer))
 
     async def log_in(self, mechanism: str, data: bytes, peer: Peer) -> str:
         """Return who logs in.
@@ -113,7 +120,7 @@ class Authentication:
         Raises:
             LoginRefused: Says why.
         """
-        read = self._mechanisms.get(mechanism)
+        read = self._offered(peer).get(mechanism)
         if read is None:
             raise LoginRefused(Refused.MECHANISM, mechanism)
         source = source_of(peer.address)
@@ -130,10 +137,8 @@ class Authentication:
         self._attempts.succeeded(source, peer.protocol)
         return name
 
-    async def _judge(
-        self, read: Callable[[bytes], Credentials], data: bytes, peer: Peer, source: str
-    ) -> str:
-        name, password = read(data)
+    async def _judge(self, read: Mechanism, data: bytes, peer: Peer, source: str) -> str:
+        name, password = read(data, peer)
         if not await self._knows(name, password, source):
             raise LoginRefused(Refused.CREDENTIALS, name)
         user = self._access.user(name)
@@ -152,16 +157,23 @@ class Authentication:
         return await self._passwords.check(lambda: self._access.user(name), name, password, source)
 
 
-def _plain(data: bytes) -> Credentials:
+def _plain(data: bytes, _peer: Peer) -> Credentials:
     match data.split(b"\x00"):
         case [b"", raw_name, password]:
             return Credentials(raw_name.decode("utf-8", "surrogateescape"), password)
     raise LoginRefused(Refused.MALFORMED)
 
 
-def _amqplain(data: bytes) -> Credentials:
+def _amqplain(data: bytes, _peer: Peer) -> Credentials:
     try:
         name, password = credentials_of(data)
     except ValueError:
         raise LoginRefused(Refused.MALFORMED) from None
     return Credentials(name.decode("utf-8", "surrogateescape"), password)
+
+
+def _external(_data: bytes, peer: Peer) -> Credentials:
+    """The certificate alone says who it is: another name that is sent counts for nothing."""
+    if not peer.certificate_user:
+        raise LoginRefused(Refused.CREDENTIALS)
+    return Credentials(peer.certificate_user, None)

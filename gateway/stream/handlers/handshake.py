@@ -54,7 +54,8 @@ async def sasl_handshake(link: Link, _request: m.SaslHandshake) -> m.SaslHandsha
     """List the mechanisms."""
     if link.session.state is State.IDENTIFIED:
         link.session.state = State.AUTHENTICATING
-    return m.SaslHandshakeReply(ResponseCode.OK, link.host.authentication.mechanisms)
+    mechanisms = link.host.authentication.mechanisms(_peer_of(link))
+    return m.SaslHandshakeReply(ResponseCode.OK, mechanisms)
 
 
 async def sasl_authenticate(link: Link, request: m.SaslAuthenticate) -> m.SaslAuthenticateReply:
@@ -82,11 +83,20 @@ def after_login(link: Link) -> None:
         link.send("tune", m.Tune(session.server_frame_bytes_max, session.heartbeat_s))
 
 
+def _peer_of(link: Link) -> Peer:
+    ports = link.ports
+    address = ports.peer.rpartition(":")[0]
+    return Peer(
+        is_loopback=ports.peer_is_loopback,
+        address=address,
+        certificate_user=ports.certificate_user,
+    )
+
+
 async def _log_in(link: Link, request: m.SaslAuthenticate) -> str:
-    address = link.ports.peer.rpartition(":")[0]
-    peer = Peer(is_loopback=link.ports.peer_is_loopback, address=address)
+    data, peer = request.data or b"", _peer_of(link)
     try:
-        return await link.host.authentication.log_in(request.mechanism, request.data or b"", peer)
+        return await link.host.authentication.log_in(request.mechanism, data, peer)
     except LoginRefused as refused:
         raise Refusal(_CODES[refused.reason], refused.user) from None
 

@@ -78,6 +78,7 @@ def test_the_command_fills_a_folder(tmp_path: Path, capsys: pytest.CaptureFixtur
     assert main([str(tmp_path / "new")]) == 0
     assert capsys.readouterr().out == f"{tmp_path / 'new'}\n"
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == [
+        "ca-key.pem",
         "ca.pem",
         "client-key.pem",
         "client.pem",

@@ -69,6 +69,21 @@ def test_a_variable_names_the_file_unless_a_flag_does(
     assert load({}, str(other)).settings.stream.port == 2
 
 
+@pytest.mark.parametrize(
+    ("flags", "wrong", "reason"),
+    [
+        ({"--tls-cert": "a.pem"}, "--tls-cert", "needs tls.key beside it"),
+        ({"--tls-key": "a.pem"}, "--tls-key", "needs tls.certificate beside it"),
+        ({"--tls-ca": "a.pem"}, "--tls-ca", "needs tls.certificate beside it"),
+        ({"--tls-port": "6000"}, "--tls-port", "needs tls.certificate beside it"),
+    ],
+)
+def test_a_setting_says_which_other_one_it_needs(
+    flags: dict[str, str], wrong: str, reason: str
+) -> None:
+    assert problems_of(flags) == [(wrong, reason)]
+
+
 def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
     values = {
         "--data": str(tmp_path),
@@ -78,6 +93,10 @@ def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
         "--interval-ms": "7",
         "--advertised-host": "example.org",
         "--advertised-port": "7000",
+        "--tls-port": "6001",
+        "--tls-cert": "server.pem",
+        "--tls-key": "server-key.pem",
+        "--tls-ca": "ca.pem",
         "--users": "users.toml",
         "--log-level": "debug",
         "--log-format": "json",
@@ -93,6 +112,9 @@ def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
     assert settings.store.interval_ms == 7
     assert settings.stream.advertised_host == "example.org"
     assert settings.stream.advertised_port == 7000
+    tls = settings.tls
+    assert (tls.port, tls.ca) == (6001, Path("ca.pem"))
+    assert (tls.certificate, tls.key) == (Path("server.pem"), Path("server-key.pem"))
     assert settings.users.file == Path("users.toml")
     assert settings.logs.level.value == "debug"
     assert settings.logs.format.value == "json"
@@ -169,7 +191,7 @@ def test_what_is_no_setting_is_named_and_the_likely_one_told(
         ("HUTCH_STREM__PORT", "did you mean stream.port?"),
         (
             "HUTCH_NOTHING__LIKE_IT",
-            "the sections are stream, store, streams, users, definitions, logs",
+            "the sections are stream, tls, store, streams, users, definitions, logs",
         ),
     ],
 )

@@ -89,7 +89,7 @@ async def test_sockets_that_are_saying_farewell_count_too(listener: Listener) ->
     for client in clients:
         client.close()
 
-    await until(lambda: not listener._edges)
+    await until(lambda: not listener._sockets)
     last = await connect(listener)
     await until(lambda: len(listener.connections) == 1)
     last.close()

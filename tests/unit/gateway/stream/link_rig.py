@@ -51,6 +51,7 @@ class Ports:
     local: str = "127.0.0.1:5552"
     peer_is_loopback: bool = True
     is_held: bool = False
+    certificate_user: str | None = None
     takes_regions: bool = False
     frames: list[bytes] = field(default_factory=list)
     delays: list[tuple[int, Pending[None]]] = field(default_factory=list)

@@ -168,14 +168,14 @@ def test_amqplain_is_refused_like_plain(authentication: Authentication) -> None:
 def test_what_is_not_configured_is_not_offered(
     authentication: Authentication, mechanism: str
 ) -> None:
-    assert authentication.mechanisms == ("PLAIN", "AMQPLAIN")
+    assert authentication.mechanisms(FAR) == ("PLAIN", "AMQPLAIN")
     assert log_in(authentication, b"", mechanism=mechanism) is Refused.MECHANISM
 
 
 def test_anonymous_is_who_the_setting_names(access: Access, check: PasswordCheck) -> None:
     authentication = Authentication(access, check, unlimited(), anonymous="app")
 
-    assert authentication.mechanisms == ("PLAIN", "AMQPLAIN", "ANONYMOUS")
+    assert authentication.mechanisms(FAR) == ("PLAIN", "AMQPLAIN", "ANONYMOUS")
     assert log_in(authentication, b"whatever", FAR, "ANONYMOUS") == "app"
 
 
@@ -257,3 +257,35 @@ def test_each_protocol_is_counted_and_all_of_an_address_limited_together(
     assert [(name, each.failed) for name, each in ledger.by_protocol()] == [
         ("http", 1), ("stream", 1)
     ]  # fmt: skip
+
+
+def with_certificate(user: str, *, is_loopback: bool = False) -> Peer:
+    return Peer(is_loopback=is_loopback, certificate_user=user)
+
+
+def test_external_is_offered_to_who_may_show_a_certificate(
+    authentication: Authentication,
+) -> None:
+    assert authentication.mechanisms(with_certificate("")) == ("PLAIN", "AMQPLAIN", "EXTERNAL")
+    assert log_in(authentication, b"app", FAR, "EXTERNAL") is Refused.MECHANISM
+
+
+@pytest.mark.parametrize("data", [b"", b"guest"])
+def test_external_is_whom_the_certificate_names(
+    authentication: Authentication, data: bytes
+) -> None:
+    assert log_in(authentication, data, with_certificate("app"), "EXTERNAL") == "app"
+
+
+@pytest.mark.parametrize("user", ["", "unknown"])
+def test_external_is_nobody_without_a_certificate_of_a_user(
+    authentication: Authentication, user: str
+) -> None:
+    peer = with_certificate(user)
+    assert log_in(authentication, b"app", peer, "EXTERNAL") is Refused.CREDENTIALS
+
+
+def test_external_as_guest_comes_from_this_machine_only(authentication: Authentication) -> None:
+    for is_loopback, outcome in ((True, "guest"), (False, Refused.LOOPBACK_ONLY)):
+        peer = with_certificate("guest", is_loopback=is_loopback)
+        assert log_in(authentication, b"", peer, "EXTERNAL") == outcome

@@ -1,0 +1,226 @@
+"""A TLS connection at the edge: as a plain socket, with OpenSSL between it and the bytes.
+
+OpenSSL works on memory and never on the socket: one read of the socket brings many records, and no
+call of OpenSSL waits for the system. What is sent is sealed only when the socket has taken all that
+was sealed before, so that a slow reader costs no more than a plain one.
+"""
+
+import asyncio
+import contextlib
+import socket
+import ssl
+import time
+from collections.abc import Callable
+from typing import Final, cast
+
+from gateway.server.edge import Owner, PlainEdge
+from store.api import FileRegion
+
+_READ_BYTES: Final = 64 * 1024
+_READ_BYTES_MIN: Final = 16 * 1024
+_RECORD_BYTES: Final = 16 * 1024
+_SEALED_BYTES: Final = 4 * _RECORD_BYTES
+
+_raw: Final = memoryview(bytearray(_READ_BYTES))
+"""Where all connections are read to, in turn: what is there is handed on at once."""
+
+
+class Sealing:
+    """OpenSSL's half of a connection: what it is given and what it gives, in memory."""
+
+    __slots__ = ("incoming", "outgoing", "tls")
+
+    def __init__(self, context: ssl.SSLContext) -> None:
+        self.incoming = ssl.MemoryBIO()
+        self.outgoing = ssl.MemoryBIO()
+        self.tls = context.wrap_bio(self.incoming, self.outgoing, server_side=True)
+
+
+class TlsEdge(PlainEdge):
+    """A connected socket on which the handshake is done."""
+
+    takes_regions = False
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        connected: socket.socket,
+        closed: Callable[[PlainEdge], object] | None,
+        sealing: Sealing,
+        sealed: memoryview,
+    ) -> None:
+        """Take a socket over.
+
+        Args:
+            loop: The event loop.
+            connected: The socket.
+            closed: Told when its descriptor is free, after the farewell.
+            sealing: What shook hands over it.
+            sealed: What is still to be sent of that.
+        """
+        super().__init__(loop, connected, closed)
+        self._tls = sealing.tls
+        self._incoming = sealing.incoming
+        self._outgoing = sealing.outgoing
+        self._sealed = sealed
+        self._is_taking = False
+        self._is_ended = False
+
+    def peer_certificate(self) -> bytes | None:
+        """Return the certificate that the client showed, DER."""
+        return self._tls.getpeercert(binary_form=True)
+
+    def certificate_has_run_out(self) -> bool:
+        """Tell whether the client's certificate is too old: that of a session taken up again."""
+        if not self._tls.session_reused:
+            return False  # it has just been looked at
+        found = self._tls.getpeercert() or {}
+        end = str(found.get("notAfter", ""))
+        return not end or ssl.cert_time_to_seconds(end) < time.time()
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether everything queued is with the operating system."""
+        return not self._queue and not self._sealed
+
+    # Reading
+
+    def resume_reading(self) -> None:
+        """Read again; first what has been read from the socket already."""
+        super().resume_reading()
+        if self._is_reading and not self._is_taking and self._has_kept():
+            self._loop.call_soon(self._take)
+
+    def _has_kept(self) -> bool:
+        return self._incoming.pending > 0 or self._tls.pending() > 0 or self._is_ended
+
+    def _readable(self) -> None:
+        if self._owner is None:
+            return
+        room = max(_READ_BYTES_MIN, len(self._owner.place()))
+        try:
+            size = self._socket.recv_into(_raw, min(room, _READ_BYTES))
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self.abort()
+            return
+        if size == 0:
+            self.abort()
+            return
+        self.received_bytes += size
+        self._incoming.write(_raw[:size])
+        self._take()
+
+    def _take(self) -> None:
+        """Hand over what has come, as long as the owner reads."""
+        self._is_taking = True
+        try:
+            while self._is_reading and self._owner is not None and self._has_kept():
+                if self._is_ended:
+                    self.abort()
+                    return
+                size = self._open_into(self._owner.place())
+                if size:
+                    self._owner.received(size)
+        finally:
+            self._is_taking = False
+        if self._outgoing.pending and not self._is_closed:
+            self.flush()
+
+    def _open_into(self, place: memoryview) -> int:
+        """Open whole records into `place`, as many as there are and fit; return how many bytes."""
+        room = len(place)
+        size = 0
+        try:
+            while size < room:
+                count = cast(int, self._tls.read(room - size, place[size:]))
+                size += count
+                if not count:
+                    self._is_ended = True  # the peer says that it sends nothing more
+                    break
+                if not self._incoming.pending:
+                    break
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLError:
+            self._is_ended = True
+        return size
+
+    # Writing
+
+    def write_region(self, region: FileRegion) -> None:
+        """Refuse: a file's bytes cannot be sent as they are."""
+        region.release()
+        raise AssertionError("regions are not taken")
+
+    def _send(self) -> bool:
+        try:
+            while self._sealed or self._queue or self._outgoing.pending:
+                if not self._sealed:
+                    self._seal()
+                sent = self._socket.send(self._sealed)
+                self.sent_bytes += sent
+                self._sealed = self._sealed[sent:]
+        except (BlockingIOError, InterruptedError):
+            if not self._is_writing:
+                self._is_writing = True
+                self._loop.add_writer(self._fileno, self._write_on)
+            return False
+        except OSError:  # of OpenSSL too
+            self.abort()
+            return False
+        if self._is_writing:
+            self._is_writing = False
+            self._loop.remove_writer(self._fileno)
+        if self._closes_when_sent:
+            self._finish()
+        return True
+
+    def _seal(self) -> None:
+        """Make records of what is first in the queue."""
+        frames: list[bytes | memoryview] = []
+        room = _SEALED_BYTES
+        while self._queue and room:
+            frame = self._queue.popleft()
+            assert not isinstance(frame, FileRegion)
+            if len(frame) > room:
+                rest = memoryview(frame)
+                self._queue.appendleft(rest[room:])
+                frame = rest[:room]
+            frames.append(frame)
+            room -= len(frame)
+        plain = memoryview(frames[0]) if len(frames) == 1 else memoryview(b"".join(frames))
+        position = 0
+        while position < len(plain):
+            position += self._tls.write(plain[position : position + _RECORD_BYTES])
+        self._sealed = memoryview(self._outgoing.read())
+
+    # Closing
+
+    def close_when_sent(self) -> None:
+        """Send what is queued, then the ends of TLS and of the connection."""
+        if self._closes_when_sent or self._is_closed:
+            return
+        self.pause_reading()
+        self._closes_when_sent = True
+        if self.is_drained:
+            self._finish()
+
+    def _finish(self) -> None:
+        with contextlib.suppress(OSError):
+            self._tls.unwrap()  # says that nothing more comes; does not wait for the answer
+        with contextlib.suppress(OSError):
+            self._socket.send(self._outgoing.read())
+        super()._finish()
+
+    def abort(self) -> None:
+        """Close now; what is queued is dropped."""
+        self._sealed = memoryview(b"")
+        super().abort()
+
+    def start(self, owner: Owner) -> None:
+        """Begin reading for `owner`; first what has come behind the handshake."""
+        super().start(owner)
+        if self._sealed:
+            self.flush()

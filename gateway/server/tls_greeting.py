@@ -1,0 +1,183 @@
+"""A client that sets up TLS: everything up to where the stream protocol begins.
+
+The handshakes' arithmetic takes a millisecond each and is done on threads, at a lower priority than
+the event loop's: a flood of handshakes holds up handshakes. Who is not done in time goes.
+"""
+
+import asyncio
+import os
+import socket
+import ssl
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from gateway.pending import Pending
+from gateway.server.edge import PlainEdge
+from gateway.server.threads import Threads
+from gateway.server.tls_edge import Sealing, TlsEdge
+
+_READ_BYTES: Final = 16 * 1024
+_NICENESS: Final = 5
+
+
+class Greeting:
+    """A socket on which the handshake is under way."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        connected: socket.socket,
+        context: ssl.SSLContext,
+        threads: Threads,
+        *,
+        done: Callable[["Greeting", TlsEdge], object],
+        failed: Callable[["Greeting", str], object],
+        closed: Callable[[object], object],
+    ) -> None:
+        """Take a socket over.
+
+        Args:
+            loop: The event loop.
+            connected: The socket.
+            context: The server's certificate, and whose certificates it believes.
+            threads: Where the arithmetic is done.
+            done: Told when the client may speak, and gets the edge that it speaks over.
+            failed: Told when it never will, and why.
+            closed: Told when the descriptor is free, of this object or of the edge.
+        """
+        connected.setblocking(False)  # noqa: FBT003  # the standard library's signature
+        self._loop = loop
+        self._socket = connected
+        self._sealing = Sealing(context)
+        self._threads = threads
+        self._done = done
+        self._failed = failed
+        self._closed = closed
+        self._sealed = memoryview(b"")
+        self._is_over = False
+        self._is_at_work = False
+        self._reader = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is the client's turn."""
+        return not self._is_at_work
+
+    def start(self, within_s: float) -> None:
+        """Begin, and end it if it takes longer."""
+        self._timer = self._loop.call_later(within_s, self.end, "it took too long")
+        self._read_on()
+
+    def _read_on(self) -> None:
+        self._reader = True
+        self._loop.add_reader(self._socket.fileno(), self._readable)
+
+    def _stop_reading(self) -> None:
+        if self._reader:
+            self._reader = False
+            self._loop.remove_reader(self._socket.fileno())
+
+    def _readable(self) -> None:
+        try:
+            data = self._socket.recv(_READ_BYTES)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError as error:
+            self.end(str(error))
+            return
+        if not data:
+            self.end("the client went away")
+            return
+        self._sealing.incoming.write(data)
+        self._stop_reading()
+        self._is_at_work = True
+        step = self._threads.run(self._step)
+        step.when_settled(lambda: self._stepped(step))
+
+    def _step(self) -> bool:
+        """Go on with the handshake, on a thread; True if it is done."""
+        if self._is_over:
+            return False
+        try:
+            self._sealing.tls.do_handshake()
+        except ssl.SSLWantReadError:
+            return False
+        return True
+
+    def _stepped(self, step: Pending[bool]) -> None:
+        self._is_at_work = False
+        if self._is_over:
+            return
+        try:
+            is_done = step.result()
+        except ssl.SSLError as error:
+            self._refuse(reason_of(error))
+            return
+        except OSError as error:
+            self.end(str(error))
+            return
+        self._sealed = memoryview(bytes(self._sealed) + self._sealing.outgoing.read())
+        if not self._send():
+            return
+        if is_done:
+            self._finish()
+        else:
+            self._read_on()
+
+    def _send(self) -> bool:
+        """Send what there is; False if the client is gone."""
+        try:
+            if self._sealed:
+                self._sealed = self._sealed[self._socket.send(self._sealed) :]
+        except (BlockingIOError, InterruptedError):
+            return True  # goes with the next one: some kilobytes always fit, but for who plays
+        except OSError as error:
+            self.end(str(error))
+            return False
+        return True
+
+    def _finish(self) -> None:
+        self._is_over = True
+        assert self._timer is not None
+        self._timer.cancel()
+        edge = TlsEdge(self._loop, self._socket, self._closed, self._sealing, self._sealed)
+        self._done(self, edge)
+
+    def _refuse(self, reason: str) -> None:
+        """Send the alert that tells the client why, then the end."""
+        self._is_over = True
+        assert self._timer is not None
+        self._timer.cancel()
+        alert = bytes(self._sealed) + self._sealing.outgoing.read()
+        farewell = PlainEdge(self._loop, self._socket, self._closed)
+        if alert:
+            farewell.write(alert)
+            farewell.flush()
+        farewell.close_when_sent()
+        self._failed(self, reason)
+
+    def end(self, reason: str) -> None:
+        """End it without a word."""
+        if self._is_over:
+            return
+        self._is_over = True
+        if self._timer is not None:
+            self._timer.cancel()
+        self._stop_reading()
+        self._socket.close()
+        self._closed(self)
+        self._failed(self, reason)
+
+
+def reason_of(error: ssl.SSLError) -> str:
+    """Say in words why a handshake failed."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return f"the certificate is not believed: {error.verify_message}"
+    return (error.reason or str(error)).lower().replace("_", " ")
+
+
+def lower_priority() -> None:
+    """Let the event loop go first where both want the processor; for the threads to begin with."""
+    os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), _NICENESS)

@@ -1,0 +1,151 @@
+"""The listener for clients over TLS: they shake hands, then speak the protocol as all others."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from typing import Final
+
+from gateway.broker.access.certificate import Naming, Unreadable
+from gateway.server.connection import Connection
+from gateway.server.listener import Listener
+from gateway.server.shared import Shared
+from gateway.server.threads import Threads
+from gateway.server.tls_edge import TlsEdge
+from gateway.server.tls_files import TlsContexts
+from gateway.server.tls_greeting import Greeting, lower_priority
+
+log = logging.getLogger(__name__)
+
+_THREADS: Final = 2
+_WAITING_MAX: Final = 128
+"""Handshakes that wait for a thread; with more nobody is accepted for a moment: the system keeps
+who comes."""
+_LOGGED_AT_ONCE: Final = 10
+_LOGGED_EVERY_S: Final = 10.0
+
+
+class Complaints:
+    """What goes wrong with strangers: some lines a while, and how many more there were."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._begun_s = -_LOGGED_EVERY_S
+        self._count = 0
+
+    def add(self, peer: str, reason: str) -> None:
+        """Note a handshake that failed."""
+        now_s = self._loop.time()
+        if now_s - self._begun_s >= _LOGGED_EVERY_S:
+            if self._count > _LOGGED_AT_ONCE:
+                log.warning("more tls handshakes failed count=%d", self._count - _LOGGED_AT_ONCE)
+            self._begun_s, self._count = now_s, 0
+        self._count += 1
+        if self._count <= _LOGGED_AT_ONCE:
+            log.warning("tls handshake failed peer=%s reason=%s", peer, reason)
+
+
+class TlsListener(Listener):
+    """Accepts clients over TLS."""
+
+    def __init__(  # noqa: PLR0913  # what a listener needs, and what TLS does
+        self,
+        loop: asyncio.AbstractEventLoop,
+        listening: socket.socket,
+        shared_of: Callable[[Callable[[Connection], object]], Shared],
+        *,
+        sockets_max: int,
+        beside: Listener | None,
+        contexts: TlsContexts,
+        naming: Naming,
+        handshakes_max: int,
+        handshake_timeout_s: float,
+    ) -> None:
+        """Prepare to listen.
+
+        Args:
+            loop: The event loop.
+            listening: What `bind` gave.
+            shared_of: As of `Listener`.
+            sockets_max: As of `Listener`.
+            beside: As of `Listener`.
+            contexts: The certificates.
+            naming: Whom a client's certificate names.
+            handshakes_max: How many handshakes may be under way.
+            handshake_timeout_s: How long each may take.
+        """
+        super().__init__(loop, listening, shared_of, sockets_max=sockets_max, beside=beside)
+        self._contexts = contexts
+        self._naming = naming
+        self._handshakes_max = handshakes_max
+        self._handshake_timeout_s = handshake_timeout_s
+        self._threads = Threads(loop, _THREADS, name="tls", begin=lower_priority)
+        self._greetings: dict[Greeting, tuple[str, int]] = {}
+        self._complaints = Complaints(loop)
+
+    @property
+    def protocol(self) -> str:
+        """What is spoken here, as RabbitMQ calls it."""
+        return "stream/ssl"
+
+    @property
+    def handshakes(self) -> int:
+        """How many are under way."""
+        return len(self._greetings)
+
+    def stop_accepting(self) -> None:
+        """Refuse new connections, and those that have not shaken hands."""
+        super().stop_accepting()
+        for greeting in list(self._greetings):
+            greeting.end("the server stops")
+
+    def _is_busy(self) -> bool:
+        return self._threads.waiting_count > _WAITING_MAX
+
+    def _welcome(self, connected: socket.socket, host: str, port: int) -> None:
+        greeting = Greeting(
+            self._loop,
+            connected,
+            self._contexts.current,
+            self._threads,
+            done=self._greeted,
+            failed=self._failed,
+            closed=self._sockets.discard,
+        )
+        self._sockets.add(greeting)
+        self._greetings[greeting] = host, port
+        if len(self._greetings) > self._handshakes_max:
+            self._drop_one()
+        greeting.start(self._handshake_timeout_s)
+
+    def _drop_one(self) -> None:
+        """End the oldest handshake that waits for its client."""
+        oldest = next((each for each in self._greetings if each.is_waiting), None)
+        if oldest is not None:
+            oldest.end("too many handshakes are under way")
+
+    def _greeted(self, greeting: Greeting, edge: TlsEdge) -> None:
+        host, port = self._leave(greeting)
+        self._sockets.add(edge)
+        self._serve(edge, host, port, self._user_of(edge))
+
+    def _user_of(self, edge: TlsEdge) -> str | None:
+        """Return whom the client's certificate names; None if nobody is asked for one."""
+        if not self._contexts.asks_for_certificates:
+            return None
+        certificate = edge.peer_certificate()
+        try:
+            if certificate is None or edge.certificate_has_run_out():
+                return ""
+            return self._naming(certificate)
+        except (Unreadable, ValueError) as error:
+            log.warning("certificate names nobody error=%r", error)
+            return ""
+
+    def _failed(self, greeting: Greeting, reason: str) -> None:
+        host, port = self._leave(greeting)
+        self._complaints.add(f"{host}:{port}", reason)
+
+    def _leave(self, greeting: Greeting) -> tuple[str, int]:
+        self._sockets.discard(greeting)
+        return self._greetings.pop(greeting)

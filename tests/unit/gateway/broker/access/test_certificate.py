@@ -1,0 +1,116 @@
+"""Whom certificates name; what RabbitMQ makes of the same ones is in tests/compat/test_tls.py."""
+
+import ipaddress
+import ssl
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from compat.certificates import CLIENT_NAME, CLIENT_SUBJECT, Authority, name
+from gateway.broker.access.certificate import (
+    AlternativeName,
+    Unreadable,
+    alternative_name,
+    common_name,
+    distinguished_name,
+)
+
+CN, ORGANIZATION = NameOID.COMMON_NAME, NameOID.ORGANIZATION_NAME
+Make = Callable[..., bytes]
+
+
+@pytest.fixture(scope="module")
+def signed(tmp_path_factory: pytest.TempPathFactory) -> Make:
+    """Make certificates, DER."""
+    authority = Authority()
+    folder = tmp_path_factory.mktemp("signed")
+
+    def make(
+        subject: x509.Name = CLIENT_SUBJECT, alternatives: list[x509.GeneralName] | None = None
+    ) -> bytes:
+        pair = authority.client(folder, subject=subject, alternatives=alternatives or ())
+        return ssl.PEM_cert_to_DER_cert(Path(pair.certificate).read_text())
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("subject", "written"),
+    [
+        (CLIENT_SUBJECT, CLIENT_NAME),
+        (name((CN, "a"), (CN, "b")), "CN=b,CN=a"),
+        (name((CN, "Bay, ern"), (ORGANIZATION, '"+<>;\\')), 'O=\\"\\+\\<\\>\\;\\\\,CN=Bay\\, ern'),
+        (name((CN, " #a# ")), "CN=\\ #a#\\ "),
+        (name((CN, "# a")), "CN=\\# a"),
+        (name((CN, " ")), "CN=\\ "),
+        (name((CN, "Müller~\x01")), "CN=M\\C3\\BCller\\7E\\01"),
+        (name((CN, "日")), "CN=\\E6\\97\\A5"),
+        (
+            name((NameOID.DOMAIN_COMPONENT, "org"), (NameOID.EMAIL_ADDRESS, "a@b.org")),
+            "EMAILADDRESS=a@b.org,DC=org",
+        ),
+        (name((NameOID.USER_ID, "u")), "UID={asn1_OPENTYPE\\,\\<\\<12\\,1\\,117\\>\\>}"),
+        (name((NameOID.POSTAL_CODE, "1")), "2.5.4.17={asn1_OPENTYPE\\,\\<\\<12\\,1\\,49\\>\\>}"),
+    ],
+)
+def test_the_subject_is_written_as_rabbitmq_does(
+    signed: Make, subject: x509.Name, written: str
+) -> None:
+    assert distinguished_name(signed(subject)) == written
+
+
+def test_parts_that_belong_together_are_joined_by_plus(signed: Make) -> None:
+    group = x509.RelativeDistinguishedName(
+        [x509.NameAttribute(CN, "a"), x509.NameAttribute(ORGANIZATION, "b")]
+    )
+    assert distinguished_name(signed(x509.Name([group]))) == "CN=a+O=b"
+
+
+def test_strings_of_other_kinds_are_read(signed: Make) -> None:
+    two_bytes = x509.NameAttribute(CN, "bü", _type=x509.name._ASN1Type.BMPString)
+    assert distinguished_name(signed(x509.Name([two_bytes]))) == "CN=b\\C3\\BC"
+
+
+def test_nobody_may_be_named(signed: Make) -> None:
+    nobody = signed(x509.Name([]))
+    assert distinguished_name(nobody) == ""
+    assert common_name(nobody) == ""
+
+
+def test_common_names_are_plain_and_joined(signed: Make) -> None:
+    assert common_name(signed(name((CN, "a, ü"), (ORGANIZATION, "o"), (CN, "b")))) == "a, ü,b"
+
+
+def test_an_alternative_name_is_found_by_kind_and_place(signed: Make) -> None:
+    certificate = signed(
+        alternatives=[
+            x509.DNSName("a.example.org"),
+            x509.RFC822Name("a@example.org"),
+            x509.DNSName("b.example.org"),
+            x509.UniformResourceIdentifier("spiffe://example.org/a"),
+            x509.IPAddress(ipaddress.ip_address("192.0.2.1")),
+        ]
+    )
+    for kind, index, found in (
+        (AlternativeName.DNS, 0, "a.example.org"),
+        (AlternativeName.DNS, 1, "b.example.org"),
+        (AlternativeName.DNS, 2, ""),
+        (AlternativeName.EMAIL, 0, "a@example.org"),
+        (AlternativeName.URI, 0, "spiffe://example.org/a"),
+        (AlternativeName.IP, 0, "192.0.2.1"),
+    ):
+        assert alternative_name(kind, index)(certificate) == found
+
+
+def test_without_alternative_names_none_is_found(signed: Make) -> None:
+    assert alternative_name(AlternativeName.DNS, 0)(signed()) == ""
+
+
+def test_every_cut_of_a_certificate_is_told(signed: Make) -> None:
+    certificate = signed()
+    for end in range(len(certificate)):
+        with pytest.raises(Unreadable):
+            distinguished_name(certificate[:end])
