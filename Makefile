@@ -34,7 +34,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 .SUFFIXES:
 .PHONY: help setup run test quick check lint types imports docs fmt kernel kernel-clean test-both \
         integration compat differential broker bench sim soak filter-rates password-times fuzz network-fuzz \
-        dedup-schedules clean
+        dedup-schedules sanitize clean
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,6 +81,9 @@ fuzz: $(STAMPS)/test $(STAMPS)/kernel ## any bytes at TARGET=frame|publish|chunk
 
 network-fuzz: $(STAMPS)/test $(STAMPS)/kernel ## ten million damaged frames over 64 connections of a running server
 	$(BIN)/python -m tests.integration.network_fuzz --state $(FUZZ)/network.json $(ARGS)
+
+sanitize: $(STAMPS)/test ## compiled modules with checks of memory and arithmetic: tests, then damaged inputs
+	$(BIN)/python -m tests.sanitize --folder $(VENV)/sanitize --kept $(FUZZ) $(ARGS)
 
 dedup-schedules: $(STAMPS)/test $(STAMPS)/kernel ## ten thousand schedules of named publishers and restarts
 	$(BIN)/python -m tests.property.gateway.dedup_schedules --state $(FUZZ)/schedules.json $(ARGS)
