@@ -84,7 +84,7 @@ def play_all(
         number, script = numbered
         try:
             return script.name, play(
-                script, address, f"{tag:.4}-{number:03}".encode(), administration
+                script, address, f"{tag:.4}-{number:03x}".encode(), administration
             )
         except (HandshakeFailed, ChangeFailed, OSError) as error:
             return script.name, [Played(0, "begin", "", (f"(could not begin: {error})",))]
