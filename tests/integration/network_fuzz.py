@@ -12,12 +12,13 @@ import argparse
 import contextlib
 import json
 import random
+import statistics
 import struct
 import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final, Self
 
@@ -59,11 +60,18 @@ class Count:
         rounds: The seed of what comes next.
         frames: Frames sent.
         ended: Connections that the server ended because of one of them.
+        ratios: How many times as long a neighbour waited, measured after each slice.
     """
 
     rounds: int = 0
     frames: int = 0
     ended: int = 0
+    ratios: list[float] = field(default_factory=list)
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the neighbour's waits were within the limit, but where the machine was busy."""
+        return not self.ratios or statistics.median(self.ratios) < DISTURBANCE_MAX
 
 
 @contextlib.contextmanager
@@ -230,7 +238,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             new = state.with_suffix(".new")
             new.write_text(json.dumps(asdict(count)))
             new.replace(state)
-        sys.stdout.write(f"{count}\n")
+        waits = statistics.median(count.ratios) if count.ratios else 0
+        sys.stdout.write(
+            f"{count.frames} frames, {count.ended} connections ended, "
+            f"a neighbour waits {waits:.2f} times as long\n"
+        )
         sys.stdout.flush()
 
     try:
@@ -244,14 +256,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 left = min(_SLICE, options.frames - count.frames)
                 for _ in fuzz(server, count, frames=left, connections=options.connections):
                     pass
+                save()
                 ratio = disturbance(server, count, connections=options.connections)
-                sys.stdout.write(f"a neighbour waits {ratio:.2f} times as long\n")
-                assert ratio < DISTURBANCE_MAX
+                count.ratios.append(round(ratio, 2))
                 save()
     except KeyboardInterrupt:
         sys.stdout.write("stopped; the same command goes on from here\n")
     save()
-    return 0
+    return 0 if count.is_good else 1
 
 
 if __name__ == "__main__":
