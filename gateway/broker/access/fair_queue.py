@@ -2,9 +2,12 @@
 
 from collections import OrderedDict
 from collections.abc import Hashable
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 T = TypeVar("T", bound=Hashable)
+
+SOURCES_MAX: Final = 16
+"""So many sources of one item are told apart: looking for who has most takes time for each."""
 
 
 class FairQueue(Generic[T]):
@@ -40,7 +43,7 @@ class FairQueue(Generic[T]):
     def join(self, item: T, source: str) -> None:
         """Let an item that waits already wait for another source as well."""
         sources = self._sources.get(item)
-        if sources is not None and source not in sources:
+        if sources is not None and source not in sources and len(sources) < SOURCES_MAX:
             sources.add(source)
             self._waiting.setdefault(source, {})[item] = None
 

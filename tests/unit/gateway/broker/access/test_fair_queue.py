@@ -5,7 +5,7 @@ from collections import deque
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.broker.access.fair_queue import FairQueue
+from gateway.broker.access.fair_queue import SOURCES_MAX, FairQueue
 
 
 def taken(queue: FairQueue[str]) -> list[str]:
@@ -51,6 +51,17 @@ def test_an_item_that_another_source_waits_for_stays() -> None:
     assert queue.add("c1", "c") is None
 
     assert taken(queue) == ["a2", "c1"]
+
+
+def test_an_item_that_a_thousand_wait_for_is_looked_up_for_a_few_of_them() -> None:
+    queue: FairQueue[str] = FairQueue(2)
+    queue.add("shared", "a")
+    for number in range(1_000):
+        queue.join("shared", f"10.0.{number >> 8}.{number & 255}")
+
+    assert len(queue._waiting) == SOURCES_MAX
+    assert taken(queue) == ["shared"]
+    assert not queue._waiting
 
 
 @given(
