@@ -129,7 +129,7 @@ def test_a_connection_is_listed_and_ended(server: HutchServer) -> None:
         client.wait_until_gone()
     code, words = refusal(server, "ctl", "close_connections", connection["peer"])
     assert code == 1
-    assert "nobody is connected" in words
+    assert "there is no such connection" in words
 
 
 def test_refusals_have_exit_code_1_and_one_line(server: HutchServer) -> None:
