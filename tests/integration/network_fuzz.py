@@ -98,8 +98,11 @@ def victim(directory: Path) -> Iterator[HutchServer]:
 class Attack:
     """Connections that send what is damaged, and are made anew when the server ends them."""
 
-    def __init__(self, server: HutchServer, count: Count, connections: int) -> None:
+    def __init__(
+        self, server: HutchServer, count: Count, connections: int, *, batch: int = _BATCH
+    ) -> None:
         self._server = server
+        self._batch = batch
         self._count = count
         self._clients: list[Client | None] = [None] * connections
 
@@ -125,8 +128,8 @@ class Attack:
         client = self._clients[number]
         if client is None:
             client = self._clients[number] = self._opened(chance)
-        data = b"".join(self._frame(chance) for _ in range(_BATCH))
-        self._count.frames += _BATCH
+        data = b"".join(self._frame(chance) for _ in range(self._batch))
+        self._count.frames += self._batch
         if not _exchange(client, data):
             self._count.ended += 1
             client.disconnect()
@@ -189,8 +192,8 @@ def disturbance(server: HutchServer, count: Count, *, connections: int) -> float
     sends more than a machine can take makes everybody wait, damaged or not.
     """
     found = []
-    with Metronome(server) as metronome, Attack(server, count, connections) as attack:
-        for _ in attack.send(connections * _BATCH):  # all are connected
+    with Metronome(server) as metronome, Attack(server, count, connections, batch=1) as attack:
+        for _ in attack.send(connections):  # all are connected
             pass
         for _ in range(_TRIES):
             found.append(_disturbance_once(metronome, attack))
@@ -205,7 +208,7 @@ def _disturbance_once(metronome: Metronome, attack: Attack) -> float:
         begun_ns = time.monotonic_ns()
         end_ns = begun_ns + int(_SPAN_S * 1e9)
         for number, _ in enumerate(attack.send(FRAMES) if is_hostile else _nothing()):
-            rest_s = (begun_ns - time.monotonic_ns()) / 1e9 + number * _BATCH / _PACE
+            rest_s = (begun_ns - time.monotonic_ns()) / 1e9 + number / _PACE
             time.sleep(max(0.0, rest_s))
             if time.monotonic_ns() > end_ns:
                 break
