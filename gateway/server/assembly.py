@@ -82,7 +82,7 @@ def peer_properties() -> dict[str, str]:
         "copyright": "Copyright (c) the Hutch authors",
         "information": "Licensed under Apache-2.0. Speaks the protocol of https://rabbitmq.com",
         "platform": f"Erlang/OTP 29.1.1 (in truth Hutch {own_version} on Python)",
-        "product": "RabbitMQ (compatible: Hutch)",
+        "product": "RabbitMQ",
         "version": "4.3.6",
     }
 

@@ -54,8 +54,8 @@ def test_the_server_says_of_itself_what_clients_look_for() -> None:
         "version",
     }
     assert properties["version"] == "4.3.6"
-    assert "RabbitMQ" in properties["product"]
-    assert "Hutch" in properties["product"]
+    assert properties["product"] == "RabbitMQ", "clients compare it"
+    assert "Hutch" in properties["platform"]
     assert "Erlang" in properties["platform"]
 
 

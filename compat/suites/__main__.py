@@ -1,0 +1,84 @@
+"""`python -m compat.suites SUITE --checkout FOLDER`: an official client's own tests on Hutch."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from compat.suites import namespace
+from compat.suites.catalogue import SUITES, Place
+from compat.suites.results import FAILED, PASSED, SKIPPED, Results
+from compat.suites.servers import SERVERS
+
+EXIT_FAILURES = 1
+EXIT_USAGE = 2
+
+
+def parser() -> argparse.ArgumentParser:
+    """Return the command line's grammar."""
+    top = argparse.ArgumentParser(
+        prog="python -m compat.suites",
+        description="Run an official client's own test suite against Hutch, in a network of its"
+        " own. compat/suites/README.md says what has to be downloaded before.",
+    )
+    top.add_argument("suite", choices=sorted(SUITES))
+    top.add_argument("--checkout", type=Path, required=True, help="the client's repository")
+    top.add_argument("--server", choices=sorted(SERVERS), default="hutch", help="default: hutch")
+    top.add_argument("--only", action="append", default=[], help="tests in the suite's own words")
+    top.add_argument("--json", type=Path, help="write how each test ended to this file")
+    return top
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run a suite; return the exit code."""
+    options = parser().parse_args(arguments)
+    if not options.checkout.is_dir():
+        print(f"there is no folder {options.checkout}", file=sys.stderr)
+        return EXIT_USAGE
+    if not namespace.is_inside():
+        reason = namespace.missing()
+        if reason:
+            print(f"no network of its own can be had here: {reason}", file=sys.stderr)
+            return EXIT_USAGE
+        return namespace.run_inside(arguments)
+    folder = Path(tempfile.mkdtemp(prefix=f"hutch-suite-{options.suite}-"))
+    reports = folder / "reports"
+    reports.mkdir()
+    print(f"log and reports: {folder}", flush=True)
+    checkout = options.checkout.resolve()
+    with SERVERS[options.server](folder, checkout) as certificates:
+        place = Place(checkout, reports, certificates, options.only)
+        results = SUITES[options.suite].run(place)
+    show(options.suite, commit_of(options.checkout), results)
+    if options.json is not None:
+        options.json.write_text(json.dumps(results.outcomes, indent=1, sort_keys=True) + "\n")
+    return EXIT_FAILURES if results.named(FAILED) else 0
+
+
+def commit_of(checkout: Path) -> str:
+    """Return what was tested."""
+    return subprocess.run(
+        ["git", "-C", checkout, "describe", "--tags", "--always"],
+        capture_output=True,
+        text=True,
+        check=False,
+    ).stdout.strip()
+
+
+def show(suite: str, commit: str, results: Results) -> None:
+    """Print the numbers and what did not pass."""
+    counts = results.counts()
+    for outcome in (FAILED, SKIPPED):
+        for name in results.named(outcome):
+            print(f"{outcome}: {name}")
+    numbers = ", ".join(f"{counts[outcome]} {outcome}" for outcome in (PASSED, FAILED, SKIPPED))
+    print(f"{suite} {commit}: {len(results.outcomes)} tests, {numbers}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

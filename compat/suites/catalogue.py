@@ -1,0 +1,163 @@
+"""The suites: how each is run in its checkout, and where it leaves its results."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from compat.suites.results import Results, of_cargo, of_ginkgo, of_junit, of_mocha
+
+TOOLS: Final = Path(__file__).parent / "bin"
+TEST_SECONDS: Final = 120
+"""What one test of rstream may take: one that fails can hang its process for ever."""
+SUITE_SECONDS: Final = 3 * 3600
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a suite is run.
+
+    Attributes:
+        checkout: Its repository, with its dependencies downloaded.
+        reports: An empty folder.
+        certificates: Those of the server under test, as `compat.certificates` lays them out.
+        only: Which tests, in the suite's own words; none means all.
+    """
+
+    checkout: Path
+    reports: Path
+    certificates: Path
+    only: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """A client's own tests.
+
+    Attributes:
+        repository: Where they come from.
+        commit: With which the results in README.md were made.
+        run: Runs them and returns what became of them.
+    """
+
+    repository: str
+    commit: str
+    run: Callable[[Place], Results]
+    environment: dict[str, str] = field(default_factory=dict)
+
+
+def _call(command: Sequence[str | Path], place: Place, **environment: str) -> str:
+    """Run a command in the checkout; what it prints is shown, kept in a file, and returned."""
+    log = place.reports / "output.log"
+    with log.open("ab") as output:
+        process = subprocess.Popen(
+            [str(part) for part in command],
+            cwd=place.checkout,
+            env={**os.environ, **environment},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+        try:
+            process.wait(SUITE_SECONDS)
+        finally:
+            process.kill()
+            process.wait()
+    return log.read_text("utf-8", "replace")
+
+
+def _go(place: Place) -> Results:
+    ginkgo = ("go", "run", "-mod=mod", "github.com/onsi/ginkgo/v2/ginkgo")
+    options = ("-r", "--keep-going", "--tags", "debug", "--timeout=30m", "--procs=1")
+    focus = [f"--focus={words}" for words in place.only]
+    report = (f"--output-dir={place.reports}", "--json-report=ginkgo.json")
+    _call((*ginkgo, *options, *focus, *report), place, GOFLAGS="-mod=mod")
+    return of_ginkgo((place.reports / "ginkgo.json").read_text())
+
+
+def _rust(place: Place) -> Results:
+    output = _call(
+        (
+            *("cargo", "test", "--offline", "--workspace", "--all-features", "--no-fail-fast"),
+            *("--", "--test-threads=4", *place.only),
+        ),
+        place,
+        RUST_LOG="off",
+    )
+    return of_cargo(output)
+
+
+def _node(place: Place) -> Results:
+    report = place.reports / "mocha.json"
+    grep = ("--grep", "|".join(place.only)) if place.only else ()
+    reporter = ("--reporter", "json", "--reporter-option", f"output={report}", "--exit")
+    _call(("npx", "--no-install", "mocha", "test", *reporter, *grep), place)
+    return of_mocha(report.read_text())
+
+
+def _rstream(place: Place) -> Results:
+    """Each test in a process of its own: one that fails leaves tasks that keep the next waiting."""
+    python = os.environ.get("SUITE_PYTHON", sys.executable)
+    pytest = (python, "-m", "pytest", "-q", "-p", "no:cacheprovider")
+    environment = {**os.environ, "GITHUB_ACTIONS": "true"}
+    collected = subprocess.run(
+        [*pytest, "--collect-only", *place.only],
+        cwd=place.checkout,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=TEST_SECONDS,
+        check=False,
+    ).stdout
+    names = [line for line in collected.splitlines() if "::" in line]
+    results = Results()
+    for number, name in enumerate(names):
+        report = place.reports / f"{number:03}.xml"
+        try:
+            subprocess.run(
+                [*pytest, f"--junitxml={report}", name],
+                cwd=place.checkout,
+                env=environment,
+                capture_output=True,
+                timeout=TEST_SECONDS,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            report.unlink(missing_ok=True)
+        ended = of_junit([report]).outcomes if report.exists() else {}
+        results.add(name, next(iter(ended.values()), "failed"))
+    return results
+
+
+def _java(place: Place) -> Results:
+    names = place.certificates
+    reports = place.checkout / "target" / "surefire-reports"
+    shutil.rmtree(reports, ignore_errors=True)
+    only = [f"-Dtest={','.join(place.only)}"] if place.only else ["-Dtest=!*ClusterTest"]
+    _call(
+        (
+            *("mvn", "-o", "-B", "test", *only),
+            f"-Drabbitmqctl.bin={TOOLS / 'rabbitmqctl'}",
+            f"-Dca.certificate={names / 'ca.pem'}",
+            f"-Dclient.certificate={names / 'client.pem'}",
+            f"-Dclient.key={names / 'client-key.pem'}",
+            *("-Dspotbugs.skip", "-Dspotless.check.skip", "-Dmaven.test.failure.ignore"),
+            *os.environ.get("SUITE_MAVEN_OPTIONS", "").split(),
+        ),
+        place,
+    )
+    return of_junit(reports.glob("TEST-*.xml"))
+
+
+SUITES: Final = {
+    "go": Suite("github.com/rabbitmq/rabbitmq-stream-go-client", "541aa9d", _go),
+    "rust": Suite("github.com/rabbitmq/rabbitmq-stream-rust-client", "bd685f9", _rust),
+    "node": Suite("github.com/coders51/rabbitmq-stream-js-client", "8cd4cd5", _node),
+    "rstream": Suite("github.com/rabbitmq-community/rstream", "b0b9f8a", _rstream),
+    "java": Suite("github.com/rabbitmq/rabbitmq-stream-java-client", "33f3f5d", _java),
+}
