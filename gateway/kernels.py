@@ -17,6 +17,7 @@ KERNELS: Final = (
 
 HOT_OBJECTS: Final = (
     "gateway.log.chunk",
+    "gateway.log.clock",
     "gateway.log.cursor",
     "gateway.log.index",
     "gateway.log.log",

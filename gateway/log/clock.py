@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """The time of day, and how far it can be believed when data is to be removed for its age.
 
 The clock of a machine may be set, and set back. What is asked before anything is removed is a time
@@ -8,7 +9,6 @@ that is not later than any chunk of a certain age allows: a chunk that this proc
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 _SAME_MS: Final = 1_000
@@ -27,14 +27,18 @@ def _steady_ms() -> int:
     return time.clock_gettime_ns(_STEADY) // 1_000_000
 
 
-@dataclass(slots=True)
 class _Run:
-    """A time during which the time of day was not set."""
+    """A time during which the time of day was not set.
 
-    offset: int
-    """Least difference of the time of day to the steady clock."""
-    until: int
-    """By the steady clock."""
+    `offset` is the least difference of the time of day to the steady clock; `until` is by the
+    steady clock.
+    """
+
+    __slots__ = ("offset", "until")
+
+    def __init__(self, offset: int, until: int) -> None:
+        self.offset = offset
+        self.until = until
 
 
 class Clock:
@@ -42,20 +46,21 @@ class Clock:
 
     def __init__(
         self,
-        wall_ms: Callable[[], int] = _wall_ms,
-        steady_ms: Callable[[], int] = _steady_ms,
+        wall_ms: Callable[[], int] | None = None,
+        steady_ms: Callable[[], int] | None = None,
     ) -> None:
-        self._wall_ms = wall_ms
-        self._steady_ms = steady_ms
-        steady = steady_ms()
-        self._runs = deque([_Run(wall_ms() - steady, steady)])
+        self._wall_ms = wall_ms or _wall_ms
+        self._steady_ms = steady_ms or _steady_ms
+        steady = self._steady_ms()
+        self._runs = deque([_Run(self._wall_ms() - steady, steady)])
+        self._last = self._runs[-1]
 
     def __call__(self) -> int:
         """Return the time of day."""
         wall = self._wall_ms()
         steady = self._steady_ms()
         offset = wall - steady
-        run = self._runs[-1]
+        run = self._last
         if -_SAME_MS < offset - run.offset < _SAME_MS:
             run.until = steady
             run.offset = min(run.offset, offset)
@@ -64,7 +69,8 @@ class Clock:
         return wall
 
     def _set_to(self, offset: int, steady: int) -> None:
-        self._runs.append(_Run(offset, steady))
+        self._last = _Run(offset, steady)
+        self._runs.append(self._last)
         if len(self._runs) > _RUNS_MAX:
             oldest = self._runs.popleft()
             self._runs[0].offset = min(self._runs[0].offset, oldest.offset)
@@ -72,5 +78,5 @@ class Clock:
     def for_age(self, age_ms: int) -> int:
         """Return the earliest time that it may be by any reading of the last `age_ms`."""
         self()
-        steady = self._runs[-1].until
+        steady = self._last.until
         return steady + min(run.offset for run in self._runs if run.until >= steady - age_ms)

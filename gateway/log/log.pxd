@@ -1,11 +1,4 @@
 from gateway.log.open_chunk cimport OpenChunk
-cdef class _InFlight:
-    cdef public long long chunk_id, next_offset, timestamp_ms
-    cdef public Py_ssize_t size
-    cdef public list confirms
-    cdef public dict sequences
-    cdef public bytes filters
-
 cdef class StreamLog:
     cdef public object stream, reader, index, sequences, failure, _writer, _ports, shared, filter_notes, filter_pages, index_writer, saving, to_save, read_only
     cdef public OpenChunk _open
@@ -17,4 +10,4 @@ cdef class StreamLog:
     cpdef OpenChunk open_chunk(self, Py_ssize_t bytes_expected)
     cpdef OpenChunk make_room(self, Py_ssize_t bytes_expected)
     cpdef _append(self, OpenChunk chunk)
-    cpdef _commit(self, _InFlight chunk, appended)
+    cpdef _commit(self, OpenChunk chunk, appended)

@@ -88,23 +88,6 @@ class LogState:
     filter_pages: FilterPages | None = None
 
 
-class _InFlight:
-    """A chunk that was handed to the store."""
-
-    __slots__ = (
-        "chunk_id", "confirms", "filters", "next_offset", "sequences", "size", "timestamp_ms",
-    )  # fmt: skip
-
-    def __init__(self, chunk: OpenChunk, chunk_id: int, timestamp_ms: int, size: int) -> None:
-        self.chunk_id = chunk_id
-        self.next_offset = chunk_id + chunk.record_count
-        self.timestamp_ms = timestamp_ms
-        self.size = size
-        self.confirms = chunk.confirms
-        self.sequences = chunk.sequences
-        self.filters = chunk.packed_filters
-
-
 class StreamLog:
     """A stream that is open for writing and reading."""
 
@@ -127,7 +110,7 @@ class StreamLog:
         self._ports = ports
         self._open: OpenChunk | None = None
         self._is_scheduled = False
-        self._in_flight: deque[_InFlight] = deque()
+        self._in_flight: deque[OpenChunk] = deque()
         self._waiting: list[Callable[[], object]] = []
         self._drained: list[Callable[[], object]] = []
         self.has_company = False
@@ -259,9 +242,8 @@ class StreamLog:
         self._timestamp_ms = max(self._timestamp_ms, self._ports.clock_ms())
         self._next_offset += chunk.record_count
         event = chunk.finish(chunk_id=chunk_id, epoch=self.epoch, timestamp_ms=self._timestamp_ms)
-        size = len(event)
-        self._in_flight.append(_InFlight(chunk, chunk_id, self._timestamp_ms, size))
-        self.in_flight_bytes += size
+        self._in_flight.append(chunk)
+        self.in_flight_bytes += chunk.event_bytes
         self._writer.append(event, event_number(self._next_offset, self.epoch), done=self._appended)
         event.release()
         chunk.release()
@@ -298,7 +280,7 @@ class StreamLog:
 
     def _appended(self, outcome: Appended | StoreError) -> None:
         chunk = self._in_flight.popleft()
-        self.in_flight_bytes -= chunk.size
+        self.in_flight_bytes -= chunk.event_bytes
         if isinstance(outcome, StoreError) or self.failure is not None:
             self._lose(chunk, outcome)
             return
@@ -322,16 +304,17 @@ class StreamLog:
                 # One reader's trouble is not the others'.
                 log.exception("waking a reader failed stream=%s", self.stream)
 
-    def _commit(self, chunk: _InFlight, appended: Appended) -> None:
+    def _commit(self, chunk: OpenChunk, appended: Appended) -> None:
         """Let readers see a chunk."""
         is_indexed = self.index.offer(chunk.chunk_id, chunk.timestamp_ms, appended.position)
-        if chunk.filters or self.filter_notes.has_values:
-            self.filter_notes.note(appended.position, appended.size, chunk.chunk_id, chunk.filters)
+        filters = chunk.packed_filters
+        if filters or self.filter_notes.has_values:
+            self.filter_notes.note(appended.position, appended.size, chunk.chunk_id, filters)
         if self.last_chunk_id < 0:
             self.first_chunk_id = chunk.chunk_id
         self.last_chunk_id = chunk.chunk_id
         self.last_chunk_position = appended.position
-        self.committed_next_offset = chunk.next_offset
+        self.committed_next_offset = chunk.chunk_id + chunk.record_count
         self.committed_length = appended.position + appended.size
         self._committed_timestamp_ms = chunk.timestamp_ms
         for reference, publishing_id in chunk.sequences.items():
@@ -357,7 +340,7 @@ class StreamLog:
             self.last_chunk_id = -1
         return self.index.drop_before(position)
 
-    def _lose(self, chunk: _InFlight, outcome: Appended | StoreError) -> None:
+    def _lose(self, chunk: OpenChunk, outcome: Appended | StoreError) -> None:
         """Confirm nothing of a chunk that was not stored, or that a failed log had on its way."""
         if isinstance(outcome, StoreError):
             self._fail(outcome)

@@ -26,6 +26,7 @@ TRAILER_BYTES_MAX: Final = 64 * 1024
 _SMALL_BUFFER_BYTES: Final = 16 * 1024
 _SMALL_BUFFERS_KEPT: Final = 256
 _LARGE_BUFFERS_KEPT: Final = 16
+_NO_BUFFER: Final = bytearray()
 
 
 class ConfirmSink(Protocol):
@@ -95,7 +96,7 @@ class ChunkBuffers:
 
 
 class OpenChunk:
-    """Entries that wait for the next append. The kernel writes into `buffer` from `written` on."""
+    """Entries that wait for the next append, then on their way. The kernel writes into `buffer` from `written` on."""
 
     __slots__ = (
         "_buffers",
@@ -103,13 +104,16 @@ class OpenChunk:
         "_filter_digests",
         "buffer",
         "capacity",
+        "chunk_id",
         "confirms",
         "entry_count",
+        "event_bytes",
         "filters",
         "packed_filters",
         "record_count",
         "sequence_bytes",
         "sequences",
+        "timestamp_ms",
         "written",
     )
 
@@ -127,6 +131,10 @@ class OpenChunk:
         self._filter_digests: set[bytes] | None = None
         self._filter_bytes_uncounted = 0
         self.packed_filters = b""
+        # Known when it is finished.
+        self.chunk_id = 0
+        self.timestamp_ms = 0
+        self.event_bytes = 0
         # In order; grouped by sink when they are due.
         self.confirms: list[tuple[ConfirmSink, bytes]] = []
 
@@ -182,7 +190,10 @@ class OpenChunk:
             fold(self.filters, self._filter_digests)
 
     def finish(self, *, chunk_id: int, epoch: int, timestamp_ms: int) -> memoryview:
-        """Complete the event in the buffer and return it; call `release` when it was taken."""
+        """Complete the event in the buffer and return it; call `release` when it was taken.
+
+        What else the chunk knows stays until it is committed and confirmed.
+        """
         data_end = self.written
         trailer = pack_trailer(self.sequences) if self.sequences else b""
         rest = trailer
@@ -195,7 +206,9 @@ class OpenChunk:
         view = memoryview(self.buffer)
         if rest:
             view[data_end:event_end] = rest
-        header = (
+        pack_head(
+            self.buffer,
+            event_end - DATA_POSITION + HEADER_BYTES,
             self.entry_count,
             self.record_count,
             timestamp_ms,
@@ -205,10 +218,13 @@ class OpenChunk:
             data_end - DATA_POSITION,
             len(trailer),
         )
-        pack_head(self.buffer, header, event_end - DATA_POSITION + HEADER_BYTES)
+        self.chunk_id = chunk_id
+        self.timestamp_ms = timestamp_ms
+        self.event_bytes = event_end
         return view[:event_end]
 
     def release(self) -> None:
         """Give the buffer back."""
         self._buffers.give_back(self.buffer)
-        self.buffer = bytearray()
+        self.buffer = _NO_BUFFER
+        self.filters = self._filter_digests = None

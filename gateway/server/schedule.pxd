@@ -1,3 +1,5 @@
+cdef int _PASSES
+
 cdef class Schedule:
     cdef public object _loop
     cdef public list _actions

@@ -21,6 +21,8 @@ Key = int | str
 
 NOTHING: Final = b""
 
+_new_tuple: Final = tuple.__new__  # past the Python function that makes a named tuple
+
 
 class Change(Protocol):
     """One step of a round. `record` is empty if it has nothing for the journal.
@@ -98,7 +100,7 @@ class AppendChange:
     def report(self, error: StoreError | None) -> None:
         done = self.done
         if done is not None:
-            done(error or Appended(self.position, self.size, self.event_number))
+            done(error or _new_tuple(Appended, (self.position, self.size, self.event_number)))
         segment = self.segment
         if segment.waiters and error is None:
             segment.wake()

@@ -34,7 +34,9 @@ FRAME_BYTES_MAX: Final = 1024 * 1024
 # say what is deleted when the disk is full: 1,300 deletions in a file of 1 MiB.
 RESERVE_PART: Final = 16
 
-_ZEROS: Final = bytes(256 * 1024)
+# Written in small pieces: the pages of one write make one unit of the page cache, and some file
+# systems go through the whole unit at every small write into it.
+_ZEROS: Final = bytes(16 * 1024)
 
 
 class JournalPlace(NamedTuple):

@@ -159,9 +159,8 @@ class Frame:
 
 def frame_of(sequence: int, at_ms: int, changes: Sequence[bytes], salt: int) -> bytes:
     """Join changes into one frame."""
-    size = sum(map(len, changes))
-    head = _CHECKED_HEAD.pack(sequence, at_ms, size, len(changes))
-    checked = b"".join((head, *changes))
+    body = changes[0] if len(changes) == 1 else b"".join(changes)
+    checked = _CHECKED_HEAD.pack(sequence, at_ms, len(body), len(changes)) + body
     return _CHECKSUM.pack(xxh3_64_intdigest(checked, salt)) + checked
 
 

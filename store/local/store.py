@@ -137,7 +137,9 @@ class LocalStore:
         consider = compactor.consider
         self._tables = TableOperations(self._staging, self._reading, self._segments, consider)
         compactor.write = self._tables.write
-        self._journal_mark = self._data_mark = 0
+        # A checkpoint is due when so many bytes were written, or at this time.
+        self._journal_limit = tuning.checkpoint_bytes
+        self._data_limit = tuning.checkpoint_data_bytes
         self._checkpoint_again_at = math.inf
         self._closing: Done[None] | None = None
 
@@ -314,16 +316,14 @@ class LocalStore:
             self._upkeep.submit(self._journal.prepare_spare)
         self._open_files.trim()
         if not self._checkpointer.running and self._checkpoint_is_due():
-            self._journal_mark = self._journal.written_bytes
-            self._data_mark = self._staging.written_bytes
+            self._journal_limit = self._journal.written_bytes + self._tuning.checkpoint_bytes
+            self._data_limit = self._staging.written_bytes + self._tuning.checkpoint_data_bytes
             self._checkpointer.begin(self._checkpointed)
 
     def _checkpoint_is_due(self) -> bool:
-        journal_bytes = self._journal.written_bytes - self._journal_mark
-        data_bytes = self._staging.written_bytes - self._data_mark
         return (
-            journal_bytes >= self._tuning.checkpoint_bytes
-            or data_bytes >= self._tuning.checkpoint_data_bytes
+            self._journal.written_bytes >= self._journal_limit
+            or self._staging.written_bytes >= self._data_limit
             or (
                 self._checkpoint_again_at != math.inf
                 and time.monotonic() >= self._checkpoint_again_at
