@@ -45,7 +45,13 @@ class DeliveryReader:
     """
 
     def __init__(
-        self, source: socket.socket, *, body_bytes: int, credit: int, check_all: bool = False
+        self,
+        source: socket.socket,
+        *,
+        body_bytes: int,
+        credit: int,
+        sample_every: int = SAMPLE_EVERY,
+        sample_first: int = 0,
     ) -> None:
         """Prepare for a subscription from `first` whose stream begins at offset 0.
 
@@ -54,13 +60,15 @@ class DeliveryReader:
             body_bytes: Size of every record's body.
             credit: Chunks that may be on their way; half is granted anew each time
                 that half was used.
-            check_all: Compare the CRC of every chunk, not of one in 16.
+            sample_every: Compare the CRC of one chunk in so many; 1: of all.
+            sample_first: The first chunk whose CRC is compared, counted from 0.
         """
         self._source = source
         self._entry = entry_of(body_bytes)
         self._credit = credit
         self._to_grant = 0
-        self._sample_every = 1 if check_all else SAMPLE_EVERY
+        self._sample_every = sample_every
+        self._sample_next = sample_first
         self._data = bytearray(RECEIVE_BYTES)
         self._view = memoryview(self._data)
         self._filled = 0
@@ -158,7 +166,8 @@ class DeliveryReader:
             raise CheckFailed(f"a chunk of {data_bytes} bytes came in a frame of {size}")
         if entries != records or data_bytes != records * len(self._entry):
             raise CheckFailed(f"{records} records in {entries} entries and {data_bytes} bytes")
-        if self.chunks % self._sample_every == 0:
+        if self.chunks == self._sample_next:
+            self._sample_next += self._sample_every
             if crc != self._crc_of(records):
                 raise CheckFailed(f"chunk {chunk_id} announces another CRC than its content's")
             self._is_sampled = True

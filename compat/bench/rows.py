@@ -59,7 +59,8 @@ DRAIN_MEANING: Final = (
 FANOUT_MEANING: Final = (
     "One publisher at full speed, 100 B, 100 messages per frame, and consumers on a connection "
     "each that subscribed before; from the first send until the last consumer has the last record. "
-    "messages/s are those received by all consumers together. Checked as in a drain."
+    "messages/s are those received by all consumers together. Checked as in a drain, but that each "
+    "consumer looks into one chunk of 64, another one than its neighbours."
 )
 
 ROWS: Final = (

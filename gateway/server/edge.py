@@ -20,8 +20,6 @@ _SENDFILE_BYTES: Final = 1024 * 1024
 _GATHERED_FRAMES: Final = 64
 _LINGER_S: Final = 2.0
 _DISCARDED_BYTES: Final = 64 * 1024
-_LOOPBACK: Final = frozenset(("127.0.0.1", "::1", "::ffff:127.0.0.1"))
-_TCP_CONGESTION: Final = getattr(socket, "TCP_CONGESTION", -1)
 _MSG_MORE: Final = getattr(socket, "MSG_MORE", 0)
 
 
@@ -60,10 +58,6 @@ class PlainEdge:
         connected.setblocking(False)  # noqa: FBT003  # the standard library's signature
         with contextlib.suppress(OSError):
             connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with contextlib.suppress(OSError):
-            if connected.getpeername()[0] in _LOOPBACK:
-                # Within one machine there is no congestion to guess at, and a guess has a price.
-                connected.setsockopt(socket.IPPROTO_TCP, _TCP_CONGESTION, b"reno")
         self._loop = loop
         self._socket = connected
         self._closed = closed

@@ -8,6 +8,7 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
+from gateway.server import congestion
 from gateway.server.connection import Connection
 from gateway.server.edge import PlainEdge
 from gateway.server.shared import Shared
@@ -31,6 +32,7 @@ def bind(host: str, port: int) -> socket.socket:
     listening = socket.socket(family, kind, protocol)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        congestion.begin(listening)
         listening.bind(address)
         listening.setblocking(False)  # noqa: FBT003  # the standard library's signature
     except OSError:
@@ -168,7 +170,10 @@ class Listener:
                 connected.close()
                 self._complain("every socket there may be is taken")
                 continue
-            self._welcome(connected, address[0], address[1])
+            host, port = address[0], address[1]
+            if not is_loopback(host):
+                congestion.restore(connected)
+            self._welcome(connected, host, port)
 
     def _welcome(self, connected: socket.socket, host: str, port: int) -> None:
         """Begin with a client that has just come."""

@@ -41,7 +41,12 @@ def deliver(chunk_id: int, records: int, **changes: int) -> bytes:
 
 
 def read(
-    pieces: Sequence[bytes], records: int, *, check_all: bool = False, credit: int = 100
+    pieces: Sequence[bytes],
+    records: int,
+    *,
+    sample_every: int = 16,
+    sample_first: int = 0,
+    credit: int = 100,
 ) -> tuple[DeliveryReader, bytes]:
     """Feed pieces through a socket; return the reader and what it sent."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
@@ -56,7 +61,13 @@ def read(
     feeder = threading.Thread(target=feed)
     feeder.start()
     with near, far:
-        reader = DeliveryReader(near, body_bytes=BODY, credit=credit, check_all=check_all)
+        reader = DeliveryReader(
+            near,
+            body_bytes=BODY,
+            credit=credit,
+            sample_every=sample_every,
+            sample_first=sample_first,
+        )
         reader.grant()
         try:
             reader.read_until(records)
@@ -72,17 +83,17 @@ def test_chunks_are_read_however_they_are_split() -> None:
     for _ in range(50):
         cuts = sorted(rng.sample(range(1, len(data)), 6))
         pieces = [data[a:b] for a, b in pairwise([0, *cuts, len(data)])]
-        reader, _ = read(pieces, 204, check_all=True)
+        reader, _ = read(pieces, 204, sample_every=1)
         assert (reader.records, reader.chunks) == (204, 3)
 
 
-@pytest.mark.parametrize("check_all", [False, True])
-def test_large_chunks_are_read_whether_their_data_is_looked_at_or_not(check_all: bool) -> None:  # noqa: FBT001
+@pytest.mark.parametrize("sample_every", [1, 16])
+def test_large_chunks_are_read_whether_their_data_is_looked_at_or_not(sample_every: int) -> None:
     many = deliveries.DISCARD_FROM_BYTES // len(entry_of(BODY)) + 1
     counts = [many, many, 1, many, 2, many, 3]
     offsets = [sum(counts[:index]) for index in range(len(counts))]
     data = HEARTBEAT.join(map(deliver, offsets, counts))
-    reader, _ = read([data], sum(counts), check_all=check_all)
+    reader, _ = read([data], sum(counts), sample_every=sample_every)
     assert (reader.records, reader.chunks) == (sum(counts), len(counts))
 
 
@@ -109,7 +120,7 @@ def test_credit_is_granted_anew_by_halves() -> None:
 )
 def test_a_chunk_that_is_not_the_next_one_is_found(second: bytes, reason: str) -> None:
     with pytest.raises(CheckFailed, match=reason):
-        read([deliver(0, 3), second], 5, check_all=True)
+        read([deliver(0, 3), second], 5, sample_every=1)
 
 
 def test_a_sample_is_checked_even_if_not_everything_is() -> None:
@@ -135,3 +146,11 @@ def test_a_server_that_hangs_up_ends_the_run(cut: int, first: int) -> None:
     chunks = [deliver(0, 1)] * first + [deliver(first, 10_000)[:cut]]
     with pytest.raises(BenchError, match="hung up"):
         read(chunks, 10_001)
+
+
+def test_the_chunks_looked_at_begin_where_it_was_asked() -> None:
+    chunks = [deliver(index, 1, damage=index in (1, 4)) for index in range(6)]
+    reader, _ = read(chunks, 6, sample_every=3, sample_first=2)
+    assert reader.chunks == 6
+    with pytest.raises(CheckFailed):
+        read(chunks, 6, sample_every=3, sample_first=1)
