@@ -102,29 +102,17 @@ def pack_header(header: ChunkHeader) -> bytes:
     return _HEADER.pack(MAGIC_AND_VERSION, USER_CHUNK, *header, 0)
 
 
-def pack_head(  # noqa: PLR0913 (a header's fields, without the price of a tuple)
-    buffer: bytearray,
-    event_bytes: int,
-    entries: int,
-    records: int,
-    timestamp_ms: int,
-    epoch: int,
-    chunk_id: int,
-    crc: int,
-    data_bytes: int,
-    trailer_bytes: int,
+def pack_head(
+    buffer: bytearray, header: tuple[int, int, int, int, int, int, int, int], event_bytes: int
 ) -> None:
     """Write the event's head and the header into the first 56 bytes of `buffer`.
 
     Args:
         buffer: A chunk's buffer; its data is in place.
+        header: What to write: a ChunkHeader, or its fields in a tuple that costs less to make.
         event_bytes: Size of the event after its own head: header, data, trailer, filters.
-        entries: The others are the fields of ChunkHeader, in its order.
     """
-    _HEAD.pack_into(
-        buffer, 0, 0, event_bytes, MAGIC_AND_VERSION, USER_CHUNK,
-        entries, records, timestamp_ms, epoch, chunk_id, crc, data_bytes, trailer_bytes, 0,
-    )  # fmt: skip
+    _HEAD.pack_into(buffer, 0, 0, event_bytes, MAGIC_AND_VERSION, USER_CHUNK, *header, 0)
 
 
 def unpack_header(source: Buffer, position: int) -> ChunkHeader:

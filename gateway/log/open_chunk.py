@@ -96,7 +96,10 @@ class ChunkBuffers:
 
 
 class OpenChunk:
-    """Entries that wait for the next append, then on their way. The kernel writes into `buffer` from `written` on."""
+    """Entries that wait for the next append, and then are on their way.
+
+    The kernel writes into `buffer` from `written` on.
+    """
 
     __slots__ = (
         "_buffers",
@@ -206,9 +209,7 @@ class OpenChunk:
         view = memoryview(self.buffer)
         if rest:
             view[data_end:event_end] = rest
-        pack_head(
-            self.buffer,
-            event_end - DATA_POSITION + HEADER_BYTES,
+        header = (
             self.entry_count,
             self.record_count,
             timestamp_ms,
@@ -218,6 +219,7 @@ class OpenChunk:
             data_end - DATA_POSITION,
             len(trailer),
         )
+        pack_head(self.buffer, header, event_end - DATA_POSITION + HEADER_BYTES)
         self.chunk_id = chunk_id
         self.timestamp_ms = timestamp_ms
         self.event_bytes = event_end

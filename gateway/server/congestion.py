@@ -2,8 +2,8 @@
 
 Between machines it is the system's choice. Within one there is no congestion to guess at, and a
 guess has a price: an algorithm that paces what is sent (BBR) does so with a timer for each few
-packets, and a socket that was ever paced stays so. So a listening socket gets one that does not, which
-those that it accepts inherit; who comes from elsewhere gets the system's choice back.
+packets, and a socket that was ever paced stays so. So a listening socket gets one that does not,
+which those that it accepts inherit; who comes from elsewhere gets the system's choice back.
 """
 
 import contextlib

@@ -1,6 +1,4 @@
 from gateway.stream.session.inbox cimport Inbox
-cpdef Py_ssize_t _size_at(bytearray buffer, Py_ssize_t position) except -1
-
 cdef class Connection:
     cdef public object peer, peer_is_loopback, certificate_user, takes_regions, _shared, _session, link, _delivery, _heartbeats, _step_timer, _step, _after_reply, _waits
     cdef public object _edge

@@ -46,12 +46,6 @@ _PHRASES: Final = {
 }
 
 
-def _size_at(buffer: bytearray, position: int) -> int:
-    """Read a frame's size (u32, big-endian)."""
-    high = buffer[position] << 24 | buffer[position + 1] << 16
-    return high | buffer[position + 2] << 8 | buffer[position + 3]
-
-
 class Pause:
     """Why a connection is not read, as bits: a Flag costs a microsecond at each look."""
 
@@ -183,7 +177,7 @@ class Connection:
         """Handle one frame, or a run of Publish frames; the same position if it is incomplete."""
         if end - position < codec.SIZE_BYTES:
             return position
-        size = _size_at(buffer, position)
+        size = int.from_bytes(buffer[position : position + codec.SIZE_BYTES], "big")
         frame_end = position + codec.SIZE_BYTES + size
         try:
             if size > self._session.frame_limit:

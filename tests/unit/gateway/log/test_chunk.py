@@ -59,7 +59,7 @@ def test_the_head_of_a_stored_chunk_is_the_head_of_its_event_and_its_header(
 ) -> None:
     buffer = bytearray(b"\xff" * 60)
 
-    pack_head(buffer, 1000, *header)
+    pack_head(buffer, header, 1000)
 
     assert buffer == bytes(4) + (1000).to_bytes(4) + pack_header(header) + b"\xff" * 4
 
