@@ -137,10 +137,8 @@ class LocalStore:
         consider = compactor.consider
         self._tables = TableOperations(self._staging, self._reading, self._segments, consider)
         compactor.write = self._tables.write
-        # A checkpoint is due when so many bytes were written, or at this time.
         self._journal_limit = tuning.checkpoint_bytes
-        self._data_limit = tuning.checkpoint_data_bytes
-        self._checkpoint_again_at = math.inf
+        self._data_limit, self._checkpoint_again_at = tuning.checkpoint_data_bytes, math.inf
         self._closing: Done[None] | None = None
 
     @classmethod
