@@ -23,7 +23,7 @@ from typing import Final
 from gateway.kernels import HOT_OBJECTS, KERNELS
 
 ROOT: Final = Path(__file__).parents[2]
-COPIED: Final = ("gateway", "store", "tests", "compat", "conftest.py", "pyproject.toml")
+COPIED: Final = ("gateway", "store", "tests", "compat", "docs", "conftest.py", "pyproject.toml")
 LIBRARIES: Final = ("libasan.so", "libubsan.so")
 KERNEL_TESTS: Final = (
     "tests/unit/gateway/log/kernel",
@@ -44,7 +44,9 @@ import ctypes
 buffer = ctypes.create_string_buffer(8)
 ctypes.string_at(ctypes.addressof(buffer), 64)
 """
-NOT_RUN: Final = "memory or processor or without_one or turns_to_the_others or worked_on_for_long"
+NOT_RUN: Final = (
+    "memory or processor or without_one or turns_to_the_others or worked_on_for_long or at_once"
+)
 """Tests of what memory and time something takes, which are other ones here."""
 
 
