@@ -1,0 +1,191 @@
+"""The getting-started page: its programs and commands, taken from the page and run as printed."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from compat.broker.tree import cache_folder
+from compat.clients.not_offered import VERSIONS
+
+# Rust's libraries, from nothing, on two cores with other builds beside it.
+BUILD_LIMIT_S: Final = 600
+RUN_LIMIT_S: Final = 120
+pytestmark = [pytest.mark.compat, pytest.mark.timeout(BUILD_LIMIT_S + 2 * RUN_LIMIT_S)]
+
+ROOT: Final = Path(__file__).parents[2]
+PAGE: Final = ROOT / "docs" / "getting-started.md"
+# The programs say nothing of a port: they connect to the one that clients know.
+PORT: Final = 5552
+TOOLS: Final = {
+    "Python": (),
+    "Node": ("node", "npm"),
+    "Java": ("java", "mvn"),
+    "Go": ("go",),
+    "Rust": ("cargo",),
+}
+
+
+@dataclass
+class Section:
+    """What the page tells of one language."""
+
+    files: dict[str, str] = field(default_factory=dict)
+    commands: list[str] = field(default_factory=list)
+
+
+def section_of(language: str) -> Section:
+    """Take one language's programs and commands from the page."""
+    text = PAGE.read_text(encoding="utf-8").split(f"\n## {language}\n")[1].split("\n## ")[0]
+    section = Section()
+    for before, kind, content in re.findall(r"([^\n]*)\n\n```(\w+)\n(.*?)```", text, re.DOTALL):
+        if kind == "sh":
+            section.commands += content.splitlines()
+        else:
+            named = re.search(r"`([^`]+)`:$", before)
+            assert named is not None, f"a program without a name behind {before!r}"
+            section.files[named[1]] = content
+    return section
+
+
+@pytest.fixture(params=list(TOOLS))
+def language(request: pytest.FixtureRequest) -> str:
+    """A language whose tools are there."""
+    name: str = request.param
+    missing = [tool for tool in TOOLS[name] if shutil.which(tool) is None]
+    if missing:
+        absent(f"{name}: not installed: {', '.join(missing)}")
+    return name
+
+
+def absent(reason: str) -> None:
+    """Skip, or fail where nothing may be skipped."""
+    if os.environ.get("HUTCH_REQUIRE_ALL"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[None]:
+    """An empty Hutch on the port that clients know."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", PORT))
+        except OSError:
+            absent(f"port {PORT} is taken")
+    command = [sys.executable, "-m", "gateway", "serve", "--data", str(tmp_path / "data")]
+    running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
+    try:
+        assert running.stdout is not None
+        assert f"stream=127.0.0.1:{PORT} " in running.stdout.readline()
+        yield
+    finally:
+        running.terminate()
+        running.communicate(timeout=30)
+
+
+def environment() -> dict[str, str]:
+    """Return an environment in which what is built is kept, and `python` is the one that tests."""
+    return {
+        **os.environ,
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        # Rust's libraries are compiled where `compat/clients` has them, and as there: without
+        # that they take minutes. It changes nothing of what is printed on the page.
+        "CARGO_TARGET_DIR": str(cache_folder() / "clients" / "rust-cache"),
+        "CARGO_PROFILE_DEV_DEBUG": "0",
+        "CARGO_INCREMENTAL": "0",
+    }
+
+
+def run(command: str, folder: Path, limit_s: float) -> str:
+    """Run a command as it is printed, and return what it printed."""
+    done = subprocess.run(
+        command,
+        shell=True,
+        check=False,
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=limit_s,
+    )
+    assert done.returncode == 0, f"{command}\n{done.stdout}\n{done.stderr}"
+    return done.stdout
+
+
+def receive(command: str, folder: Path) -> tuple[str, int]:
+    """Run the reading program, press Enter at its first line; return the line and the status."""
+    running = subprocess.Popen(
+        command,
+        shell=True,
+        cwd=folder,
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert running.stdin is not None
+    assert running.stdout is not None
+    # The shell's child would live on, and keep its pipe open, if only the shell ended.
+    watch = threading.Timer(RUN_LIMIT_S, os.killpg, (running.pid, signal.SIGKILL))
+    watch.start()
+    try:
+        line = running.stdout.readline()
+        running.stdin.write("\n")
+        running.stdin.flush()
+        running.stdout.read()
+        return line, running.wait()
+    finally:
+        watch.cancel()
+        running.stdin.close()
+        running.stdout.close()
+
+
+def test_the_page_names_the_versions_that_are_compared() -> None:
+    text = PAGE.read_text(encoding="utf-8")
+
+    named = {
+        "rstream": f"rstream=={VERSIONS['rstream']}\n",
+        "node": f"rabbitmq-stream-js-client@{VERSIONS['node']}\n",
+        "java": f"<version>{VERSIONS['java']}</version>",
+        "go": f"rabbitmq-stream-go-client@v{VERSIONS['go']}\n",
+        "rust": f"rabbitmq-stream-client@{VERSIONS['rust']} ",
+    }
+
+    assert [client for client, version in named.items() if version not in text] == []
+
+
+@pytest.mark.usefixtures("server")
+def test_the_programs_of_the_page_run_as_printed(language: str, tmp_path: Path) -> None:
+    section = section_of(language)
+    folder = tmp_path / "hello"
+    folder.mkdir()
+    for name, content in section.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content, encoding="utf-8")
+    *prepare, send, read = section.commands
+
+    for command in prepare:
+        run(command, folder, BUILD_LIMIT_S)
+    sent = run(send, folder, BUILD_LIMIT_S)
+    line, status = receive(read, folder)
+
+    assert sent == "sent\n"
+    assert line == "received: Hello, World!\n"
+    assert status == 0
