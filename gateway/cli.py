@@ -158,6 +158,7 @@ _METAVARS: Final = {
     "--tls-cert": "FILE",
     "--tls-key": "FILE",
     "--tls-ca": "FILE",
+    "--management-port": "N",
     "--users": "FILE",
     "--log-level": "LEVEL",
     "--log-format": "text|json",

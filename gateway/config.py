@@ -202,6 +202,28 @@ class StreamSettings(_Section):
         return self
 
 
+class ManagementSettings(_Section):
+    """The management HTTP API."""
+
+    enabled: bool = _setting(
+        True,  # noqa: FBT003 (it is the default of a field)
+        "Whether the API is served.",
+    )
+    host: str | None = _setting(
+        None,
+        "Address that the API listens on. Passwords cross it as they are: keep it among machines "
+        "that you trust.",
+        unset="127.0.0.1",
+    )
+    port: Integer | None = _setting(
+        None,
+        "Port of the API; 0 lets the system pick one. A port that is given has to be free.",
+        ge=0,
+        le=65_535,
+        unset="15672, and no API with a warning if that is taken",
+    )
+
+
 class StoreSettings(_Section):
     """Where the data is, and what a confirm promises."""
 
@@ -320,6 +342,7 @@ class Settings(BaseSettings):
 
     stream: StreamSettings = StreamSettings()
     tls: TlsSettings = TlsSettings()
+    management: ManagementSettings = ManagementSettings()
     store: StoreSettings = StoreSettings()
     streams: StreamsSettings = StreamsSettings()
     users: UsersSettings = UsersSettings()

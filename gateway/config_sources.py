@@ -45,6 +45,7 @@ FLAGS: Final[Mapping[str, Key]] = {
     "--tls-cert": ("tls", "certificate"),
     "--tls-key": ("tls", "key"),
     "--tls-ca": ("tls", "ca"),
+    "--management-port": ("management", "port"),
     "--users": ("users", "file"),
     "--log-level": ("logs", "level"),
     "--log-format": ("logs", "format"),

@@ -3,9 +3,66 @@
 A connection is known from the moment it has entered a virtual host until it ends.
 """
 
+import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Protocol
+
+from gateway.broker.stream import Stream
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionDetails:
+    """What administrators are told of a connection; gathered when they ask, and not before.
+
+    Attributes:
+        mechanism: By which the user logged in.
+        heartbeat_s: As agreed on, 0 for none.
+        frame_bytes_max: As agreed on, 0 for no limit.
+        received_bytes: From the client, since it connected.
+        sent_bytes: To the client.
+    """
+
+    mechanism: str
+    heartbeat_s: int
+    frame_bytes_max: int
+    received_bytes: int
+    sent_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class PublisherDetails:
+    """What administrators are told of a publisher; entries are counted, a sub-batch as one."""
+
+    publisher_id: int
+    reference: str
+    stream: Stream
+    published: int
+    confirmed: int
+    errored: int
+
+
+@dataclass(frozen=True, slots=True)
+class ConsumerDetails:
+    """What administrators are told of a subscription.
+
+    Attributes:
+        consumed: Records sent.
+        offset: Of the last record sent, -1 if none was.
+        offset_lag: How many records behind it are committed.
+        is_active: Whether it reads; of a group of single active consumers one does.
+    """
+
+    subscription_id: int
+    stream: Stream
+    properties: Mapping[str, str]
+    credit: int
+    consumed: int
+    offset: int
+    offset_lag: int
+    is_active: bool
+    is_single: bool
 
 
 class OpenConnection(Protocol):
@@ -24,6 +81,22 @@ class OpenConnection(Protocol):
     @property
     def virtual_host_name(self) -> str:
         """Which virtual host it entered."""
+        ...
+
+    def details(self) -> ConnectionDetails:
+        """Return what administrators are told of it."""
+        ...
+
+    def publisher_details(self) -> list[PublisherDetails]:
+        """Return the same of its publishers."""
+        ...
+
+    def consumer_details(self) -> list[ConsumerDetails]:
+        """Return the same of its subscriptions."""
+        ...
+
+    def cut_off(self, reason: str) -> None:
+        """End the connection now, without a word to the client; what is queued is dropped."""
         ...
 
     def lose_access(self) -> None:
@@ -57,8 +130,8 @@ class Connections:
     """All connections that have entered a virtual host."""
 
     def __init__(self) -> None:
-        # In the order in which they came.
-        self._all: dict[OpenConnection, int] = {}
+        # In the order in which they came, each with its number and when that was.
+        self._all: dict[OpenConnection, tuple[int, int]] = {}
         self._count = 0
         self._by_user: Counter[str] = Counter()
         self._by_virtual_host: Counter[str] = Counter()
@@ -72,13 +145,13 @@ class Connections:
     def add(self, connection: OpenConnection) -> None:
         """Note that a client has entered its virtual host."""
         self._count += 1
-        self._all[connection] = self._count
+        self._all[connection] = self._count, time.time_ns() // 1_000_000
         self._by_user[connection.user] += 1
         self._by_virtual_host[connection.virtual_host_name] += 1
 
     def number_of(self, connection: OpenConnection) -> int:
         """Return a number that no other connection has had since the server began; 0 if gone."""
-        return self._all.get(connection, 0)
+        return self._all.get(connection, (0, 0))[0]
 
     def remove(self, connection: OpenConnection) -> None:
         """Note that it is gone; fine if it never was there."""
@@ -86,6 +159,10 @@ class Connections:
             del self._all[connection]
             _count_down(self._by_user, connection.user)
             _count_down(self._by_virtual_host, connection.virtual_host_name)
+
+    def since_ms(self, connection: OpenConnection) -> int:
+        """When a connection was added, in milliseconds since 1970; 0 if it is gone."""
+        return self._all.get(connection, (0, 0))[1]
 
     def count_of_user(self, name: str) -> int:
         """How many a user has, in all virtual hosts."""

@@ -42,6 +42,7 @@ from gateway.pending import Pending, run
 from gateway.server.admin_socket import AdminSocket
 from gateway.server.connection import Connection
 from gateway.server.listener import Listener, bind
+from gateway.server.management import Management
 from gateway.server.schedule import Schedule
 from gateway.server.shared import ConnectionSettings, Shared
 from gateway.server.threads import Threads
@@ -118,6 +119,7 @@ class Server:
         stream = settings.stream
         self._frame_bytes_max = stream.frame_bytes_max or UNLIMITED_FRAME_BYTES
         self._buffers = ChunkBuffers(self._frame_bytes_max)
+        self.management = Management(settings.management)
         self._socket = self._bind()
         self.tls = tls_of(settings, loop)
         self._store: LocalStore | None = None
@@ -127,12 +129,14 @@ class Server:
         self._retention: asyncio.Task[None] | None = None
         self._admin: AdminSocket | None = None
         self._importing: Turn | None = None
+        self._authenticates: Authentication | None = None
 
     def _bind(self) -> socket.socket:
         stream = self._settings.stream
         try:
             return bind(stream.host, stream.port)
         except OSError as error:
+            self.management.close()
             raise self._cannot_listen(error) from error
 
     def _cannot_listen(self, error: OSError) -> ConfigError:
@@ -227,6 +231,11 @@ class Server:
         def answered(request: Request) -> Coroutine[Any, Any, object]:
             return self._await(answer(administration, OWNER, request))
 
+        assert self._authenticates is not None
+        node = f"rabbit@{self._settings.stream.advertised_host}"
+        await self.management.start(
+            administration, self._authenticates, self._await, node, peer_properties()
+        )
         directory = self._settings.store.data_directory
         self._admin = AdminSocket(directory, answered)
         self._importing = administration.importing
@@ -330,13 +339,14 @@ class Server:
         users = self._settings.users
         passwords = PasswordCheck(Threads(self._loop).run, time.monotonic)
         access.users_changed = passwords.forget
-        return Authentication(
+        self._authenticates = Authentication(
             access,
             passwords,
             self._attempts,
             guest_loopback_only=users.guest_loopback_only,
             anonymous=users.anonymous,
         )
+        return self._authenticates
 
     def _has_room(self) -> bool:
         assert self._listener is not None
@@ -347,6 +357,7 @@ class Server:
         log.info("stopping")
         if self._retention is not None:
             self._retention.cancel()
+        await self.management.stop()
         if self._admin is not None and self._importing is not None:
             await self._within(STORING_S, self._await(self._importing.close()))
             await self._admin.stop()
@@ -475,12 +486,14 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
     host, port = server.address
     stream = settings.stream
     advertised = f"{stream.advertised_host}:{stream.advertised_port or port}"
-    tls = ""
+    tls = http = ""
     if server.tls is not None:
         loop.add_signal_handler(signal.SIGHUP, server.tls.reload)
         tls = " tls={}:{} tls_advertised={}:{}".format(*server.tls.address, *server.tls.advertised)
+    if server.management.address is not None:
+        http = " management={}:{}".format(*server.management.address)
     sys.stdout.write(
-        f"hutch ready stream={host}:{port} advertised={advertised}{tls}"
+        f"hutch ready stream={host}:{port} advertised={advertised}{tls}{http}"
         f" data={settings.store.data_directory} durability={settings.store.durability.value}\n"
     )
     sys.stdout.flush()

@@ -489,3 +489,8 @@ class Connection:
     def abort(self) -> None:
         """End the connection now."""
         self._edge.abort()
+
+    @property
+    def traffic(self) -> tuple[int, int]:
+        """Bytes received from the client, and sent to it."""
+        return self._edge.received_bytes, self._edge.sent_bytes

@@ -2,12 +2,12 @@
 
 import asyncio
 import errno
-import ipaddress
 import logging
 import socket
 from collections.abc import Callable
 from typing import Final
 
+from gateway.broker.access.authentication import is_loopback
 from gateway.server import congestion
 from gateway.server.connection import Connection
 from gateway.server.edge import PlainEdge
@@ -39,13 +39,6 @@ def bind(host: str, port: int) -> socket.socket:
         listening.close()
         raise
     return listening
-
-
-def is_loopback(address: str) -> bool:
-    """Tell whether a peer's address is on this machine."""
-    parsed = ipaddress.ip_address(address.partition("%")[0])
-    mapped = getattr(parsed, "ipv4_mapped", None)
-    return (mapped or parsed).is_loopback
 
 
 class Listener:

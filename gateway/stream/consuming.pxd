@@ -6,6 +6,6 @@ cdef class Deliver:
 cdef class Subscription:
     cdef public object subscription_id, stream, properties, membership, _ports, _cursor
     cdef public StreamLog log
-    cdef public Py_ssize_t credit
+    cdef public Py_ssize_t credit, consumed, next_offset
     cdef public bint is_queued, _is_closed
     cpdef next(self, version, bytearray scratch)

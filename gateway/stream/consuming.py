@@ -5,6 +5,7 @@ import struct
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
+from gateway.broker.connections import ConsumerDetails
 from gateway.broker.streams import Stream
 from gateway.log.cursor import Cursor
 from gateway.log.filters import filter_of
@@ -37,6 +38,8 @@ class Subscription:
         credit: Chunks that may be sent; may be negative, since the client may take credit back.
         is_queued: Whether the connection already knows that there may be something to send.
         membership: Its place in a group of which one reads; None for all other subscriptions.
+        consumed: Records sent.
+        next_offset: Behind the last of them.
     """
 
     def __init__(
@@ -55,6 +58,8 @@ class Subscription:
         self.properties = properties
         self.is_queued = False
         self.membership: Membership | None = None
+        self.consumed = 0
+        self.next_offset = 0
         self._ports = ports
         self._cursor: Cursor | None = None
         self._is_closed = False
@@ -96,6 +101,8 @@ class Subscription:
         if chunk is None:
             return None
         self.credit -= 1
+        self.next_offset = chunk.next_offset
+        self.consumed += chunk.next_offset - chunk.chunk_id
         if version == 1:
             head = _HEAD_V1.pack(5 + chunk.size, _DELIVER_KEY, 1, self.subscription_id)
         else:
@@ -112,6 +119,22 @@ class Subscription:
     def is_sifting(self) -> bool:
         """Whether `next` gave nothing, but looks on for what the filter lets through."""
         return self.credit > 0 and self._cursor is not None and self._cursor.is_sifting
+
+    def details(self) -> ConsumerDetails:
+        """Return what administrators are told of it."""
+        log = self.log
+        seen = self.next_offset if self.consumed else log.first_offset
+        return ConsumerDetails(
+            self.subscription_id,
+            self.stream,
+            self.properties,
+            self.credit,
+            self.consumed,
+            self.next_offset - 1 if self.consumed else -1,
+            0 if log.is_empty else max(0, log.committed_next_offset - seen),
+            self.is_reading,
+            self.membership is not None,
+        )
 
     def close(self) -> None:
         """Deliver nothing more."""

@@ -10,8 +10,14 @@ from typing import Any, Final, Protocol
 
 from gateway.broker.access.access import Access
 from gateway.broker.access.authentication import Authentication
+from gateway.broker.access.authorisation import Demand, refused, to_manage_super_stream
 from gateway.broker.access.model import Right
-from gateway.broker.connections import Connections
+from gateway.broker.connections import (
+    ConnectionDetails,
+    Connections,
+    ConsumerDetails,
+    PublisherDetails,
+)
 from gateway.broker.errors import StreamDoesNotExist
 from gateway.broker.groups import Order
 from gateway.broker.service import Service
@@ -141,6 +147,15 @@ class LinkPorts(Protocol):
         """Send what is queued, then end the connection; cut it off when the time is up."""
         ...
 
+    def abort(self) -> None:
+        """End the connection now; what is queued is dropped."""
+        ...
+
+    @property
+    def traffic(self) -> tuple[int, int]:
+        """Bytes received from the client, and sent to it."""
+        ...
+
 
 class Link:
     """A connection's publishers, subscriptions and watched streams."""
@@ -202,15 +217,19 @@ class Link:
 
     def may(self, permission: Permission, name: str) -> bool:
         """Tell whether the user has a permission on a stream or super stream."""
-        may = self.host.access.may
-        return any(
-            may(self.user, self.virtual_host_name, right, name) for right in _RIGHTS[permission]
-        )
+        return self._refused([Demand(_RIGHTS[permission], name)]) is None
+
+    def _refused(self, demands: Iterable[Demand]) -> Demand | None:
+        return refused(self.host.access, self.user, self.virtual_host_name, demands)
 
     def require(self, permission: Permission, name: str) -> None:
         """Demand a permission on a stream or super stream. Raises Refusal."""
-        if not self.may(permission, name):
-            raise Refusal(ResponseCode.ACCESS_REFUSED, f"no {permission.value} on {name!r}")
+        self._demand([Demand(_RIGHTS[permission], name)])
+
+    def _demand(self, demands: Iterable[Demand]) -> None:
+        missing = self._refused(demands)
+        if missing is not None:
+            raise Refusal(ResponseCode.ACCESS_REFUSED, str(missing))
 
     def require_to_manage(self, super_stream: str, partitions: Iterable[str] = ()) -> None:
         """Demand what creating or deleting a super stream with these partitions takes.
@@ -220,12 +239,7 @@ class Link:
         Raises:
             Refusal: Something of that is missing.
         """
-        self.require(Permission.CONFIGURE, super_stream)
-        for partition in partitions:
-            self.require(Permission.CONFIGURE, partition)
-        self.require(Permission.READ, super_stream)
-        for partition in partitions:
-            self.require(Permission.WRITE, partition)
+        self._demand(to_manage_super_stream(super_stream, partitions))
 
     def review_access(self) -> None:
         """Drop what the user may no longer do, with a MetadataUpdate for each stream.
@@ -262,6 +276,33 @@ class Link:
     def release_publishing(self) -> None:
         """Read it again."""
         self.ports.release()
+
+    def cut_off(self, reason: str) -> None:
+        """End the connection now, without a word to the client; what is queued is dropped."""
+        log.info("connection cut off peer=%s user=%r reason=%s", self.peer, self.user, reason)
+        self.ports.abort()
+
+    # What administrators are told
+
+    def details(self) -> ConnectionDetails:
+        """Return what administrators are told of the connection."""
+        session = self.session
+        received_bytes, sent_bytes = self.ports.traffic
+        return ConnectionDetails(
+            session.mechanism,
+            session.heartbeat_s,
+            session.frame_bytes_max,
+            received_bytes,
+            sent_bytes,
+        )
+
+    def publisher_details(self) -> list[PublisherDetails]:
+        """Return the same of the publishers."""
+        return [publisher.details() for publisher in self.publishers.values()]
+
+    def consumer_details(self) -> list[ConsumerDetails]:
+        """Return the same of the subscriptions."""
+        return [subscription.details() for subscription in self.subscriptions.values()]
 
     def send(self, command: str, message: m.Message, correlation_id: int | None = None) -> None:
         """Queue a command that the server starts."""

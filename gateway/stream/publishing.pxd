@@ -6,7 +6,7 @@ cdef class Publisher:
     cdef public bint _is_closed
     cdef public object _ports, publisher_id, raw_reference, reference, stream
     cdef public StreamLog log
-    cdef public Py_ssize_t unconfirmed_count
+    cdef public Py_ssize_t unconfirmed_count, confirmed_count, errored_count
 cdef class Intake:
     cdef public Py_ssize_t position, entries
     cdef public StreamLog log

@@ -10,6 +10,7 @@ import sys
 from array import array
 from typing import TYPE_CHECKING, Final
 
+from gateway.broker.connections import PublisherDetails
 from gateway.broker.streams import Stream
 from gateway.log.chunk import ENTRIES_MAX
 from gateway.log.log import StreamLog
@@ -65,6 +66,8 @@ class Publisher:
     __slots__ = (
         "_is_closed",
         "_ports",
+        "confirmed_count",
+        "errored_count",
         "log",
         "publisher_id",
         "raw_reference",
@@ -87,6 +90,8 @@ class Publisher:
         self.stream = stream
         self.log = log
         self.unconfirmed_count = 0
+        self.confirmed_count = 0
+        self.errored_count = 0
         self._ports = ports
         self._is_closed = False
 
@@ -96,6 +101,7 @@ class Publisher:
             return
         count = len(publishing_ids) // 8
         self.unconfirmed_count -= count
+        self.confirmed_count += count
         self._ports.send(
             _CONFIRM_HEAD.pack(9 + len(publishing_ids), _CONFIRM_KEY, 1, self.publisher_id, count)
             + publishing_ids
@@ -104,6 +110,18 @@ class Publisher:
 
     def lost(self) -> None:
         """Nothing is said of entries whose stream has failed; MetadataUpdate says it for all."""
+
+    def details(self) -> PublisherDetails:
+        """Return what administrators are told of it."""
+        settled = self.confirmed_count + self.errored_count
+        return PublisherDetails(
+            self.publisher_id,
+            self.reference,
+            self.stream,
+            settled + self.unconfirmed_count,
+            self.confirmed_count,
+            self.errored_count,
+        )
 
     def close(self) -> None:
         """Send no more confirms."""
@@ -222,6 +240,7 @@ def take(link: "Link", source: bytearray, position: int, limit: int) -> Intake:
     if reason == _BAD_SUB_BATCH:
         frame_end = _STATE[_FRAME_END]
         ids, end = kernel.publishing_ids_of(source, position, frame_end, 1)
+        publisher.errored_count += len(ids)
         _send_errors(link, publisher.publisher_id, ids, ResponseCode.PRECONDITION_FAILED)
         if end != frame_end:
             raise MalformedFrame("an entry ends past its frame", end)

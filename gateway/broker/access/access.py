@@ -101,6 +101,10 @@ class Access:
         """Return what a user may do in a virtual host, None if not even enter it."""
         return self._permissions.get((user, virtual_host))
 
+    def virtual_hosts_of(self, user: str) -> frozenset[str]:
+        """Where a user may be."""
+        return frozenset(host for name, host in self._permissions if name == user)
+
     def virtual_host_limits(self, name: str) -> Mapping[str, int]:
         """Return the limits of a virtual host; below 0 is no limit."""
         return self._limits.get(name, {})

@@ -9,6 +9,7 @@ rabbit_auth_mechanism_amqplain.erl.
 """
 
 import enum
+import ipaddress
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,6 +59,13 @@ class Peer:
     """What it speaks, as attempts to log in are counted."""
     certificate_user: str | None = None
     """Whom its certificate names, empty if nobody; None where certificates are not asked for."""
+
+
+def is_loopback(address: str) -> bool:
+    """Tell whether a peer's address is on this machine."""
+    parsed = ipaddress.ip_address(address.partition("%")[0])
+    mapped = getattr(parsed, "ipv4_mapped", None)
+    return (mapped or parsed).is_loopback
 
 
 class Credentials(NamedTuple):

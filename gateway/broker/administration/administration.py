@@ -2,12 +2,13 @@
 
 import enum
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, TypeVar
 
 from gateway.broker.access.access import Access
 from gateway.broker.access.attempts import AttemptLedger
+from gateway.broker.access.authorisation import Demand
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import NotFound
 from gateway.broker.administration.unfinished import Unfinished
@@ -136,14 +137,28 @@ class Actor:
         known = access.user(user)
         tags = () if known is None else known.tags
         roles = {role for tag in Role if tag.value in tags for role in IMPLIED[tag]}
-        hosts = {one.virtual_host for one in access.permissions() if one.user == user}
-        return cls(user, frozenset(roles), frozenset(hosts))
+        return cls(user, frozenset(roles), access.virtual_hosts_of(user))
+
+    def may_see(self, virtual_host: str) -> bool:
+        """Tell whether it may look at what is in a virtual host."""
+        return Role.MONITORING in self.roles or virtual_host in self.virtual_hosts
+
+    def may_see_of(self, user: str) -> bool:
+        """Tell whether it may look at a connection of a user, in a virtual host that it sees."""
+        return Role.MONITORING in self.roles or user == self.name
+
+    def may_end(self, user: str) -> bool:
+        """Tell whether it may end a connection of a user."""
+        return Role.ADMINISTRATOR in self.roles or user == self.name
 
 
 OWNER: Final = Actor("", frozenset(Role))
 """Who may open the admin socket."""
 
 Handler = Callable[[Administration, Arguments, bytes], Coroutine[Pending[Any], None, object]]
+
+Needs = Callable[[Administration, Arguments], Iterable[Demand]]
+"""What a request takes beside the tag: rights in the virtual host that its arguments name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,9 +170,11 @@ class Row:
         handler: Does it and returns what JSON can hold.
         role: Who may ask for it.
         takes_body: Whether bytes may come along.
+        needs: The rights that it takes; the tag does not stand in for them.
     """
 
     name: str
     handler: Handler
     role: Role = Role.ADMINISTRATOR
     takes_body: bool = False
+    needs: Needs | None = None

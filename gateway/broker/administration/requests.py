@@ -4,6 +4,7 @@ import logging
 from collections.abc import Mapping
 from typing import Final
 
+from gateway.broker.access.authorisation import refused
 from gateway.broker.access.errors import (
     AccessError,
     NoSuchPermission,
@@ -20,7 +21,7 @@ from gateway.broker.administration import (
     streams,
     topology,
 )
-from gateway.broker.administration.administration import Actor, Administration, Role, Row
+from gateway.broker.administration.administration import OWNER, Actor, Administration, Role, Row
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import (
     AdministrationError,
@@ -100,10 +101,11 @@ async def answer(administration: Administration, actor: Actor, request: Request)
     if request.body and not row.takes_body:
         raise WrongRequest(f"{request.name} takes no body")
     try:
+        _demand(administration, actor, row, request)
         result = await row.handler(administration, Arguments(request.arguments), request.body)
     except (AccessError, BrokerError, StoreError) as error:
         raise translated(error) from error
-    if row.role is Role.ADMINISTRATOR:
+    if row.role is Role.ADMINISTRATOR or row.needs is not None:
         log.info(
             "administration request=%s by=%r about=%r",
             row.name,
@@ -111,6 +113,21 @@ async def answer(administration: Administration, actor: Actor, request: Request)
             {name: request.arguments[name] for name in _LOGGED if name in request.arguments},
         )
     return result
+
+
+def _demand(administration: Administration, actor: Actor, row: Row, request: Request) -> None:
+    """Demand the rights that a request takes, of everybody but the owner. Raises NotAllowed."""
+    if row.needs is None or actor is OWNER:
+        return
+    virtual_host = Arguments(request.arguments).text("virtual_host", "/")
+    administration.host(virtual_host)
+    access = administration.access
+    if not access.may_enter(actor.name, virtual_host):
+        raise NotAllowed(f"user {actor.name!r} may not enter virtual host {virtual_host!r}")
+    needs = row.needs(administration, Arguments(request.arguments))
+    missing = refused(access, actor.name, virtual_host, needs)
+    if missing is not None:
+        raise NotAllowed(f"user {actor.name!r} has {missing} in virtual host {virtual_host!r}")
 
 
 def translated(error: AccessError | BrokerError | StoreError) -> AdministrationError:

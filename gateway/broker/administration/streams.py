@@ -2,9 +2,11 @@
 
 from typing import Final
 
+from gateway.broker.access.authorisation import Demand, to_configure
 from gateway.broker.administration.administration import Administration, Role, Row
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import WrongRequest
+from gateway.broker.naming import without_line_ends
 
 
 async def list_streams(administration: Administration, arguments: Arguments, _: bytes) -> object:
@@ -72,10 +74,14 @@ def stream_arguments(given: dict[str, object]) -> dict[str, str]:
     return {name: str(value) for name, value in given.items()}
 
 
+def _to_configure(_: Administration, arguments: Arguments) -> list[Demand]:
+    return to_configure(without_line_ends(arguments.text("name")))
+
+
 ROWS: Final = (
     Row("list_streams", list_streams, Role.MONITORING),
-    Row("add_stream", add_stream),
-    Row("delete_stream", delete_stream),
+    Row("add_stream", add_stream, Role.MANAGEMENT, needs=_to_configure),
+    Row("delete_stream", delete_stream, Role.MANAGEMENT, needs=_to_configure),
     Row("truncate_stream", truncate_stream),
     Row("restart_stream", restart_stream),
 )

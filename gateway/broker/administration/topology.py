@@ -4,11 +4,18 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from gateway.broker import super_streams
+from gateway.broker.access.authorisation import (
+    Demand,
+    to_bind,
+    to_configure,
+    to_manage_super_stream,
+)
 from gateway.broker.administration.administration import Administration, Role, Row
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import WrongRequest
 from gateway.broker.administration.streams import stream_arguments
 from gateway.broker.exchanges import Binding, Exchange
+from gateway.broker.naming import without_line_ends
 from gateway.broker.policies import Policy
 from gateway.broker.virtual_host import VirtualHost
 
@@ -216,17 +223,39 @@ def _host(administration: Administration, arguments: Arguments) -> VirtualHost:
     return administration.host(arguments.text("virtual_host", "/"))
 
 
+def _to_configure(_: Administration, arguments: Arguments) -> list[Demand]:
+    return to_configure(without_line_ends(arguments.text("name")))
+
+
+def _to_bind(_: Administration, arguments: Arguments) -> list[Demand]:
+    return to_bind(arguments.text("source"), arguments.text("destination"))
+
+
+def _to_add_super_stream(administration: Administration, arguments: Arguments) -> list[Demand]:
+    name, keys = without_line_ends(arguments.text("name")), _keys(arguments, first=0)
+    if len(keys) > administration.partitions_max:  # so many are not even looked at
+        return to_configure(name)
+    return to_manage_super_stream(name, [without_line_ends(f"{name}-{key}") for key in keys])
+
+
+def _to_delete(administration: Administration, arguments: Arguments) -> list[Demand]:
+    name = arguments.text("name")
+    host = administration.host(arguments.text("virtual_host", "/"))
+    partitions = super_streams.partitions_of(host, name) if name in host.exchanges else ()
+    return to_manage_super_stream(name, partitions)
+
+
 ROWS: Final = (
     Row("list_super_streams", list_super_streams, Role.MONITORING),
-    Row("add_super_stream", add_super_stream),
+    Row("add_super_stream", add_super_stream, Role.MANAGEMENT, needs=_to_add_super_stream),
     Row("add_partitions", add_partitions),
-    Row("delete_super_stream", delete_super_stream),
+    Row("delete_super_stream", delete_super_stream, Role.MANAGEMENT, needs=_to_delete),
     Row("list_exchanges", list_exchanges, Role.MONITORING),
-    Row("add_exchange", add_exchange),
-    Row("delete_exchange", delete_exchange),
+    Row("add_exchange", add_exchange, Role.MANAGEMENT, needs=_to_configure),
+    Row("delete_exchange", delete_exchange, Role.MANAGEMENT, needs=_to_configure),
     Row("list_bindings", list_bindings, Role.MONITORING),
-    Row("bind", bind),
-    Row("unbind", unbind),
+    Row("bind", bind, Role.MANAGEMENT, needs=_to_bind),
+    Row("unbind", unbind, Role.MANAGEMENT, needs=_to_bind),
     Row("list_policies", list_policies, Role.MONITORING),
     Row("set_policy", set_policy),
     Row("clear_policy", clear_policy),

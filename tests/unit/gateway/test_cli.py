@@ -43,6 +43,7 @@ def test_serve_has_exactly_the_promised_flags(capsys: pytest.CaptureFixture[str]
         "--interval-ms",
         "--advertised-host",
         "--advertised-port",
+        "--management-port",
         "--config",
         "--tls-port",
         "--tls-cert",

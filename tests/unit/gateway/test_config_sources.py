@@ -97,6 +97,7 @@ def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
         "--tls-cert": "server.pem",
         "--tls-key": "server-key.pem",
         "--tls-ca": "ca.pem",
+        "--management-port": "8000",
         "--users": "users.toml",
         "--log-level": "debug",
         "--log-format": "json",
@@ -115,6 +116,7 @@ def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
     tls = settings.tls
     assert (tls.port, tls.ca) == (6001, Path("ca.pem"))
     assert (tls.certificate, tls.key) == (Path("server.pem"), Path("server-key.pem"))
+    assert settings.management.port == 8000
     assert settings.users.file == Path("users.toml")
     assert settings.logs.level.value == "debug"
     assert settings.logs.format.value == "json"
@@ -191,7 +193,7 @@ def test_what_is_no_setting_is_named_and_the_likely_one_told(
         ("HUTCH_STREM__PORT", "did you mean stream.port?"),
         (
             "HUTCH_NOTHING__LIKE_IT",
-            "the sections are stream, tls, store, streams, users, definitions, logs",
+            "the sections are stream, tls, management, store, streams, users, definitions, logs",
         ),
     ],
 )

@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from gateway.broker.access.authentication import is_loopback
 from gateway.server.connection import Connection
-from gateway.server.listener import Listener, bind, is_loopback
+from gateway.server.listener import Listener, bind
 from gateway.server.shared import Shared
 from tests.unit.gateway.server.connection_rig import Server
 

@@ -60,6 +60,8 @@ class Ports:
     settled_count: int = 0
     actions: list[Callable[[], object]] = field(default_factory=list)
     is_stopped: bool = False
+    is_aborted: bool = False
+    traffic: tuple[int, int] = (100, 200)
     time_limits: dict[int, Callable[[], object]] = field(default_factory=dict)
     """What is to be done later, with a number each, in the order in which it was asked for."""
     later_count: int = 0
@@ -104,6 +106,9 @@ class Ports:
     def stop(self, within_s: float) -> None:
         assert within_s <= 1
         self.is_stopped = True
+
+    def abort(self) -> None:
+        self.is_aborted = True
 
 
 def run_at_once(function: Callable[[], bool]) -> Pending[bool]:

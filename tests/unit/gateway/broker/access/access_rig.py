@@ -5,7 +5,12 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from gateway.broker.access.access import Access
-from gateway.broker.connections import Connections
+from gateway.broker.connections import (
+    ConnectionDetails,
+    Connections,
+    ConsumerDetails,
+    PublisherDetails,
+)
 from gateway.broker.kept_table import KeptTable
 from gateway.pending import Pending, run
 from tests.conformance.harness import Loop
@@ -33,6 +38,18 @@ class Client:
     local: str = "127.0.0.1:5552"
     client_properties: dict[str, str] = field(default_factory=dict)
     events: list[str] = field(default_factory=list)
+
+    def details(self) -> ConnectionDetails:
+        return ConnectionDetails("PLAIN", 60, 1_048_576, 100, 200)
+
+    def publisher_details(self) -> list[PublisherDetails]:
+        return []
+
+    def consumer_details(self) -> list[ConsumerDetails]:
+        return []
+
+    def cut_off(self, reason: str) -> None:
+        self.events.append(f"cut off: {reason}")
 
     def lose_access(self) -> None:
         self.events.append("access lost")

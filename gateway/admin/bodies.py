@@ -1,0 +1,92 @@
+"""Bodies of requests: read when it is known who sends them, up to a size and within a time."""
+
+import asyncio
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.types import Message, Receive
+
+from gateway.admin.answers import Refused
+from gateway.admin.json_text import NotJson, unpack_json
+
+SMALL_BYTES_MAX: Final = 256 * 1024
+"""Of a request on one object."""
+LARGE_BYTES_MAX: Final = 10 * 1024 * 1024
+"""Of definitions; who has more sends them by `hutch import`."""
+SLOW_S: Final = 10.0
+BYTES_A_SECOND: Final = 64 * 1024
+"""A body may take SLOW_S, and a second more for so many bytes that came."""
+
+
+_CLOSE: Final = {"connection": "close"}
+"""What is left of such a body is not waited for."""
+
+
+class BodyCutShort(Exception):
+    """The client left."""
+
+
+class LargeBodies:
+    """Lets one large body after the other be in memory."""
+
+    def __init__(self) -> None:
+        self.turn = asyncio.Lock()
+
+
+async def read_body(receive: Receive, headers: Mapping[str, str], bytes_max: int) -> bytes:
+    """Read a body to its end.
+
+    Args:
+        receive: Gives its parts.
+        headers: Those of the request.
+        bytes_max: More is not read.
+
+    Raises:
+        Refused: It is too large, by what is announced or what came, or too slow.
+        BodyCutShort: The client left.
+    """
+    announced = headers.get("content-length", "0")
+    if not announced.isdecimal() or int(announced[:20]) > bytes_max:
+        raise _too_large(bytes_max)
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    body = bytearray()
+    while True:
+        deadline_s = began_s + SLOW_S + len(body) / BYTES_A_SECOND
+        try:
+            async with asyncio.timeout_at(deadline_s):
+                message: Message = await receive()
+        except TimeoutError:
+            reason = "the body did not come in time"
+            raise Refused(HTTPStatus.REQUEST_TIMEOUT, "bad_request", reason, _CLOSE) from None
+        if message["type"] != "http.request":
+            raise BodyCutShort
+        body += message.get("body", b"")
+        if len(body) > bytes_max:
+            raise _too_large(bytes_max)
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def _too_large(bytes_max: int) -> Refused:
+    reason = f"a body has {bytes_max} bytes at most here"
+    return Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "bad_request", reason, _CLOSE)
+
+
+def not_json() -> Refused:
+    """Return the refusal of a body that is no JSON object."""
+    return Refused(HTTPStatus.BAD_REQUEST, "bad_request", "not_json")
+
+
+def json_object(body: bytes) -> Mapping[str, Any]:
+    """Read a body that is a JSON object; nothing is an empty one. Raises Refused."""
+    if not body:
+        return {}
+    try:
+        content = unpack_json(body)
+    except NotJson:
+        raise not_json() from None
+    if not isinstance(content, dict):
+        raise not_json()
+    return content

@@ -1,0 +1,140 @@
+"""One request to the API, as those who answer see it."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+from starlette.responses import Response
+
+from gateway.broker.administration.administration import Actor, Administration, Role
+from gateway.broker.administration.errors import NotAllowed, NotFound, WrongRequest
+from gateway.broker.administration.requests import answer
+from gateway.broker.administration.wire import Request
+from gateway.broker.virtual_host import VirtualHost
+from gateway.pending import Pending
+
+T = TypeVar("T")
+
+
+class Awaits(Protocol):
+    """Runs one of the broker's coroutines on the event loop."""
+
+    def __call__(self, coroutine: Coroutine[Pending[Any], None, T]) -> Coroutine[Any, Any, T]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the server says of itself.
+
+    Attributes:
+        node: Its name, `rabbit@` and the advertised host.
+        peer_properties: As it says to stream clients: product, version, platform, ….
+        listeners: Protocol, address and port of each.
+        started_ms: When it started, in milliseconds since 1970.
+    """
+
+    node: str
+    peer_properties: Mapping[str, str]
+    listeners: Callable[[], list[tuple[str, str, int]]]
+    started_ms: int
+
+    @property
+    def version(self) -> str:
+        """The version of RabbitMQ whose behaviour this is."""
+        return self.peer_properties["version"]
+
+    @property
+    def cluster_name(self) -> str:
+        """What a cluster would be called."""
+        return self.peer_properties["cluster_name"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request whose sender is known.
+
+    Attributes:
+        administration: What it acts on.
+        actor: Who asks.
+        facts: The server.
+        awaits: Runs the broker's coroutines.
+        path: The names in the path, decoded.
+        query: What follows the question mark; the last of each name.
+        body: The JSON that came along; empty where none did.
+        raw_body: The same, unread, for those who read it themselves.
+    """
+
+    administration: Administration
+    actor: Actor
+    facts: Facts
+    awaits: Awaits
+    path: Mapping[str, str]
+    query: Mapping[str, str] = field(default_factory=dict)
+    body: Mapping[str, Any] = field(default_factory=dict)
+    raw_body: bytes = b""
+
+    async def ask(
+        self, name: str, arguments: Mapping[str, Any] | None = None, body: bytes = b""
+    ) -> Any:  # noqa: ANN401  # what JSON holds
+        """Have one of the requests of administrators done. Raises AdministrationError."""
+        request = Request(name, arguments or {}, body)
+        return await self.awaits(answer(self.administration, self.actor, request))
+
+    def host(self) -> VirtualHost:
+        """Return the virtual host of the path.
+
+        Raises:
+            NotFound: There is none.
+            NotAllowed: Who asks may not look into it.
+        """
+        found = self.administration.host(self.path["virtual_host"])
+        if not self.actor.may_see(found.name):
+            raise NotAllowed(f"user {self.actor.name!r} may not look into {found.name!r}")
+        return found
+
+    def hosts(self) -> list[VirtualHost]:
+        """Return the virtual host of the path, or all that who asks may see. Raises as `host`."""
+        if "virtual_host" in self.path:
+            return [self.host()]
+        hosts = self.administration.hosts(None)
+        return [host for host in hosts if self.actor.may_see(host.name)]
+
+    def require(self, role: Role) -> None:
+        """Demand a tag. Raises NotAllowed."""
+        if role not in self.actor.roles:
+            raise NotAllowed(f"this is for users with the tag {role.value}")
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Take a text out of the body. Raises WrongRequest."""
+        value = self.body.get(name, default)
+        if not isinstance(value, str):
+            raise WrongRequest(f"{name} is missing" if value is None else f"{name} is not text")
+        return value
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """Take a bool out of the body, also as a text. Raises WrongRequest."""
+        value = self.body.get(name, default)
+        if isinstance(value, str) and value in {"true", "false"}:
+            return value == "true"
+        if not isinstance(value, bool):
+            raise WrongRequest(f"{name} is neither true nor false")
+        return value
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        """Take an object out of the body, empty if it is missing. Raises WrongRequest."""
+        value = self.body.get(name)
+        if value is None or value == []:
+            return {}
+        if not isinstance(value, dict):
+            raise WrongRequest(f"{name} is not an object")
+        return value
+
+
+Handler = Callable[[Call], Awaitable[Response]]
+
+
+def found(thing: T | None, what: str) -> T:
+    """Return a thing that must be there. Raises NotFound."""
+    if thing is None:
+        raise NotFound(what)
+    return thing

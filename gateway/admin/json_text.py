@@ -1,0 +1,54 @@
+"""JSON that is safe to show and to read, whatever is in a name.
+
+Names are kept as the bytes that clients sent. What is no text in them becomes U+FFFD, since half a
+surrogate pair is an error to strict readers; control characters and all beyond ASCII are escaped,
+and so are the characters that mean something to HTML.
+"""
+
+import json
+import re
+from typing import Any, Final
+
+_ESCAPE: Final = re.compile(
+    r"\\(?:ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}|(ud[89a-f][0-9a-f]{2})|.)", re.DOTALL
+)
+_MARKUP: Final = str.maketrans({"<": r"\u003c", ">": r"\u003e", "&": r"\u0026"})
+_REPLACEMENT: Final = r"\ufffd"
+
+
+def pack_json(value: object) -> str:
+    """Return a value as JSON in ASCII."""
+    text = json.dumps(value, separators=(",", ":"))
+    if r"\ud" in text:
+        text = _ESCAPE.sub(_whole, text)
+    # Outside of texts JSON has none of these.
+    if "<" in text or ">" in text or "&" in text:
+        text = text.translate(_MARKUP)
+    return text
+
+
+def _whole(match: re.Match[str]) -> str:
+    return match[0] if match[1] is None else _REPLACEMENT
+
+
+class NotJson(Exception):
+    """It is no JSON, or could be read in two ways."""
+
+
+def unpack_json(text: bytes) -> Any:  # noqa: ANN401  # what JSON holds
+    """Read JSON. Raises NotJson: it is none, or says one name of an object twice."""
+    try:
+        return json.loads(text, object_pairs_hook=_each_once, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        raise NotJson from None
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        raise ValueError("a name is said twice")
+    return result
+
+
+def _no_number(text: str) -> Any:  # noqa: ANN401
+    raise ValueError(f"{text} is no number")

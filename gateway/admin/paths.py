@@ -1,0 +1,53 @@
+"""Paths taken apart exactly: percent signs are read once, and only within a segment.
+
+`%2F` in a name is a slash of that name and no border, `%252F` the three letters `%2F`. What is not
+written as a path should be is refused, never guessed: whoever stands before this server must see
+the same path that it sees.
+"""
+
+import re
+from typing import Final
+
+_ESCAPED: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
+_ALLOWED: Final = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})*")
+_DOTS: Final = frozenset((b".", b".."))
+SEGMENTS_MAX: Final = 12
+
+
+class WrongPath(ValueError):
+    """A path that cannot be read in exactly one way."""
+
+
+def segments_of(raw_path: bytes) -> list[bytes]:
+    """Split a path; the segments stay encoded, one slash at the end is left out.
+
+    Raises:
+        WrongPath: Empty segments, `.` or `..`, letters that belong encoded, or too many of all.
+    """
+    parts = raw_path.split(b"/")
+    if parts[0] or len(parts) == 1:
+        raise WrongPath("a path begins with a slash")
+    parts = parts[1:-1] if len(parts) > 2 and not parts[-1] else parts[1:]  # noqa: PLR2004
+    if len(parts) > SEGMENTS_MAX:
+        raise WrongPath("a path of so many segments does not exist")
+    for part in parts:
+        if _ALLOWED.fullmatch(part) is None:
+            raise WrongPath("a path holds percent-encoded ASCII")
+        if part in _DOTS:
+            raise WrongPath("a path has neither . nor ..")
+    return parts
+
+
+def decode(segment: bytes) -> str:
+    """Return what a segment says; bytes that are no UTF-8 are kept as names keep them."""
+    raw = _ESCAPED.sub(lambda match: bytes.fromhex(match[1].decode("ascii")), segment)
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def encode(name: str) -> str:
+    """Write a name as a segment."""
+    raw = name.encode("utf-8", "surrogateescape")
+    return "".join(
+        chr(byte) if (chr(byte).isalnum() and byte < 128) or byte in b"-._~" else f"%{byte:02X}"  # noqa: PLR2004
+        for byte in raw
+    )

@@ -1,0 +1,89 @@
+"""HTTP/1.1 on one connection, as uvicorn speaks it, with limits on what a stranger can hold.
+
+uvicorn bounds the size of headers; how long they take, and how many connections there are, is
+bounded here.
+"""
+
+import asyncio
+import json
+import logging
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Any, Final
+
+import h11
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+log = logging.getLogger(__name__)
+
+HEADER_BYTES_MAX: Final = 16 * 1024
+"""Of a request's line and all of its headers."""
+HEADERS_S: Final = 10.0
+"""How long a client may take from its first byte to the end of its headers, or say nothing."""
+IDLE_S: Final = 30
+"""How long a connection stays without a request after the last."""
+CONNECTIONS_MAX: Final = 128
+
+
+class BoundedProtocol(H11Protocol):
+    """One connection."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  # as uvicorn calls it
+        super().__init__(*args, **kwargs)
+        self._headers_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take a connection, unless there are as many as may be."""
+        if len(self.connections) >= CONNECTIONS_MAX:
+            log.warning("http connection refused, there are %d", CONNECTIONS_MAX)
+            transport.abort()
+            self.transport = transport
+            self.flow = None  # type: ignore[assignment]
+            return
+        super().connection_made(transport)
+        self._arm()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget a connection."""
+        self._disarm()
+        if self.flow is not None:
+            super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Take bytes; those of headers within a time."""
+        if self._headers_timer is None and self.conn.their_state is h11.IDLE:
+            self._arm()
+        super().data_received(data)
+        if self.conn.their_state is not h11.IDLE:
+            self._disarm()
+
+    def _arm(self) -> None:
+        self._headers_timer = self.loop.call_later(HEADERS_S, self._too_slow)
+
+    def _disarm(self) -> None:
+        if self._headers_timer is not None:
+            self._headers_timer.cancel()
+            self._headers_timer = None
+
+    def _too_slow(self) -> None:
+        self._headers_timer = None
+        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
+            self.transport.abort()
+
+    def send_400_response(self, msg: str) -> None:
+        """Say that this is no request, in the form of all other answers; then hang up."""
+        reason = f"{msg} Headers have {HEADER_BYTES_MAX} bytes at most."
+        body = json.dumps({"error": "bad_request", "reason": reason}).encode()
+        headers = [
+            (b"content-type", b"application/json"),
+            (b"content-length", b"%d" % len(body)),
+            (b"connection", b"close"),
+        ]
+        with suppress(h11.LocalProtocolError):  # an answer is under way
+            for event in (
+                h11.Response(status_code=HTTPStatus.BAD_REQUEST, headers=headers),
+                h11.Data(data=body),
+                h11.EndOfMessage(),
+            ):
+                self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()

@@ -1,0 +1,269 @@
+"""Connections, publishers and consumers."""
+
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+from starlette.responses import Response
+
+from gateway.admin.answers import empty_answer, list_answer, value_answer
+from gateway.admin.call import Call, Facts
+from gateway.broker.administration.administration import Administration
+from gateway.broker.administration.errors import NotAllowed, NotFound
+from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
+
+_RATE: Final = {"rate": 0.0}
+_GARBAGE_COLLECTION: Final = {
+    "fullsweep_after": 0,
+    "max_heap_size": 0,
+    "min_bin_vheap_size": 0,
+    "min_heap_size": 0,
+    "minor_gcs": 0,
+}
+"""Of Erlang; clients read these fields."""
+_NO_TLS: Final = dict.fromkeys(
+    (
+        "peer_cert_issuer",
+        "peer_cert_serial_number",
+        "peer_cert_subject",
+        "peer_cert_validity",
+        "ssl_cipher",
+        "ssl_hash",
+        "ssl_key_exchange",
+        "ssl_protocol",
+    )
+)
+
+
+class Address(NamedTuple):
+    """Host and port of one side."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, text: str) -> "Address":
+        """Take `host:port` apart; the host may hold colons itself."""
+        host, _, port = text.rpartition(":")
+        return cls(host, int(port or 0))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def name_of(connection: OpenConnection) -> str:
+    """Return a connection's name: the client's address, then the one that it connected to."""
+    return f"{Address.of(connection.peer)} -> {Address.of(connection.local)}"
+
+
+def connection_view(
+    administration: Administration, facts: Facts, connection: OpenConnection
+) -> dict[str, object]:
+    """Show a connection."""
+    details = connection.details()
+    peer, local = Address.of(connection.peer), Address.of(connection.local)
+    return {
+        "name": f"{peer} -> {local}",
+        "node": facts.node,
+        "protocol": "stream",
+        "state": "running",
+        "user": connection.user,
+        "user_who_performed_action": connection.user,
+        "user_provided_name": connection.client_properties.get("connection_name", ""),
+        "vhost": connection.virtual_host_name,
+        "host": local.host,
+        "port": local.port,
+        "peer_host": peer.host,
+        "peer_port": peer.port,
+        "auth_mechanism": details.mechanism,
+        "client_properties": dict(connection.client_properties),
+        "connected_at": administration.connections.since_ms(connection),
+        "frame_max": details.frame_bytes_max,
+        "timeout": details.heartbeat_s,
+        "channel_max": 0,
+        "channels": 0,
+        "recv_oct": details.received_bytes,
+        "recv_oct_details": _RATE,
+        "send_oct": details.sent_bytes,
+        "send_oct_details": _RATE,
+        "send_pend": 0,
+        "reductions": 0,
+        "reductions_details": _RATE,
+        "garbage_collection": _GARBAGE_COLLECTION,
+        "ssl": False,
+        **_NO_TLS,
+    }
+
+
+def connection_details(facts: Facts, connection: OpenConnection) -> dict[str, object]:
+    """Show whose something is."""
+    peer = Address.of(connection.peer)
+    return {
+        "name": name_of(connection),
+        "node": facts.node,
+        "peer_host": peer.host,
+        "peer_port": peer.port,
+        "user": connection.user,
+    }
+
+
+def _visible(call: Call) -> list[OpenConnection]:
+    hosts = frozenset(host.name for host in call.hosts())
+    return [
+        connection
+        for connection in call.administration.connections
+        if connection.virtual_host_name in hosts and call.actor.may_see_of(connection.user)
+    ]
+
+
+async def list_connections(call: Call) -> Response:
+    """Who is connected, the longest connected first."""
+    return list_answer(
+        _visible(call),
+        lambda connection: connection_view(call.administration, call.facts, connection),
+    )
+
+
+def _named(call: Call) -> OpenConnection:
+    """Return the connection of the path. Raises NotFound, NotAllowed."""
+    hosts = frozenset(host.name for host in call.hosts())
+    name = call.path["connection"]
+    peer, _, _ = name.partition(" -> ")
+    for connection in call.administration.connections:
+        is_here = connection.virtual_host_name in hosts
+        if is_here and str(Address.of(connection.peer)) == peer:
+            if name_of(connection) != name:
+                continue
+            if not call.actor.may_see_of(connection.user):
+                raise NotAllowed("this connection is another user's")
+            return connection
+    raise NotFound(f"nobody is connected as {name!r}")
+
+
+async def get_connection(call: Call) -> Response:
+    """One connection."""
+    return value_answer(connection_view(call.administration, call.facts, _named(call)))
+
+
+async def close_connection(call: Call) -> Response:
+    """End a connection as a crash would: its client is told nothing."""
+    connection = _named(call)
+    if not call.actor.may_end(connection.user):
+        raise NotAllowed("this connection is another user's")
+    connection.cut_off(f"closed over HTTP by {call.actor.name!r}")
+    return empty_answer(HTTPStatus.NO_CONTENT)
+
+
+class Placed(NamedTuple):
+    """A publisher or consumer, and whose it is."""
+
+    connection: OpenConnection
+    thing: PublisherDetails | ConsumerDetails
+
+
+def _publishers(connections: list[OpenConnection], stream: object = None) -> Iterator[Placed]:
+    for connection in connections:
+        for publisher in connection.publisher_details():
+            if stream in (None, publisher.stream):
+                yield Placed(connection, publisher)
+
+
+def _consumers(connections: list[OpenConnection], stream: object = None) -> Iterator[Placed]:
+    for connection in connections:
+        for consumer in connection.consumer_details():
+            if stream in (None, consumer.stream):
+                yield Placed(connection, consumer)
+
+
+def _queue_of(placed: Placed) -> Mapping[str, str]:
+    return {"name": placed.thing.stream.name, "vhost": placed.connection.virtual_host_name}
+
+
+def _publisher_view(call: Call, placed: Placed) -> dict[str, object]:
+    publisher = placed.thing
+    assert isinstance(publisher, PublisherDetails)
+    return {
+        "connection_details": connection_details(call.facts, placed.connection),
+        "queue": _queue_of(placed),
+        "publisher_id": publisher.publisher_id,
+        "reference": publisher.reference,
+        "published": publisher.published,
+        "confirmed": publisher.confirmed,
+        "errored": publisher.errored,
+    }
+
+
+def _activity(consumer: ConsumerDetails) -> str:
+    if not consumer.is_single:
+        return "up"
+    return "single_active" if consumer.is_active else "waiting"
+
+
+def _consumer_view(call: Call, placed: Placed) -> dict[str, object]:
+    consumer = placed.thing
+    assert isinstance(consumer, ConsumerDetails)
+    return {
+        "connection_details": connection_details(call.facts, placed.connection),
+        "queue": _queue_of(placed),
+        "subscription_id": consumer.subscription_id,
+        "credits": consumer.credit,
+        "consumed": consumer.consumed,
+        "offset": max(consumer.offset, 0),
+        "offset_lag": consumer.offset_lag,
+        "active": consumer.is_active or not consumer.is_single,
+        "activity_status": _activity(consumer),
+        "properties": dict(consumer.properties),
+    }
+
+
+def _queue_consumer_view(call: Call, placed: Placed) -> dict[str, object]:
+    consumer = placed.thing
+    assert isinstance(consumer, ConsumerDetails)
+    details = connection_details(call.facts, placed.connection)
+    details["connection_name"] = details.pop("name")
+    return {
+        "channel_details": {**details, "name": "", "number": 0},
+        "queue": _queue_of(placed),
+        "consumer_tag": f"stream.subid-{consumer.subscription_id}",
+        "arguments": dict(consumer.properties),
+        "ack_required": False,
+        "active": consumer.is_active or not consumer.is_single,
+        "activity_status": _activity(consumer),
+        "consumer_timeout": 0,
+        "exclusive": False,
+        "prefetch_count": 0,
+    }
+
+
+def queue_consumers(call: Call, stream: object) -> list[dict[str, object]]:
+    """Show who reads a stream, as a queue shows its consumers."""
+    placed = _consumers(_visible(call), stream)
+    return [_queue_consumer_view(call, each) for each in placed]
+
+
+async def list_publishers(call: Call) -> Response:
+    """All publishers, those of a virtual host, or those of a stream."""
+    connections, stream = _visible(call), None
+    if "stream" in call.path:
+        stream = call.host().streams.find(call.path["stream"])
+    return list_answer(_publishers(connections, stream), lambda each: _publisher_view(call, each))
+
+
+async def list_consumers(call: Call) -> Response:
+    """All consumers, or those of a virtual host."""
+    return list_answer(_consumers(_visible(call)), lambda each: _consumer_view(call, each))
+
+
+async def list_queue_consumers(call: Call) -> Response:
+    """The same as RabbitMQ shows consumers of all protocols."""
+    return list_answer(_consumers(_visible(call)), lambda each: _queue_consumer_view(call, each))
+
+
+async def publishers_of(call: Call) -> Response:
+    """The publishers of a connection."""
+    return list_answer(_publishers([_named(call)]), lambda each: _publisher_view(call, each))
+
+
+async def consumers_of(call: Call) -> Response:
+    """The consumers of a connection."""
+    return list_answer(_consumers([_named(call)]), lambda each: _consumer_view(call, each))

@@ -1,0 +1,143 @@
+"""Streams, which are queues to the API."""
+
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple
+
+from starlette.responses import Response
+
+from gateway.admin.answers import empty_answer, list_answer, made_answer, value_answer
+from gateway.admin.call import Call, Facts
+from gateway.admin.views.connections import queue_consumers
+from gateway.broker.administration.errors import Conflict, WrongRequest
+from gateway.broker.arguments import StreamArguments
+from gateway.broker.definitions.sections import STREAM_ARGUMENTS
+from gateway.broker.errors import StreamNotAvailable
+from gateway.broker.streams import Stream
+from gateway.broker.virtual_host import VirtualHost
+
+_RATE: Final = {"rate": 0.0}
+_TYPE: Final = "x-queue-type"
+_TEXTS: Final = frozenset(("x-max-age", "x-queue-leader-locator"))
+_QUEUE_NAMES: Final = {ours: theirs for theirs, ours in STREAM_ARGUMENTS.items()}
+
+
+class Placed(NamedTuple):
+    """A stream and where it is."""
+
+    host: VirtualHost
+    stream: Stream
+
+
+def queue_arguments(arguments: StreamArguments) -> dict[str, object]:
+    """Show a stream's arguments as those of a queue."""
+    shown: dict[str, object] = {_TYPE: "stream"}
+    for name, text in arguments.texts().items():
+        theirs = _QUEUE_NAMES[name]
+        shown[theirs] = text if theirs in _TEXTS else int(text)
+    return shown
+
+
+def stream_arguments(arguments: dict[str, Any]) -> dict[str, str]:
+    """Read a queue's arguments as those of a stream. Raises WrongRequest."""
+    given = dict(arguments)
+    kind = given.pop(_TYPE, "stream")
+    if kind != "stream":
+        raise WrongRequest(f"queues of type {kind!r} are not supported, only streams are"[:200])
+    result: dict[str, str] = {}
+    for name, value in given.items():
+        ours = STREAM_ARGUMENTS.get(name)
+        if ours is None:
+            raise WrongRequest(f"invalid arg {name!r}: streams do not have it"[:200])
+        is_right = isinstance(value, str) if name in _TEXTS else type(value) is int
+        if not is_right:
+            raise WrongRequest(f"invalid arg {name!r}: it has the wrong type")
+        result[ours] = str(value)
+    return result
+
+
+def queue_view(facts: Facts, placed: Placed) -> dict[str, object]:
+    """Show a stream; how many records it has only if it is open."""
+    host, stream = placed
+    shown: dict[str, object] = {
+        "name": stream.name,
+        "vhost": host.name,
+        "type": "stream",
+        "node": facts.node,
+        "leader": facts.node,
+        "members": [facts.node],
+        "online": [facts.node],
+        "state": "running",
+        "durable": True,
+        "auto_delete": False,
+        "exclusive": False,
+        "internal": False,
+        "arguments": queue_arguments(stream.arguments),
+        "effective_policy_definition": {},
+        "policy": None,
+        "operator_policy": None,
+    }
+    log = stream.log
+    if log is not None and log.failure is None:
+        count = 0 if log.is_empty else log.committed_next_offset - log.first_offset
+        shown |= {
+            "messages": count,
+            "messages_details": _RATE,
+            "messages_ready": count,
+            "messages_ready_details": _RATE,
+            "messages_unacknowledged": 0,
+            "messages_unacknowledged_details": _RATE,
+        }
+    return shown
+
+
+async def list_queues(call: Call) -> Response:
+    """All streams, or those of a virtual host."""
+    placed = [Placed(host, stream) for host in call.hosts() for stream in host.streams]
+    placed.sort(key=lambda each: (each.host.name, each.stream.name))
+    return list_answer(placed, lambda each: queue_view(call.facts, each))
+
+
+async def get_queue(call: Call) -> Response:
+    """One stream, opened to be counted."""
+    host = call.host()
+    stream = host.streams.find(call.path["stream"])
+    state = "running"
+    try:
+        await call.awaits(host.streams.log_of(stream))
+    except StreamNotAvailable:
+        state = "down"
+    consumers = queue_consumers(call, stream)
+    return value_answer(
+        {
+            **queue_view(call.facts, Placed(host, stream)),
+            "state": state,
+            "consumers": len(consumers),
+            "consumer_details": consumers,
+            "incoming": [],
+            "deliveries": [],
+        }
+    )
+
+
+async def put_queue(call: Call) -> Response:
+    """Create a stream, if there is none like it."""
+    name = call.path["stream"]
+    arguments = stream_arguments(call.mapping("arguments"))
+    for property_, wanted in (("durable", True), ("auto_delete", False), ("exclusive", False)):
+        if call.flag(property_, default=wanted) is not wanted:
+            raise WrongRequest(f"invalid property {property_!r} for queue {name!r}: it is a stream")
+    where = {"virtual_host": call.path["virtual_host"], "name": name}
+    try:
+        await call.ask("add_stream", where | {"arguments": arguments})
+    except Conflict:
+        return made_answer(is_new=False)
+    return made_answer(is_new=True)
+
+
+async def delete_queue(call: Call) -> Response:
+    """Delete a stream; who uses it is told."""
+    if call.query.get("if-empty") == "true":
+        raise WrongRequest("streams are not deleted if-empty")
+    where = {"virtual_host": call.path["virtual_host"], "name": call.path["stream"]}
+    await call.ask("delete_stream", where)
+    return empty_answer(HTTPStatus.NO_CONTENT)

@@ -1,0 +1,260 @@
+"""Virtual hosts, exchanges and bindings."""
+
+import hashlib
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import NamedTuple
+
+from starlette.responses import Response
+
+from gateway.admin.answers import empty_answer, list_answer, made_answer, value_answer
+from gateway.admin.call import Call
+from gateway.admin.json_text import pack_json
+from gateway.admin.paths import decode, encode
+from gateway.broker.administration.administration import Role
+from gateway.broker.administration.errors import Conflict, NotFound, WrongRequest
+from gateway.broker.exchanges import DEFAULT_EXCHANGE, Binding, Exchange
+from gateway.broker.virtual_host import VirtualHost
+
+
+class PlacedExchange(NamedTuple):
+    """An exchange and where it is."""
+
+    host: str
+    exchange: Exchange
+
+
+class PlacedBinding(NamedTuple):
+    """A binding and where it is."""
+
+    host: str
+    binding: Binding
+
+
+# Virtual hosts
+
+
+def _host_view(call: Call, name: str) -> dict[str, object]:
+    entry = call.administration.virtual_hosts.entry(name)
+    queue_type = entry.default_queue_type or "stream"
+    return {
+        "name": name,
+        "description": entry.description,
+        "tags": list(entry.tags),
+        "default_queue_type": queue_type,
+        "metadata": {
+            "description": entry.description,
+            "tags": list(entry.tags),
+            "default_queue_type": queue_type,
+        },
+        "protected_from_deletion": False,
+        "tracing": False,
+        "cluster_state": {call.facts.node: "running"},
+    }
+
+
+async def list_hosts(call: Call) -> Response:
+    """The virtual hosts that who asks may see."""
+    return list_answer([host.name for host in call.hosts()], lambda name: _host_view(call, name))
+
+
+async def get_host(call: Call) -> Response:
+    """One virtual host."""
+    return value_answer(_host_view(call, call.host().name))
+
+
+async def put_host(call: Call) -> Response:
+    """Create a virtual host, in which its creator may do everything."""
+    call.require(Role.ADMINISTRATOR)
+    name = call.path["virtual_host"]
+    tags = call.body.get("tags", "")
+    listed = tags if isinstance(tags, list) else _split(call.text("tags", ""))
+    given = {"name": name, "description": call.text("description", ""), "tags": listed}
+    if isinstance(call.body.get("default_queue_type"), str):
+        given["default_queue_type"] = call.body["default_queue_type"]
+    try:
+        await call.ask("add_vhost", given)
+    except Conflict:
+        return made_answer(is_new=False)
+    everything = {"configure": ".*", "write": ".*", "read": ".*"}
+    who = {"user": call.actor.name, "virtual_host": name}
+    await call.ask("set_permissions", who | everything)
+    return made_answer(is_new=True)
+
+
+def _split(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+async def delete_host(call: Call) -> Response:
+    """Delete a virtual host with all that is in it."""
+    await call.ask("delete_vhost", {"name": call.path["virtual_host"]})
+    return empty_answer(HTTPStatus.NO_CONTENT)
+
+
+# Exchanges
+
+
+def _exchange_view(placed: PlacedExchange) -> dict[str, object]:
+    exchange = placed.exchange
+    return {
+        "name": exchange.name,
+        "vhost": placed.host,
+        "type": exchange.type,
+        "durable": exchange.durable,
+        "auto_delete": exchange.auto_delete,
+        "internal": exchange.internal,
+        "arguments": dict(exchange.arguments),
+    }
+
+
+def _exchanges(host: VirtualHost) -> list[PlacedExchange]:
+    known = [Exchange(DEFAULT_EXCHANGE), *host.exchanges.all()]
+    known.sort(key=lambda exchange: exchange.name)
+    return [PlacedExchange(host.name, exchange) for exchange in known]
+
+
+async def list_exchanges(call: Call) -> Response:
+    """All exchanges, or those of a virtual host."""
+    placed = [each for host in call.hosts() for each in _exchanges(host)]
+    return list_answer(placed, _exchange_view)
+
+
+def _named(call: Call) -> PlacedExchange:
+    host, name = call.host(), call.path["exchange"]
+    if name == "amq.default":
+        return PlacedExchange(host.name, Exchange(DEFAULT_EXCHANGE))
+    return PlacedExchange(host.name, host.exchanges.declared(name).exchange)
+
+
+async def get_exchange(call: Call) -> Response:
+    """One exchange."""
+    return value_answer({**_exchange_view(_named(call)), "incoming": [], "outgoing": []})
+
+
+async def put_exchange(call: Call) -> Response:
+    """Create an exchange, if there is none like it."""
+    host, name = call.path["virtual_host"], call.path["exchange"]
+    is_new = name not in call.administration.host(host).exchanges
+    await call.ask(
+        "add_exchange",
+        {
+            "virtual_host": host,
+            "name": name,
+            "type": call.text("type", "direct"),
+            "durable": call.flag("durable", default=True),
+            "auto_delete": call.flag("auto_delete", default=False),
+            "internal": call.flag("internal", default=False),
+            "arguments": call.mapping("arguments"),
+        },
+    )
+    return made_answer(is_new=is_new)
+
+
+async def delete_exchange(call: Call) -> Response:
+    """Delete an exchange and its bindings."""
+    where = {"virtual_host": call.path["virtual_host"], "name": call.path["exchange"]}
+    await call.ask("delete_exchange", where)
+    return empty_answer(HTTPStatus.NO_CONTENT)
+
+
+# Bindings
+
+
+def _key_of(binding: Binding) -> str:
+    """Return what tells this binding from others of the same source and destination."""
+    if not binding.routing_key and not binding.arguments:
+        return "~"
+    key = encode(binding.routing_key)
+    if not binding.arguments:
+        return key
+    packed = pack_json(dict(sorted(binding.arguments.items()))).encode()
+    return f"{key}~{hashlib.sha256(packed).hexdigest()[:8]}"
+
+
+def _binding_view(placed: PlacedBinding) -> dict[str, object]:
+    binding = placed.binding
+    return {
+        "source": binding.source,
+        "vhost": placed.host,
+        "destination": binding.destination,
+        "destination_type": "queue",
+        "routing_key": binding.routing_key,
+        "arguments": dict(binding.arguments),
+        "properties_key": _key_of(binding),
+    }
+
+
+def _bindings(host: VirtualHost) -> Iterator[PlacedBinding]:
+    for name in host.streams.names():
+        yield PlacedBinding(host.name, Binding(DEFAULT_EXCHANGE, name, name))
+    for binding in host.exchanges.bindings():
+        yield PlacedBinding(host.name, binding)
+
+
+async def list_bindings(call: Call) -> Response:
+    """All bindings, or those of a virtual host, an exchange, a stream, or between two of these."""
+    source, stream = call.path.get("exchange"), call.path.get("stream")
+    hosts = call.hosts()
+    if stream is not None:
+        hosts[0].streams.find(stream)
+    if source is not None:
+        source = _named(call).exchange.name
+    placed = [
+        each
+        for host in hosts
+        for each in _bindings(host)
+        if source in (None, each.binding.source) and stream in (None, each.binding.destination)
+    ]
+    return list_answer(placed, _binding_view)
+
+
+async def no_bindings(call: Call) -> Response:
+    """Exchanges that lead to an exchange: there are none here."""
+    _named(call)
+    return list_answer([], _binding_view)
+
+
+async def post_binding(call: Call) -> Response:
+    """Let a routing key of an exchange lead to a stream."""
+    source, stream = call.path["exchange"], call.path["stream"]
+    binding = Binding(source, stream, call.text("routing_key", ""), call.mapping("arguments"))
+    await call.ask("bind", _fields(call, binding))
+    location = f"{encode(stream)}/{_key_of(binding)}"
+    return empty_answer(HTTPStatus.CREATED, {"location": location})
+
+
+def _fields(call: Call, binding: Binding) -> dict[str, object]:
+    return {
+        "virtual_host": call.path["virtual_host"],
+        "source": binding.source,
+        "destination": binding.destination,
+        "routing_key": binding.routing_key,
+        "arguments": dict(binding.arguments),
+    }
+
+
+def _keyed(call: Call) -> PlacedBinding:
+    host, key = call.host(), call.path["key"]
+    host.streams.find(call.path["stream"])
+    for placed in _bindings(host):
+        ends = placed.binding.source, placed.binding.destination
+        if ends == (_named(call).exchange.name, call.path["stream"]):
+            written = _key_of(placed.binding)
+            if key in (written, decode(written.encode())):  # encoded once more in the path, or not
+                return placed
+    raise NotFound(f"there is no binding {key!r}")
+
+
+async def get_binding(call: Call) -> Response:
+    """One binding."""
+    return value_answer(_binding_view(_keyed(call)))
+
+
+async def delete_binding(call: Call) -> Response:
+    """Undo one binding."""
+    placed = _keyed(call)
+    if placed.binding.source == DEFAULT_EXCHANGE:
+        raise WrongRequest("bindings of the default exchange cannot be deleted")
+    await call.ask("unbind", _fields(call, placed.binding))
+    return empty_answer(HTTPStatus.NO_CONTENT)

@@ -1,0 +1,98 @@
+"""The port of the management API: asked for, picked, or the usual one if it is free."""
+
+import logging
+import socket
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from gateway.admin.application import Backing
+from gateway.admin.call import Awaits, Facts
+from gateway.admin.http_server import HttpServer
+from gateway.broker.access.authentication import Authentication
+from gateway.broker.administration.administration import Administration
+from gateway.config import ConfigError, ManagementSettings, Problem
+from gateway.server.listener import bind
+
+log = logging.getLogger(__name__)
+
+DEFAULT_PORT: Final = 15_672
+_HOST: Final = "127.0.0.1"
+
+
+class Management:
+    """The API of one server, if it has one. Raises what `_bind` raises."""
+
+    def __init__(self, settings: ManagementSettings) -> None:
+        self._socket = _bind(settings)
+        self._server: HttpServer | None = None
+
+    @property
+    def address(self) -> tuple[str, int] | None:
+        """Host and port, None where there is none."""
+        if self._socket is None:
+            return None
+        name = self._socket.getsockname()
+        return name[0], name[1]
+
+    async def start(
+        self,
+        administration: Administration,
+        authentication: Authentication,
+        awaits: Awaits,
+        node: str,
+        peer_properties: Mapping[str, str],
+    ) -> None:
+        """Answer from now on."""
+        if self._socket is None:
+            return
+
+        def listeners() -> list[tuple[str, str, int]]:
+            doors = administration.service.doors
+            http = [] if self.address is None else [("http", *self.address)]
+            return [*((door.protocol, *door.address) for door in doors if not door.is_shut), *http]
+
+        facts = Facts(node, peer_properties, listeners, time.time_ns() // 1_000_000)
+        backing = Backing(administration, authentication, facts, awaits)
+        self._server = HttpServer(self._socket, backing)
+        await self._server.start()
+
+    async def stop(self) -> None:
+        """Answer nobody any more."""
+        if self._server is not None:
+            await self._server.stop()
+        self.close()
+
+    def close(self) -> None:
+        """Give the port back."""
+        if self._socket is not None:
+            self._socket.close()
+
+
+def _bind(settings: ManagementSettings) -> socket.socket | None:
+    """Take the port of the API, and listen, so that nobody else can.
+
+    Returns:
+        The socket; None if the API is not wanted, or nobody asked for its port and it is taken.
+
+    Raises:
+        ConfigError: The port that was asked for cannot be had.
+    """
+    if not settings.enabled:
+        return None
+    host = settings.host or _HOST
+    port = DEFAULT_PORT if settings.port is None else settings.port
+    try:
+        listening = bind(host, port)
+        try:
+            listening.listen()
+        except OSError:
+            listening.close()
+            raise
+    except OSError as error:
+        reason = f"cannot listen on {host}:{port}: {error.strerror or error}"
+        if settings.port is None and settings.host is None:
+            log.warning("no management api, its usual port is not free reason=%s", reason)
+            return None
+        raise ConfigError(Problem("--management-port", reason)) from error
+    return listening
