@@ -21,6 +21,7 @@ from compat.bench.ingest import ingest
 from compat.bench.jobs import Figures, Job, Work
 from compat.bench.latency import confirm_latency, delivery_latency, fill_single
 from compat.bench.machine import REPOSITORY
+from compat.bench.management import management
 from compat.bench.selection import drain_filtered, fill_filtered
 
 JOB_TIMEOUT_S: Final = 900
@@ -45,6 +46,7 @@ WORKS: Final[dict[Work, Callable[[Job], Figures]]] = {
     "fanout": fanout,
     "fill_filtered": fill_filtered,
     "drain_filtered": drain_filtered,
+    "management": management,
     "delete": delete,
 }
 

@@ -40,13 +40,14 @@ class Hutch:
         self._folder = folder
         self._output = folder / "output.log"
         self.data_folder = folder / "data"
-        (port,) = free_ports(1)
+        port, self.management_port = free_ports(2)
         self.address = Address("127.0.0.1", port)
         self._command = [
             *command,
             *("--data", str(self.data_folder)),
             *("--host", self.address.host),
             *("--port", str(port)),
+            *("--management-port", str(self.management_port)),
             *("--durability", durability),
         ]
         self._process: subprocess.Popen[bytes] | None = None

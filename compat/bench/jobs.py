@@ -18,6 +18,7 @@ Work = Literal[
     "fanout",
     "fill_filtered",
     "drain_filtered",
+    "management",
     "delete",
 ]
 
@@ -45,6 +46,7 @@ class Job:
         stream_count: Streams or partitions that are written at once.
         connection_count: Connections that are opened, or that share the streams.
         keep: Whether the stream is left for the next job.
+        management_port: Where the server's management API listens; 0 where it is not known.
     """
 
     work: Work
@@ -62,6 +64,7 @@ class Job:
     stream_count: int = 1
     connection_count: int = 1
     keep: bool = False
+    management_port: int = 0
 
     def to_json(self) -> str:
         """Write the job as one line of JSON."""

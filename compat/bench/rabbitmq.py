@@ -45,6 +45,10 @@ class Rabbitmq:
         return tuple(listeners_on(self._running.ports.stream))
 
     @property
+    def management_port(self) -> int:
+        return self._running.ports.http
+
+    @property
     def data_folder(self) -> Path | None:
         return folder_of(self._running.name) / "home" if self._running.way == "chroot" else None
 

@@ -31,6 +31,10 @@ P50: Final = Metric("p50", "p50 µs", 1, "lower")
 P99: Final = Metric("p99", "p99 µs", 1, "lower")
 RSS: Final = Metric("rss", "RSS MiB", MIB, "lower")
 PSS: Final = Metric("pss", "PSS MiB", MIB, "lower")
+LIST_CONNECTIONS: Final = Metric("connections_s", "list connections s", 1, "lower")
+LIST_STREAMS: Final = Metric("streams_s", "list streams s", 1, "lower")
+WAIT_P99: Final = Metric("wait_p99", "others' wait p99 µs", 1, "lower")
+WAIT_MAX: Final = Metric("wait_max", "others' longest wait µs", 1, "lower")
 PSS_EACH: Final = Metric("pss_each", "PSS KiB each", KIB, "lower")
 
 
@@ -139,6 +143,14 @@ ROWS: Final = (
         "A stream of chunks of 1,000 messages of 100 B, each chunk with one of ten filter values; "
         "one subscription wants one of these. messages/s count all that the stream holds, most of "
         "it passed by. Every wanted record must come.",
+    ),
+    Row(
+        "management",
+        "management API, 10,000 connections, 1,000 streams",
+        (LIST_CONNECTIONS, LIST_STREAMS, WAIT_P99, WAIT_MAX),
+        "`GET /api/connections` and `GET /api/queues` in full, the slowest of all; meanwhile "
+        "another connection asks for a stream's statistics again and again, and its waits are "
+        "measured. (Where the system allows fewer open files, with as many connections as fit.)",
     ),
 )
 ROW_NAMES: Final = tuple(row.name for row in ROWS)

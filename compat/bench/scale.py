@@ -21,6 +21,9 @@ class Scale:
         partitions_messages: Messages to the partitions of a super stream together.
         fanout_messages: By consumers, the messages published to them.
         filtered_messages: Records of the stream of which a tenth is wanted.
+        management_connections: Connections that are listed over HTTP; no more are opened than the
+            system lets both sides have.
+        management_streams: Streams that are listed.
         settle_s: How long a fresh server is left alone before its memory is read.
     """
 
@@ -36,6 +39,8 @@ class Scale:
     partitions_messages: int
     fanout_messages: dict[int, int]
     filtered_messages: int
+    management_connections: int
+    management_streams: int
     settle_s: float
 
 
@@ -58,6 +63,8 @@ FULL: Final = Scale(
     partitions_messages=8_000_000,
     fanout_messages={10: 4_000_000, 100: 800_000},
     filtered_messages=8_000_000,
+    management_connections=10_000,
+    management_streams=1_000,
     settle_s=10.0,
 )
 
@@ -79,5 +86,7 @@ QUICK: Final = Scale(
     partitions_messages=100_000,
     fanout_messages={10: 100_000, 100: 20_000},
     filtered_messages=200_000,
+    management_connections=200,
+    management_streams=40,
     settle_s=1.0,
 )

@@ -34,6 +34,10 @@ class Server(Protocol):
         """Its outermost processes; empty where it runs on another machine."""
 
     @property
+    def management_port(self) -> int:
+        """Where its management API listens, 0 where that is not known."""
+
+    @property
     def data_folder(self) -> Path | None:
         """Where its data lies, None where that is not known."""
 

@@ -4,6 +4,7 @@ A step gives several rows where they need the same stream. Steps run in the orde
 `STEPS`: memory first, while the servers are fresh.
 """
 
+import resource
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Final
@@ -22,6 +23,7 @@ WARMUP_PART: Final = 20
 LARGE_CREDIT: Final = 100
 SINGLE_CREDIT: Final = 20_000
 CONNECTIONS_OF_STREAMS: Final = 4
+DESCRIPTORS_BESIDE: Final = 200
 WINDOW_OF_EACH_STREAM: Final = 10
 PARTITIONS: Final = 3
 STREAM: Final = "bench"
@@ -235,6 +237,23 @@ def drain_filtered(server: Server, scale: Scale, _wanted: Collection[str]) -> Re
     return {"drain_filtered": figures}
 
 
+def management(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
+    """List many connections and streams over HTTP."""
+    _, descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
+    job = Job(
+        work="management",
+        address=server.address,
+        pids=server.pids,
+        stream=STREAM,
+        stream_count=scale.management_streams,
+        # Hutch leaves half of what the system allows to its store.
+        connection_count=min(scale.management_connections, descriptors // 2 - DESCRIPTORS_BESIDE),
+        repeats=scale.drain_repeats,
+        management_port=server.management_port,
+    )
+    return {"management": perform(job)}
+
+
 def _drain(
     server: Server, count: int, *, credit: int, repeats: int = 1, check_all: bool = False
 ) -> Job:
@@ -265,4 +284,5 @@ STEPS: Final = (
     Step(("fanout_10",), fanout),
     Step(("fanout_100",), fanout),
     Step(("drain_filtered",), drain_filtered),
+    Step(("management",), management, once=True),
 )

@@ -85,6 +85,11 @@ def list_answer(items: Iterable[T], view: Callable[[T], object]) -> Response:
     return _SlicedAnswer(_slices(items, view))
 
 
+def parts_answer(parts: AsyncIterator[str]) -> Response:
+    """Answer with JSON that is made part by part."""
+    return _SlicedAnswer(parts)
+
+
 async def _slices(items: Iterable[T], view: Callable[[T], object]) -> AsyncIterator[str]:
     left = iter(items)
     begin = "["

@@ -17,12 +17,13 @@ from urllib.parse import parse_qsl, urlsplit
 from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.routing import Route, Router
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from gateway.admin import bodies
 from gateway.admin.answers import CHALLENGE, Refused, empty_answer, not_found, refusal
 from gateway.admin.call import Awaits, Call, Facts, Handler
 from gateway.admin.paths import WrongPath, decode, segments_of
+from gateway.admin.protocol import HEADER_BYTES_MAX
 from gateway.admin.routes import Resource
 from gateway.broker.access.authentication import (
     Authentication,
@@ -39,6 +40,7 @@ from store.errors import StoreError
 
 log = logging.getLogger(__name__)
 
+_HEADER_MORE_BYTES: Final = 4  # a colon, a space, and the line's end
 _QUERY_BYTES_MAX: Final = 4096
 _QUERY_FIELDS_MAX: Final = 32
 _CREDENTIALS_BYTES_MAX: Final = 4096
@@ -49,7 +51,7 @@ _STATUS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "refused": (HTTPStatus.BAD_REQUEST, "bad_request"),
     "not_found": (HTTPStatus.NOT_FOUND, "Object Not Found"),
     "conflict": (HTTPStatus.BAD_REQUEST, "bad_request"),
-    "not_allowed": (HTTPStatus.UNAUTHORIZED, "not_authorized"),
+    "not_allowed": (HTTPStatus.UNAUTHORIZED, "not_authorised"),
     "failed": (HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error"),
 }
 """What each kind of refusal is to HTTP, in RabbitMQ's words."""
@@ -79,6 +81,8 @@ class Application:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
+        exchange = _Exchange(scope, receive, send)
+        receive, send = exchange.receive, exchange.send
         answer = self._misplaced(scope)
         if answer is not None:
             await answer(scope, receive, send)
@@ -95,6 +99,14 @@ class Application:
             segments_of(scope["raw_path"])
         except WrongPath as error:
             return refusal(HTTPStatus.BAD_REQUEST, "bad_request", str(error))
+        size = sum(len(name) + len(value) + _HEADER_MORE_BYTES for name, value in scope["headers"])
+        if size + len(scope["raw_path"]) > HEADER_BYTES_MAX:
+            status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+            reason = f"headers have {HEADER_BYTES_MAX} bytes at most"
+            return refusal(status, "bad_request", reason)
+        if "transfer-encoding" in headers and "content-length" in headers:
+            reason = "a body has one length: announced, or in chunks"
+            return refusal(HTTPStatus.BAD_REQUEST, "bad_request", reason)
         if len(scope["query_string"]) > _QUERY_BYTES_MAX:
             return refusal(HTTPStatus.REQUEST_URI_TOO_LONG, "bad_request", "the query is too long")
         origin = headers.get("origin")
@@ -134,7 +146,8 @@ class Application:
         actor = Actor.of(backing.administration.access, user)
         if Role.MANAGEMENT not in actor.roles:
             log.warning("user without a tag refused over http peer=%s user=%r", host, user)
-            raise _unknown("Not management user")
+            status, reason = HTTPStatus.UNAUTHORIZED, "Not management user"
+            raise Refused(status, "not_authorised", reason)
         return actor
 
     async def _call(self, resource: Resource, scope: Scope, receive: Receive, actor: Actor) -> Call:
@@ -164,8 +177,8 @@ class Application:
             return await bodies.read_body(receive, headers, resource.body_bytes_max)
 
 
-def _unknown(reason: str = "Not_Authorized") -> Refused:
-    return Refused(HTTPStatus.UNAUTHORIZED, "not_authorized", reason, CHALLENGE)
+def _unknown() -> Refused:
+    return Refused(HTTPStatus.UNAUTHORIZED, "not_authorized", "Not_Authorized", CHALLENGE)
 
 
 def _handler_of(resource: Resource, method: str) -> Handler:
@@ -179,6 +192,34 @@ def _handler_of(resource: Resource, method: str) -> Handler:
 
 def _allow(resource: Resource) -> dict[str, str]:
     return {"allow": ", ".join([*resource.handlers, "OPTIONS"])}
+
+
+class _Exchange:
+    """One request and its answer: an answer before the end of the body ends the connection.
+
+    What a stranger would still send is not waited for.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+        self._is_read = not has_body
+        self._receive = receive
+        self._send = send
+
+    async def receive(self) -> Message:
+        """Receive, and note the end of the body."""
+        message = await self._receive()
+        if not message.get("more_body", False):
+            self._is_read = True
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send; where the body is not read, say that this is the last answer."""
+        if message["type"] == "http.response.start" and not self._is_read:
+            headers = [*message["headers"], (b"connection", b"close")]
+            message = {**message, "headers": headers}
+        await self._send(message)
 
 
 class _Endpoint:

@@ -12,15 +12,13 @@ from gateway.admin.json_text import NotJson, unpack_json
 
 SMALL_BYTES_MAX: Final = 256 * 1024
 """Of a request on one object."""
+MESSAGE_BYTES_MAX: Final = 2 * 1024 * 1024
+"""Of a message to be published, in base64 or with every character escaped."""
 LARGE_BYTES_MAX: Final = 10 * 1024 * 1024
 """Of definitions; who has more sends them by `hutch import`."""
 SLOW_S: Final = 10.0
 BYTES_A_SECOND: Final = 64 * 1024
 """A body may take SLOW_S, and a second more for so many bytes that came."""
-
-
-_CLOSE: Final = {"connection": "close"}
-"""What is left of such a body is not waited for."""
 
 
 class BodyCutShort(Exception):
@@ -59,7 +57,7 @@ async def read_body(receive: Receive, headers: Mapping[str, str], bytes_max: int
                 message: Message = await receive()
         except TimeoutError:
             reason = "the body did not come in time"
-            raise Refused(HTTPStatus.REQUEST_TIMEOUT, "bad_request", reason, _CLOSE) from None
+            raise Refused(HTTPStatus.REQUEST_TIMEOUT, "bad_request", reason) from None
         if message["type"] != "http.request":
             raise BodyCutShort
         body += message.get("body", b"")
@@ -71,7 +69,7 @@ async def read_body(receive: Receive, headers: Mapping[str, str], bytes_max: int
 
 def _too_large(bytes_max: int) -> Refused:
     reason = f"a body has {bytes_max} bytes at most here"
-    return Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "bad_request", reason, _CLOSE)
+    return Refused(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "bad_request", reason)
 
 
 def not_json() -> Refused:

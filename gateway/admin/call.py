@@ -84,12 +84,11 @@ class Call:
         """Return the virtual host of the path.
 
         Raises:
-            NotFound: There is none.
-            NotAllowed: Who asks may not look into it.
+            NotFound: There is none, or who asks may not look into it.
         """
         found = self.administration.host(self.path["virtual_host"])
         if not self.actor.may_see(found.name):
-            raise NotAllowed(f"user {self.actor.name!r} may not look into {found.name!r}")
+            raise NotFound(f"user {self.actor.name!r} may not look into {found.name!r}")
         return found
 
     def hosts(self) -> list[VirtualHost]:
@@ -131,10 +130,3 @@ class Call:
 
 
 Handler = Callable[[Call], Awaitable[Response]]
-
-
-def found(thing: T | None, what: str) -> T:
-    """Return a thing that must be there. Raises NotFound."""
-    if thing is None:
-        raise NotFound(what)
-    return thing

@@ -4,9 +4,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.admin.bodies import SMALL_BYTES_MAX
+from gateway.admin.bodies import LARGE_BYTES_MAX, MESSAGE_BYTES_MAX, SMALL_BYTES_MAX
 from gateway.admin.call import Handler
-from gateway.admin.views import connections, server, streams, topology
+from gateway.admin.views import (
+    connections,
+    definitions,
+    people,
+    records,
+    server,
+    streams,
+    topology,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +59,66 @@ RESOURCES: Final = (
     Resource("/api/cluster-name", server.cluster_name),
     Resource("/api/nodes", server.list_nodes),
     Resource("/api/nodes/{node}", server.get_node),
+    Resource("/api/feature-flags", server.nothing),
+    Resource("/api/channels", server.nothing),
+    Resource("/api/topic-permissions", server.nothing),
+    Resource(f"/api/aliveness-test/{_HOST}", server.aliveness),
+    Resource("/api/health/checks/alarms", server.check_alarms),
+    Resource("/api/health/checks/local-alarms", server.check_alarms),
+    Resource("/api/health/checks/virtual-hosts", server.check_hosts),
+    Resource("/api/health/checks/is-in-service", server.check_service),
+    Resource("/api/health/checks/ready-to-serve-clients", server.check_service),
+    Resource("/api/health/checks/node-is-quorum-critical", server.check_quorum),
+    Resource("/api/health/checks/port-listener/{port}", server.check_port),
+    Resource("/api/health/checks/protocol-listener/{protocol}", server.check_protocol),
+    Resource(
+        "/api/definitions",
+        definitions.get_definitions,
+        post=definitions.post_definitions,
+        body_bytes_max=LARGE_BYTES_MAX,
+        reads_body=True,
+    ),
+    Resource(
+        f"/api/definitions/{_HOST}",
+        definitions.get_definitions,
+        post=definitions.post_definitions,
+        body_bytes_max=LARGE_BYTES_MAX,
+        reads_body=True,
+    ),
+    Resource("/api/users", people.list_users),
+    Resource("/api/users/without-permissions", people.list_users_without_permissions),
+    Resource("/api/users/{user}", people.get_user, people.put_user, delete=people.delete_user),
+    Resource("/api/users/{user}/permissions", people.list_permissions),
+    Resource("/api/permissions", people.list_permissions),
+    Resource(
+        f"/api/permissions/{_HOST}/{{user}}",
+        people.get_permission,
+        people.put_permission,
+        delete=people.delete_permission,
+    ),
+    Resource(f"/api/vhosts/{_HOST}/permissions", people.list_permissions),
+    Resource("/api/vhost-limits", people.list_host_limits),
+    Resource(f"/api/vhost-limits/{_HOST}", people.list_host_limits),
+    Resource(
+        f"/api/vhost-limits/{_HOST}/{{limit}}",
+        put=people.put_host_limit,
+        delete=people.delete_host_limit,
+    ),
+    Resource("/api/user-limits", people.list_user_limits),
+    Resource("/api/user-limits/{user}", people.list_user_limits),
+    Resource(
+        "/api/user-limits/{user}/{limit}",
+        put=people.put_user_limit,
+        delete=people.delete_user_limit,
+    ),
+    Resource("/api/policies", people.list_policies),
+    Resource(f"/api/policies/{_HOST}", people.list_policies),
+    Resource(
+        f"/api/policies/{_HOST}/{{policy}}",
+        people.get_policy,
+        people.put_policy,
+        delete=people.delete_policy,
+    ),
     Resource("/api/connections", connections.list_connections),
     Resource(
         "/api/connections/{connection}",
@@ -81,6 +149,11 @@ RESOURCES: Final = (
     ),
     Resource(f"/api/exchanges/{_HOST}/{{exchange}}/bindings/source", topology.list_bindings),
     Resource(f"/api/exchanges/{_HOST}/{{exchange}}/bindings/destination", topology.no_bindings),
+    Resource(
+        f"/api/exchanges/{_HOST}/{{exchange}}/publish",
+        post=records.publish,
+        body_bytes_max=MESSAGE_BYTES_MAX,
+    ),
     Resource("/api/bindings", topology.list_bindings),
     Resource(f"/api/bindings/{_HOST}", topology.list_bindings),
     Resource(
@@ -111,4 +184,6 @@ RESOURCES: Final = (
     Resource(f"/api/stream/publishers/{_HOST}/{{stream}}", connections.list_publishers),
     Resource("/api/stream/consumers", connections.list_consumers),
     Resource(f"/api/stream/consumers/{_HOST}", connections.list_consumers),
+    Resource(f"/api/stream/super-streams/{_HOST}/{{super_stream}}", put=records.put_super_stream),
+    Resource(f"/api/stream/{_HOST}/{{stream}}/tracking", records.get_tracking),
 )

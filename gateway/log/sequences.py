@@ -29,6 +29,10 @@ class PublisherSequences:
         """Return the last id that is committed, None if unknown."""
         return self._last.get(reference)
 
+    def all(self) -> dict[bytes, int]:
+        """Return every reference with its last id."""
+        return dict(self._last)
+
     def record(self, reference: bytes, publishing_id: int) -> None:
         """Note that `publishing_id` is the last; drops the least recently used over the limit."""
         self._last[reference] = publishing_id

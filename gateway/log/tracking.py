@@ -63,6 +63,24 @@ class Tracking:
         values = await self._read([tracking_key(generation, reference)])
         return None if values[0] is None else int.from_bytes(values[0], "big")
 
+    async def offsets_of(self, generation: int) -> dict[bytes, int]:
+        """Return every reference of a stream with its stored offset. Raises StoreError."""
+        await self.settled()
+        found: dict[bytes, int] = {}
+        prefix = tracking_key(generation, b"")
+        continuation: bytes | None = None
+        while True:
+            page: Pending[TablePage] = Pending()
+            self._store.iterate_table(self._table, continuation=continuation, done=page.settle)
+            result = await page
+            for entry in result.entries:
+                if entry.key.startswith(prefix):
+                    reference = entry.key[len(prefix) :]
+                    found[reference] = int.from_bytes(entry.value, "big")
+            continuation = result.continuation
+            if continuation is None:
+                return found
+
     async def settled(self) -> None:
         """Wait until everything stored before this call is acknowledged (or refused)."""
         count = self._stored_count

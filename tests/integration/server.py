@@ -31,6 +31,7 @@ LOG_CHARACTERS: Final = 6_000
 _READY: Final = re.compile(r"^hutch ready\b.*$", re.MULTILINE)
 _ADDRESS: Final = r"\[?([\w.:-]*?[\w.-])\]?:(\d+)"
 _STREAM_ADDRESS: Final = re.compile(r"\bstream\W+" + _ADDRESS)
+_MANAGEMENT_ADDRESS: Final = re.compile(r"\bmanagement\W+" + _ADDRESS)
 _ANY_ADDRESS: Final = re.compile(_ADDRESS)
 
 
@@ -95,6 +96,13 @@ class HutchServer:
     def port(self) -> int:
         """The port that the server listens on; the same after a restart."""
         return self.endpoint.port
+
+    @property
+    def management(self) -> Endpoint:
+        """Where the management API listens; the system picks the port at each start."""
+        match = _MANAGEMENT_ADDRESS.search(self.ready_line)
+        assert match is not None, f"no management in the ready line: {self.ready_line!r}"
+        return Endpoint(match[1], int(match[2]))
 
     @property
     def process(self) -> subprocess.Popen[bytes]:
@@ -204,7 +212,7 @@ class HutchServer:
             self._output_path("stderr").open("wb") as stderr,
         ):
             self._process = subprocess.Popen(
-                serve_command(self.data_dir, "--port", str(self.port), *self.arguments),
+                serve_command(self.data_dir, "--port", str(self.port), *self._arguments()),
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,
@@ -219,6 +227,11 @@ class HutchServer:
             time.sleep(0.005)
         self.ready_line = match[0]
         self.endpoint = _endpoint_of(self.ready_line)
+
+    def _arguments(self) -> tuple[str, ...]:
+        if "--management-port" in self.arguments:
+            return self.arguments
+        return ("--management-port", "0", *self.arguments)
 
     def _output_path(self, kind: str, start: int | None = None) -> Path:
         self.data_dir.parent.mkdir(parents=True, exist_ok=True)

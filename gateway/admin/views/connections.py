@@ -6,9 +6,10 @@ from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
-from gateway.admin.answers import empty_answer, list_answer, value_answer
+from gateway.admin.answers import empty_answer, value_answer
 from gateway.admin.call import Call, Facts
-from gateway.broker.administration.administration import Administration
+from gateway.admin.listing import listed
+from gateway.broker.administration.administration import Administration, Role
 from gateway.broker.administration.errors import NotAllowed, NotFound
 from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
 
@@ -107,34 +108,36 @@ def connection_details(facts: Facts, connection: OpenConnection) -> dict[str, ob
     }
 
 
-def _visible(call: Call) -> list[OpenConnection]:
-    hosts = frozenset(host.name for host in call.hosts())
+def visible_connections(call: Call) -> list[OpenConnection]:
+    """Return the connections that who asks may look at, those of the path's virtual host."""
+    host = call.path.get("virtual_host")
+    if host is not None:
+        call.administration.host(host)
+        if Role.MONITORING not in call.actor.roles:
+            call.host()
     return [
         connection
-        for connection in call.administration.connections
-        if connection.virtual_host_name in hosts and call.actor.may_see_of(connection.user)
+        for connection in call.administration.connections.of(virtual_host=host)
+        if call.actor.may_see_of(connection.user, connection.virtual_host_name)
     ]
 
 
 async def list_connections(call: Call) -> Response:
     """Who is connected, the longest connected first."""
-    return list_answer(
-        _visible(call),
+    return await listed(
+        call,
+        visible_connections(call),
         lambda connection: connection_view(call.administration, call.facts, connection),
     )
 
 
 def _named(call: Call) -> OpenConnection:
     """Return the connection of the path. Raises NotFound, NotAllowed."""
-    hosts = frozenset(host.name for host in call.hosts())
-    name = call.path["connection"]
-    peer, _, _ = name.partition(" -> ")
-    for connection in call.administration.connections:
-        is_here = connection.virtual_host_name in hosts
-        if is_here and str(Address.of(connection.peer)) == peer:
-            if name_of(connection) != name:
-                continue
-            if not call.actor.may_see_of(connection.user):
+    host, name = call.path.get("virtual_host"), call.path["connection"]
+    peer = name.partition(" -> ")[0].replace("[", "").replace("]", "")
+    for connection in call.administration.connections.of(virtual_host=host):
+        if connection.peer == peer and name_of(connection) == name:
+            if not call.actor.may_see_of(connection.user, connection.virtual_host_name):
                 raise NotAllowed("this connection is another user's")
             return connection
     raise NotFound(f"nobody is connected as {name!r}")
@@ -237,33 +240,39 @@ def _queue_consumer_view(call: Call, placed: Placed) -> dict[str, object]:
 
 def queue_consumers(call: Call, stream: object) -> list[dict[str, object]]:
     """Show who reads a stream, as a queue shows its consumers."""
-    placed = _consumers(_visible(call), stream)
+    placed = _consumers(visible_connections(call), stream)
     return [_queue_consumer_view(call, each) for each in placed]
 
 
 async def list_publishers(call: Call) -> Response:
     """All publishers, those of a virtual host, or those of a stream."""
-    connections, stream = _visible(call), None
+    connections, stream = visible_connections(call), None
     if "stream" in call.path:
         stream = call.host().streams.find(call.path["stream"])
-    return list_answer(_publishers(connections, stream), lambda each: _publisher_view(call, each))
+    return await listed(
+        call, _publishers(connections, stream), lambda each: _publisher_view(call, each)
+    )
 
 
 async def list_consumers(call: Call) -> Response:
     """All consumers, or those of a virtual host."""
-    return list_answer(_consumers(_visible(call)), lambda each: _consumer_view(call, each))
+    return await listed(
+        call, _consumers(visible_connections(call)), lambda each: _consumer_view(call, each)
+    )
 
 
 async def list_queue_consumers(call: Call) -> Response:
     """The same as RabbitMQ shows consumers of all protocols."""
-    return list_answer(_consumers(_visible(call)), lambda each: _queue_consumer_view(call, each))
+    return await listed(
+        call, _consumers(visible_connections(call)), lambda each: _queue_consumer_view(call, each)
+    )
 
 
 async def publishers_of(call: Call) -> Response:
     """The publishers of a connection."""
-    return list_answer(_publishers([_named(call)]), lambda each: _publisher_view(call, each))
+    return await listed(call, _publishers([_named(call)]), lambda each: _publisher_view(call, each))
 
 
 async def consumers_of(call: Call) -> Response:
     """The consumers of a connection."""
-    return list_answer(_consumers([_named(call)]), lambda each: _consumer_view(call, each))
+    return await listed(call, _consumers([_named(call)]), lambda each: _consumer_view(call, each))

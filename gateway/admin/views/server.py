@@ -2,12 +2,19 @@
 
 import os
 import time
+from http import HTTPStatus
+from typing import Final
 
 from starlette.responses import Response
 
 from gateway.admin.answers import list_answer, value_answer
 from gateway.admin.call import Call
-from gateway.broker.administration.errors import NotFound
+from gateway.admin.views.connections import visible_connections
+from gateway.broker.administration.administration import Role
+from gateway.broker.administration.errors import NotFound, WrongRequest
+from gateway.broker.service import Resource
+
+UNHEALTHY: Final = HTTPStatus.SERVICE_UNAVAILABLE
 
 
 async def whoami(call: Call) -> Response:
@@ -33,11 +40,11 @@ def _node_view(call: Call) -> dict[str, object]:
         "name": call.facts.node,
         "type": "disc",
         "running": True,
-        "being_drained": False,
+        "being_drained": call.administration.service.is_draining,
         "uptime": now_ms - call.facts.started_ms,
         "os_pid": str(os.getpid()),
-        "mem_alarm": False,
-        "disk_free_alarm": False,
+        "mem_alarm": Resource.MEMORY in call.administration.service.alarms,
+        "disk_free_alarm": Resource.DISK in call.administration.service.alarms,
         "rates_mode": "none",
         "rabbitmq_version": call.facts.version,
         "partitions": [],
@@ -49,11 +56,13 @@ def _node_view(call: Call) -> dict[str, object]:
 
 async def list_nodes(call: Call) -> Response:
     """This server, as the one node there is."""
+    call.require(Role.MONITORING)
     return list_answer([None], lambda _: _node_view(call))
 
 
 async def get_node(call: Call) -> Response:
     """The same, by its name."""
+    call.require(Role.MONITORING)
     if call.path["node"] != call.facts.node:
         raise NotFound("there is one node")
     return value_answer(_node_view(call))
@@ -62,12 +71,6 @@ async def get_node(call: Call) -> Response:
 async def overview(call: Call) -> Response:
     """What there is, in numbers."""
     hosts = call.hosts()
-    names = frozenset(host.name for host in hosts)
-    seen = [
-        connection
-        for connection in call.administration.connections
-        if connection.virtual_host_name in names and call.actor.may_see_of(connection.user)
-    ]
     facts = call.facts
     return value_answer(
         {
@@ -85,7 +88,7 @@ async def overview(call: Call) -> Response:
                 for name in ("direct", "fanout", "topic")
             ],
             "object_totals": {
-                "connections": len(seen),
+                "connections": len(visible_connections(call)),
                 "channels": 0,
                 "exchanges": sum(1 + len(host.exchanges.all()) for host in hosts),
                 "queues": sum(len(host.streams) for host in hosts),
@@ -107,3 +110,75 @@ async def overview(call: Call) -> Response:
             "contexts": [],
         }
     )
+
+
+# Health
+
+
+async def _healthy(call: Call) -> Response:
+    del call
+    return value_answer({"status": "ok"})
+
+
+def _failed(reason: str, **more: object) -> Response:
+    return value_answer({"status": "failed", "reason": reason, **more}, UNHEALTHY)
+
+
+async def check_alarms(call: Call) -> Response:
+    """Whether an alarm is set."""
+    alarms = [resource.value for resource in call.administration.service.alarms]
+    if alarms:
+        return _failed("There are alarms in effect", alarms=alarms)
+    return await _healthy(call)
+
+
+async def check_service(call: Call) -> Response:
+    """Whether clients are let in."""
+    service = call.administration.service
+    if service.is_draining or service.is_stopped:
+        return _failed("this node is not in service")
+    return await _healthy(call)
+
+
+async def check_hosts(call: Call) -> Response:
+    """Whether the virtual hosts are open: they are, or there were no answer."""
+    return await _healthy(call)
+
+
+async def check_quorum(call: Call) -> Response:
+    """Whether others depend on this node: there are none."""
+    del call
+    return value_answer({"status": "ok", "reason": "single node cluster"})
+
+
+async def check_port(call: Call) -> Response:
+    """Whether somebody listens on a port."""
+    text = call.path["port"]
+    if not (text.isascii() and text.isdecimal()):
+        raise WrongRequest("a port is a number")
+    ports = [port for _, _, port in call.facts.listeners()]
+    if int(text[:6]) in ports:
+        return value_answer({"status": "ok", "port": int(text)})
+    return _failed("No active listener", ports=ports, missing=int(text[:6]))
+
+
+async def check_protocol(call: Call) -> Response:
+    """Whether a protocol is spoken."""
+    wanted = call.path["protocol"].split(",")
+    spoken = sorted({protocol for protocol, _, _ in call.facts.listeners()})
+    missing = [protocol for protocol in wanted if protocol not in spoken]
+    if missing:
+        return _failed("No active listener", protocols=spoken, missing=missing)
+    return value_answer({"status": "ok", "protocols": spoken})
+
+
+async def aliveness(call: Call) -> Response:
+    """Whether a virtual host is there."""
+    call.host()
+    return await _healthy(call)
+
+
+async def nothing(call: Call) -> Response:
+    """A list of what RabbitMQ has and this server does not."""
+    del call
+    return list_answer([], str)

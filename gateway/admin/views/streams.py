@@ -5,8 +5,9 @@ from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
 
-from gateway.admin.answers import empty_answer, list_answer, made_answer, value_answer
+from gateway.admin.answers import empty_answer, made_answer, value_answer
 from gateway.admin.call import Call, Facts
+from gateway.admin.listing import listed
 from gateway.admin.views.connections import queue_consumers
 from gateway.broker.administration.errors import Conflict, WrongRequest
 from gateway.broker.arguments import StreamArguments
@@ -94,7 +95,7 @@ async def list_queues(call: Call) -> Response:
     """All streams, or those of a virtual host."""
     placed = [Placed(host, stream) for host in call.hosts() for stream in host.streams]
     placed.sort(key=lambda each: (each.host.name, each.stream.name))
-    return list_answer(placed, lambda each: queue_view(call.facts, each))
+    return await listed(call, placed, lambda each: queue_view(call.facts, each))
 
 
 async def get_queue(call: Call) -> Response:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from gateway.admin.answers import empty_answer, list_answer, made_answer, value_answer
 from gateway.admin.call import Call
 from gateway.admin.json_text import pack_json
+from gateway.admin.listing import listed
 from gateway.admin.paths import decode, encode
 from gateway.broker.administration.administration import Role
 from gateway.broker.administration.errors import Conflict, NotFound, WrongRequest
@@ -55,7 +56,9 @@ def _host_view(call: Call, name: str) -> dict[str, object]:
 
 async def list_hosts(call: Call) -> Response:
     """The virtual hosts that who asks may see."""
-    return list_answer([host.name for host in call.hosts()], lambda name: _host_view(call, name))
+    return await listed(
+        call, [host.name for host in call.hosts()], lambda name: _host_view(call, name)
+    )
 
 
 async def get_host(call: Call) -> Response:
@@ -117,7 +120,7 @@ def _exchanges(host: VirtualHost) -> list[PlacedExchange]:
 async def list_exchanges(call: Call) -> Response:
     """All exchanges, or those of a virtual host."""
     placed = [each for host in call.hosts() for each in _exchanges(host)]
-    return list_answer(placed, _exchange_view)
+    return await listed(call, placed, _exchange_view)
 
 
 def _named(call: Call) -> PlacedExchange:
@@ -206,7 +209,7 @@ async def list_bindings(call: Call) -> Response:
         for each in _bindings(host)
         if source in (None, each.binding.source) and stream in (None, each.binding.destination)
     ]
-    return list_answer(placed, _binding_view)
+    return await listed(call, placed, _binding_view)
 
 
 async def no_bindings(call: Call) -> Response:

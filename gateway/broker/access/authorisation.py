@@ -52,6 +52,11 @@ def to_read(name: str) -> list[Demand]:
     return [Demand((Right.READ,), name)]
 
 
+def to_write(name: str) -> list[Demand]:
+    """What it takes to publish to a stream."""
+    return [Demand((Right.WRITE,), name)]
+
+
 def to_publish(exchange: str) -> list[Demand]:
     """What it takes to publish to an exchange."""
     return [Demand((Right.WRITE,), exchange or DEFAULT_EXCHANGE)]

@@ -124,7 +124,7 @@ class Actor:
     Attributes:
         name: The user; empty for who owns the server's files.
         roles: What it may be.
-        virtual_hosts: Where it may look if it is neither monitoring nor an administrator.
+        virtual_hosts: Where it may look if it is no administrator.
     """
 
     name: str
@@ -141,11 +141,12 @@ class Actor:
 
     def may_see(self, virtual_host: str) -> bool:
         """Tell whether it may look at what is in a virtual host."""
-        return Role.MONITORING in self.roles or virtual_host in self.virtual_hosts
+        return Role.ADMINISTRATOR in self.roles or virtual_host in self.virtual_hosts
 
-    def may_see_of(self, user: str) -> bool:
-        """Tell whether it may look at a connection of a user, in a virtual host that it sees."""
-        return Role.MONITORING in self.roles or user == self.name
+    def may_see_of(self, user: str, virtual_host: str) -> bool:
+        """Tell whether it may look at a connection of a user in a virtual host."""
+        is_own = user == self.name and virtual_host in self.virtual_hosts
+        return Role.MONITORING in self.roles or is_own
 
     def may_end(self, user: str) -> bool:
         """Tell whether it may end a connection of a user."""

@@ -17,6 +17,7 @@ from gateway.broker.administration import (
     definitions,
     hosts,
     people,
+    records,
     service,
     streams,
     topology,
@@ -55,6 +56,7 @@ ROWS: Final[Mapping[str, Row]] = {
         *streams.ROWS,
         *topology.ROWS,
         *definitions.ROWS,
+        *records.ROWS,
     )
 }
 
@@ -122,8 +124,8 @@ def _demand(administration: Administration, actor: Actor, row: Row, request: Req
     virtual_host = Arguments(request.arguments).text("virtual_host", "/")
     administration.host(virtual_host)
     access = administration.access
-    if not access.may_enter(actor.name, virtual_host):
-        raise NotAllowed(f"user {actor.name!r} may not enter virtual host {virtual_host!r}")
+    if not actor.may_see(virtual_host):  # as if there were none
+        raise NotFound(f"there is no virtual host {virtual_host!r} for user {actor.name!r}")
     needs = row.needs(administration, Arguments(request.arguments))
     missing = refused(access, actor.name, virtual_host, needs)
     if missing is not None:

@@ -227,6 +227,11 @@ def _to_configure(_: Administration, arguments: Arguments) -> list[Demand]:
     return to_configure(without_line_ends(arguments.text("name")))
 
 
+def _to_enter(_: Administration, __: Arguments) -> list[Demand]:
+    """Demand nothing but the virtual host: policies have a tag of their own."""
+    return []
+
+
 def _to_bind(_: Administration, arguments: Arguments) -> list[Demand]:
     return to_bind(arguments.text("source"), arguments.text("destination"))
 
@@ -257,6 +262,6 @@ ROWS: Final = (
     Row("bind", bind, Role.MANAGEMENT, needs=_to_bind),
     Row("unbind", unbind, Role.MANAGEMENT, needs=_to_bind),
     Row("list_policies", list_policies, Role.MONITORING),
-    Row("set_policy", set_policy),
-    Row("clear_policy", clear_policy),
+    Row("set_policy", set_policy, Role.POLICYMAKER, needs=_to_enter),
+    Row("clear_policy", clear_policy, Role.POLICYMAKER, needs=_to_enter),
 )

@@ -19,6 +19,7 @@ class Pretended:
     address = Address("127.0.0.1", 1)
     pids: tuple[int, ...] = ()
     data_folder: Path | None = None
+    management_port = 0
 
     def __init__(self, name: ServerName) -> None:
         self.name = name

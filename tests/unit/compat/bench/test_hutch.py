@@ -37,8 +37,14 @@ def test_a_server_is_told_where_and_how_to_run(tmp_path: Path) -> None:
     server.start()
     said = (tmp_path / "output.log").read_text().split()
     server.stop()
-    assert said[2::2] == ["--data", "--host", "--port", "--durability"]
-    assert said[3::2] == [str(tmp_path / "data"), "127.0.0.1", str(server.address.port), "os"]
+    assert said[2::2] == ["--data", "--host", "--port", "--management-port", "--durability"]
+    assert said[3::2] == [
+        str(tmp_path / "data"),
+        "127.0.0.1",
+        str(server.address.port),
+        str(server.management_port),
+        "os",
+    ]
 
 
 def test_a_server_that_does_not_start_is_reported_with_what_it_said(tmp_path: Path) -> None:

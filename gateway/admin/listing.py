@@ -1,0 +1,124 @@
+"""Lists as RabbitMQ gives them: all, or a page; only some fields; by name or by a field.
+
+Source: RabbitMQ, "Management HTTP API", Pagination Parameters; RabbitMQ 4.3 as observed.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from http import HTTPStatus
+from typing import Any, Final, TypeVar
+
+from starlette.responses import Response
+
+from gateway.admin.answers import SLICE, Refused, list_answer, value_answer
+from gateway.admin.call import Call
+from gateway.broker.administration.errors import WrongRequest
+from gateway.broker.patterns import Pattern, UnusablePattern
+
+T = TypeVar("T")
+View = Callable[[T], Mapping[str, object]]
+
+PAGE_SIZE_DEFAULT: Final = 100
+PAGE_SIZE_MAX: Final = 500
+_DIGITS_MAX: Final = 9
+
+
+async def listed(call: Call, items: Iterable[T], view: View[T]) -> Response:
+    """Answer with a list, as the query asks for it.
+
+    Args:
+        call: With the query.
+        items: What there is; nothing changes it meanwhile.
+        view: Shows one.
+
+    Raises:
+        Refused: There are no such pages.
+        WrongRequest: The pattern cannot be used.
+    """
+    query = call.query
+    columns = [name for name in query.get("columns", "").split(",") if name]
+    is_whole = not ({"page", "sort", "name"} & query.keys())
+    if is_whole:
+        return list_answer(items, _narrow(view, columns))
+    page, size = _number(query, "page", 1), _number(query, "page_size", PAGE_SIZE_DEFAULT)
+    if page < 1 or not 1 <= size <= PAGE_SIZE_MAX:
+        reason = f"Invalid pagination parameters: page number {page}, page size {size}"
+        raise Refused(HTTPStatus.BAD_REQUEST, "invalid_pagination_parameters", reason)
+    if not {"sort", "name"} & query.keys():
+        every = items if isinstance(items, list) else list(items)
+        some = [view(item) for item in every[(page - 1) * size : page * size]]
+        return _page(some, len(every), len(every), page, size, columns)
+    shown = await _shown(items, view)
+    matches = _matcher(query)
+    found = [one for one in shown if matches(str(one.get("name", "")))]
+    if "sort" in query:
+        found.sort(key=_by(query["sort"]), reverse=query.get("sort_reverse") == "true")
+    if "page" not in query:
+        return list_answer(found, _narrow(lambda one: one, columns))
+    some = found[(page - 1) * size : page * size]
+    return _page(some, len(found), len(shown), page, size, columns)
+
+
+def _page(  # the fields of a page
+    some: list[Mapping[str, object]],
+    filtered_count: int,
+    total_count: int,
+    page: int,
+    size: int,
+    columns: list[str],
+) -> Response:
+    narrow = _narrow(lambda one: one, columns)
+    return value_answer(
+        {
+            "items": [narrow(one) for one in some],
+            "item_count": len(some),
+            "filtered_count": filtered_count,
+            "total_count": total_count,
+            "page": page,
+            "page_count": max(1, -(-filtered_count // size)),
+            "page_size": size,
+        }
+    )
+
+
+async def _shown(items: Iterable[T], view: View[T]) -> list[Mapping[str, object]]:
+    shown: list[Mapping[str, object]] = []
+    for item in items:
+        shown.append(view(item))
+        if len(shown) % SLICE == 0:
+            await asyncio.sleep(0)
+    return shown
+
+
+def _number(query: Mapping[str, str], name: str, default: int) -> int:
+    text = query.get(name, str(default))
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX else 0
+
+
+def _matcher(query: Mapping[str, str]) -> Callable[[str], bool]:
+    """Tell which names are wanted: those that hold a text, or match a pattern in linear time."""
+    wanted = query.get("name", "")
+    if query.get("use_regex") != "true":
+        return lambda name: wanted.lower() in name.lower()
+    try:
+        return Pattern(wanted).matches
+    except UnusablePattern as error:
+        raise WrongRequest(f"name {error}") from None
+
+
+def _by(field: str) -> Callable[[Mapping[str, object]], tuple[int, Any]]:
+    def key(one: Mapping[str, object]) -> tuple[int, Any]:
+        value: object = one
+        for part in field.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if isinstance(value, int | float):
+            return 0, value
+        return (1, value) if isinstance(value, str) else (2, 0)
+
+    return key
+
+
+def _narrow(view: View[T], columns: list[str]) -> View[T]:
+    if not columns:
+        return view
+    return lambda item: {name: value for name, value in view(item).items() if name in columns}

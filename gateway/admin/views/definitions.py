@@ -1,0 +1,54 @@
+"""Definitions: RabbitMQ's own, out and in."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from http import HTTPStatus
+from typing import Any
+
+from starlette.responses import Response
+
+from gateway.admin.answers import SLICE, empty_answer, parts_answer
+from gateway.admin.call import Call
+from gateway.admin.json_text import pack_json
+from gateway.broker.administration.administration import Role
+from gateway.broker.administration.errors import NotFound, WrongRequest
+
+
+async def get_definitions(call: Call) -> Response:
+    """Everything, or what is in a virtual host, in slices."""
+    call.require(Role.ADMINISTRATOR)
+    arguments = {}
+    if "virtual_host" in call.path:
+        arguments["virtual_host"] = call.path["virtual_host"]
+    try:
+        exported = await call.ask("export_definitions", arguments)
+    except NotFound:
+        raise WrongRequest("vhost_not_found") from None
+    return parts_answer(_parts(exported["definitions"]))
+
+
+async def _parts(tree: Mapping[str, Any]) -> AsyncIterator[str]:
+    begin = "{"
+    for name, value in tree.items():
+        head = f"{begin}{pack_json(name)}:"
+        begin = ","
+        if not isinstance(value, list):
+            yield head + pack_json(value)
+            continue
+        yield head + "["
+        for start in range(0, len(value), SLICE):
+            some = ",".join(pack_json(item) for item in value[start : start + SLICE])
+            yield some if start == 0 else "," + some
+            await asyncio.sleep(0)
+        yield "]"
+    yield "}"
+
+
+async def post_definitions(call: Call) -> Response:
+    """Import definitions: all of them or nothing."""
+    call.require(Role.ADMINISTRATOR)
+    arguments = {}
+    if "virtual_host" in call.path:
+        arguments["virtual_host"] = call.path["virtual_host"]
+    await call.ask("import_definitions", arguments, call.raw_body)
+    return empty_answer(HTTPStatus.NO_CONTENT)

@@ -1,0 +1,290 @@
+"""Users, what they may do, limits and policies."""
+
+from http import HTTPStatus
+from typing import Any
+
+from starlette.responses import Response
+
+from gateway.admin.answers import empty_answer, made_answer, value_answer
+from gateway.admin.call import Call
+from gateway.admin.listing import listed
+from gateway.broker.access.model import Permission, User
+from gateway.broker.access.passwords import Algorithm, PasswordHash
+from gateway.broker.administration.administration import Role
+from gateway.broker.administration.errors import NotFound, WrongRequest
+from gateway.broker.definitions.objects import NO_PASSWORD
+from gateway.broker.policies import Policy
+
+_DONE = HTTPStatus.NO_CONTENT
+
+
+# Users
+
+
+def _user_view(user: User) -> dict[str, object]:
+    hashed = user.password_hash
+    return {
+        "name": user.name,
+        "password_hash": NO_PASSWORD if hashed is None else hashed.text,
+        "hashing_algorithm": (Algorithm.SHA256 if hashed is None else hashed.algorithm).value,
+        "tags": list(user.tags),
+        "limits": dict(user.limits),
+    }
+
+
+def _user(call: Call) -> User:
+    call.require(Role.ADMINISTRATOR)
+    user = call.administration.access.user(call.path["user"])
+    if user is None:
+        raise NotFound(f"there is no user {call.path['user']!r}")
+    return user
+
+
+async def list_users(call: Call) -> Response:
+    """All users, with their hashes."""
+    call.require(Role.ADMINISTRATOR)
+    return await listed(call, call.administration.access.users(), _user_view)
+
+
+async def list_users_without_permissions(call: Call) -> Response:
+    """Those who may enter no virtual host."""
+    call.require(Role.ADMINISTRATOR)
+    access = call.administration.access
+    able = {one.user for one in access.permissions()}
+    return await listed(
+        call, [user for user in access.users() if user.name not in able], _user_view
+    )
+
+
+async def get_user(call: Call) -> Response:
+    """One user."""
+    return value_answer(_user_view(_user(call)))
+
+
+def _tags(call: Call) -> list[str]:
+    tags = call.body.get("tags")
+    if isinstance(tags, str):
+        return [part.strip() for part in tags.split(",") if part.strip()]
+    if isinstance(tags, list) and all(isinstance(tag, str) for tag in tags):
+        return list(tags)
+    raise WrongRequest("tags_not_present" if tags is None else "tags are neither text nor texts")
+
+
+def _hash(call: Call) -> dict[str, Any]:
+    """Return the password of the body as the requests take it: none, hashed, or to be hashed."""
+    if isinstance(call.body.get("password_hash"), str):
+        given = {"password_hash": call.text("password_hash")}
+        named = call.body.get("hashing_algorithm")
+        return given if named is None else {**given, "hashing_algorithm": named}
+    password = call.body.get("password")
+    if password is None or password == "":  # which is no password
+        return {"password_hash": ""}
+    try:
+        hashed = PasswordHash.of(call.text("password"))
+    except UnicodeEncodeError:
+        raise WrongRequest("the password is not Unicode text") from None
+    return {"password_hash": hashed.text, "hashing_algorithm": hashed.algorithm.value}
+
+
+async def put_user(call: Call) -> Response:
+    """Create a user, or replace its password and tags."""
+    call.require(Role.ADMINISTRATOR)
+    name, tags, password = call.path["user"], _tags(call), _hash(call)
+    is_new = call.administration.access.user(name) is None
+    if is_new:
+        await call.ask("add_user", {"name": name, "tags": tags, **password})
+    else:
+        await call.ask("change_password", {"name": name, **password})
+        await call.ask("set_user_tags", {"name": name, "tags": tags})
+    return made_answer(is_new=is_new)
+
+
+async def delete_user(call: Call) -> Response:
+    """Delete a user; its connections end."""
+    await call.ask("delete_user", {"name": call.path["user"]})
+    return empty_answer(_DONE)
+
+
+# Permissions
+
+
+def _permission_view(permission: Permission) -> dict[str, object]:
+    return {
+        "user": permission.user,
+        "vhost": permission.virtual_host,
+        "configure": permission.configure,
+        "write": permission.write,
+        "read": permission.read,
+    }
+
+
+async def list_permissions(call: Call) -> Response:
+    """All permissions, those of a user, or those in a virtual host."""
+    call.require(Role.ADMINISTRATOR)
+    user, host = call.path.get("user"), call.path.get("virtual_host")
+    if user is not None:
+        _user(call)
+    if host is not None:
+        call.host()
+    found = [
+        one
+        for one in call.administration.access.permissions()
+        if user in (None, one.user) and host in (None, one.virtual_host)
+    ]
+    return await listed(call, found, _permission_view)
+
+
+def _place(call: Call) -> dict[str, str]:
+    return {"user": call.path["user"], "virtual_host": call.path["virtual_host"]}
+
+
+async def get_permission(call: Call) -> Response:
+    """What a user may do in a virtual host."""
+    call.require(Role.ADMINISTRATOR)
+    where = _place(call)
+    found = call.administration.access.permission(where["user"], where["virtual_host"])
+    if found is None:
+        raise NotFound("there is no such permission")
+    return value_answer(_permission_view(found))
+
+
+async def put_permission(call: Call) -> Response:
+    """Say what a user may do in a virtual host."""
+    call.require(Role.ADMINISTRATOR)
+    where = _place(call)
+    is_new = call.administration.access.permission(where["user"], where["virtual_host"]) is None
+    patterns = {name: call.text(name) for name in ("configure", "write", "read")}
+    try:
+        await call.ask("set_permissions", where | patterns)
+    except NotFound:
+        raise WrongRequest("vhost_or_user_not_found") from None
+    return made_answer(is_new=is_new)
+
+
+async def delete_permission(call: Call) -> Response:
+    """Take a user everything in a virtual host."""
+    await call.ask("clear_permissions", _place(call))
+    return empty_answer(_DONE)
+
+
+# Limits
+
+
+async def list_host_limits(call: Call) -> Response:
+    """The limits of virtual hosts that have some."""
+    access = call.administration.access
+    found = [(host.name, dict(access.virtual_host_limits(host.name))) for host in call.hosts()]
+    return await listed(
+        call, [one for one in found if one[1]], lambda one: {"vhost": one[0], "value": one[1]}
+    )
+
+
+async def list_user_limits(call: Call) -> Response:
+    """The limits of users who have some."""
+    call.require(Role.ADMINISTRATOR)
+    users = [_user(call)] if "user" in call.path else call.administration.access.users()
+    return await listed(
+        call,
+        [user for user in users if user.limits],
+        lambda user: {"user": user.name, "value": dict(user.limits)},
+    )
+
+
+def _limit(call: Call) -> int:
+    value = call.body.get("value")
+    if type(value) is not int:
+        raise WrongRequest("value is not a whole number")
+    return value
+
+
+async def put_host_limit(call: Call) -> Response:
+    """Set a limit of a virtual host."""
+    call.require(Role.ADMINISTRATOR)
+    name = call.host().name
+    limits = dict(call.administration.access.virtual_host_limits(name))
+    limits[call.path["limit"]] = _limit(call)
+    await call.ask("set_vhost_limits", {"name": name, "limits": limits})
+    return empty_answer(_DONE)
+
+
+async def delete_host_limit(call: Call) -> Response:
+    """Take a limit from a virtual host."""
+    call.require(Role.ADMINISTRATOR)
+    name = call.host().name
+    limits = dict(call.administration.access.virtual_host_limits(name))
+    limits.pop(call.path["limit"], None)
+    await call.ask("set_vhost_limits", {"name": name, "limits": limits})
+    return empty_answer(_DONE)
+
+
+async def put_user_limit(call: Call) -> Response:
+    """Set a limit of a user."""
+    limits = {**_user(call).limits, call.path["limit"]: _limit(call)}
+    await call.ask("set_user_limits", {"name": call.path["user"], "limits": limits})
+    return empty_answer(_DONE)
+
+
+async def delete_user_limit(call: Call) -> Response:
+    """Take a limit from a user."""
+    limits = {
+        name: value for name, value in _user(call).limits.items() if name != call.path["limit"]
+    }
+    await call.ask("set_user_limits", {"name": call.path["user"], "limits": limits})
+    return empty_answer(_DONE)
+
+
+# Policies
+
+
+def _policy_view(host: str, policy: Policy) -> dict[str, object]:
+    return {
+        "vhost": host,
+        "name": policy.name,
+        "pattern": policy.pattern,
+        "apply-to": policy.apply_to,
+        "definition": dict(policy.definition),
+        "priority": policy.priority,
+    }
+
+
+async def list_policies(call: Call) -> Response:
+    """All policies, or those of a virtual host."""
+    found = [(host.name, policy) for host in call.hosts() for policy in host.policies.all()]
+    return await listed(call, found, lambda one: _policy_view(*one))
+
+
+async def get_policy(call: Call) -> Response:
+    """One policy."""
+    host = call.host()
+    for policy in host.policies.all():
+        if policy.name == call.path["policy"]:
+            return value_answer(_policy_view(host.name, policy))
+    raise NotFound("there is no such policy")
+
+
+async def put_policy(call: Call) -> Response:
+    """Create a policy, or replace the one of that name."""
+    call.require(Role.POLICYMAKER)
+    host, name = call.host(), call.path["policy"]
+    is_new = all(policy.name != name for policy in host.policies.all())
+    for needed in ("pattern", "definition"):
+        if needed not in call.body:
+            raise WrongRequest(f"[{{key_missing,{needed}}}]")
+    given = {
+        "virtual_host": host.name,
+        "name": name,
+        "pattern": call.text("pattern"),
+        "apply_to": call.text("apply-to", "all"),
+        "definition": call.mapping("definition"),
+        "priority": call.body.get("priority", 0),
+    }
+    await call.ask("set_policy", given)
+    return made_answer(is_new=is_new)
+
+
+async def delete_policy(call: Call) -> Response:
+    """Delete a policy."""
+    call.require(Role.POLICYMAKER)
+    where = {"virtual_host": call.host().name, "name": call.path["policy"]}
+    await call.ask("clear_policy", where)
+    return empty_answer(_DONE)

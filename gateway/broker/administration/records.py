@@ -1,0 +1,68 @@
+"""Requests on what is in a stream: one message more, and what is remembered of its clients."""
+
+from typing import Final
+
+from gateway.broker.access.authorisation import Demand, to_publish, to_read, to_write
+from gateway.broker.administration.administration import Administration, Role, Row
+from gateway.broker.administration.arguments import Arguments
+from gateway.broker.administration.errors import WrongRequest
+from gateway.log.adding import RECORD_BYTES_MAX, RecordTooLarge, add_record
+
+
+async def publish(administration: Administration, arguments: Arguments, body: bytes) -> object:
+    """Add one message to every stream that a routing key leads to."""
+    host = administration.host(arguments.text("virtual_host", "/"))
+    exchange, routing_key = arguments.text("exchange"), arguments.text("routing_key")
+    filter_value = arguments.optional_text("filter_value")
+    arguments.end()
+    if not administration.service.takes_publishers:
+        raise WrongRequest("nobody may publish: the server is short of disk")
+    if len(body) > RECORD_BYTES_MAX:
+        raise WrongRequest(f"a message has {RECORD_BYTES_MAX} bytes at most")
+    names = host.exchanges.route(exchange, routing_key)
+    for name in names:
+        log = await host.streams.log_of(host.streams.find(name))
+        raw = None if filter_value is None else filter_value.encode()
+        try:
+            await add_record(log, body, raw)
+        except RecordTooLarge as error:
+            raise WrongRequest(str(error)) from error
+    return {"routed": bool(names)}
+
+
+async def list_tracking(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Return the stored offsets of a stream, and the last publishing ids of its publishers."""
+    host = administration.host(arguments.text("virtual_host", "/"))
+    stream = host.streams.find(arguments.text("name"))
+    kind = arguments.text("type", "all")
+    arguments.end()
+    result: dict[str, dict[str, int]] = {}
+    if kind != "offset":
+        log = await host.streams.log_of(stream)
+        result["writers"] = _named(log.sequences.all())
+    if kind != "writer":
+        offsets = await host.streams.tracking.offsets_of(stream.entry.generation)
+        result["offsets"] = _named(offsets)
+    return result
+
+
+def _named(found: dict[bytes, int]) -> dict[str, int]:
+    return {raw.decode("utf-8", "surrogateescape"): found[raw] for raw in sorted(found)}
+
+
+def _to_publish(administration: Administration, arguments: Arguments) -> list[Demand]:
+    """Demand to write to the exchange, and as on the wire to every stream it leads to."""
+    host = administration.host(arguments.text("virtual_host", "/"))
+    exchange, routing_key = arguments.text("exchange"), arguments.text("routing_key")
+    streams = host.exchanges.route(exchange, routing_key)
+    return [*to_publish(exchange), *(one for name in streams for one in to_write(name))]
+
+
+def _to_read(_: Administration, arguments: Arguments) -> list[Demand]:
+    return to_read(arguments.text("name"))
+
+
+ROWS: Final = (
+    Row("publish", publish, Role.MANAGEMENT, takes_body=True, needs=_to_publish),
+    Row("list_tracking", list_tracking, Role.MANAGEMENT, needs=_to_read),
+)
