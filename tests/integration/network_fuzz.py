@@ -128,10 +128,14 @@ class Attack:
         client = self._clients[number]
         if client is None:
             client = self._clients[number] = self._opened(chance)
-        data = b"".join(self._frame(chance) for _ in range(self._batch))
-        self._count.frames += self._batch
-        if not _exchange(client, data):
-            self._count.ended += 1
+        frames: list[bytes] = []
+        while len(frames) < self._batch and not _is_unfinished(frames):
+            frames.append(self._frame(chance))
+        self._count.frames += len(frames)
+        is_alive = _exchange(client, b"".join(frames))
+        self._count.ended += not is_alive
+        # What came after half a large frame would be taken for the rest of it.
+        if not is_alive or _is_unfinished(frames):
             client.disconnect()
             self._clients[number] = None
 
@@ -156,6 +160,11 @@ class Attack:
             damage(frame, chance)
         size = len(frame) if chance.randrange(50) else chance.choice((0, 3, 1 << 20, 0xFFFFFFFF))
         return struct.pack(">I", size) + bytes(frame)
+
+
+def _is_unfinished(frames: list[bytes]) -> bool:
+    """Whether the last of some frames announces more than there is of it."""
+    return bool(frames) and len(frames[-1]) - 4 < int.from_bytes(frames[-1][:4])
 
 
 def _exchange(client: Client, data: bytes) -> bool:
