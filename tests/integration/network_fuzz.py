@@ -36,7 +36,7 @@ GROWTH_BYTES_MAX: Final = 20 * MIB
 STREAMS_MAX: Final = 30
 DISTURBANCE_MAX: Final = 2.0
 _BATCH: Final = 5
-_PACE: Final = 1_000
+_PACE: Final = 250
 """Damaged frames a second while a neighbour's waits are measured."""
 _SPAN_S: Final = 0.25
 _SPANS: Final = 12
