@@ -50,9 +50,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def show_faults(found: Comparison) -> int:
     """Print what is wrong; return 1 if anything is."""
-    faults = [*found.unavailable.values(), *found.crossing_faults()]
+    faults = [*found.unavailable.values(), *found.broken.values(), *found.crossing_faults()]
     for client in found.offered:
-        if client not in found.unavailable:
+        if client not in found.broken:
             faults += [*found.offer_faults(client), *found.faults(client)]
     for fault in faults:
         print(fault, file=sys.stderr)

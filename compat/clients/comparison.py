@@ -53,6 +53,7 @@ class Comparison:
 
     Attributes:
         unavailable: Clients whose program cannot be had here, with the reason.
+        broken: Clients whose program did not start against some server, with what it said.
         versions: The version of each client that ran.
         offered: What each client's program says that it offers.
         runs: The scenarios.
@@ -61,6 +62,7 @@ class Comparison:
     """
 
     unavailable: dict[str, str] = field(default_factory=dict)
+    broken: dict[str, str] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     offered: dict[str, Sequence[str]] = field(default_factory=dict)
     runs: dict[Run, Outcome] = field(default_factory=dict)
@@ -69,6 +71,8 @@ class Comparison:
 
     def faults(self, client: str) -> list[str]:
         """Return what is wrong with a client's runs; empty if nothing is."""
+        if client in self.broken:
+            return [self.broken[client]]
         return [
             fault
             for scenario in EXPECTED
@@ -97,6 +101,8 @@ class Comparison:
 
     def offer_faults(self, client: str) -> list[str]:
         """Return where a client's program and the list of what is not offered disagree."""
+        if client in self.broken:
+            return [self.broken[client]]
         missing = NOT_OFFERED.get(client, {})
         offered = self.offered[client]
         faults = [
@@ -189,7 +195,7 @@ class Campaign:
         try:
             running = self._start(client, server)
         except NoAnswer as error:
-            self.found.unavailable[client] = f"{client} did not start: {error}"
+            self.found.broken[client] = f"{client} on {server.name} did not start: {error}"
             return
         with running:
             logger.info("program runs client=%s server=%s", client, server.name)
@@ -202,7 +208,7 @@ class Campaign:
 
     @property
     def _able(self) -> list[str]:
-        return [one for one in self.found.offered if one not in self.found.unavailable]
+        return [one for one in self.found.offered if one not in self.found.broken]
 
     def _restarts(self) -> None:
         clients = [one for one in self._able if RESTARTING in self.found.offered[one]]

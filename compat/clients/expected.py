@@ -101,6 +101,10 @@ OTHERWISE: Final[dict[tuple[str, str], tuple[dict[str, Any], str]]] = {
         {"b": sorted([*BY_HASH["0"], *BY_HASH["2"], *range(30, 60)])},
         "its super stream consumer begins where it was told at first, whatever is stored",
     ),
+    ("rust", "reconnect"): (
+        {"recovery": "program"},
+        "it tells that the connection was lost, the program declares anew",
+    ),
     ("rbfly", "tracking"): (
         {"before": None, "stored": None, "other": None},
         "it asks for a stored offset only to begin behind it",

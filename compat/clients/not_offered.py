@@ -21,6 +21,7 @@ VERSIONS: Final[dict[str, str]] = {
 NO_SUB_ENTRIES: Final = "no sub-entries, neither written nor read"
 NO_SUPER_STREAMS: Final = "no super streams"
 NO_GROUPS: Final = "no single active consumers"
+ONLY_PLAIN: Final = "only the SASL mechanism PLAIN"
 ONLY_GZIP: Final = "of the compressions only gzip"
 
 NOT_OFFERED: Final[dict[str, dict[str, str]]] = {
@@ -32,12 +33,12 @@ NOT_OFFERED: Final[dict[str, dict[str, str]]] = {
         ),
         **dict.fromkeys(("super-hash", "super-key", "super-read"), NO_SUPER_STREAMS),
         **dict.fromkeys(("sac", "super-sac"), NO_GROUPS),
-        "tls-external": "only the SASL mechanism PLAIN",
+        "tls-external": ONLY_PLAIN,
     },
     "rust": {
         **dict.fromkeys(
             ("sub-none", "sub-gzip", "sub-snappy", "sub-lz4", "sub-zstd"), NO_SUB_ENTRIES
         ),
-        "tls-external": "only the SASL mechanism PLAIN",
+        "tls-external": ONLY_PLAIN,
     },
 }

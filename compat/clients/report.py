@@ -22,7 +22,7 @@ MISSING: Final = "n/a"
 
 def page(found: Comparison) -> str:
     """Return the tables as Markdown."""
-    clients = [client for client in VERSIONS if client in found.offered]
+    clients = [one for one in VERSIONS if one in found.offered and one not in found.broken]
     notes = Notes()
     lines = [
         "Each cell: the result on Hutch, the result on RabbitMQ. ✓: what `clients/SCENARIOS.md`",
@@ -106,7 +106,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 def is_whole(found: Comparison) -> bool:
     """Tell whether every client ran on both servers."""
-    return not found.unavailable and set(found.offered) == set(VERSIONS)
+    return not found.broken and set(found.offered) == set(VERSIONS)
 
 
 def keep(text: str, readme: Path = README) -> bool:

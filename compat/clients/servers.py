@@ -99,7 +99,7 @@ class Hutch:
         self._output = folder / "hutch.log"
         self._certificates = certificates.make(folder / "certificates")
         self._other_ca = stranger(folder)
-        self._port, self._tls_port, self._http_port = free_ports(3)
+        self._port, self._tls_port = free_ports(2)
         self._process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -117,20 +117,8 @@ class Hutch:
             *("serve", "--data", str(self._folder / "data"), "--durability", "os"),
             *("--port", str(self._port), "--tls-port", str(self._tls_port)),
             *("--tls-cert", str(found.server.certificate), "--tls-key", str(found.server.key)),
-            *("--tls-ca", str(found.ca), "--management-port", str(self._http_port)),
+            *("--tls-ca", str(found.ca)),
         ]
-        if (
-            "--tls-port"
-            not in subprocess.run(
-                [sys.executable, "-m", "gateway", "serve", "--help"],
-                capture_output=True,
-                check=False,
-                text=True,
-                env=environment(),
-                cwd=REPOSITORY,
-            ).stdout
-        ):
-            arguments = arguments[:7]
         with self._output.open("ab") as output:
             begin = output.tell()
             self._process = subprocess.Popen(

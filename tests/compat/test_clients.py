@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from compat.broker.running import RunningBroker
+from compat.broker import BrokerUnavailable, RunningBroker, obtain
 from compat.clients.comparison import Campaign, Comparison
 from compat.clients.not_offered import VERSIONS
 from compat.clients.programs import PROGRAMS
@@ -21,14 +22,25 @@ CLIENTS = pytest.mark.parametrize("client", list(VERSIONS))
 
 
 @pytest.fixture(scope="module")
+def own_broker() -> Iterator[RunningBroker]:
+    """A RabbitMQ for this module alone, which stops and starts it."""
+    try:
+        broker = obtain(found=False)
+    except BrokerUnavailable as error:
+        pytest.skip(str(error))
+    yield broker
+    broker.stop()
+
+
+@pytest.fixture(scope="module")
 def comparison(
-    rabbitmq: RunningBroker,
+    own_broker: RunningBroker,
     tmp_path_factory: pytest.TempPathFactory,
     request: pytest.FixtureRequest,
 ) -> Comparison:
     """Everything is run once, several programs at a time; the tests look at what came of it."""
     folder: Path = tmp_path_factory.mktemp("clients")
-    with serving(folder, rabbitmq) as servers:
+    with serving(folder, own_broker) as servers:
         found = Campaign(PROGRAMS, servers, folder).run()
     show(request, page(found))
     if is_whole(found):
