@@ -35,7 +35,7 @@ EXPECTED: Final[dict[str, Any]] = {
     "offset-last": {"read": [19]},
     "offset-next": {"read": list(range(20, 30))},
     "offset-absolute": {"read": list(range(5, 20))},
-    "offset-beyond": {"read": list(range(25, 30))},
+    "offset-beyond": {"read": list(range(21, 30))},
     "offset-timestamp": {"read": list(range(10, 20))},
     "offset-future": {"read": list(range(20, 30))},
     "tracking": {"before": "none", "stored": [4, 7], "other": "none", "read": [8, 9]},

@@ -45,7 +45,7 @@ func offsetNext(r *run) (result, error) {
 }
 
 func offsetBeyond(r *run) (result, error) {
-	return readComing(r, stream.OffsetSpecification{}.Offset(25), 5)
+	return readComing(r, stream.OffsetSpecification{}.Offset(21), 9)
 }
 
 func offsetFuture(r *run) (result, error) {

@@ -366,7 +366,7 @@ const beginnings = {
   "offset-last": { offset: () => Offset.last(), count: 1 },
   "offset-next": { offset: () => Offset.next(), count: 10, isAhead: true },
   "offset-absolute": { offset: () => Offset.offset(5n), count: 15 },
-  "offset-beyond": { offset: () => Offset.offset(25n), count: 5, isAhead: true },
+  "offset-beyond": { offset: () => Offset.offset(21n), count: 9, isAhead: true },
   "offset-timestamp": { offset: (now) => Offset.timestamp(new Date(now)), count: 10, isTime: true },
   "offset-future": { offset: hourLater, count: 10, isTime: true, isAhead: true },
 }

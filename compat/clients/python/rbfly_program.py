@@ -205,7 +205,7 @@ BEGINNINGS: Final = {
     "offset-last": Beginning(LAST, 1),
     "offset-next": Beginning(NEXT, 10, is_ahead=True),
     "offset-absolute": Beginning(rbs.Offset.offset(5), 15),
-    "offset-beyond": Beginning(rbs.Offset.offset(25), 5, is_ahead=True),
+    "offset-beyond": Beginning(rbs.Offset.offset(21), 9, is_ahead=True),
     "offset-timestamp": Beginning(None, 10),
     "offset-future": Beginning(None, 10, 3600.0, is_ahead=True),
 }

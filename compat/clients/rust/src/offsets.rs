@@ -31,7 +31,7 @@ pub async fn begin_at(run: &Run, specification: &str) -> Outcome {
         "absolute" => (OffsetSpecification::Offset(5), 15, false),
         "timestamp" => (OffsetSpecification::Timestamp(between), 10, false),
         "next" => (OffsetSpecification::Next, 10, true),
-        "beyond" => (OffsetSpecification::Offset(25), 5, true),
+        "beyond" => (OffsetSpecification::Offset(21), 9, true),
         "future" => (OffsetSpecification::Timestamp(now_ms() + AN_HOUR_MS), 10, true),
         _ => return Err(format!("no offset {specification}").into()),
     };

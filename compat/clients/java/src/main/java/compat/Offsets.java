@@ -32,7 +32,7 @@ final class Offsets {
   }
 
   static Map<String, ?> beyond(Run run) {
-    return readComing(run, OffsetSpecification.offset(25), 5);
+    return readComing(run, OffsetSpecification.offset(21), 9);
   }
 
   static Map<String, ?> future(Run run) {
