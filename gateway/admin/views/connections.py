@@ -14,7 +14,7 @@ from gateway.broker.administration.errors import NotAllowed, NotFound
 from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
 
 _RATE: Final = {"rate": 0.0}
-_GARBAGE_COLLECTION: Final = {
+GARBAGE_COLLECTION: Final = {
     "fullsweep_after": 0,
     "max_heap_size": 0,
     "min_bin_vheap_size": 0,
@@ -90,7 +90,7 @@ def connection_view(
         "send_pend": 0,
         "reductions": 0,
         "reductions_details": _RATE,
-        "garbage_collection": _GARBAGE_COLLECTION,
+        "garbage_collection": GARBAGE_COLLECTION,
         "ssl": False,
         **_NO_TLS,
     }

@@ -8,7 +8,7 @@ from starlette.responses import Response
 from gateway.admin.answers import empty_answer, made_answer, value_answer
 from gateway.admin.call import Call, Facts
 from gateway.admin.listing import listed
-from gateway.admin.views.connections import queue_consumers
+from gateway.admin.views.connections import GARBAGE_COLLECTION, queue_consumers
 from gateway.broker.administration.errors import Conflict, WrongRequest
 from gateway.broker.arguments import StreamArguments
 from gateway.broker.definitions.sections import STREAM_ARGUMENTS
@@ -116,6 +116,7 @@ async def get_queue(call: Call) -> Response:
             "consumer_details": consumers,
             "incoming": [],
             "deliveries": [],
+            "garbage_collection": GARBAGE_COLLECTION,
         }
     )
 
