@@ -13,6 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from gateway.log.chunk import ENTRIES_MAX
 from gateway.log.filter_pages import FilterNotes, FilterPages
 from gateway.log.index import ChunkIndex
 from gateway.log.names import OFFSETS_END, event_number
@@ -28,6 +29,11 @@ log = logging.getLogger(__name__)
 SNAPSHOT_BYTES: Final = 64 * 1024 * 1024
 SNAPSHOT_CHUNKS: Final = 16_384
 """After so much a snapshot is stored: it bounds what the next opening has to scan."""
+
+_BURST_ENTRIES_MIN: Final = 256
+"""What is read in one go and is less than half a chunk is cut into chunks of so many entries at
+first, of twice as many whenever these are full, as the reference does. Chunks are what credit
+counts and what `last` means: one large batch is not to be a single one of them."""
 
 DRAINED_BYTES: Final = 8 * 1024 * 1024
 """Who waits because too much is on its way goes on when it is no more than this."""
@@ -118,6 +124,7 @@ class StreamLog:
         self.shared: tuple[int, int, Any] | None = None
         """What `share` was given in this turn: where it begins and ends, and what is given."""
         self.in_flight_bytes = 0
+        self._burst_entries_max = _BURST_ENTRIES_MIN
         self.epoch = state.epoch
         # Issued: includes what is on its way. Committed: what may be confirmed and seen.
         self._next_offset = state.next_offset
@@ -184,13 +191,15 @@ class StreamLog:
         if not self._is_scheduled:
             self._is_scheduled = True
             self._ports.schedule(self.flush)
+        is_burst = 2 * bytes_expected <= self._ports.buffers.chunk_end_max
+        self._open.entries_max = self._burst_entries_max if is_burst else ENTRIES_MAX
         return self._open
 
     def make_room(self, bytes_expected: int) -> OpenChunk:
         """Return a chunk with room after the kernel found the open one full."""
         chunk = self._open
         assert chunk is not None
-        if chunk.grow():
+        if chunk.entry_count < chunk.entries_max and chunk.grow():
             return chunk
         self._append(chunk)
         return self.open_chunk(bytes_expected)
@@ -233,8 +242,16 @@ class StreamLog:
         else:
             sink.confirm(publishing_ids)
 
+    def _size_bursts(self, entry_count: int) -> None:
+        """Let the next chunks be larger or smaller, as this one with so many entries suggests."""
+        if entry_count >= self._burst_entries_max:
+            self._burst_entries_max = min(2 * entry_count, ENTRIES_MAX)
+        elif 4 * entry_count < self._burst_entries_max:
+            self._burst_entries_max = max(self._burst_entries_max // 2, _BURST_ENTRIES_MIN)
+
     def _append(self, chunk: OpenChunk) -> None:
         self._open = None
+        self._size_bursts(chunk.entry_count)
         chunk_id = self._next_offset
         if chunk_id + chunk.record_count > OFFSETS_END:
             self._drop(chunk)

@@ -4,7 +4,7 @@ cdef class ChunkBuffers:
     cpdef give_back(self, bytearray buffer)
 cdef class OpenChunk:
     cdef public ChunkBuffers _buffers
-    cdef public Py_ssize_t _filter_bytes_uncounted, capacity, entry_count, event_bytes, record_count, sequence_bytes, written
+    cdef public Py_ssize_t _filter_bytes_uncounted, capacity, entries_max, entry_count, event_bytes, record_count, sequence_bytes, written
     cdef public long long chunk_id, timestamp_ms
     cdef public bytearray buffer
     cdef public list confirms

@@ -109,6 +109,7 @@ class OpenChunk:
         "capacity",
         "chunk_id",
         "confirms",
+        "entries_max",
         "entry_count",
         "event_bytes",
         "filters",
@@ -126,6 +127,8 @@ class OpenChunk:
         # Trailer and filter values come behind the entries: `finish` finds the room for them.
         self.capacity = min(buffers.chunk_end_max, len(self.buffer))
         self.written = DATA_POSITION
+        # Another number for who wants smaller chunks; the log says how many.
+        self.entries_max = ENTRIES_MAX
         self.entry_count = 0
         self.record_count = 0
         self.sequences: dict[bytes, int] = {}

@@ -11,6 +11,6 @@ cdef class Intake:
     cdef public Py_ssize_t position, entries
     cdef public StreamLog log
 
-cpdef OpenChunk _aim(Publisher publisher, Py_ssize_t position, Py_ssize_t frame_end, Py_ssize_t limit, Py_ssize_t entries_max)
-cpdef _aim_at(OpenChunk chunk, Py_ssize_t entries_max)
+cpdef OpenChunk _aim(Publisher publisher, Py_ssize_t position, Py_ssize_t frame_end, Py_ssize_t limit)
+cpdef _aim_at(OpenChunk chunk)
 cpdef Py_ssize_t _account(Publisher publisher, OpenChunk chunk)

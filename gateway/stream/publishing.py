@@ -29,9 +29,6 @@ _ERROR_HEAD: Final = _CONFIRM_HEAD
 _ERROR_KEY: Final = 0x0004
 _ERROR_BYTES: Final = 10
 _DUPLICATES_MAX: Final = 8192
-_LARGE_FRAME_ENTRIES: Final = 4096
-"""A frame with more entries than these is stored in chunks of no more each, as the reference does:
-who asks for the last chunk then does not get all of a large batch."""
 
 # One for the process: the event loop uses them in turn, and never across two turns.
 _IDS: Final = bytearray(ENTRIES_MAX * 8)
@@ -147,15 +144,7 @@ class Intake:
         self.log = log
 
 
-def _chunk_entries_max(source: bytearray, position: int) -> int:
-    """Tell how many entries a chunk may have that the frame at `position` goes into."""
-    count = int.from_bytes(source[position + 9 : position + FRAME_HEAD_BYTES], "big")
-    return ENTRIES_MAX if count <= _LARGE_FRAME_ENTRIES else _LARGE_FRAME_ENTRIES
-
-
-def _aim(
-    publisher: Publisher, position: int, frame_end: int, limit: int, entries_max: int
-) -> OpenChunk:
+def _aim(publisher: Publisher, position: int, frame_end: int, limit: int) -> OpenChunk:
     """Tell the kernel where to read and what it must know of the publisher; return the chunk."""
     log = publisher.log
     chunk = log.open_chunk(limit - position)
@@ -170,15 +159,15 @@ def _aim(
         _STATE[_IS_NAMED] = 1
     else:
         _STATE[_IS_NAMED] = 0
-    _aim_at(chunk, entries_max)
+    _aim_at(chunk)
     return chunk
 
 
-def _aim_at(chunk: OpenChunk, entries_max: int) -> None:
+def _aim_at(chunk: OpenChunk) -> None:
     """Tell the kernel where the open chunk stands."""
     _STATE[_WRITTEN] = chunk.written
     _STATE[_CAPACITY] = chunk.capacity
-    _STATE[_STATE_ENTRIES_MAX] = max(entries_max - chunk.entry_count, 0)
+    _STATE[_STATE_ENTRIES_MAX] = max(chunk.entries_max - chunk.entry_count, 0)
 
 
 def _account(publisher: Publisher, chunk: OpenChunk) -> int:
@@ -200,11 +189,11 @@ def _account(publisher: Publisher, chunk: OpenChunk) -> int:
     return entries + duplicates
 
 
-def _next_chunk(publisher: Publisher, chunk: OpenChunk, entries_max: int) -> OpenChunk:
+def _next_chunk(publisher: Publisher, chunk: OpenChunk) -> OpenChunk:
     """Return the chunk to go on with after the kernel stopped because something was full."""
     if _STATE[_STATE_DUPLICATES] < _DUPLICATES_MAX:
         chunk = publisher.log.make_room(_STATE[_LIMIT] - _STATE[_POSITION])
-    _aim_at(chunk, entries_max)
+    _aim_at(chunk)
     return chunk
 
 
@@ -223,8 +212,7 @@ def take(link: "Link", source: bytearray, position: int, limit: int) -> Intake:
     publisher = link.publishers.get(source[position + 8])
     if publisher is None or publisher.log.failure is not None:
         return _refuse_frame(link, source, position, ResponseCode.PUBLISHER_DOES_NOT_EXIST)
-    entries_max = _chunk_entries_max(source, position)
-    chunk = _aim(publisher, position, 0, limit, entries_max)
+    chunk = _aim(publisher, position, 0, limit)
     _STATE[_FRAME_BYTES_MAX] = link.session.frame_limit
     _STATE[_PUBLISHER] = publisher.publisher_id
     _STATE[_UNCOMPRESSED_MAX] = link.host.settings.sub_batch_uncompressed_bytes_max
@@ -236,7 +224,7 @@ def take(link: "Link", source: bytearray, position: int, limit: int) -> Intake:
             chunk.filters.add(b"")
         if reason != _CHUNK_FULL:
             break
-        chunk = _next_chunk(publisher, chunk, entries_max)
+        chunk = _next_chunk(publisher, chunk)
     position = _STATE[_POSITION]
     if reason == _BAD_SUB_BATCH:
         frame_end = _STATE[_FRAME_END]
@@ -256,8 +244,7 @@ def take_with_filters(link: "Link", source: bytearray, position: int, frame_end:
     publisher = link.publishers.get(source[position + 8])
     if publisher is None or publisher.log.failure is not None:
         return _refuse_frame(link, source, position, ResponseCode.PUBLISHER_DOES_NOT_EXIST)
-    entries_max = _chunk_entries_max(source, position)
-    chunk = _aim(publisher, position + FRAME_HEAD_BYTES, frame_end, frame_end, entries_max)
+    chunk = _aim(publisher, position + FRAME_HEAD_BYTES, frame_end, frame_end)
     waiting = 0
     while True:
         if chunk.filters is None:
@@ -269,7 +256,7 @@ def take_with_filters(link: "Link", source: bytearray, position: int, frame_end:
         waiting += _account(publisher, chunk)
         if reason != _CHUNK_FULL:
             break
-        chunk = _next_chunk(publisher, chunk, entries_max)
+        chunk = _next_chunk(publisher, chunk)
     chunk.bound_filters(frame_end - position)
     if reason == _MALFORMED:
         raise MalformedFrame("an entry ends past its frame", _STATE[_POSITION])
