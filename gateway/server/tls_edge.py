@@ -65,6 +65,7 @@ class TlsEdge(PlainEdge):
         self._sealed = sealed
         self._is_taking = False
         self._is_ended = False
+        self._is_end_sealed = False
 
     def peer_certificate(self) -> bytes | None:
         """Return the certificate that the client showed, DER."""
@@ -156,7 +157,7 @@ class TlsEdge(PlainEdge):
 
     def _send(self) -> bool:
         try:
-            while self._sealed or self._queue or self._outgoing.pending:
+            while self._sealed or self._queue or self._outgoing.pending or self._seal_end():
                 if not self._sealed:
                     self._seal()
                 sent = self._socket.send(self._sealed)
@@ -205,14 +206,16 @@ class TlsEdge(PlainEdge):
         self.pause_reading()
         self._closes_when_sent = True
         if self.is_drained:
-            self._finish()
+            self._send()
 
-    def _finish(self) -> None:
-        with contextlib.suppress(OSError):
-            self._tls.unwrap()  # says that nothing more comes; does not wait for the answer
-        with contextlib.suppress(OSError):
-            self._socket.send(self._outgoing.read())
-        super()._finish()
+    def _seal_end(self) -> bool:
+        """Say that nothing more comes, once all is sent; True if that is to be sent now."""
+        if not self._closes_when_sent or self._is_end_sealed:
+            return False
+        self._is_end_sealed = True
+        with contextlib.suppress(ssl.SSLError):
+            self._tls.unwrap()  # does not wait for the answer
+        return self._outgoing.pending > 0
 
     def abort(self) -> None:
         """Close now; what is queued is dropped."""

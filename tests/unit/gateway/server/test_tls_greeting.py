@@ -1,0 +1,126 @@
+"""Handshakes: done, refused, given up, and never on the event loop."""
+
+import asyncio
+import socket
+import ssl
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.server.threads import Threads
+from tests.unit.gateway.server.tls_rig import (
+    TIMEOUT_S,
+    Owner,
+    Peer,
+    begun,
+    connected_pair,
+    server_context,
+)
+
+HELLO = bytes.fromhex("16030100c8010000c40303")
+
+
+@pytest.fixture
+def sockets() -> Iterator[tuple[socket.socket, socket.socket]]:
+    connected, client = connected_pair()
+    yield connected, client
+    client.close()
+    connected.close()
+
+
+def threads() -> Threads:
+    return Threads(asyncio.get_running_loop(), 1, name="tls-test")
+
+
+async def test_the_arithmetic_is_not_done_on_the_event_loop(
+    sockets: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names: list[str] = []
+    shake = ssl.SSLObject.do_handshake
+
+    def watched(tls: ssl.SSLObject) -> None:
+        if tls.server_side:
+            names.append(threading.current_thread().name)
+        shake(tls)
+
+    monkeypatch.setattr(ssl.SSLObject, "do_handshake", watched)
+    _, outcome = begun(sockets[0], server_context(), threads())
+    await Peer(sockets[1]).greet()
+    await asyncio.wait_for(outcome.over.wait(), TIMEOUT_S)
+    assert outcome.edge is not None
+    assert set(names) == {"tls-test-0"}
+    outcome.edge.abort()
+    assert outcome.free_count == 1
+
+
+async def test_what_comes_with_the_last_of_the_handshake_is_not_lost(
+    sockets: tuple[socket.socket, socket.socket],
+) -> None:
+    _, outcome = begun(sockets[0], server_context(), threads())
+    peer = Peer(sockets[1])
+    await peer.greet()
+    await peer.send(b"at once")
+    await asyncio.wait_for(outcome.over.wait(), TIMEOUT_S)
+    assert outcome.edge is not None
+    owner = Owner(edge=outcome.edge)
+    outcome.edge.start(owner)
+    assert await owner.until(7) == b"at once"
+    outcome.edge.abort()
+
+
+@pytest.mark.parametrize("data", [b"GET / HTTP/1.1\r\n\r\n", b"\0\0\0\x09\0\x11\0\x01", HELLO * 40])
+async def test_what_is_no_handshake_is_refused(
+    sockets: tuple[socket.socket, socket.socket], data: bytes
+) -> None:
+    _, outcome = begun(sockets[0], server_context(), threads())
+    loop = asyncio.get_running_loop()
+    await loop.sock_sendall(sockets[1], data)
+    await asyncio.wait_for(outcome.over.wait(), TIMEOUT_S)
+    assert outcome.edge is None
+    assert outcome.reason
+    while await asyncio.wait_for(loop.sock_recv(sockets[1], 1_000), TIMEOUT_S):
+        pass  # an alert may come first
+    sockets[1].close()
+    async with asyncio.timeout(TIMEOUT_S):
+        while not outcome.free_count:  # noqa: ASYNC110 - no event tells it
+            await asyncio.sleep(0.001)
+
+
+@pytest.mark.parametrize("data", [b"", HELLO])
+async def test_a_handshake_has_its_time(
+    sockets: tuple[socket.socket, socket.socket], data: bytes
+) -> None:
+    _, outcome = begun(sockets[0], server_context(), threads(), within_s=0.1)
+    await asyncio.get_running_loop().sock_sendall(sockets[1], data)
+    await asyncio.wait_for(outcome.over.wait(), TIMEOUT_S)
+    assert outcome.reason == "it took too long"
+    assert outcome.free_count == 1
+
+
+async def test_a_client_may_go_in_the_middle_of_it(
+    sockets: tuple[socket.socket, socket.socket],
+) -> None:
+    _, outcome = begun(sockets[0], server_context(), threads())
+    sockets[1].close()
+    await asyncio.wait_for(outcome.over.wait(), TIMEOUT_S)
+    assert outcome.reason == "the client went away"
+
+
+async def test_one_that_is_ended_while_a_thread_works_on_it_stays_ended(
+    sockets: tuple[socket.socket, socket.socket],
+) -> None:
+    busy = threads()
+    release = threading.Event()
+    busy.run(lambda: release.wait(TIMEOUT_S))
+    greeting, outcome = begun(sockets[0], server_context(), busy)
+    greeted = asyncio.create_task(Peer(sockets[1]).greet())
+    async with asyncio.timeout(TIMEOUT_S):
+        while greeting.is_waiting:  # noqa: ASYNC110 - no event tells it
+            await asyncio.sleep(0.001)
+    greeting.end("enough")
+    release.set()
+    with pytest.raises((ConnectionError, AssertionError, ssl.SSLError)):
+        await greeted
+    greeting.end("again")
+    assert (outcome.reason, outcome.edge, outcome.free_count) == ("enough", None, 1)
