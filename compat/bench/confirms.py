@@ -5,6 +5,7 @@ generator dearer than the servers that it measures.
 """
 
 import socket
+import ssl
 import struct
 from array import array
 from typing import Final
@@ -60,7 +61,7 @@ class ConfirmArena:
             raise CheckFailed("server sent more confirms than there were messages")
         try:
             received = source.recv_into(room)
-        except BlockingIOError:
+        except (BlockingIOError, ssl.SSLWantReadError):
             return False
         if not received:
             raise BenchError("server hung up while confirms were awaited")

@@ -4,6 +4,7 @@ Publishing and reading chunks happen on the bare `socket` of a connection that i
 """
 
 import socket
+import ssl
 import struct
 from collections.abc import Mapping, Sequence
 from types import TracebackType
@@ -43,12 +44,17 @@ REQUEST_TIMEOUT_S: Final = 60.0
 
 
 class Address(NamedTuple):
-    """Where a server listens for stream connections, and who may log in."""
+    """Where a server listens for stream connections, and who may log in.
+
+    Attributes:
+        ca: The authority's certificate, a path; with it the connection is over TLS.
+    """
 
     host: str
     port: int
     user: str = "guest"
     password: str = "guest"
+    ca: str = ""
 
 
 class Connection:
@@ -67,6 +73,8 @@ class Connection:
         )
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         try:
+            if address.ca:
+                self.socket = over_tls(self.socket, address.ca)
             self.server_properties = self._shake_hands(address)
         except BaseException:
             self.socket.close()
@@ -202,6 +210,13 @@ class Connection:
                 raise BenchError("server hung up")
             taken += piece
         return bytes(taken)
+
+
+def over_tls(plain: socket.socket, ca: str) -> ssl.SSLSocket:
+    """Shake hands. Raises OSError."""
+    context = ssl.create_default_context(cafile=ca)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    return context.wrap_socket(plain, server_hostname="localhost")
 
 
 def _texts(values: Sequence[str]) -> bytes:

@@ -8,6 +8,7 @@ expected content too.
 """
 
 import socket
+import ssl
 import struct
 from typing import Final, NoReturn
 
@@ -64,6 +65,7 @@ class DeliveryReader:
             sample_first: The first chunk whose CRC is compared, counted from 0.
         """
         self._source = source
+        self._may_discard = not isinstance(source, ssl.SSLSocket)  # all has to be opened there
         self._entry = entry_of(body_bytes)
         self._credit = credit
         self._to_grant = 0
@@ -102,7 +104,7 @@ class DeliveryReader:
 
     def step(self) -> None:
         """Receive once, waiting if nothing is there; raises as `read_until` does."""
-        if self._data_left >= DISCARD_FROM_BYTES and not self._is_sampled:
+        if self._may_discard and self._data_left >= DISCARD_FROM_BYTES and not self._is_sampled:
             self._discard()
         else:
             self._receive()

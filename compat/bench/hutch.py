@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final, Literal
 
+from compat import certificates
 from compat.bench.connection import Address
 from compat.bench.errors import BenchError
 from compat.bench.servers import HUTCH_DISK, HUTCH_OS, ServerName, evict_files
@@ -40,14 +41,19 @@ class Hutch:
         self._folder = folder
         self._output = folder / "output.log"
         self.data_folder = folder / "data"
-        port, self.management_port = free_ports(2)
+        port, self.management_port, tls_port = free_ports(3)
         self.address = Address("127.0.0.1", port)
+        made = certificates.make(folder / "certificates")
+        self.tls_address = self.address._replace(port=tls_port, ca=str(made.ca))
         self._command = [
             *command,
             *("--data", str(self.data_folder)),
             *("--host", self.address.host),
             *("--port", str(port)),
             *("--management-port", str(self.management_port)),
+            *("--tls-port", str(tls_port)),
+            *("--tls-cert", str(made.server.certificate)),
+            *("--tls-key", str(made.server.key)),
             *("--durability", durability),
         ]
         self._process: subprocess.Popen[bytes] | None = None

@@ -5,6 +5,7 @@ megabyte, and confirms are counted by their headers.
 """
 
 import select
+import ssl
 from collections.abc import Sequence
 from typing import Final
 
@@ -86,7 +87,7 @@ class Pump:
             self._position = 0
         try:
             sent = self._socket.send(block.view[self._position : self._position + allowed])
-        except BlockingIOError:
+        except (BlockingIOError, ssl.SSLWantWriteError):
             return 0
         self._position += sent
         self._bytes_sent += sent

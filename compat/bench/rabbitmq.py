@@ -39,6 +39,13 @@ class Rabbitmq:
         return Address(*self._running.stream_address)
 
     @property
+    def tls_address(self) -> Address | None:
+        broker = self._running
+        if broker.certificates is None or not broker.ports.tls:
+            return None
+        return Address(broker.host, broker.ports.tls, ca=str(broker.certificates.ca))
+
+    @property
     def pids(self) -> tuple[int, ...]:
         if self._running.pid is not None:
             return (self._running.pid,)

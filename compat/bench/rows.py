@@ -67,6 +67,8 @@ FANOUT_MEANING: Final = (
     "consumer looks into one chunk of 64, another one than its neighbours."
 )
 
+TLS_MEANING: Final = "Over TLS 1.3 with AES-256-GCM. "
+
 ROWS: Final = (
     Row(
         "idle_memory",
@@ -151,6 +153,25 @@ ROWS: Final = (
         "`GET /api/connections` and `GET /api/queues` in full, the slowest of all; meanwhile "
         "another connection asks for a stream's statistics again and again, and its waits are "
         "measured. (Where the system allows fewer open files, with as many connections as fit.)",
+    ),
+    Row(
+        "tls_ingest_100x1",
+        "TLS ingest 100 B, 1 per frame",
+        (RATE, CPU),
+        TLS_MEANING + INGEST_MEANING,
+    ),
+    Row(
+        "tls_ingest_100x100",
+        "TLS ingest 100 B, 100 per frame",
+        (RATE, CPU),
+        TLS_MEANING + INGEST_MEANING,
+    ),
+    Row(
+        "tls_drain",
+        "TLS drain, large chunks",
+        (RATE, CPU),
+        "A stream of large chunks read over TLS 1.3. The reader opens every byte, which costs it "
+        "more than sealing costs the server: look at the CPU. Checked as in a drain.",
     ),
 )
 ROW_NAMES: Final = tuple(row.name for row in ROWS)

@@ -30,6 +30,10 @@ class Server(Protocol):
         """Where it listens; known once it has been started."""
 
     @property
+    def tls_address(self) -> Address | None:
+        """Where it listens for TLS; None if that is not known."""
+
+    @property
     def pids(self) -> tuple[int, ...]:
         """Its outermost processes; empty where it runs on another machine."""
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from typing import Final
 
+from compat.bench.connection import Address
+from compat.bench.errors import BenchError
 from compat.bench.generator import perform
 from compat.bench.jobs import Figures, Job
 from compat.bench.scale import Scale
@@ -26,6 +28,9 @@ CONNECTIONS_OF_STREAMS: Final = 4
 DESCRIPTORS_BESIDE: Final = 200
 WINDOW_OF_EACH_STREAM: Final = 10
 PARTITIONS: Final = 3
+SMALL_BYTES: Final = 100
+# TLS costs the generator more than the server, and this part is enough to measure.
+TLS_PART: Final = 4
 STREAM: Final = "bench"
 
 # Figures by row.
@@ -254,6 +259,55 @@ def management(server: Server, scale: Scale, _wanted: Collection[str]) -> Result
     return {"management": perform(job)}
 
 
+def tls_ingest(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
+    """Publish into a new stream over TLS."""
+    results = {}
+    for per_frame in (1, 100):
+        row = f"tls_{ingest_row(SMALL_BYTES, per_frame)}"
+        if row in wanted:
+            count = scale.ingest_messages[SMALL_BYTES, per_frame] // TLS_PART
+            results[row] = perform(
+                Job(
+                    work="ingest",
+                    address=tls_address_of(server),
+                    pids=server.pids,
+                    stream=STREAM,
+                    body_bytes=SMALL_BYTES,
+                    messages_per_frame=per_frame,
+                    message_count=count,
+                    warmup_count=count // WARMUP_PART,
+                    window=WINDOWS[per_frame],
+                )
+            )
+    return results
+
+
+def tls_drain(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
+    """Write a stream at full speed without TLS, and read it over TLS."""
+    written = perform(
+        Job(
+            work="ingest",
+            address=server.address,
+            stream=STREAM,
+            messages_per_frame=100,
+            message_count=scale.drain_messages // TLS_PART,
+            window=WINDOWS[100],
+            keep=True,
+        )
+    )
+    job = _drain(server, int(written["stored"]), credit=LARGE_CREDIT)
+    figures = perform(replace(job, address=tls_address_of(server), repeats=scale.drain_repeats))
+    perform(Job(work="delete", address=server.address, stream=STREAM))
+    return {"tls_drain": figures}
+
+
+def tls_address_of(server: Server) -> Address:
+    """Return where a server listens for TLS. Raises BenchError."""
+    if server.tls_address is None:
+        raise BenchError("it is not known where it listens for TLS")
+    return server.tls_address
+
+
 def _drain(
     server: Server, count: int, *, credit: int, repeats: int = 1, check_all: bool = False
 ) -> Job:
@@ -285,4 +339,7 @@ STEPS: Final = (
     Step(("fanout_100",), fanout),
     Step(("drain_filtered",), drain_filtered),
     Step(("management",), management, once=True),
+    Step(("tls_ingest_100x1",), tls_ingest),
+    Step(("tls_ingest_100x100",), tls_ingest),
+    Step(("tls_drain",), tls_drain),
 )

@@ -17,6 +17,7 @@ class Pretended:
 
     can_restart = True
     address = Address("127.0.0.1", 1)
+    tls_address: Address | None = None
     pids: tuple[int, ...] = ()
     data_folder: Path | None = None
     management_port = 0
