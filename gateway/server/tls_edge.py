@@ -7,6 +7,7 @@ was sealed before, so that a slow reader costs no more than a plain one.
 
 import asyncio
 import contextlib
+import os
 import socket
 import ssl
 import time
@@ -22,7 +23,8 @@ _RECORD_BYTES: Final = 16 * 1024
 _SEALED_BYTES: Final = 4 * _RECORD_BYTES
 
 _raw: Final = memoryview(bytearray(_READ_BYTES))
-"""Where all connections are read to, in turn: what is there is handed on at once."""
+_plain: Final = memoryview(bytearray(_SEALED_BYTES))
+"""Where all connections are read to, and sealed from, in turn: nothing stays there."""
 
 
 class Sealing:
@@ -38,8 +40,6 @@ class Sealing:
 
 class TlsEdge(PlainEdge):
     """A connected socket on which the handshake is done."""
-
-    takes_regions = False
 
     def __init__(
         self,
@@ -150,11 +150,6 @@ class TlsEdge(PlainEdge):
 
     # Writing
 
-    def write_region(self, region: FileRegion) -> None:
-        """Refuse: a file's bytes cannot be sent as they are."""
-        region.release()
-        raise AssertionError("regions are not taken")
-
     def _send(self) -> bool:
         try:
             while self._sealed or self._queue or self._outgoing.pending or self._seal_end():
@@ -180,22 +175,40 @@ class TlsEdge(PlainEdge):
 
     def _seal(self) -> None:
         """Make records of what is first in the queue."""
-        frames: list[bytes | memoryview] = []
-        room = _SEALED_BYTES
-        while self._queue and room:
-            frame = self._queue.popleft()
-            assert not isinstance(frame, FileRegion)
-            if len(frame) > room:
-                rest = memoryview(frame)
-                self._queue.appendleft(rest[room:])
-                frame = rest[:room]
-            frames.append(frame)
-            room -= len(frame)
-        plain = memoryview(frames[0]) if len(frames) == 1 else memoryview(b"".join(frames))
+        size = 0
+        while self._queue and size < _SEALED_BYTES:
+            size += self._take_first(_plain[size:])
         position = 0
-        while position < len(plain):
-            position += self._tls.write(plain[position : position + _RECORD_BYTES])
+        while position < size:
+            position += self._tls.write(_plain[position : min(position + _RECORD_BYTES, size)])
         self._sealed = memoryview(self._outgoing.read())
+
+    def _take_first(self, place: memoryview) -> int:
+        """Copy of the first in the queue what fits; return how many bytes."""
+        first = self._queue[0]
+        if isinstance(first, FileRegion):
+            return self._take_region(first, place)
+        size = min(len(first), len(place))
+        if size == len(first):
+            place[:size] = first
+            self._queue.popleft()
+        else:
+            view = memoryview(first)
+            place[:size] = view[:size]
+            self._queue[0] = view[size:]
+        return size
+
+    def _take_region(self, region: FileRegion, place: memoryview) -> int:
+        left = region.size - self._region_sent
+        size = os.preadv(region.fileno, [place[:left]], region.position + self._region_sent)
+        if size == 0:
+            raise OSError("the file ends before the region")
+        self._region_sent += size
+        if size == left:
+            self._region_sent = 0
+            self._queue.popleft()
+            region.release()
+        return size
 
     # Closing
 

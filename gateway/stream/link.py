@@ -100,7 +100,7 @@ class LinkPorts(Protocol):
 
     @property
     def takes_regions(self) -> bool:
-        """Whether a region of a file can be sent as it is (not over TLS)."""
+        """Whether a region of a file can be sent."""
         ...
 
     def send(self, frame: bytes) -> None:

@@ -1,15 +1,18 @@
 """A TLS connection at the edge: what goes in and out, in which pieces, and how it ends."""
 
 import asyncio
+import os
 import ssl
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
 
 from gateway.server.threads import Threads
 from gateway.server.tls_edge import TlsEdge
+from store.api import FileRegion
 from tests.unit.gateway.server.tls_rig import (
     TIMEOUT_S,
     Owner,
@@ -129,6 +132,45 @@ async def test_empty_frames_are_nothing(line: Line) -> None:
         line.edge.write(frame)
     assert line.edge.flush()
     assert await line.peer.reads(1) == b"a"
+
+
+def region_of(path: Path, data: bytes, released: list[int], size: int | None = None) -> FileRegion:
+    path.write_bytes(b"***" + data)
+    fileno = os.open(path, os.O_RDONLY)
+
+    def release() -> None:
+        released.append(1)
+        os.close(fileno)
+
+    return FileRegion(fileno, 3, len(data) if size is None else size, release)
+
+
+async def test_regions_of_files_go_between_frames(line: Line, tmp_path: Path) -> None:
+    released: list[int] = []
+    line.edge.write(b"head")
+    line.edge.write_region(region_of(tmp_path / "a", LARGE, released))
+    line.edge.write(b"between")
+    line.edge.write_region(region_of(tmp_path / "b", b"small", released))
+    line.edge.flush()
+    expected = b"head" + LARGE + b"betweensmall"
+    assert await line.peer.reads(len(expected)) == expected
+    assert len(released) == 2
+
+
+async def test_regions_that_are_not_sent_are_released(line: Line, tmp_path: Path) -> None:
+    released: list[int] = []
+    line.edge.write_region(region_of(tmp_path / "a", LARGE, released))
+    line.edge.write_region(region_of(tmp_path / "b", b"small", released))
+    assert not line.edge.flush()
+    line.edge.abort()
+    assert len(released) == 2
+
+
+async def test_a_file_that_ends_too_early_ends_the_connection(line: Line, tmp_path: Path) -> None:
+    released: list[int] = []
+    line.edge.write_region(region_of(tmp_path / "a", b"short", released, size=100))
+    assert not line.edge.flush()
+    assert (line.owner.lost_count, len(released)) == (1, 1)
 
 
 async def test_the_end_comes_after_all_that_was_queued(line: Line) -> None:
