@@ -37,14 +37,14 @@ def test_a_server_is_told_where_and_how_to_run(tmp_path: Path) -> None:
     server.start()
     said = (tmp_path / "output.log").read_text().split()
     server.stop()
-    assert said[2::2] == ["--data", "--host", "--port", "--management-port", "--durability"]
-    assert said[3::2] == [
-        str(tmp_path / "data"),
-        "127.0.0.1",
-        str(server.address.port),
-        str(server.management_port),
-        "os",
-    ]
+    ports = ["--port", "--management-port", "--tls-port"]
+    files = ["--tls-cert", "--tls-key"]
+    assert said[2::2] == ["--data", "--host", *ports, *files, "--durability"]
+    numbers = (server.address.port, server.management_port, server.tls_address.port)
+    made = tmp_path / "certificates"
+    shown = [str(made / "server.pem"), str(made / "server-key.pem")]
+    where = [str(tmp_path / "data"), "127.0.0.1"]
+    assert said[3::2] == [*where, *map(str, numbers), *shown, "os"]
 
 
 def test_a_server_that_does_not_start_is_reported_with_what_it_said(tmp_path: Path) -> None:
