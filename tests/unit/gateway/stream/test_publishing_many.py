@@ -84,3 +84,20 @@ def test_a_chunk_takes_65535_entries_and_the_next_one_the_rest(client: LinkRig) 
     assert chunk_sizes(client) == [ENTRIES_MAX, 2]
     confirmed = [number for _, ids in client.confirmed() for number in ids]
     assert confirmed == list(range(ENTRIES_MAX + 2))
+
+
+def test_a_full_chunk_with_more_filter_values_than_it_has_room_for_is_stored(
+    client: LinkRig,
+) -> None:
+    client.declare(1, "s")
+    bodies_sent = [bytes([number]) * 12_000 for number in range(40)]
+
+    client.publish(1, (1, bytes(600_000)))
+    client.publish_filtered(
+        1, *((2 + number, f"{number:012000}", body) for number, body in enumerate(bodies_sent))
+    )
+    client.broker.settle("s")
+
+    assert bodies(client.broker) == [bytes(600_000), *bodies_sent]
+    confirmed = [number for _, ids in client.confirmed() for number in ids]
+    assert confirmed == list(range(1, 42))
