@@ -75,19 +75,7 @@ def ingest(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
     for (body_bytes, per_frame), count in scale.ingest_messages.items():
         row = ingest_row(body_bytes, per_frame)
         if row in wanted:
-            results[row] = perform(
-                Job(
-                    work="ingest",
-                    address=server.address,
-                    pids=server.pids,
-                    stream=STREAM,
-                    body_bytes=body_bytes,
-                    messages_per_frame=per_frame,
-                    message_count=count,
-                    warmup_count=count // WARMUP_PART,
-                    window=WINDOWS[per_frame],
-                )
-            )
+            results[row] = perform(_ingest(server, body_bytes, per_frame, count))
     return results
 
 
@@ -266,19 +254,8 @@ def tls_ingest(server: Server, scale: Scale, wanted: Collection[str]) -> Results
         row = f"tls_{ingest_row(SMALL_BYTES, per_frame)}"
         if row in wanted:
             count = scale.ingest_messages[SMALL_BYTES, per_frame] // TLS_PART
-            results[row] = perform(
-                Job(
-                    work="ingest",
-                    address=tls_address_of(server),
-                    pids=server.pids,
-                    stream=STREAM,
-                    body_bytes=SMALL_BYTES,
-                    messages_per_frame=per_frame,
-                    message_count=count,
-                    warmup_count=count // WARMUP_PART,
-                    window=WINDOWS[per_frame],
-                )
-            )
+            job = _ingest(server, SMALL_BYTES, per_frame, count)
+            results[row] = perform(replace(job, address=tls_address_of(server)))
     return results
 
 
@@ -306,6 +283,20 @@ def tls_address_of(server: Server) -> Address:
     if server.tls_address is None:
         raise BenchError("it is not known where it listens for TLS")
     return server.tls_address
+
+
+def _ingest(server: Server, body_bytes: int, messages_per_frame: int, count: int) -> Job:
+    return Job(
+        work="ingest",
+        address=server.address,
+        pids=server.pids,
+        stream=STREAM,
+        body_bytes=body_bytes,
+        messages_per_frame=messages_per_frame,
+        message_count=count,
+        warmup_count=count // WARMUP_PART,
+        window=WINDOWS[messages_per_frame],
+    )
 
 
 def _drain(
