@@ -85,6 +85,13 @@ def list_answer(items: Iterable[T], view: Callable[[T], object]) -> Response:
     return _SlicedAnswer(_slices(items, view))
 
 
+def page_answer(
+    items: Iterable[T], view: Callable[[T], object], numbers: Mapping[str, int]
+) -> Response:
+    """Answer with an object that holds a list, made in slices too, and numbers about it."""
+    return _SlicedAnswer(_page(_slices(items, view), numbers))
+
+
 def parts_answer(parts: AsyncIterator[str]) -> Response:
     """Answer with JSON that is made part by part."""
     return _SlicedAnswer(parts)
@@ -98,6 +105,13 @@ async def _slices(items: Iterable[T], view: Callable[[T], object]) -> AsyncItera
         begin = ","
         await asyncio.sleep(0)
     yield "[]" if begin == "[" else "]"
+
+
+async def _page(items: AsyncIterator[str], numbers: Mapping[str, int]) -> AsyncIterator[str]:
+    yield '{"items":'
+    async for part in items:
+        yield part
+    yield "," + pack_json(numbers)[1:]
 
 
 class _SlicedAnswer(Response):

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 
 from starlette.responses import Response
 
-from gateway.admin.answers import SLICE, Refused, list_answer, value_answer
+from gateway.admin.answers import SLICE, Refused, list_answer, page_answer
 from gateway.admin.call import Call
 from gateway.broker.administration.errors import WrongRequest
 from gateway.broker.patterns import Pattern, UnusablePattern
@@ -46,39 +46,29 @@ async def listed(call: Call, items: Iterable[T], view: View[T]) -> Response:
         raise Refused(HTTPStatus.BAD_REQUEST, "invalid_pagination_parameters", reason)
     if not {"sort", "name"} & query.keys():
         every = items if isinstance(items, list) else list(items)
-        some = [view(item) for item in every[(page - 1) * size : page * size]]
-        return _page(some, len(every), len(every), page, size, columns)
+        return _page(every, _narrow(view, columns), len(every), page, size)
     shown = await _shown(items, view)
     matches = _matcher(query)
     found = [one for one in shown if matches(str(one.get("name", "")))]
     if "sort" in query:
         found.sort(key=_by(query["sort"]), reverse=query.get("sort_reverse") == "true")
-    if "page" not in query:
-        return list_answer(found, _narrow(lambda one: one, columns))
-    some = found[(page - 1) * size : page * size]
-    return _page(some, len(found), len(shown), page, size, columns)
-
-
-def _page(  # the fields of a page
-    some: list[Mapping[str, object]],
-    filtered_count: int,
-    total_count: int,
-    page: int,
-    size: int,
-    columns: list[str],
-) -> Response:
     narrow = _narrow(lambda one: one, columns)
-    return value_answer(
-        {
-            "items": [narrow(one) for one in some],
-            "item_count": len(some),
-            "filtered_count": filtered_count,
-            "total_count": total_count,
-            "page": page,
-            "page_count": max(1, -(-filtered_count // size)),
-            "page_size": size,
-        }
-    )
+    if "page" not in query:
+        return list_answer(found, narrow)
+    return _page(found, narrow, len(shown), page, size)
+
+
+def _page(found: list[T], view: View[T], total_count: int, page: int, size: int) -> Response:
+    some = found[(page - 1) * size : page * size]
+    numbers = {
+        "item_count": len(some),
+        "filtered_count": len(found),
+        "total_count": total_count,
+        "page": page,
+        "page_count": max(1, -(-len(found) // size)),
+        "page_size": size,
+    }
+    return page_answer(some, view, numbers)
 
 
 async def _shown(items: Iterable[T], view: View[T]) -> list[Mapping[str, object]]:
