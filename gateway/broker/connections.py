@@ -13,6 +13,30 @@ from gateway.broker.stream import Stream
 
 
 @dataclass(frozen=True, slots=True)
+class TlsDetails:
+    """How a connection is protected.
+
+    Attributes:
+        version: Of TLS, as OpenSSL calls it: `TLSv1.3`.
+        cipher: As OpenSSL calls it: `ECDHE-RSA-AES256-GCM-SHA384`.
+        certificate: What the client showed, DER; None if nothing.
+    """
+
+    version: str
+    cipher: str
+    certificate: bytes | None
+
+
+@dataclass(frozen=True, slots=True)
+class Transport:
+    """What a connection's socket knows of it: bytes received and sent so far, and of TLS."""
+
+    received_bytes: int
+    sent_bytes: int
+    tls: TlsDetails | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class ConnectionDetails:
     """What administrators are told of a connection; gathered when they ask, and not before.
 
@@ -20,15 +44,13 @@ class ConnectionDetails:
         mechanism: By which the user logged in.
         heartbeat_s: As agreed on, 0 for none.
         frame_bytes_max: As agreed on, 0 for no limit.
-        received_bytes: From the client, since it connected.
-        sent_bytes: To the client.
+        transport: What its socket knows.
     """
 
     mechanism: str
     heartbeat_s: int
     frame_bytes_max: int
-    received_bytes: int
-    sent_bytes: int
+    transport: Transport
 
 
 @dataclass(frozen=True, slots=True)

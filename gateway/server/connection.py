@@ -10,6 +10,7 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
+from gateway.broker.connections import Transport
 from gateway.log.log import StreamLog
 from gateway.pending import Pending
 from gateway.server.delivery import Delivery
@@ -491,6 +492,6 @@ class Connection:
         self._edge.abort()
 
     @property
-    def traffic(self) -> tuple[int, int]:
-        """Bytes received from the client, and sent to it."""
-        return self._edge.received_bytes, self._edge.sent_bytes
+    def transport(self) -> Transport:
+        """What administrators are told of the socket."""
+        return self._edge.transport()

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from gateway.broker.connections import TlsDetails, Transport
 from store.api import FileRegion
 
 _SENDFILE_BYTES: Final = 1024 * 1024
@@ -91,6 +92,13 @@ class PlainEdge:
         except OSError:
             return ""
         return f"{host}:{port}"
+
+    def transport(self) -> Transport:
+        """Return what administrators are told of the socket."""
+        return Transport(self.received_bytes, self.sent_bytes, self._tls_details())
+
+    def _tls_details(self) -> TlsDetails | None:
+        return None
 
     # Reading
 

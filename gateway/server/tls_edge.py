@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Final, cast
 
+from gateway.broker.connections import TlsDetails
 from gateway.server.edge import Owner, PlainEdge
 from store.api import FileRegion
 
@@ -78,6 +79,11 @@ class TlsEdge(PlainEdge):
         found = self._tls.getpeercert() or {}
         end = str(found.get("notAfter", ""))
         return not end or ssl.cert_time_to_seconds(end) < time.time()
+
+    def _tls_details(self) -> TlsDetails:
+        cipher = self._tls.cipher()
+        name = "" if cipher is None else cipher[0]
+        return TlsDetails(self._tls.version() or "", name, self.peer_certificate())
 
     @property
     def is_drained(self) -> bool:

@@ -17,6 +17,7 @@ from gateway.broker.connections import (
     Connections,
     ConsumerDetails,
     PublisherDetails,
+    Transport,
 )
 from gateway.broker.errors import StreamDoesNotExist
 from gateway.broker.groups import Order
@@ -152,8 +153,8 @@ class LinkPorts(Protocol):
         ...
 
     @property
-    def traffic(self) -> tuple[int, int]:
-        """Bytes received from the client, and sent to it."""
+    def transport(self) -> Transport:
+        """What administrators are told of the socket."""
         ...
 
 
@@ -287,13 +288,11 @@ class Link:
     def details(self) -> ConnectionDetails:
         """Return what administrators are told of the connection."""
         session = self.session
-        received_bytes, sent_bytes = self.ports.traffic
         return ConnectionDetails(
             session.mechanism,
             session.heartbeat_s,
             session.frame_bytes_max,
-            received_bytes,
-            sent_bytes,
+            self.ports.transport,
         )
 
     def publisher_details(self) -> list[PublisherDetails]:

@@ -17,6 +17,7 @@ from gateway.broker.access.certificate import distinguished_name
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from tests.client import Client
+from tests.http_client import Api, eventually
 from tests.integration.server import Endpoint, HutchServer
 from tests.integration.tls_rig import (
     context_of,
@@ -155,3 +156,50 @@ def test_both_send_away_who_speaks_without_tls(both: tuple[Endpoint, Endpoint]) 
                 client.send(data)
                 while client.socket.recv(100):
                     pass
+
+
+@pytest.mark.parametrize(
+    ("version", "suite", "shows_certificate"),
+    [
+        (ssl.TLSVersion.TLSv1_3, "", True),
+        (ssl.TLSVersion.TLSv1_3, "", False),
+        (ssl.TLSVersion.TLSv1_2, "ECDHE-RSA-AES256-GCM-SHA384", True),
+        (ssl.TLSVersion.TLSv1_2, "ECDHE-RSA-CHACHA20-POLY1305", False),
+    ],
+)
+def test_both_say_the_same_of_a_connection_over_tls(
+    rabbitmq: RunningBroker,
+    hutch: HutchServer,
+    made: Certificates,
+    both: tuple[Endpoint, Endpoint],
+    version: ssl.TLSVersion,
+    suite: str,
+    shows_certificate: bool,  # noqa: FBT001 - a case of the test
+) -> None:
+    tls = context_of(made.ca, made.client if shows_certificate else None, version)
+    if suite:
+        tls.set_ciphers(suite)
+    apis = Api(rabbitmq.host, rabbitmq.ports.http), Api(*hutch.management)
+    shown = []
+    for endpoint, api in zip(both, apis, strict=True):
+        with Client.opened(*endpoint, tls=tls) as client:
+            mine = client.socket.getsockname()[1]
+            found: list[dict[str, object]] = []
+
+            def is_listed() -> bool:
+                every = api.get("connections")  # noqa: B023
+                found[:] = [each for each in every if each.get("peer_port") == mine]  # noqa: B023
+                return bool(found) and "ssl" in found[0]  # noqa: B023
+
+            assert eventually(is_listed)
+            (connection,) = found
+            shown.append(
+                {
+                    name: value
+                    for name, value in connection.items()
+                    if name.startswith(("ssl", "peer_cert"))
+                }
+            )
+    assert shown[0] == shown[1]
+    assert shown[1]["ssl"] is True
+    assert (shown[1]["peer_cert_subject"] is not None) == shows_certificate

@@ -9,6 +9,7 @@ from starlette.responses import Response
 from gateway.admin.answers import empty_answer, value_answer
 from gateway.admin.call import Call, Facts
 from gateway.admin.listing import listed
+from gateway.admin.views.tls import tls_fields
 from gateway.broker.administration.administration import Administration, Role
 from gateway.broker.administration.errors import NotAllowed, NotFound
 from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
@@ -22,18 +23,6 @@ GARBAGE_COLLECTION: Final = {
     "minor_gcs": 0,
 }
 """Of Erlang; clients read these fields."""
-_NO_TLS: Final = dict.fromkeys(
-    (
-        "peer_cert_issuer",
-        "peer_cert_serial_number",
-        "peer_cert_subject",
-        "peer_cert_validity",
-        "ssl_cipher",
-        "ssl_hash",
-        "ssl_key_exchange",
-        "ssl_protocol",
-    )
-)
 
 
 class Address(NamedTuple):
@@ -83,16 +72,15 @@ def connection_view(
         "timeout": details.heartbeat_s,
         "channel_max": 0,
         "channels": 0,
-        "recv_oct": details.received_bytes,
+        "recv_oct": details.transport.received_bytes,
         "recv_oct_details": _RATE,
-        "send_oct": details.sent_bytes,
+        "send_oct": details.transport.sent_bytes,
         "send_oct_details": _RATE,
         "send_pend": 0,
         "reductions": 0,
         "reductions_details": _RATE,
         "garbage_collection": GARBAGE_COLLECTION,
-        "ssl": False,
-        **_NO_TLS,
+        **tls_fields(details.transport.tls),
     }
 
 

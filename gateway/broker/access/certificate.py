@@ -9,12 +9,16 @@ Source: RFC 5280, RFC 4514; how RabbitMQ writes names was observed on RabbitMQ 4
 import enum
 import ipaddress
 from collections.abc import Callable, Iterator
-from typing import Final
+from typing import Final, NamedTuple
 
 _SEQUENCE: Final = 0x30
 _OCTET_STRING: Final = 0x04
 _EXTENSIONS: Final = 0xA3
 _VERSION: Final = 0xA0
+_SERIAL, _ALGORITHM, _ISSUER, _VALIDITY, _SUBJECT, _KEY = range(6)
+"""Places of what is signed, behind the version."""
+_UTC_TIME: Final = 0x17
+_FIRST_YEAR_OF_1900S: Final = "50"
 _COMMON_NAME: Final = "2.5.4.3"
 _ALTERNATIVE_NAMES: Final = "2.5.29.17"
 _LONG_LENGTH: Final = 0x80
@@ -71,17 +75,47 @@ Naming = Callable[[bytes], str]
 
 def distinguished_name(certificate: bytes) -> str:
     """Return the whole subject as RabbitMQ writes it: the last part first, "CN=app,O=acme"."""
-    groups = [
-        "+".join(f"{_KEYWORDS.get(kind, kind)}={_escaped(text)}" for kind, text in group)
-        for group in _subject(certificate)
-    ]
-    return ",".join(reversed(groups))
+    return _written(_fields(certificate)[_SUBJECT][1])
 
 
 def common_name(certificate: bytes) -> str:
     """Return the subject's common name; several are joined by commas."""
-    subject = _subject(certificate)
+    subject = _name(_fields(certificate)[_SUBJECT][1])
     return ",".join(text for group in subject for kind, text in group if kind == _COMMON_NAME)
+
+
+class Description(NamedTuple):
+    """A certificate as administrators see it, written as RabbitMQ does."""
+
+    subject: str
+    issuer: str
+    serial_number: str
+    validity: str
+
+
+def described(certificate: bytes) -> Description:
+    """Show a certificate, DER: "CN=app,O=acme", hexadecimal digits, two times. Raises Unreadable.
+
+    Source: as observed on RabbitMQ 4.3.
+    """
+    fields = _fields(certificate)
+    begin, end = (_moment(tag, text) for tag, text in _elements(fields[_VALIDITY][1]))
+    return Description(
+        _written(fields[_SUBJECT][1]),
+        _written(fields[_ISSUER][1]),
+        f"{int.from_bytes(fields[_SERIAL][1], signed=True):X}",
+        f"{begin} - {end}",
+    )
+
+
+def _moment(tag: int, content: bytes) -> str:
+    """Return a time in ISO 8601. Source: RFC 5280, 4.1.2.5: with seconds and in UTC."""
+    text = content.decode("latin-1")
+    if tag == _UTC_TIME:
+        century = "19" if text[:2] >= _FIRST_YEAR_OF_1900S else "20"
+        text = century + text
+    date, time = text[:8], text[8:14]
+    return f"{date[:4]}-{date[4:6]}-{date[6:]}T{time[:2]}:{time[2:4]}:{time[4:]}Z"
 
 
 def alternative_name(kind: AlternativeName, index: int) -> Naming:
@@ -116,12 +150,19 @@ def _escaped(text: str) -> str:
     return "".join(written)
 
 
-def _subject(certificate: bytes) -> list[list[tuple[str, str]]]:
-    """Return the subject: groups of kind and text, in the order of the certificate."""
-    fields = _fields(certificate)
+def _written(name: bytes) -> str:
+    groups = [
+        "+".join(f"{_KEYWORDS.get(kind, kind)}={_escaped(text)}" for kind, text in group)
+        for group in _name(name)
+    ]
+    return ",".join(reversed(groups))
+
+
+def _name(content: bytes) -> list[list[tuple[str, str]]]:
+    """Return a subject or issuer: groups of kind and text, in the order of the certificate."""
     return [
         [_attribute(attribute) for _, attribute in _elements(group)]
-        for _, group in _elements(fields[4][1])
+        for _, group in _elements(content)
     ]
 
 
@@ -153,7 +194,7 @@ def _fields(certificate: bytes) -> list[tuple[int, bytes]]:
     fields = list(_elements(signed[1]))
     if fields and fields[0][0] == _VERSION:
         del fields[0]
-    if len(fields) < len(("serial", "algorithm", "issuer", "validity", "subject", "key")):
+    if len(fields) <= _KEY:
         raise Unreadable("a certificate without a subject")
     return fields
 

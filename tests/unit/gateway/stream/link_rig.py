@@ -10,7 +10,7 @@ from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.users_file import first_users
-from gateway.broker.connections import Connections
+from gateway.broker.connections import Connections, Transport
 from gateway.broker.openings import Openings
 from gateway.broker.service import Service
 from gateway.broker.streams import Stream, Streams, StreamsPorts
@@ -61,7 +61,7 @@ class Ports:
     actions: list[Callable[[], object]] = field(default_factory=list)
     is_stopped: bool = False
     is_aborted: bool = False
-    traffic: tuple[int, int] = (100, 200)
+    transport: Transport = field(default_factory=lambda: Transport(100, 200))
     time_limits: dict[int, Callable[[], object]] = field(default_factory=dict)
     """What is to be done later, with a number each, in the order in which it was asked for."""
     later_count: int = 0

@@ -10,6 +10,7 @@ from gateway.broker.connections import (
     Connections,
     ConsumerDetails,
     PublisherDetails,
+    Transport,
 )
 from gateway.broker.kept_table import KeptTable
 from gateway.pending import Pending, run
@@ -40,7 +41,7 @@ class Client:
     events: list[str] = field(default_factory=list)
 
     def details(self) -> ConnectionDetails:
-        return ConnectionDetails("PLAIN", 60, 1_048_576, 100, 200)
+        return ConnectionDetails("PLAIN", 60, 1_048_576, Transport(100, 200))
 
     def publisher_details(self) -> list[PublisherDetails]:
         return []

@@ -1,5 +1,6 @@
 """Whom certificates name; what RabbitMQ makes of the same ones is in tests/compat/test_tls.py."""
 
+import datetime as dt
 import ipaddress
 import ssl
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from gateway.broker.access.certificate import (
     Unreadable,
     alternative_name,
     common_name,
+    described,
     distinguished_name,
 )
 
@@ -114,3 +116,29 @@ def test_every_cut_of_a_certificate_is_told(signed: Make) -> None:
     for end in range(len(certificate)):
         with pytest.raises(Unreadable):
             distinguished_name(certificate[:end])
+
+
+@pytest.mark.parametrize(
+    ("serial", "shown"), [(1, "1"), (0x80, "80"), (0xABCDEF, "ABCDEF"), (2**158, "4" + "0" * 39)]
+)
+def test_a_certificate_is_described(tmp_path: Path, serial: int, shown: str) -> None:
+    pair = Authority().client(tmp_path, serial=serial)
+    text = Path(pair.certificate).read_text()
+    found = described(ssl.PEM_cert_to_DER_cert(text))
+
+    certificate = x509.load_pem_x509_certificate(text.encode())
+    begin, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+    assert found.subject == CLIENT_NAME
+    assert found.issuer == "CN=Hutch test authority"
+    assert found.serial_number == shown
+    assert found.validity == f"{begin:%Y-%m-%dT%H:%M:%SZ} - {end:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def test_a_certificate_may_live_beyond_2049(tmp_path: Path) -> None:
+    """From 2050 on times are written with four digits of the year."""
+    pair = Authority().client(tmp_path, life=dt.timedelta(days=365 * 40))
+    text = Path(pair.certificate).read_text()
+    end = x509.load_pem_x509_certificate(text.encode()).not_valid_after_utc
+    assert end.year > 2049
+    validity = described(ssl.PEM_cert_to_DER_cert(text)).validity
+    assert validity.endswith(f" - {end:%Y-%m-%dT%H:%M:%SZ}")
