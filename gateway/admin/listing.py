@@ -6,6 +6,7 @@ Source: RabbitMQ, "Management HTTP API", Pagination Parameters; RabbitMQ 4.3 as 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
+from operator import itemgetter
 from typing import Any, Final, TypeVar
 
 from starlette.responses import Response
@@ -17,10 +18,13 @@ from gateway.broker.patterns import Pattern, UnusablePattern
 
 T = TypeVar("T")
 View = Callable[[T], Mapping[str, object]]
+_Key = tuple[int, Any]
+_Order = Callable[[Mapping[str, object]], _Key]
 
 PAGE_SIZE_DEFAULT: Final = 100
 PAGE_SIZE_MAX: Final = 500
 _DIGITS_MAX: Final = 9
+_NO_KEY: Final = (0, 0)
 
 
 async def listed(call: Call, items: Iterable[T], view: View[T]) -> Response:
@@ -47,15 +51,14 @@ async def listed(call: Call, items: Iterable[T], view: View[T]) -> Response:
     if not {"sort", "name"} & query.keys():
         every = items if isinstance(items, list) else list(items)
         return _page(every, _narrow(view, columns), len(every), page, size)
-    shown = await _shown(items, view)
-    matches = _matcher(query)
-    found = [one for one in shown if matches(str(one.get("name", "")))]
-    if "sort" in query:
-        found.sort(key=_by(query["sort"]), reverse=query.get("sort_reverse") == "true")
-    narrow = _narrow(lambda one: one, columns)
+    order = _by(query["sort"]) if "sort" in query else None
+    found, total_count = await _found(items, view, _matcher(query), order)
+    if order is not None:
+        found.sort(key=itemgetter(0), reverse=query.get("sort_reverse") == "true")
+    narrow = _narrow(view, columns)
     if "page" not in query:
-        return list_answer(found, narrow)
-    return _page(found, narrow, len(shown), page, size)
+        return list_answer(found, lambda each: narrow(each[1]))
+    return _page(found, lambda each: narrow(each[1]), total_count, page, size)
 
 
 def _page(found: list[T], view: View[T], total_count: int, page: int, size: int) -> Response:
@@ -71,13 +74,24 @@ def _page(found: list[T], view: View[T], total_count: int, page: int, size: int)
     return page_answer(some, view, numbers)
 
 
-async def _shown(items: Iterable[T], view: View[T]) -> list[Mapping[str, object]]:
-    shown: list[Mapping[str, object]] = []
+async def _found(
+    items: Iterable[T], view: View[T], matches: Callable[[str], bool], order: _Order | None
+) -> tuple[list[tuple[_Key, T]], int]:
+    """Return what matches, each behind what it is sorted by, and how many were looked at.
+
+    What is shown of each is made again for the answer: ten thousand of them would be much to keep.
+    """
+    found = []
+    count = 0
     for item in items:
-        shown.append(view(item))
-        if len(shown) % SLICE == 0:
+        shown = view(item)
+        if matches(str(shown.get("name", ""))):
+            found.append((order(shown) if order else _NO_KEY, item))
+        count += 1
+        if count % SLICE == 0:
             await asyncio.sleep(0)
-    return shown
+    await asyncio.sleep(0)
+    return found, count
 
 
 def _number(query: Mapping[str, str], name: str, default: int) -> int:
@@ -96,8 +110,8 @@ def _matcher(query: Mapping[str, str]) -> Callable[[str], bool]:
         raise WrongRequest(f"name {error}") from None
 
 
-def _by(field: str) -> Callable[[Mapping[str, object]], tuple[int, Any]]:
-    def key(one: Mapping[str, object]) -> tuple[int, Any]:
+def _by(field: str) -> _Order:
+    def key(one: Mapping[str, object]) -> _Key:
         value: object = one
         for part in field.split("."):
             value = value.get(part) if isinstance(value, Mapping) else None
