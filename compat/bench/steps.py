@@ -25,7 +25,6 @@ WARMUP_PART: Final = 20
 LARGE_CREDIT: Final = 100
 SINGLE_CREDIT: Final = 20_000
 CONNECTIONS_OF_STREAMS: Final = 4
-DESCRIPTORS_BESIDE: Final = 200
 WINDOW_OF_EACH_STREAM: Final = 10
 PARTITIONS: Final = 3
 SMALL_BYTES: Final = 100
@@ -239,8 +238,8 @@ def management(server: Server, scale: Scale, _wanted: Collection[str]) -> Result
         pids=server.pids,
         stream=STREAM,
         stream_count=scale.management_streams,
-        # Hutch leaves half of what the system allows to its store.
-        connection_count=min(scale.management_connections, descriptors // 2 - DESCRIPTORS_BESIDE),
+        # Hutch leaves a third of what the system allows to its store.
+        connection_count=min(scale.management_connections, descriptors * 3 // 5),
         repeats=scale.drain_repeats,
         management_port=server.management_port,
     )

@@ -50,7 +50,7 @@ from gateway.server.tls_serving import tls_of
 from gateway.stream.link import Host, LinkSettings
 from gateway.stream.session.session import UNLIMITED_FRAME_BYTES
 from store.errors import StoreError
-from store.local.files import DirectoryFiles, descriptor_limit
+from store.local.files import DirectoryFiles, descriptor_limit, store_descriptors
 from store.local.store import LocalStore
 
 log = logging.getLogger(__name__)
@@ -89,13 +89,9 @@ def peer_properties() -> dict[str, str]:
 
 
 def sockets_max(connections_max: int, descriptors: int) -> int:
-    """How many clients may be connected, so that the store can always open its files.
-
-    Args:
-        connections_max: The setting.
-        descriptors: How many files the process may have open; the store takes up to half.
-    """
-    return min(connections_max + _REFUSED_IN_WORDS, max(1, descriptors // 2 - _OTHER_DESCRIPTORS))
+    """How many clients there may be, so that the store can open its files among `descriptors`."""
+    left = descriptors - store_descriptors(descriptors) - _OTHER_DESCRIPTORS
+    return min(connections_max + _REFUSED_IN_WORDS, max(1, left))
 
 
 class Server:

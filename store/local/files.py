@@ -113,6 +113,11 @@ def descriptor_limit() -> int:
     return soft if soft > 0 else 1024
 
 
+def store_descriptors(limit: int) -> int:
+    """Tell how many of the files that a process may have open the store keeps at most."""
+    return max(16, limit // 3)
+
+
 class PosixFile:
     """A file of the operating system."""
 

@@ -29,7 +29,14 @@ from store.local.checkpoint import Checkpointer, CheckpointWriter
 from store.local.checkpoint_file import CheckpointHead, image_of
 from store.local.compaction import Compactor
 from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles, path_of
-from store.local.files import BackgroundSync, File, Files, Watch, descriptor_limit
+from store.local.files import (
+    BackgroundSync,
+    File,
+    Files,
+    Watch,
+    descriptor_limit,
+    store_descriptors,
+)
 from store.local.interval import IntervalSync
 from store.local.journal import JOURNAL_DIRECTORY, Journal, JournalPlace
 from store.local.operations import SegmentOperations
@@ -62,7 +69,7 @@ class Tuning:
         journal_file_bytes: Size of a journal file.
         checkpoint_bytes: Journal that leads to a checkpoint.
         checkpoint_data_bytes: Data that leads to one: an opening after a crash checks it again.
-        open_files_max: Data files that are kept open; 0: half of what the process may open.
+        open_files_max: Data files that are kept open; 0: a third of what the process may open.
     """
 
     data_file_bytes: int = 256 * MIB
@@ -74,7 +81,7 @@ class Tuning:
 
     def descriptors(self) -> int:
         """Tell how many data files are kept open."""
-        return self.open_files_max or max(16, descriptor_limit() // 2)
+        return self.open_files_max or store_descriptors(descriptor_limit())
 
 
 class LocalStore:
