@@ -205,6 +205,8 @@ class TopologyLife(RuleBasedStateMachine):
         shutil.rmtree(self.directory)
 
 
+@pytest.mark.slow
+@pytest.mark.timeout(180)
 def test_whatever_is_done_is_what_some_order_of_it_would_have_done() -> None:
     case = TopologyLife.TestCase
     case.settings = settings(max_examples=30, stateful_step_count=20, deadline=None)
