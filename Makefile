@@ -17,6 +17,9 @@ PYTHON ?= $(shell for name in python3 python3.11 python3.12 python3.13 python3.1
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 PYTEST := $(BIN)/python -m pytest
+# Files of tests that run at once; WORKERS=0 is one after another in one process, for a debugger.
+WORKERS  ?= 2
+PARALLEL := -n $(WORKERS) --dist loadfile
 STAMPS := $(VENV)/stamps
 # What is compiled: the kernels, and the modules with a .pxd beside them.
 HOT_TYPES      := $(wildcard gateway/*/*.pxd gateway/*/*/*.pxd store/*/*.pxd)
@@ -49,14 +52,14 @@ setup: $(STAMPS)/dev $(STAMPS)/kernel ## install everything for development, bui
 # ---------------------------------------------------------------------------------------- testing
 
 test: $(STAMPS)/test $(STAMPS)/kernel ## every test but those that need a real broker or a long time
-	$(PYTEST) -rs -m "not ($(BY_HAND))" $(ARGS)
+	$(PYTEST) $(PARALLEL) -rs -m "not ($(BY_HAND))" $(ARGS)
 
 quick: $(STAMPS)/test $(STAMPS)/kernel ## the tests that take seconds
-	$(PYTEST) -q -m "not ($(NOT_QUICK))" $(ARGS)
+	$(PYTEST) $(PARALLEL) -q -m "not ($(NOT_QUICK))" $(ARGS)
 
 test-both: $(STAMPS)/test ## the quick tests with the kernels uncompiled, then compiled
 	@$(MAKE) --no-print-directory kernel-clean
-	$(PYTEST) -q -m "not ($(NOT_QUICK))" $(ARGS)
+	$(PYTEST) $(PARALLEL) -q -m "not ($(NOT_QUICK))" $(ARGS)
 	@$(MAKE) --no-print-directory quick
 
 integration: $(STAMPS)/test $(STAMPS)/kernel ## a running server, real sockets

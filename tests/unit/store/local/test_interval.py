@@ -23,7 +23,7 @@ def test_nothing_is_synced_before_the_acknowledgement_and_the_journal_soon_after
     assert syncs(disk, begin) == []
     while not syncs(disk, begin):
         rig.loop.run_for(0.005)
-    assert time.monotonic() - began_at < 0.1 + 0.4  # the machine may be busy
+    assert time.monotonic() - began_at < 0.1 + 2  # the machine may be busy
     rig.loop.run_for(0.1)
     # The journal holds the data: its file is left alone.
     assert disk.image().names["data/1"] not in {step.inode for step in syncs(disk, begin)}
