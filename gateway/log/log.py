@@ -204,6 +204,12 @@ class StreamLog:
         self._append(chunk)
         return self.open_chunk(bytes_expected)
 
+    def begin_another(self, bytes_expected: int) -> OpenChunk:
+        """Append the open chunk, full or not, and return the next one."""
+        assert self._open is not None
+        self._append(self._open)
+        return self.open_chunk(bytes_expected)
+
     def flush(self) -> None:
         """Append the open chunk if there is something in it and nothing is on its way."""
         self._is_scheduled = False

@@ -180,6 +180,14 @@ class OpenChunk:
             self.sequence_bytes += len(reference) + 10
         self.sequences[reference] = publishing_id
 
+    def is_all_of_kind(self, *, has_value: bool) -> bool:
+        """Whether all entries have filter values, or none has."""
+        if self.filters is None:
+            return not has_value
+        if has_value:
+            return b"" not in self.filters
+        return self.filters == {b""} and not self._filter_digests
+
     def bound_filters(self, bytes_taken: int) -> None:
         """Keep hashes of the filter values when they are large; call when some may be new.
 

@@ -29,6 +29,10 @@ _ERROR_HEAD: Final = _CONFIRM_HEAD
 _ERROR_KEY: Final = 0x0004
 _ERROR_BYTES: Final = 10
 _DUPLICATES_MAX: Final = 8192
+_APART_ENTRIES_MIN: Final = 16
+"""So many entries with filter values, or without, are worth a chunk without the other kind."""
+_PUBLISHING_ID_BYTES: Final = 8
+_NO_VALUE: Final = (b"\x00\x00", b"\xff\xff")
 
 # One for the process: the event loop uses them in turn, and never across two turns.
 _IDS: Final = bytearray(ENTRIES_MAX * 8)
@@ -197,6 +201,19 @@ def _next_chunk(publisher: Publisher, chunk: OpenChunk) -> OpenChunk:
     return chunk
 
 
+def _apart(publisher: Publisher, chunk: OpenChunk, *, has_value: bool) -> OpenChunk:
+    """Return a chunk for entries with filter values, or without, that has none of the other kind.
+
+    Who reads with a filter is spared what is in chunks without a wanted value. Frames of either
+    kind in turn still share chunks, of a few entries at least.
+    """
+    if chunk.entry_count < _APART_ENTRIES_MIN or not chunk.is_all_of_kind(has_value=not has_value):
+        return chunk
+    chunk = publisher.log.begin_another(_STATE[_LIMIT] - _STATE[_POSITION])
+    _aim_at(chunk)
+    return chunk
+
+
 def take(link: "Link", source: bytearray, position: int, limit: int) -> Intake:
     """Take a run of complete Publish v1 frames of one publisher.
 
@@ -212,7 +229,7 @@ def take(link: "Link", source: bytearray, position: int, limit: int) -> Intake:
     publisher = link.publishers.get(source[position + 8])
     if publisher is None or publisher.log.failure is not None:
         return _refuse_frame(link, source, position, ResponseCode.PUBLISHER_DOES_NOT_EXIST)
-    chunk = _aim(publisher, position, 0, limit)
+    chunk = _apart(publisher, _aim(publisher, position, 0, limit), has_value=False)
     _STATE[_FRAME_BYTES_MAX] = link.session.frame_limit
     _STATE[_PUBLISHER] = publisher.publisher_id
     _STATE[_UNCOMPRESSED_MAX] = link.host.settings.sub_batch_uncompressed_bytes_max
@@ -244,7 +261,12 @@ def take_with_filters(link: "Link", source: bytearray, position: int, frame_end:
     publisher = link.publishers.get(source[position + 8])
     if publisher is None or publisher.log.failure is not None:
         return _refuse_frame(link, source, position, ResponseCode.PUBLISHER_DOES_NOT_EXIST)
-    chunk = _aim(publisher, position + FRAME_HEAD_BYTES, frame_end, frame_end)
+    entry = position + FRAME_HEAD_BYTES
+    chunk = _aim(publisher, entry, frame_end, frame_end)
+    if entry < frame_end:
+        # As the first, so are the others: clients give a value to all they send, or to none.
+        size = bytes(source[entry + _PUBLISHING_ID_BYTES : entry + _PUBLISHING_ID_BYTES + 2])
+        chunk = _apart(publisher, chunk, has_value=size not in _NO_VALUE)
     waiting = 0
     while True:
         if chunk.filters is None:

@@ -284,6 +284,49 @@ def test_a_chunk_with_both_kinds_of_entries_says_that_some_have_no_value(
     assert [rest for _, rest in stored(client.broker)] == [pack_filters({b"", b"fig"})]
 
 
+@pytest.mark.parametrize("how", ["no value", "an empty value", "version 1"])
+def test_many_entries_with_values_share_no_chunk_with_entries_that_have_none(
+    client: LinkRig, how: str
+) -> None:
+    client.declare(1, "s")
+
+    def without(first: int) -> None:
+        if how == "version 1":
+            client.publish(1, *((n, b"b") for n in range(first, first + 20)))
+        else:
+            value = None if how == "no value" else ""
+            client.publish_filtered(1, *((n, value, b"b") for n in range(first, first + 20)))
+
+    client.publish_filtered(1, *((n, "fig", b"a") for n in range(20)))
+    without(20)
+    client.publish_filtered(1, *((n, "fig", b"a") for n in range(40, 60)))
+    without(60)
+    client.broker.settle("s")
+
+    found = [(chunk.records(), rest) for chunk, rest in stored(client.broker)]
+    nothing = b"" if how == "version 1" else pack_filters({b""})
+    assert found == [
+        ([b"a"] * 20, pack_filters({b"fig"})),
+        ([b"b"] * 20, nothing),
+        ([b"a"] * 20, pack_filters({b"fig"})),
+        ([b"b"] * 20, nothing),
+    ]
+    assert sorted(each for _, ids in client.confirmed() for each in ids) == list(range(80))
+
+
+def test_few_entries_with_values_share_a_chunk_with_those_that_have_none(client: LinkRig) -> None:
+    client.declare(1, "s")
+    for number in range(15):
+        client.publish(1, (number, b"b"))
+    client.publish_filtered(1, (15, "fig", b"a"))
+    client.publish_filtered(1)
+    client.publish(1, (16, b"b"))
+    client.broker.settle("s")
+
+    ((chunk, rest),) = stored(client.broker)
+    assert (chunk.entry_count, rest) == (17, pack_filters({b"", b"fig"}))
+
+
 def test_filter_values_of_a_chunk_are_not_those_of_the_next(client: LinkRig) -> None:
     client.declare(1, "s")
     client.publish_filtered(1, (1, "fig", b"a"))
