@@ -17,6 +17,7 @@ from gateway.server.delivery import Delivery
 from gateway.server.edge import PlainEdge
 from gateway.server.heartbeats import HeartbeatPorts, Heartbeats
 from gateway.server.in_flight import NOTED_BYTES
+from gateway.server.pauses import OUR_PAUSES, Pause
 from gateway.server.shared import Shared
 from gateway.stream import publishing
 from gateway.stream.consuming import Subscription
@@ -38,6 +39,9 @@ _CLOSE_RESPONSE: Final = b"\x80\x16\x00\x01"
 _HEARTBEAT: Final = codec.encode_command("heartbeat", m.Heartbeat())
 _OPEN: Final = State.OPEN  # bound once: a look at a member of an enum costs a call
 _IN_FLIGHT_BYTES_MAX: Final = 32 * 1024 * 1024
+# JavaScript resumes who awaits an answer when all that was read with it is handled: a first chunk
+# that is read with the answer comes to consumers whose owners have not got them yet.
+_FIRST_CHUNK_S: Final = 0.001
 _STRANGER_READ_BYTES: Final = 16 * 1024  # the rest stays with the system until Open
 _COMMANDS_A_TURN: Final = 64
 _SERVER_CLOSE_CORRELATION_ID: Final = 1
@@ -45,23 +49,6 @@ _PHRASES: Final = {
     ResponseCode.UNKNOWN_FRAME: "unknown frame",
     ResponseCode.FRAME_TOO_LARGE: "frame too large",
 }
-
-
-class Pause:
-    """Why a connection is not read, as bits: a Flag costs a microsecond at each look."""
-
-    NONE: Final = 0
-    HANDLER: Final = 1
-    UNCONFIRMED: Final = 2
-    LOG: Final = 4
-    BACKLOG: Final = 8
-    STOPPING: Final = 16
-    TURN: Final = 32
-    ALARM: Final = 64
-
-
-_OUR_PAUSES: Final = ~Pause.BACKLOG
-"""All but the one that the peer ends by reading: in these it cannot show that it lives."""
 
 
 class Connection:
@@ -356,7 +343,7 @@ class Connection:
             HeartbeatPorts(
                 lambda: edge.sent_bytes,
                 self._bytes_of_life,
-                lambda: not self._pause & _OUR_PAUSES,
+                lambda: not self._pause & OUR_PAUSES,
                 self._send_heartbeat,
                 self._heartbeat_missed,
             ),
@@ -384,6 +371,10 @@ class Connection:
         if not self._is_delivery_scheduled:
             self._is_delivery_scheduled = True
             self._shared.schedule(self._deliver_scheduled)
+
+    def begin_delivery(self, subscription: Subscription) -> None:
+        """Serve a new subscription once its client had time to take in the answer."""
+        self._shared.loop.call_later(_FIRST_CHUNK_S, subscription.wake)
 
     def entries_settled(self, count: int) -> None:
         """Fewer entries wait for their confirm."""

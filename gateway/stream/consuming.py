@@ -65,16 +65,15 @@ class Subscription:
         self._is_closed = False
 
     def begin(self, position: int, *, frame_bytes_max: int, takes_regions: bool) -> None:
-        """Start reading at a position; from now on chunks are delivered."""
+        """Start reading at a position; from now on `wake` leads to deliveries."""
         self._cursor = Cursor(
             self.log,
             position,
-            self._woken,
+            self.wake,
             frame_bytes_max=frame_bytes_max,
             takes_regions=takes_regions,
             wanted=filter_of(self.properties),
         )
-        self._ports.wake_delivery(self)
 
     @property
     def is_reading(self) -> bool:
@@ -142,6 +141,7 @@ class Subscription:
         if self._cursor is not None:
             self._cursor.close()
 
-    def _woken(self) -> None:
+    def wake(self) -> None:
+        """Deliver what there is."""
         if not self._is_closed and self.credit > 0:
             self._ports.wake_delivery(self)

@@ -128,6 +128,10 @@ class LinkPorts(Protocol):
         """Start the heartbeats that were agreed on."""
         ...
 
+    def begin_delivery(self, subscription: Subscription) -> None:
+        """Serve a new subscription once its client had time to take in the answer."""
+        ...
+
     def wake_delivery(self, subscription: Subscription) -> None:
         """Serve a subscription that may have something to send."""
         ...

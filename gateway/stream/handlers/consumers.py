@@ -68,6 +68,7 @@ def _begin(link: Link, subscription: Subscription, start: Start) -> None:
         frame_bytes_max=link.host.settings.frame_bytes_max,
         takes_regions=link.ports.takes_regions,
     )
+    link.ports.begin_delivery(subscription)
 
 
 def _join(link: Link, subscription: Subscription, name: str, spec: OffsetSpec) -> None:

@@ -22,7 +22,7 @@ from tests.property.gateway.conversations import (
     wild_conversations,
 )
 from tests.unit.gateway.log.log_rig import chunks_in
-from tests.unit.gateway.server.connection_rig import Client, Server
+from tests.unit.gateway.server.connection_rig import AT_ONCE_S, Client, Server
 
 
 @contextmanager
@@ -144,7 +144,7 @@ def test_a_client_that_vanishes_leaves_nothing_behind(
     client.feed(data[:cut], [7] * 200)
 
     client.edge.abort()
-    client.loop.run_all()
+    client.loop.pass_time(AT_ONCE_S)
 
     assert server.closed == [client.connection]
     assert server.loop.timer_count == 0

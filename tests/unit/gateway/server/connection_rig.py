@@ -22,6 +22,8 @@ from tests.conformance.model_store import ModelStore
 from tests.unit.gateway.stream.link_rig import Broker
 
 MIB = 1 << 20
+AT_ONCE_S = 0.002
+"""When a first chunk is on its way, which waits for a moment."""
 
 
 class Timer:
@@ -52,11 +54,15 @@ class TimedLoop(Loop):
     def run_all(self) -> None:
         """Turn until nothing is left to do; timers that are due count."""
         while self._ready or self._due():
-            while (entry := self._due()) is not None:
-                heapq.heappop(self._timers)
-                if not entry[2].is_cancelled:
-                    entry[3]()
             self.turn()
+
+    def turn(self) -> None:
+        """Let timers go off that are due, then run what is ready now."""
+        while (entry := self._due()) is not None:
+            heapq.heappop(self._timers)
+            if not entry[2].is_cancelled:
+                entry[3]()
+        super().turn()
 
     def _due(self) -> tuple[float, int, Timer, Callable[[], object]] | None:
         if self._timers and self._timers[0][0] <= self.now_s:
@@ -244,9 +250,9 @@ class Client:
         return position
 
     def send(self, data: bytes) -> None:
-        """Send bytes, and let happen what they lead to."""
+        """Send bytes, and let happen what they lead to at once."""
         self.feed(data)
-        self.loop.run_all()
+        self.loop.pass_time(AT_ONCE_S)
 
     def is_over(self) -> bool:
         """Whether the server has ended the connection."""

@@ -11,7 +11,7 @@ from tests.chunks import delivery_of, publish_body
 from tests.client import plain
 from tests.property.gateway.conversations import HANDSHAKE, frame_of
 from tests.unit.gateway.server.conftest import MakeServer, opened
-from tests.unit.gateway.server.connection_rig import MIB, Client, Server
+from tests.unit.gateway.server.connection_rig import AT_ONCE_S, MIB, Client, Server
 
 UNKNOWN_FRAME = bytes.fromhex("00000004 00ff 0001")
 CLOSE_13 = bytes.fromhex("0016 0001 00000001 000d 000d") + b"unknown frame"
@@ -342,6 +342,32 @@ def test_chunks_are_sent_while_there_is_credit_and_room(client: Client) -> None:
     assert names(client) == ["deliver"]
 
 
+def test_a_first_chunk_is_not_sent_with_the_answer_that_goes_before_it(client: Client) -> None:
+    """A client that reads both at once has a consumer's message before the consumer."""
+    declare(client)
+    client.send(publish((1, b"a")))
+    client.frames()
+
+    client.feed(frame_of("subscribe", m.Subscribe(1, "s", FIRST, 9, {})))
+    client.loop.run_all()
+    assert names(client) == ["subscribe"]
+
+    client.loop.pass_time(AT_ONCE_S)
+    assert names(client) == ["deliver"]
+
+
+def test_a_subscription_that_ends_before_its_first_chunk_gets_none(client: Client) -> None:
+    declare(client)
+    client.send(publish((1, b"a")))
+    client.frames()
+
+    client.feed(frame_of("subscribe", m.Subscribe(1, "s", FIRST, 9, {})))
+    client.feed(frame_of("unsubscribe", m.Unsubscribe(1)))
+    client.loop.pass_time(AT_ONCE_S)
+
+    assert names(client) == ["subscribe", "unsubscribe"]
+
+
 def test_subscriptions_take_turns(client: Client) -> None:
     declare(client)
     for number in range(4):
@@ -352,7 +378,7 @@ def test_subscriptions_take_turns(client: Client) -> None:
         frame_of("subscribe", m.Subscribe(1, "s", FIRST, 9, {}))
         + frame_of("subscribe", m.Subscribe(2, "s", FIRST, 9, {}))
     )
-    client.loop.run_all()
+    client.loop.pass_time(AT_ONCE_S)
 
     delivered = [delivery_of(each) for each in client.received() if each.command.key == 8]
     assert [each.subscription_id for each in delivered] == [1, 2] * 4 or [
@@ -368,8 +394,10 @@ def test_one_connections_deliveries_leave_turns_to_the_others(server: Server) ->
     other.frames()
 
     reader.feed(frame_of("subscribe", m.Subscribe(1, "s", FIRST, 100, {})))
+    server.loop.run_all()
+    server.loop.now_s += AT_ONCE_S
     frames_a_turn: list[int] = []
-    while sum(frames_a_turn) < 41:
+    while sum(frames_a_turn) < 41:  # the answer is one of them
         server.loop.turn()
         frames_a_turn.append(len(reader.frames()))
 

@@ -91,6 +91,9 @@ class Ports:
     def tuned(self) -> None:
         self.tuned_count += 1
 
+    def begin_delivery(self, subscription: Subscription) -> None:
+        self.woken.append(subscription)
+
     def wake_delivery(self, subscription: Subscription) -> None:
         self.woken.append(subscription)
 

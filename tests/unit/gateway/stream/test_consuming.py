@@ -104,10 +104,10 @@ def test_the_connection_is_woken_after_the_reply_and_not_before(
     client.ports.frames.clear()
     frames_when_woken: list[int] = []
 
-    def wake_delivery(_subscription: Subscription) -> None:
+    def begin_delivery(_subscription: Subscription) -> None:
         frames_when_woken.append(len(client.ports.frames))
 
-    monkeypatch.setattr(client.ports, "wake_delivery", wake_delivery)
+    monkeypatch.setattr(client.ports, "begin_delivery", begin_delivery)
 
     client.tell("subscribe", m.Subscribe(1, "s", FIRST, 1, {}))
 
