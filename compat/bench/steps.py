@@ -85,18 +85,7 @@ def ingest_row(body_bytes: int, messages_per_frame: int) -> str:
 
 def drain_large(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
     """Write a stream at full speed; read it, also after a restart and from a cold disk."""
-    written = perform(
-        Job(
-            work="ingest",
-            address=server.address,
-            stream=STREAM,
-            messages_per_frame=100,
-            message_count=scale.drain_messages,
-            window=WINDOWS[100],
-            keep=True,
-        )
-    )
-    count = int(written["stored"])
+    count = _fill(server, scale.drain_messages)
     results = {}
     if "drain_large" in wanted:
         results["drain_large"] = perform(
@@ -260,18 +249,8 @@ def tls_ingest(server: Server, scale: Scale, wanted: Collection[str]) -> Results
 
 def tls_drain(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
     """Write a stream at full speed without TLS, and read it over TLS."""
-    written = perform(
-        Job(
-            work="ingest",
-            address=server.address,
-            stream=STREAM,
-            messages_per_frame=100,
-            message_count=scale.drain_messages // TLS_PART,
-            window=WINDOWS[100],
-            keep=True,
-        )
-    )
-    job = _drain(server, int(written["stored"]), credit=LARGE_CREDIT)
+    count = _fill(server, scale.drain_messages // TLS_PART)
+    job = _drain(server, count, credit=LARGE_CREDIT)
     figures = perform(replace(job, address=tls_address_of(server), repeats=scale.drain_repeats))
     perform(Job(work="delete", address=server.address, stream=STREAM))
     return {"tls_drain": figures}
@@ -296,6 +275,22 @@ def _ingest(server: Server, body_bytes: int, messages_per_frame: int, count: int
         warmup_count=count // WARMUP_PART,
         window=WINDOWS[messages_per_frame],
     )
+
+
+def _fill(server: Server, count: int) -> int:
+    """Write a stream at full speed and leave it; return how many messages it has."""
+    written = perform(
+        Job(
+            work="ingest",
+            address=server.address,
+            stream=STREAM,
+            messages_per_frame=100,
+            message_count=count,
+            window=WINDOWS[100],
+            keep=True,
+        )
+    )
+    return int(written["stored"])
 
 
 def _drain(

@@ -24,7 +24,6 @@ _Order = Callable[[Mapping[str, object]], _Key]
 PAGE_SIZE_DEFAULT: Final = 100
 PAGE_SIZE_MAX: Final = 500
 _DIGITS_MAX: Final = 9
-_NO_KEY: Final = (0, 0)
 
 
 async def listed(call: Call, items: Iterable[T], view: View[T]) -> Response:
@@ -51,10 +50,10 @@ async def listed(call: Call, items: Iterable[T], view: View[T]) -> Response:
     if not {"sort", "name"} & query.keys():
         every = items if isinstance(items, list) else list(items)
         return _page(every, _narrow(view, columns), len(every), page, size)
-    order = _by(query["sort"]) if "sort" in query else None
+    # Without a field all are alike, and stay in their order.
+    order = _by(query.get("sort", ""))
     found, total_count = await _found(items, view, _matcher(query), order)
-    if order is not None:
-        found.sort(key=itemgetter(0), reverse=query.get("sort_reverse") == "true")
+    found.sort(key=itemgetter(0), reverse=query.get("sort_reverse") == "true")
     narrow = _narrow(view, columns)
     if "page" not in query:
         return list_answer(found, lambda each: narrow(each[1]))
@@ -75,7 +74,7 @@ def _page(found: list[T], view: View[T], total_count: int, page: int, size: int)
 
 
 async def _found(
-    items: Iterable[T], view: View[T], matches: Callable[[str], bool], order: _Order | None
+    items: Iterable[T], view: View[T], matches: Callable[[str], bool], order: _Order
 ) -> tuple[list[tuple[_Key, T]], int]:
     """Return what matches, each behind what it is sorted by, and how many were looked at.
 
@@ -86,7 +85,7 @@ async def _found(
     for item in items:
         shown = view(item)
         if matches(str(shown.get("name", ""))):
-            found.append((order(shown) if order else _NO_KEY, item))
+            found.append((order(shown), item))
         count += 1
         if count % SLICE == 0:
             await asyncio.sleep(0)

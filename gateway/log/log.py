@@ -201,8 +201,7 @@ class StreamLog:
         assert chunk is not None
         if chunk.entry_count < chunk.entries_max and chunk.grow():
             return chunk
-        self._append(chunk)
-        return self.open_chunk(bytes_expected)
+        return self.begin_another(bytes_expected)
 
     def begin_another(self, bytes_expected: int) -> OpenChunk:
         """Append the open chunk, full or not, and return the next one."""

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from compat.certificates import Certificates, make
 from gateway.stream.wire import messages as m
 from tests.client import Client
 from tests.integration.server import Endpoint, HutchServer
@@ -112,3 +113,9 @@ def stream(request: pytest.FixtureRequest) -> Iterator[str]:
 def assert_no_traceback(server: HutchServer) -> None:
     """A traceback is a bug of the server, whatever the client did."""
     assert "Traceback" not in server.logs, server.logs[-8000:]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
+    """An authority, and certificates of a server and a client."""
+    return make(tmp_path_factory.mktemp("certificates"))

@@ -20,10 +20,11 @@ from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST
 from tests.client import Client, PeerGone
 from tests.integration.administrator import IMPATIENT, ctl
-from tests.integration.conftest import StartServer, assert_no_traceback
+from tests.integration.conftest import StartServer
 from tests.integration.server import HutchServer, run_serve
 from tests.integration.tls_rig import (
     HOST,
+    certified_server,
     context_of,
     external_code,
     greeted,
@@ -35,22 +36,13 @@ pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return make(tmp_path_factory.mktemp("certificates"))
-
-
-@pytest.fixture(scope="module")
 def tls_server(
     made: Certificates, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[HutchServer]:
     """A server that asks for certificates, with a user that one of them names."""
     data = tmp_path_factory.mktemp("tls") / "data"
-    with HutchServer(data, *tls_arguments(made), environment=IMPATIENT) as server:
-        ctl(server, "add_user", CLIENT_NAME, stdin=b"secret\n")
-        ctl(server, "set_permissions", CLIENT_NAME, ".*", ".*", ".*")
+    with certified_server(data, made, IMPATIENT) as server:
         yield server
-        server.terminate()
-        assert_no_traceback(server)
 
 
 VERSIONS = [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3]

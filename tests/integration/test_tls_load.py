@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from compat.certificates import Authority, Certificates, make
+from compat.certificates import Authority, Certificates
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.offsets import FIRST
 from tests.client import Client
@@ -30,11 +30,6 @@ pytestmark = pytest.mark.timeout(120)
 FLOOD_RATE = 1_000
 FLOOD_S = 3.0
 RELOADS = 100
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return make(tmp_path_factory.mktemp("certificates"))
 
 
 def hello_of(made: Certificates) -> bytes:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 import ssl
+from collections.abc import Iterator
 from pathlib import Path
 
-from compat.certificates import Certificates, Pair
+from compat.certificates import CLIENT_NAME, Certificates, Pair
 from gateway.stream.wire import messages as m
 from tests.client import CLIENT_PROPERTIES, Client
+from tests.integration.administrator import ctl
+from tests.integration.conftest import assert_no_traceback
 from tests.integration.server import Endpoint, HutchServer
 
 HOST = "localhost"
@@ -19,6 +23,19 @@ def tls_arguments(made: Certificates, *, asks_clients: bool = True) -> tuple[str
     pair = made.server
     shown = ("--tls-port", "0", "--tls-cert", str(pair.certificate), "--tls-key", str(pair.key))
     return (*shown, "--tls-ca", str(made.ca)) if asks_clients else shown
+
+
+@contextlib.contextmanager
+def certified_server(
+    data: Path, made: Certificates, environment: dict[str, str] | None = None
+) -> Iterator[HutchServer]:
+    """A server that asks for certificates, with the user that the client's names."""
+    with HutchServer(data, *tls_arguments(made), environment=environment) as server:
+        ctl(server, "add_user", CLIENT_NAME, stdin=b"secret\n")
+        ctl(server, "set_permissions", CLIENT_NAME, ".*", ".*", ".*")
+        yield server
+        server.terminate()
+        assert_no_traceback(server)
 
 
 def tls_endpoint(server: HutchServer) -> Endpoint:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from gateway.broker.access.certificate import Unreadable, described
+from gateway.broker.access.certificate import described
 from gateway.broker.connections import TlsDetails
 
 _NO_CERTIFICATE: Final = dict.fromkeys(
@@ -85,7 +85,7 @@ def _certificate_fields(certificate: bytes | None) -> Mapping[str, object]:
         return _NO_CERTIFICATE
     try:
         shown = described(certificate)
-    except (Unreadable, ValueError):
+    except ValueError:  # Unreadable is one
         return _NO_CERTIFICATE
     return {
         "peer_cert_issuer": shown.issuer,

@@ -9,21 +9,20 @@ import pytest
 import rbfly.streams as rbs
 from rstream import Consumer, Producer, SlasMechanism
 
-from compat.certificates import CLIENT_NAME, Certificates, make
-from tests.integration.administrator import ctl
+from compat.certificates import Certificates
 from tests.integration.clients.loop import eventually, run
 from tests.integration.clients.messages import bodies, body
 from tests.integration.clients.rstream_session import FIRST, LOGIN, publish, subscribe
-from tests.integration.conftest import assert_no_traceback, external_endpoint
+from tests.integration.conftest import external_endpoint
 from tests.integration.server import Endpoint, HutchServer
-from tests.integration.tls_rig import HOST, context_of, tls_arguments, tls_endpoint
+from tests.integration.tls_rig import (
+    HOST,
+    certified_server,
+    context_of,
+    tls_endpoint,
+)
 
 pytestmark = pytest.mark.timeout(60)
-
-
-@pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Certificates:
-    return make(tmp_path_factory.mktemp("certificates"))
 
 
 @pytest.fixture(scope="module")
@@ -32,12 +31,8 @@ def tls_server(
 ) -> Iterator[HutchServer]:
     if external_endpoint() is not None:
         pytest.skip("needs a server whose certificates are known")
-    with HutchServer(tmp_path_factory.mktemp("tls") / "data", *tls_arguments(made)) as server:
-        ctl(server, "add_user", CLIENT_NAME, stdin=b"secret\n")
-        ctl(server, "set_permissions", CLIENT_NAME, ".*", ".*", ".*")
+    with certified_server(tmp_path_factory.mktemp("tls") / "data", made) as server:
         yield server
-        server.terminate()
-        assert_no_traceback(server)
 
 
 @pytest.fixture
