@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import secrets
 import sys
 import tempfile
 from argparse import Namespace
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 
 from compat.bench.hutch import Hutch
@@ -19,7 +19,7 @@ from compat.differential.administration import (
     HutchAdministration,
     RabbitMQAdministration,
 )
-from compat.differential.comparison import Verdict, differences, judge
+from compat.differential.comparison import Comparison, compare
 from compat.differential.coverage import document, missing, shown, unlisted
 from compat.differential.expected import EXPECTED
 from compat.differential.runner import Played, play_all
@@ -60,14 +60,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def with_broker(broker: RunningBroker, chosen: Sequence[Script], options: Namespace) -> int:
     """Play the scripts on the broker, and do with its answers what was asked for."""
+    address: tuple[str, int]
     to_change: Administration | None
-    theirs_to_change = RabbitMQAdministration(broker)
-    theirs = play_all(chosen, broker.stream_address, secrets.token_hex(2), theirs_to_change)
+    theirs = partial(
+        play_all,
+        address=broker.stream_address,
+        administration=(theirs_to_change := RabbitMQAdministration(broker)),
+    )
     if options.print:
-        show(chosen, theirs)
+        show(chosen, theirs(chosen))
         return 0
     if options.coverage:
-        return write_coverage(chosen, theirs)
+        return write_coverage(chosen, theirs(chosen))
     with contextlib.ExitStack() as stack:
         if options.itself:
             address, to_change = broker.stream_address, theirs_to_change
@@ -77,10 +81,11 @@ def with_broker(broker: RunningBroker, chosen: Sequence[Script], options: Namesp
             to_change = HutchAdministration(options.data) if options.data else None
         else:
             address, to_change = start_hutch(stack)
-        ours = play_all(chosen, address, secrets.token_hex(2), to_change)
+        ours = partial(play_all, address=address, administration=to_change)
+        found = compare(chosen, theirs, ours, () if options.itself else EXPECTED)
     is_whole = options.only == "*"
-    verdict = judge(differences(theirs, ours), () if options.itself else EXPECTED)
-    report(chosen, verdict, is_whole=is_whole, is_verbose=options.verbose)
+    report(chosen, found, is_whole=is_whole, is_verbose=options.verbose)
+    verdict = found.verdict
     return 1 if verdict.unexpected or (verdict.stale and is_whole) else 0
 
 
@@ -146,9 +151,12 @@ def write_coverage(scripts: Sequence[Script], theirs: dict[str, list[Played]]) -
 
 
 def report(
-    scripts: Sequence[Script], verdict: Verdict, *, is_whole: bool, is_verbose: bool
+    scripts: Sequence[Script], found: Comparison, *, is_whole: bool, is_verbose: bool
 ) -> None:
     """Print what was found."""
+    verdict = found.verdict
+    for difference in found.unsteady:
+        print(f"differed once, and not when played again:\n{difference}\n")
     for difference in verdict.unexpected:
         print(f"{difference}\n")
     if is_verbose:

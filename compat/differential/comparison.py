@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from compat.differential.expected import Expected
 from compat.differential.runner import Played
+from compat.differential.script import Script
+
+# A server that was kept waiting by the machine answers otherwise, now and then; a server that is
+# wrong does so again. More scripts than this are not chance.
+UNSTEADY_MAX = 5
+REPEATS = 2
+
+Outcomes = Mapping[str, Sequence[Played]]
+Play = Callable[[Sequence[Script]], Outcomes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +51,49 @@ class Verdict:
     stale: tuple[Expected, ...]
 
 
-def differences(
-    theirs: Mapping[str, Sequence[Played]], ours: Mapping[str, Sequence[Played]]
-) -> list[Difference]:
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two servers compared.
+
+    Attributes:
+        theirs: The first server's outcomes, by script.
+        verdict: What differs.
+        unsteady: What differed at first and not when it was played again.
+    """
+
+    theirs: Outcomes
+    verdict: Verdict
+    unsteady: tuple[Difference, ...]
+
+
+def compare(
+    scripts: Sequence[Script], theirs: Play, ours: Play, expected: Sequence[Expected]
+) -> Comparison:
+    """Play scripts on two servers and judge what differs.
+
+    A few scripts with a difference that is not meant are played again, each alone: a difference
+    stands if it shows every time.
+    """
+    their_outcomes = theirs(scripts)
+    verdict = judge(differences(their_outcomes, ours(scripts)), expected)
+    suspects = {difference.script for difference in verdict.unexpected}
+    if len(suspects) > UNSTEADY_MAX:
+        return Comparison(their_outcomes, verdict, ())
+    steady = {
+        script.name
+        for script in scripts
+        if script.name in suspects
+        and all(
+            judge(differences(theirs([script]), ours([script])), expected).unexpected
+            for _ in range(REPEATS)
+        )
+    }
+    standing = tuple(one for one in verdict.unexpected if one.script in steady)
+    unsteady = tuple(one for one in verdict.unexpected if one.script not in steady)
+    return Comparison(their_outcomes, replace(verdict, unexpected=standing), unsteady)
+
+
+def differences(theirs: Outcomes, ours: Outcomes) -> list[Difference]:
     """Return every step that the two answered differently."""
     found = []
     for name, their_steps in theirs.items():

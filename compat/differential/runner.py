@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import secrets
 import struct
 import time
 from collections.abc import Sequence
@@ -68,7 +69,6 @@ def play(
 def play_all(
     scripts: Sequence[Script],
     address: tuple[str, int],
-    tag: str,
     administration: Administration | None = None,
 ) -> dict[str, list[Played]]:
     """Play scripts, several at once; return their outcomes by name.
@@ -76,15 +76,16 @@ def play_all(
     Args:
         scripts: What to play.
         address: Host and stream port of the server.
-        tag: Up to four letters that tell this run from earlier ones on the same server.
         administration: Of that server, for administered scripts.
     """
+    # Tells this play from earlier ones on the same server.
+    tag = secrets.token_hex(2)
 
     def one(numbered: tuple[int, Script]) -> tuple[str, list[Played]]:
         number, script = numbered
         try:
             return script.name, play(
-                script, address, f"{tag:.4}-{number:03x}".encode(), administration
+                script, address, f"{tag}-{number:03x}".encode(), administration
             )
         except (HandshakeFailed, ChangeFailed, OSError) as error:
             return script.name, [Played(0, "begin", "", (f"(could not begin: {error})",))]

@@ -51,6 +51,11 @@ def answer(connection: str, corr: int, offset: bytes = f.NONE, code: int = 1, **
     )
 
 
+def settled(connection: str) -> Step:
+    """Ask something, whose answer shows that all sent before it was acted upon."""
+    return ask(connection, f.query_offset("nobody", "~s"))
+
+
 def plain(*letters: str, records: int = 3) -> tuple[Step, ...]:
     """Return the beginning: a stream with records, a chunk each, and open connections."""
     return (
@@ -103,6 +108,7 @@ STARTING = (
             *plain("A"),
             join("A", is_told=True),
             answer("A", 0, offset, records=records),
+            settled("A"),
             stored("P", 9),
             hear("A", records=1),
         )
@@ -114,6 +120,7 @@ STARTING = (
             *plain("A"),
             join("A", offset=offset, is_told=True),
             answer("A", 0, records=records),
+            settled("A"),
             stored("P", 9),
             hear("A", records=1),
         )
