@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from compat.suites import tutorials
 from compat.suites.results import Results, of_cargo, of_ginkgo, of_junit, of_mocha
 
 TOOLS: Final = Path(__file__).parent / "bin"
@@ -154,10 +155,15 @@ def _java(place: Place) -> Results:
     return of_junit(reports.glob("TEST-*.xml"))
 
 
+def _tutorials(place: Place) -> Results:
+    return tutorials.run(place.checkout, place.reports / "output.log", list(place.only))
+
+
 SUITES: Final = {
     "go": Suite("github.com/rabbitmq/rabbitmq-stream-go-client", "541aa9d", _go),
     "rust": Suite("github.com/rabbitmq/rabbitmq-stream-rust-client", "bd685f9", _rust),
     "node": Suite("github.com/coders51/rabbitmq-stream-js-client", "8cd4cd5", _node),
     "rstream": Suite("github.com/rabbitmq-community/rstream", "b0b9f8a", _rstream),
     "java": Suite("github.com/rabbitmq/rabbitmq-stream-java-client", "33f3f5d", _java),
+    "tutorials": Suite("github.com/rabbitmq/rabbitmq-tutorials", "8aec600", _tutorials),
 }
