@@ -1,18 +1,13 @@
-"""The parts put together: settings to a running server, and its graceful end.
+"""The parts put together: settings to a server, its start, and its graceful end.
 
 The only module that knows which store is used.
 """
 
 import asyncio
-import gc
 import logging
-import resource
-import signal
 import socket
-import sys
 import time
 from collections.abc import Callable, Coroutine
-from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeVar
 
@@ -62,11 +57,6 @@ SENDING_S: Final = 1.0
 CLOSING_S: Final = 3.0
 """What each step of a graceful stop may take before the next is begun anyway: below 10 s in all."""
 _POLL_S: Final = 0.01
-_SWITCH_S: Final = 0.0002
-"""How long a busy event loop keeps the interpreter from the thread that commits: Python's own 5 ms
-would be the price of every sync under load."""
-_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-
 _REFUSED_IN_WORDS: Final = 256
 """So many connections above the maximum get as far as being refused when they open."""
 _OTHER_DESCRIPTORS: Final = 64
@@ -410,6 +400,13 @@ class Server:
             log.critical("the store has failed, stopping error=%s", error)
             self._stop.set()
 
+    def reload(self) -> None:
+        """Take changed files: certificates, the only ones that can change while it serves."""
+        if self.tls is None:
+            log.info("there are no tls files to read again")
+        else:
+            self.tls.reload()
+
     async def run(self) -> int:
         """Serve until asked to stop, or until the store fails; return the exit code."""
         await self._stop.wait()
@@ -427,70 +424,3 @@ class Server:
         pending.when_settled(settled.set)
         await settled.wait()
         return pending.result()
-
-
-def _raise_descriptor_limit() -> None:
-    """Every stream and connection holds descriptors; take as many as the system allows."""
-    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-
-
-def _new_event_loop() -> asyncio.AbstractEventLoop:
-    try:
-        import uvloop  # noqa: PLC0415  # not on every platform
-    except ImportError:
-        return asyncio.new_event_loop()
-    return uvloop.new_event_loop()
-
-
-def serve(settings: Settings) -> int:
-    """Run a server until SIGTERM or SIGINT; blocks. Returns the exit code.
-
-    Prints one line beginning `hutch ready` with the addresses on standard output when it serves.
-
-    Raises:
-        ConfigError: A setting cannot be used here (address taken, users file wrong, …).
-    """
-    _raise_descriptor_limit()
-    sys.setswitchinterval(_SWITCH_S)
-    loop = _new_event_loop()
-    try:
-        return loop.run_until_complete(_serve(settings, loop))
-    finally:
-        loop.close()
-
-
-async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
-    stop = asyncio.Event()
-    server = Server(settings, loop, stop)
-    # Opening may take long. Until there is somebody to serve, a stop is the end of the process:
-    # no less is stored than after a crash.
-    for number in _STOP_SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
-    try:
-        server.open_store()
-        await server.start()
-    except StoreError as error:
-        sys.stderr.write(f"hutch: {settings.store.data_directory}: {error}\n")
-        return 1
-    for number in _STOP_SIGNALS:
-        loop.add_signal_handler(number, stop.set)
-    # What is there now stays: the collector need not look at it again and again.
-    gc.collect()
-    gc.freeze()
-    host, port = server.address
-    stream = settings.stream
-    advertised = f"{stream.advertised_host}:{stream.advertised_port or port}"
-    tls = http = ""
-    if server.tls is not None:
-        loop.add_signal_handler(signal.SIGHUP, server.tls.reload)
-        tls = " tls={}:{} tls_advertised={}:{}".format(*server.tls.address, *server.tls.advertised)
-    if server.management.address is not None:
-        http = " management={}:{}".format(*server.management.address)
-    sys.stdout.write(
-        f"hutch ready stream={host}:{port} advertised={advertised}{tls}{http}"
-        f" data={settings.store.data_directory} durability={settings.store.durability.value}\n"
-    )
-    sys.stdout.flush()
-    return await server.run()

@@ -136,6 +136,13 @@ class HutchServer:
         paths = (self._output_path("stderr", start) for start in range(1, self._starts + 1))
         return "".join(path.read_text(errors="replace") for path in paths if path.exists())
 
+    def wait_for_log(self, words: str, within_s: float = 10.0) -> None:
+        """Wait until the log says something. Raises AssertionError if it does not."""
+        deadline = time.monotonic() + within_s
+        while words not in self.logs:
+            assert time.monotonic() < deadline, self.logs
+            time.sleep(0.01)
+
     def start(self) -> None:
         """Start the process and wait until it is ready to serve.
 

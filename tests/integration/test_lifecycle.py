@@ -85,6 +85,15 @@ sys.exit(cli.main(["serve", "--port", "0", "--data", sys.argv[1]]))
 """
 
 
+def test_a_hangup_without_files_to_read_again_changes_nothing(start_server: StartServer) -> None:
+    server = start_server("--log-level", "info")
+    with Client.opened(*server.endpoint) as client:
+        server.process.send_signal(signal.SIGHUP)
+        server.wait_for_log("there are no tls files to read again")
+        client.create("still-here")
+    server.terminate()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_server_that_is_still_opening_stops_at_once(
     tmp_path: Path, number: signal.Signals

@@ -141,7 +141,7 @@ def test_certificates_that_are_not_believed_are_refused(
     ):
         assert refused(tls_server, context_of(made.ca, pair, version))
     for words in ("certificate has expired", "unable to get local issuer"):
-        wait_for(tls_server, words)
+        tls_server.wait_for_log(words)
 
 
 def test_versions_before_1_2_are_refused(tls_server: HutchServer, made: Certificates) -> None:
@@ -207,7 +207,7 @@ def test_revoked_certificates_are_refused(
     server = start_server(*tls_arguments(made), "--tls-ca", str(both))
 
     assert refused(server, context_of(made.ca, revoked))
-    wait_for(server, "certificate revoked")
+    server.wait_for_log("certificate revoked")
     with Client.opened(*tls_endpoint(server), tls=context_of(made.ca, made.client)):
         pass
 
@@ -265,10 +265,10 @@ def test_new_files_are_for_new_connections(
         other = make(tmp_path / "other")
         shown.write_bytes(other.server.certificate.read_bytes())
         server.process.send_signal(signal.SIGHUP)  # the key is not that of the certificate yet
-        wait_for(server, "is not the key of")
+        server.wait_for_log("is not the key of")
         key.write_bytes(other.server.key.read_bytes())
         server.process.send_signal(signal.SIGHUP)
-        wait_for(server, "tls files taken")
+        server.wait_for_log("tls files taken")
 
         with Client.opened(*endpoint, tls=context_of(other.ca)):
             pass
@@ -292,15 +292,7 @@ def test_changed_files_are_found(
     again = tmp_path / "again.pem"
     again.write_bytes(made.server.certificate.read_bytes() + made.ca.read_bytes())
     again.replace(shown)
-    wait_for(server, "tls files taken")
-
-
-def wait_for(server: HutchServer, words: str) -> None:
-    """Wait until the server's log says something."""
-    deadline = time.monotonic() + 10
-    while words not in server.logs:
-        assert time.monotonic() < deadline, server.logs
-        time.sleep(0.01)
+    server.wait_for_log("tls files taken")
 
 
 def test_a_taken_tls_port_stops_the_start(

@@ -1,0 +1,86 @@
+"""The process: limits, event loop, signals, the line that says it serves, and the exit code."""
+
+import asyncio
+import gc
+import resource
+import signal
+import sys
+from contextlib import suppress
+from typing import Final
+
+from gateway.config import Settings
+from gateway.server.assembly import Server
+from store.errors import StoreError
+
+_SWITCH_S: Final = 0.0002
+"""How long a busy event loop keeps the interpreter from the thread that commits: Python's own 5 ms
+would be the price of every sync under load."""
+_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+def _raise_descriptor_limit() -> None:
+    """Every stream and connection holds descriptors; take as many as the system allows."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
+def _new_event_loop() -> asyncio.AbstractEventLoop:
+    try:
+        import uvloop  # noqa: PLC0415  # not on every platform
+    except ImportError:
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
+
+
+def serve(settings: Settings) -> int:
+    """Run a server until SIGTERM or SIGINT; blocks. Returns the exit code.
+
+    Prints one line beginning `hutch ready` with the addresses on standard output when it serves.
+
+    Raises:
+        ConfigError: A setting cannot be used here (address taken, users file wrong, …).
+    """
+    _raise_descriptor_limit()
+    sys.setswitchinterval(_SWITCH_S)
+    loop = _new_event_loop()
+    try:
+        return loop.run_until_complete(_serve(settings, loop))
+    finally:
+        loop.close()
+
+
+async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
+    stop = asyncio.Event()
+    server = Server(settings, loop, stop)
+    # Opening may take long. Until there is somebody to serve, a stop is the end of the process:
+    # no less is stored than after a crash.
+    for number in _STOP_SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # files are read now anyway
+    try:
+        server.open_store()
+        await server.start()
+    except StoreError as error:
+        sys.stderr.write(f"hutch: {settings.store.data_directory}: {error}\n")
+        return 1
+    for number in _STOP_SIGNALS:
+        loop.add_signal_handler(number, stop.set)
+    # What is there now stays: the collector need not look at it again and again.
+    gc.collect()
+    gc.freeze()
+    host, port = server.address
+    stream = settings.stream
+    advertised = f"{stream.advertised_host}:{stream.advertised_port or port}"
+    tls = http = ""
+    loop.add_signal_handler(signal.SIGHUP, server.reload)
+    if server.tls is not None:
+        tls = " tls={}:{} tls_advertised={}:{}".format(*server.tls.address, *server.tls.advertised)
+    if server.management.address is not None:
+        http = " management={}:{}".format(*server.management.address)
+    sys.stdout.write(
+        f"hutch ready stream={host}:{port} advertised={advertised}{tls}{http}"
+        f" data={settings.store.data_directory} durability={settings.store.durability.value}\n"
+    )
+    sys.stdout.flush()
+    return await server.run()
