@@ -21,9 +21,9 @@ HELD_BYTES = 64 << 20
 HOLD = f"""
 import mmap
 held = mmap.mmap(-1, {HELD_BYTES})
-input(print("begun", flush=True) or "")
+input("begun\\n")
 held.write(b"x" * len(held))
-input(print("held", flush=True) or "")
+input("held\\n")
 """
 SPIN_IN_CHILD = f"import subprocess, sys\nsubprocess.run([sys.executable, '-c', {SPIN!r}])"
 
