@@ -121,16 +121,7 @@ def run(checkout: Path, log: Path, only: list[str]) -> Results:
 
 def shown_by(program: Program, checkout: Path, output: IO[str]) -> bool:
     """Run one program; tell whether it showed what it should and then ended as it should."""
-    running = subprocess.Popen(
-        program.command,
-        cwd=checkout / program.folder,
-        env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        start_new_session=True,
-    )
+    running = started(program, checkout)
     # Started by others, such as mvn, npm and go: they end together.
     watch = threading.Timer(PROGRAM_SECONDS, os.killpg, (running.pid, signal.SIGKILL))
     watch.start()
@@ -151,11 +142,29 @@ def shown_by(program: Program, checkout: Path, output: IO[str]) -> bool:
         # Ctrl-C gives each language another status; only the watch kills.
         return status == 0 or (program.end is End.INTERRUPT and status != -signal.SIGKILL)
     finally:
-        watch.cancel()
         for pipe in (running.stdin, running.stdout):
             assert pipe is not None
             pipe.close()
         running.wait()
+        watch.cancel()
+
+
+def started(program: Program, checkout: Path) -> subprocess.Popen[str]:
+    """Start a program that heeds Ctrl-C, even where this one, in a shell's background, does not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        return subprocess.Popen(
+            program.command,
+            cwd=checkout / program.folder,
+            env={**os.environ, "PYTHONUNBUFFERED": "1"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def said_by(running: subprocess.Popen[str], output: IO[str]) -> Iterator[str]:

@@ -17,6 +17,7 @@ from store.errors import StoreClosed, StoreError
 E = TypeVar("E", bound=StoreError)
 
 TIMEOUT_S: Final = 10.0
+ASK_AGAIN_S: Final = 0.05
 """How long a result may take before the test fails: generous, the machine may be busy."""
 
 FILLER: Final = UUID(int=0xF111E4)
@@ -73,14 +74,18 @@ class Loop:
             self._ready.popleft()()
 
     def run_until(self, is_done: Callable[[], bool], timeout_s: float = TIMEOUT_S) -> None:
-        """Turn until `is_done`; AssertionError after the time limit."""
+        """Turn until `is_done`; AssertionError after the time limit.
+
+        What another thread does, such as removing a file, may be done without a word to the loop:
+        so `is_done` is asked again also when nothing became ready.
+        """
         deadline = time.monotonic() + timeout_s
         while not is_done():
             with self._changed:
-                while not self._ready:
+                if not self._ready:
                     left_s = deadline - time.monotonic()
                     assert left_s > 0, f"no result within {timeout_s} s"
-                    self._changed.wait(left_s)
+                    self._changed.wait(min(left_s, ASK_AGAIN_S))
             self.turn()
 
     def run_for(self, seconds: float) -> None:
