@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -26,6 +27,9 @@ RESTARTING: Final = "reconnect"
 WRITTEN: Final = 50
 PLAIN: Final = "plain"
 RESTART_S: Final = 180.0
+# On a machine that keeps a server waiting, some clients give up or lose their way. What came to no
+# result is tried once more; a wrong result is one.
+TRIES: Final = 2
 # A mark of its own for each writer, so that none can be taken for another.
 MARKS: Final = "abcdefghijkl"
 
@@ -146,6 +150,15 @@ def fresh(word: str) -> str:
     return f"{word}-{secrets.token_hex(4)}"
 
 
+def tried(attempt: Callable[[], Outcome]) -> Outcome:
+    """Return what an attempt comes to, the last one if all fail."""
+    for _ in range(TRIES - 1):
+        if (outcome := attempt()).is_ok:
+            return outcome
+        logger.warning("no result, trying again error=%r", outcome.error)
+    return attempt()
+
+
 class Campaign:
     """One comparison under way."""
 
@@ -203,8 +216,11 @@ class Campaign:
             self.found.offered[client] = running.about.scenarios
             for scenario in EXPECTED:
                 if scenario in running.about.scenarios and scenario != RESTARTING:
-                    outcome = running.run(scenario, fresh(f"{client}-{scenario}"))
+                    outcome = tried(partial(self._scenario, running, client, scenario))
                     self._note(Run(client, scenario, server.name), outcome)
+
+    def _scenario(self, running: RunningProgram, client: str, scenario: str) -> Outcome:
+        return running.run(scenario, fresh(f"{client}-{scenario}"))
 
     @property
     def _able(self) -> list[str]:
@@ -212,9 +228,21 @@ class Campaign:
 
     def _restarts(self) -> None:
         clients = [one for one in self._able if RESTARTING in self.found.offered[one]]
-        with ThreadPoolExecutor(max(1, len(clients) * len(self._servers))) as pool:
+        waiting = [(server, clients) for server in self._servers]
+        for _ in range(TRIES):
+            self._restart_all(waiting)
+            waiting = [(server, self._lost(server, clients)) for server, clients in waiting]
+
+    def _lost(self, server: Server, clients: Iterable[str]) -> list[str]:
+        """Return those of the clients that came to no result when the server was restarted."""
+        runs = self.found.runs
+        return [one for one in clients if not runs[Run(one, RESTARTING, server.name)].is_ok]
+
+    def _restart_all(self, waiting: Sequence[tuple[Server, Sequence[str]]]) -> None:
+        count = sum(len(clients) for _, clients in waiting)
+        with ThreadPoolExecutor(max(1, count)) as pool:
             jobs = []
-            for server in self._servers:
+            for server, clients in waiting:
                 restart = Restart(server, clients)
                 jobs += [pool.submit(self._restart, one, server, restart) for one in clients]
             for job in jobs:
@@ -259,16 +287,22 @@ class Campaign:
     def _crossing(
         self, running: dict[str, RunningProgram], writer: str, codec: str, server: ServerName
     ) -> None:
-        stream, mark = fresh(f"{writer}-{codec}"), mark_of(writer)
-        values = {"count": WRITTEN, "mark": mark}
-        outcome = running[writer].run("write", stream, {"codec": codec, **values})
+        stream = ""
+        values = {"count": WRITTEN, "mark": mark_of(writer)}
+
+        def write() -> Outcome:
+            nonlocal stream
+            stream = fresh(f"{writer}-{codec}")
+            return running[writer].run("write", stream, {"codec": codec, **values})
+
+        outcome = tried(write)
         self.found.written[Crossing(writer, codec, "", server)] = outcome
         logger.info("written client=%s server=%s codec=%s", writer, server, codec)
         if not outcome.is_ok:
             return
         for reader, program in running.items():
             if codec in codecs_of(self.found.offered[reader]):
-                outcome = program.run("read", stream, values)
+                outcome = tried(partial(program.run, "read", stream, values))
                 self.found.crossings[Crossing(writer, codec, reader, server)] = outcome
 
 

@@ -24,8 +24,7 @@ pub async fn reconnect(run: &Run) -> Outcome {
     crate::wait_for("restart")?;
     // The old ones end now: closing them later would wait for answers that never come.
     run.close().await;
-    let environment = open_again(run).await?;
-    let publisher = Publisher::open(run, environment.producer()).await?;
+    let (environment, publisher) = open_again(run).await?;
     let rest = environment.consumer().offset(OffsetSpecification::Offset(behind));
     let inbox = run.consume(rest, &run.stream).await?;
     publisher.send_all(10, 20).await?;
@@ -33,14 +32,21 @@ pub async fn reconnect(run: &Run) -> Outcome {
     Ok(json!({"before": before, "after": after, "recovery": "program"}))
 }
 
-async fn open_again(run: &Run) -> Result<Environment, Fault> {
+/// A server that is just starting may listen before it knows its streams.
+async fn open_again(run: &Run) -> Result<(Environment, Publisher), Fault> {
     for _ in 0..20 {
-        if let Ok(environment) = run.open().await {
-            return Ok(environment);
+        if let Ok(opened) = open_once(run).await {
+            return Ok(opened);
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
     }
-    run.open().await
+    open_once(run).await
+}
+
+async fn open_once(run: &Run) -> Result<(Environment, Publisher), Fault> {
+    let environment = run.open().await?;
+    let publisher = Publisher::open(run, environment.producer()).await?;
+    Ok((environment, publisher))
 }
 
 pub async fn errors(run: &Run) -> Outcome {

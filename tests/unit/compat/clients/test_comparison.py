@@ -14,6 +14,7 @@ from compat.clients.comparison import (
     Run,
     codecs_of,
     mark_of,
+    tried,
 )
 from compat.clients.expected import EXPECTED, OTHERWISE, expected
 from compat.clients.messages import bodies, summary
@@ -109,6 +110,23 @@ def test_a_server_is_restarted_once_when_all_wait_for_it() -> None:
     restart.arrive("b")
     restart.leave("b")
     assert server.restarts == 1
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "last"),
+    [
+        ([FIRST], FIRST),
+        ([Outcome(error="lost"), FIRST], FIRST),
+        ([Outcome(error="lost"), Outcome(error="lost again")], Outcome(error="lost again")),
+        ([Outcome({"read": [1]})], Outcome({"read": [1]})),
+    ],
+)
+def test_no_result_is_tried_again_and_a_wrong_one_is_not(
+    outcomes: list[Outcome], last: Outcome
+) -> None:
+    coming = iter(outcomes)
+    assert tried(lambda: next(coming)) == last
+    assert list(coming) == []
 
 
 def test_a_restart_that_fails_is_told_to_all() -> None:
