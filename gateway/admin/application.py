@@ -16,7 +16,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from starlette.datastructures import Headers
 from starlette.responses import Response
-from starlette.routing import Route, Router
+from starlette.routing import compile_path
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway.admin import bodies
@@ -73,24 +73,35 @@ class Application:
     def __init__(self, backing: Backing, resources: Iterable[Resource]) -> None:
         self._backing = backing
         self._large = bodies.LargeBodies()
-        routes = [
-            Route(resource.path, endpoint=_Endpoint(self, resource)) for resource in resources
-        ]
-        self._router = Router(routes, redirect_slashes=False, default=_nowhere)
+        self._paths = [(compile_path(resource.path)[0], resource) for resource in resources]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
         exchange = _Exchange(scope, receive, send)
-        receive, send = exchange.receive, exchange.send
-        answer = self._misplaced(scope)
-        if answer is not None:
-            await answer(scope, receive, send)
+        try:
+            answer = self._misplaced(scope) or await self._routed(scope, exchange.receive)
+        except bodies.BodyCutShort:
             return
+        except Exception:  # the edge of a request: the next may be fine
+            log.exception("http request failed method=%s path=%s", scope["method"], scope["path"])
+            reason = "the server failed at this; its log says how"
+            answer = refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", reason)
+        try:
+            await answer(scope, exchange.receive, exchange.send)
+        except TimeoutError:
+            log.warning("http client does not read its answer, cut off path=%s", scope["path"])
+            raise
+
+    async def _routed(self, scope: Scope, receive: Receive) -> Response:
+        """Answer a request by the resource of its path."""
         # Names stay encoded until the path is matched: one with a slash is one segment.
         segments = segments_of(scope["raw_path"])
         path = "/" + "/".join(segment.decode("ascii") for segment in segments)
-        await self._router({**scope, "path": path}, receive, send)
+        for pattern, resource in self._paths:
+            if (found := pattern.match(path)) is not None:
+                return await self._answer(resource, scope, receive, found.groupdict())
+        return not_found()
 
     def _misplaced(self, scope: Scope) -> Response | None:
         """Return why a request is not even looked at, None if it is."""
@@ -110,18 +121,20 @@ class Application:
         if len(scope["query_string"]) > _QUERY_BYTES_MAX:
             return refusal(HTTPStatus.REQUEST_URI_TOO_LONG, "bad_request", "the query is too long")
         origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+        if origin is not None and _host_of(origin) != headers.get("host"):
             return refusal(HTTPStatus.FORBIDDEN, "not_authorized", "this page is of another site")
         return None
 
-    async def answer(self, resource: Resource, scope: Scope, receive: Receive) -> Response:
-        """Answer a request on a resource."""
+    async def _answer(
+        self, resource: Resource, scope: Scope, receive: Receive, names: Mapping[str, str]
+    ) -> Response:
+        """Answer a request on a resource, with the names in its path as they are written."""
         if scope["method"] == "OPTIONS":
             return empty_answer(HTTPStatus.OK, _allow(resource))
         try:
             handler = _handler_of(resource, scope["method"])
             actor = await self._actor(scope)
-            return await handler(await self._call(resource, scope, receive, actor))
+            return await handler(await self._call(resource, scope, receive, actor, names))
         except Refused as refused:
             return refused.answer
         except AdministrationError as error:
@@ -150,31 +163,43 @@ class Application:
             raise Refused(status, "not_authorised", reason)
         return actor
 
-    async def _call(self, resource: Resource, scope: Scope, receive: Receive, actor: Actor) -> Call:
-        names = {name: decode(text.encode("ascii")) for name, text in scope["path_params"].items()}
+    async def _call(
+        self,
+        resource: Resource,
+        scope: Scope,
+        receive: Receive,
+        actor: Actor,
+        names: Mapping[str, str],
+    ) -> Call:
         body = b""
         if scope["method"] in {"PUT", "POST"}:
-            body = await self._body(resource, scope, receive)
+            body = await self._body(resource, scope, receive, actor)
         is_object = bool(body) and not resource.reads_body
         return Call(
             self._backing.administration,
             actor,
             self._backing.facts,
             self._backing.awaits,
-            names,
+            {name: decode(text.encode("ascii")) for name, text in names.items()},
             _query(scope["query_string"]),
             bodies.json_object(body) if is_object else {},
             body,
         )
 
-    async def _body(self, resource: Resource, scope: Scope, receive: Receive) -> bytes:
+    async def _body(
+        self, resource: Resource, scope: Scope, receive: Receive, actor: Actor
+    ) -> bytes:
+        """Read a body. Raises Refused, NotAllowed."""
         headers = Headers(scope=scope)
         if headers.get("content-encoding", "identity") != "identity":
             raise bodies.not_json()
-        if resource.body_bytes_max <= bodies.SMALL_BYTES_MAX:
-            return await bodies.read_body(receive, headers, resource.body_bytes_max)
-        async with self._large.turn:
-            return await bodies.read_body(receive, headers, resource.body_bytes_max)
+        if resource.body_role is not None:
+            actor.require(resource.body_role)
+        bytes_max = resource.body_bytes_max
+        if bytes_max <= bodies.SMALL_BYTES_MAX or bodies.is_small(headers):
+            return await bodies.read_body(receive, headers, bytes_max)
+        async with self._large.turn(actor.name):
+            return await bodies.read_body(receive, headers, bytes_max)
 
 
 def _unknown() -> Refused:
@@ -222,38 +247,19 @@ class _Exchange:
         await self._send(message)
 
 
-class _Endpoint:
-    """A resource as the router calls it."""
-
-    def __init__(self, application: Application, resource: Resource) -> None:
-        self._application = application
-        self._resource = resource
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        try:
-            answer = await self._application.answer(self._resource, scope, receive)
-        except bodies.BodyCutShort:
-            return
-        except Exception:  # the edge of a request: the next may be fine
-            log.exception("http request failed method=%s path=%s", scope["method"], scope["path"])
-            reason = "the server failed at this; its log says how"
-            answer = refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", reason)
-        try:
-            await answer(scope, receive, send)
-        except TimeoutError:
-            log.warning("http client does not read its answer, cut off path=%s", scope["path"])
-            raise
-
-
-async def _nowhere(scope: Scope, receive: Receive, send: Send) -> None:
-    await not_found()(scope, receive, send)
-
-
 def _refused(error: AdministrationError) -> Response:
     status, kind = _STATUS[error.code]
     if status is HTTPStatus.NOT_FOUND:
         return not_found()
     return refusal(status, kind, str(error))
+
+
+def _host_of(origin: str) -> str | None:
+    """Return the host of a page's origin; None if it is no address."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def _plain_of(header: str) -> bytes:

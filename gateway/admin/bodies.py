@@ -1,7 +1,9 @@
 """Bodies of requests: read when it is known who sends them, up to a size and within a time."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -16,6 +18,9 @@ MESSAGE_BYTES_MAX: Final = 2 * 1024 * 1024
 """Of a message to be published, in base64 or with every character escaped."""
 LARGE_BYTES_MAX: Final = 10 * 1024 * 1024
 """Of definitions; who has more sends them by `hutch import`."""
+_DIGITS: Final = 20
+WAIT_S: Final = 30.0
+"""How long a large body waits for others of the same user."""
 SLOW_S: Final = 10.0
 BYTES_A_SECOND: Final = 64 * 1024
 """A body may take SLOW_S, and a second more for so many bytes that came."""
@@ -26,10 +31,49 @@ class BodyCutShort(Exception):
 
 
 class LargeBodies:
-    """Lets one large body after the other be in memory."""
+    """Lets each user have one large body after the other in memory; nobody waits for others."""
 
     def __init__(self) -> None:
-        self.turn = asyncio.Lock()
+        self._turns: dict[str, _Turn] = {}
+
+    @asynccontextmanager
+    async def turn(self, user: str) -> AsyncIterator[None]:
+        """Wait until the user's large bodies from before are read.
+
+        Raises:
+            Refused: They take too long.
+        """
+        turn = self._turns.setdefault(user, _Turn())
+        turn.count += 1
+        try:
+            try:
+                async with asyncio.timeout(WAIT_S):
+                    await turn.lock.acquire()
+            except TimeoutError:
+                reason = "other large bodies of this user are still on their way"
+                raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "bad_request", reason) from None
+            try:
+                yield
+            finally:
+                turn.lock.release()
+        finally:
+            turn.count -= 1
+            if not turn.count:
+                del self._turns[user]
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One user's large bodies: whose turn it is, and how many there are."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    count: int = 0
+
+
+def is_small(headers: Mapping[str, str]) -> bool:
+    """Tell whether a body is announced to be as small as that of a request on one object."""
+    announced = headers.get("content-length", "")
+    return announced.isdecimal() and len(announced) < _DIGITS and int(announced) <= SMALL_BYTES_MAX
 
 
 async def read_body(receive: Receive, headers: Mapping[str, str], bytes_max: int) -> bytes:
@@ -45,7 +89,7 @@ async def read_body(receive: Receive, headers: Mapping[str, str], bytes_max: int
         BodyCutShort: The client left.
     """
     announced = headers.get("content-length", "0")
-    if not announced.isdecimal() or int(announced[:20]) > bytes_max:
+    if not announced.isdecimal() or int(announced[:_DIGITS]) > bytes_max:
         raise _too_large(bytes_max)
     loop = asyncio.get_running_loop()
     began_s = loop.time()

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 from starlette.responses import Response
 
 from gateway.broker.administration.administration import Actor, Administration, Role
-from gateway.broker.administration.errors import NotAllowed, NotFound, WrongRequest
+from gateway.broker.administration.errors import NotFound, WrongRequest
 from gateway.broker.administration.requests import answer
 from gateway.broker.administration.wire import Request
 from gateway.broker.virtual_host import VirtualHost
@@ -100,8 +100,7 @@ class Call:
 
     def require(self, role: Role) -> None:
         """Demand a tag. Raises NotAllowed."""
-        if role not in self.actor.roles:
-            raise NotAllowed(f"this is for users with the tag {role.value}")
+        self.actor.require(role)
 
     def text(self, name: str, default: str | None = None) -> str:
         """Take a text out of the body. Raises WrongRequest."""

@@ -15,6 +15,7 @@ from gateway.admin.views import (
     streams,
     topology,
 )
+from gateway.broker.administration.administration import Role
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,7 @@ class Resource:
         get: What GET and HEAD do; None where there is nothing.
         put: The same of PUT, and so on.
         body_bytes_max: How large a body may be.
+        body_role: Whose bodies are read at all; None where everybody's are.
         reads_body: Whether the handler reads the body itself, which need not be an object then.
     """
 
@@ -35,6 +37,7 @@ class Resource:
     post: Handler | None = None
     delete: Handler | None = None
     body_bytes_max: int = SMALL_BYTES_MAX
+    body_role: Role | None = None
     reads_body: bool = False
 
     @property
@@ -76,6 +79,7 @@ RESOURCES: Final = (
         definitions.get_definitions,
         post=definitions.post_definitions,
         body_bytes_max=LARGE_BYTES_MAX,
+        body_role=Role.ADMINISTRATOR,
         reads_body=True,
     ),
     Resource(
@@ -83,6 +87,7 @@ RESOURCES: Final = (
         definitions.get_definitions,
         post=definitions.post_definitions,
         body_bytes_max=LARGE_BYTES_MAX,
+        body_role=Role.ADMINISTRATOR,
         reads_body=True,
     ),
     Resource("/api/users", people.list_users),

@@ -83,6 +83,8 @@ def test_a_page_of_another_site_is_refused_and_no_site_is_invited(api: Api) -> N
     assert elsewhere.status == 403
     null = api.ask("DELETE", "queues/%2F/x", headers={"Origin": "null"})
     assert null.status == 403
+    for no_address in ("http://[", "http://[::1", "//", "http://a]b"):
+        assert api.ask("GET", "whoami", headers={"Origin": no_address}).status == 403, no_address
     here = api.ask("GET", "whoami", headers={"Origin": f"http://{api.host}:{api.port}"})
     assert here.status == 200
     for answer in (elsewhere, here, api.ask("OPTIONS", "queues")):
@@ -195,6 +197,39 @@ def test_a_stranger_has_no_body(api: Api) -> None:
     began = time.monotonic()
     assert status_of(api.raw(request, wait_s=5)) == 401, "nobody waits for it"
     assert time.monotonic() - began < 5
+
+
+@pytest.fixture
+def manager(api: Api) -> Iterator[bytes]:
+    """A user with a tag and no permission; the headers of its requests."""
+    body = {"password": "secret", "tags": "management"}
+    assert api.status("PUT", "users/manager", body) == 201
+    yield HOST + f"Authorization: {basic('manager', 'secret')}\r\n".encode()
+    api.status("DELETE", "users/manager")
+
+
+def test_who_may_not_import_has_no_definitions(api: Api, manager: bytes) -> None:
+    request = b"POST /api/definitions HTTP/1.1\r\n" + manager + b"Content-Length: 9999999\r\n\r\n"
+    began = time.monotonic()
+    assert status_of(api.raw(request, wait_s=5)) == 401, "nobody waits for it"
+    assert time.monotonic() - began < 5
+
+
+def test_slow_large_bodies_of_one_user_hold_up_nobody_else(api: Api, manager: bytes) -> None:
+    path = b"POST /api/exchanges/%2F/amq.default/publish HTTP/1.1\r\n" + manager
+    assert api.status("PUT", "queues/%2F/for-all", STREAM) == 201
+    with contextlib.ExitStack() as stack:
+        for _ in range(5):
+            slow = stack.enter_context(socket.create_connection((api.host, api.port), timeout=20))
+            slow.sendall(path + b"Content-Length: 1900000\r\n\r\n{")
+        began = time.monotonic()
+        message = {"properties": {}, "routing_key": "for-all", "payload_encoding": "string"}
+        for payload in ("small", "x" * 900_000):
+            body = message | {"payload": payload}
+            answer = api.ask("POST", "exchanges/%2F/amq.default/publish", body)
+            assert (answer.status, answer.json) == (200, {"routed": True})
+        assert time.monotonic() - began < 5
+    assert api.status("DELETE", "queues/%2F/for-all") == 204
 
 
 PUT_SLOW: Final = b"PUT /api/queues/%2F/slow HTTP/1.1\r\n" + AUTHORIZED

@@ -10,7 +10,7 @@ from gateway.broker.access.access import Access
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authorisation import Demand
 from gateway.broker.administration.arguments import Arguments
-from gateway.broker.administration.errors import NotFound
+from gateway.broker.administration.errors import NotAllowed, NotFound
 from gateway.broker.administration.unfinished import Unfinished
 from gateway.broker.connections import Connections
 from gateway.broker.service import Service
@@ -138,6 +138,11 @@ class Actor:
         tags = () if known is None else known.tags
         roles = {role for tag in Role if tag.value in tags for role in IMPLIED[tag]}
         return cls(user, frozenset(roles), access.virtual_hosts_of(user))
+
+    def require(self, role: Role) -> None:
+        """Demand a tag. Raises NotAllowed."""
+        if role not in self.roles:
+            raise NotAllowed(f"this is for users with the tag {role.value}")
 
     def may_see(self, virtual_host: str) -> bool:
         """Tell whether it may look at what is in a virtual host."""
