@@ -45,6 +45,33 @@ DEFINED: Final = (
 )
 """The keys of a definition that mean something for a stream."""
 
+KNOWN: Final = frozenset(
+    (
+        *DEFINED,
+        "alternate-exchange",
+        "consumer-disconnected-timeout",
+        "consumer-timeout",
+        "dead-letter-exchange",
+        "dead-letter-routing-key",
+        "dead-letter-strategy",
+        "delayed-retry-max",
+        "delayed-retry-min",
+        "delayed-retry-type",
+        "delivery-limit",
+        "expires",
+        "initial-cluster-size",
+        "max-in-memory-bytes",
+        "max-in-memory-length",
+        "max-length",
+        "message-ttl",
+        "overflow",
+        "queue-leader-locator",
+        "queue-version",
+        "target-group-size",
+    )
+)
+"""The keys that RabbitMQ's own policies may have; its plugins bring more."""
+
 POLICY_BYTES_MAX: Final = 64 * 1024
 
 
@@ -100,6 +127,13 @@ def check_policy(policy: Policy) -> StreamArguments:
     return _ready(policy).defined
 
 
+def check_known(definition: Mapping[str, Any]) -> None:
+    """Refuse keys that mean nothing to anybody, as one misspelt. Raises Unusable."""
+    unknown = sorted(definition.keys() - KNOWN)
+    if unknown:
+        raise Unusable(f"{', '.join(unknown)[:200]} are not recognised policy settings")
+
+
 def _ready(policy: Policy) -> _Ready:
     check_name(policy.name, "policy")
     if policy.apply_to not in APPLY_TO:
@@ -128,7 +162,7 @@ def _defined(definition: Mapping[str, Any]) -> StreamArguments:
     except InvalidArgument as error:
         raise Unusable(str(error)) from error
     age = defined.max_age
-    if age is not None and not isinstance(age.meaning, int):
+    if age is not None and age.seconds is None:
         raise Unusable(f"max-age is {age.text[:40]!r}, which is no age such as 7D")
     if defined.max_length_bytes is not None and defined.max_length_bytes < 0:
         raise Unusable("max-length-bytes is below 0")

@@ -10,7 +10,7 @@ from gateway.admin.call import Call, Facts
 from gateway.admin.listing import listed
 from gateway.admin.views.connections import GARBAGE_COLLECTION, queue_consumers
 from gateway.broker.administration.errors import Conflict, WrongRequest
-from gateway.broker.arguments import StreamArguments
+from gateway.broker.arguments import MaxAge, StreamArguments
 from gateway.broker.definitions.sections import STREAM_ARGUMENTS
 from gateway.broker.errors import StreamNotAvailable
 from gateway.broker.streams import Stream
@@ -18,6 +18,8 @@ from gateway.broker.virtual_host import VirtualHost
 
 _RATE: Final = {"rate": 0.0}
 _TYPE: Final = "x-queue-type"
+_NAME_BYTES_MAX: Final = 255
+"""Of a queue; streams that stream clients make may have longer names."""
 _TEXTS: Final = frozenset(("x-max-age", "x-queue-leader-locator"))
 _QUEUE_NAMES: Final = {ours: theirs for theirs, ours in STREAM_ARGUMENTS.items()}
 
@@ -52,6 +54,10 @@ def stream_arguments(arguments: dict[str, Any]) -> dict[str, str]:
         is_right = isinstance(value, str) if name in _TEXTS else type(value) is int
         if not is_right:
             raise WrongRequest(f"invalid arg {name!r}: it has the wrong type")
+        if name == "x-max-age" and MaxAge(value).seconds is None:
+            raise WrongRequest(f"invalid arg {name!r}: invalid_max_age")
+        if name == "x-max-length-bytes" and value < 0:
+            raise WrongRequest(f"invalid arg {name!r}: it is below 0")
         result[ours] = str(value)
     return result
 
@@ -124,6 +130,9 @@ async def get_queue(call: Call) -> Response:
 async def put_queue(call: Call) -> Response:
     """Create a stream, if there is none like it."""
     name = call.path["stream"]
+    size = len(name.encode("utf-8", "surrogateescape"))
+    if size > _NAME_BYTES_MAX:
+        raise WrongRequest(f"queue should be less than 255 bytes, actually was {size}")
     arguments = stream_arguments(call.mapping("arguments"))
     for property_, wanted in (("durable", True), ("auto_delete", False), ("exclusive", False)):
         if call.flag(property_, default=wanted) is not wanted:

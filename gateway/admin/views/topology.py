@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterator
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
@@ -16,6 +16,8 @@ from gateway.broker.administration.administration import Role
 from gateway.broker.administration.errors import Conflict, NotFound, WrongRequest
 from gateway.broker.exchanges import DEFAULT_EXCHANGE, Binding, Exchange
 from gateway.broker.virtual_host import VirtualHost
+
+_QUEUE_TYPES: Final = ("classic", "quorum", "stream")
 
 
 class PlacedExchange(NamedTuple):
@@ -73,8 +75,9 @@ async def put_host(call: Call) -> Response:
     tags = call.body.get("tags", "")
     listed = tags if isinstance(tags, list) else _split(call.text("tags", ""))
     given = {"name": name, "description": call.text("description", ""), "tags": listed}
-    if isinstance(call.body.get("default_queue_type"), str):
-        given["default_queue_type"] = call.body["default_queue_type"]
+    queue_type = _queue_type(call.body.get("default_queue_type"))
+    if queue_type is not None:
+        given["default_queue_type"] = queue_type
     try:
         await call.ask("add_vhost", given)
     except Conflict:
@@ -83,6 +86,15 @@ async def put_host(call: Call) -> Response:
     who = {"user": call.actor.name, "virtual_host": name}
     await call.ask("set_permissions", who | everything)
     return made_answer(is_new=True)
+
+
+def _queue_type(given: object) -> str | None:
+    """Return a virtual host's default type of queues; None is left open. Raises WrongRequest."""
+    if given is None or given == "undefined":
+        return None
+    if given not in _QUEUE_TYPES:
+        raise WrongRequest(f"{given!r} is not a valid queue type"[:200])
+    return str(given)
 
 
 def _split(text: str) -> list[str]:

@@ -33,6 +33,7 @@ from gateway.broker.administration.errors import (
     WrongRequest,
 )
 from gateway.broker.administration.wire import Request
+from gateway.broker.arguments import InvalidArgument
 from gateway.broker.errors import (
     BrokerError,
     ExchangeDoesNotExist,
@@ -134,5 +135,7 @@ def _demand(administration: Administration, actor: Actor, row: Row, request: Req
 
 def translated(error: AccessError | BrokerError | StoreError) -> AdministrationError:
     """Say an error of the broker in an administrator's words."""
+    if isinstance(error.__cause__, InvalidArgument):  # whatever code the wire has for it
+        return WrongRequest(str(error))
     kind, words = next((kind, words) for base, kind, words in _IN_WORDS if isinstance(error, base))
     return kind(words.format(error))

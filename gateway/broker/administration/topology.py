@@ -16,7 +16,7 @@ from gateway.broker.administration.errors import WrongRequest
 from gateway.broker.administration.streams import stream_arguments
 from gateway.broker.exchanges import Binding, Exchange
 from gateway.broker.naming import without_line_ends
-from gateway.broker.policies import Policy
+from gateway.broker.policies import Policy, check_known
 from gateway.broker.virtual_host import VirtualHost
 
 PARTITIONS_MAX: Final = 10_000
@@ -207,6 +207,7 @@ async def set_policy(administration: Administration, arguments: Arguments, _: by
         arguments.integer("priority", 0),
     )
     arguments.end()
+    check_known(policy.definition)
     await host.policies.put(policy)
     return None
 

@@ -185,6 +185,7 @@ def test_what_the_store_refuses_does_not_count(
         (Policy("p", "x", definition={"max-length-bytes": True}), "no whole number"),
         (Policy("p", "x", definition={"max-length-bytes": 1.5}), "no whole number"),
         (Policy("p", "x", definition={"max-length-bytes": "5000"}), "no whole number"),
+        (Policy("p", "x", definition={"max-age": "0s"}), "no age"),
         (Policy("p", "x"), "says nothing"),
         (Policy("p", "x", definition={"stream-max-segment-size-bytes": 8}), "below 9"),
         (Policy("p", "x", definition={"stream-filter-size-bytes": 256}), "above 255"),

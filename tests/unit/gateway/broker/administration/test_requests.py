@@ -222,9 +222,34 @@ def test_policies_are_changed_and_looked_at(rig: Rig) -> None:
     ]
     with pytest.raises(WrongRequest):
         rig.ask("set_policy", policy | {"pattern": "("})
+    with pytest.raises(WrongRequest, match="max-ege are not recognised policy settings"):
+        rig.ask("set_policy", policy | {"definition": {"max-ege": "7D", "expires": 1}})
     rig.ask("clear_policy", {"name": "p"})
     with pytest.raises(NotFound):
         rig.ask("clear_policy", {"name": "p"})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"max-length-bytes": "20gb"},
+        {"queue-leader-locator": "x"},
+        {"initial-cluster-size": "0"},
+        {"stream-max-segment-size-bytes": "1"},
+    ],
+)
+@pytest.mark.parametrize("request_", ["add_stream", "add_super_stream"])
+def test_a_wrong_argument_of_a_stream_is_the_fault_of_who_asks(
+    rig: Rig, request_: str, arguments: dict[str, str]
+) -> None:
+    (name,) = arguments
+    given: dict[str, object] = {"name": "s", "arguments": arguments}
+    if request_ == "add_super_stream":
+        given["partitions"] = 2
+
+    with pytest.raises(WrongRequest, match=f"^{name} is "):
+        rig.ask(request_, given)
+    assert rig.ask("list_streams") == rig.ask("list_super_streams") == []
 
 
 def test_changes_are_logged_with_who_and_what_and_without_hashes(

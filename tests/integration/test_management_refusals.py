@@ -1,0 +1,78 @@
+"""What the management API refuses as RabbitMQ does, with a reason, and without a trace."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.http_client import Api
+from tests.integration.conftest import assert_no_traceback, external_endpoint
+from tests.integration.server import HutchServer
+
+pytestmark = pytest.mark.timeout(60)
+
+
+@pytest.fixture(scope="module")
+def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
+    if external_endpoint() is not None:
+        pytest.skip("needs a server with a management API")
+    with HutchServer(tmp_path_factory.mktemp("refusals") / "data") as server:
+        yield Api(*server.management)
+        server.terminate()
+        assert_no_traceback(server)
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "reason"),
+    [
+        (
+            "stream/super-streams/%2F/bad",
+            {"partitions": 2, "arguments": {"max-length-bytes": "20gb"}},
+            "max-length-bytes is '20gb', which is no integer",
+        ),
+        (
+            "stream/super-streams/%2F/bad",
+            {"partitions": 1, "arguments": {"queue-leader-locator": "x"}},
+            "queue-leader-locator is 'x'",
+        ),
+        (
+            "stream/super-streams/%2F/bad",
+            {"binding-keys": "a", "arguments": {"initial-cluster-size": "0"}},
+            "initial-cluster-size is 0",
+        ),
+        ("queues/%2F/bad", {"arguments": {"x-max-age": "foo"}}, "invalid_max_age"),
+        ("queues/%2F/bad", {"arguments": {"x-max-age": "1x"}}, "invalid_max_age"),
+        ("queues/%2F/bad", {"arguments": {"x-max-age": "0s"}}, "invalid_max_age"),
+        ("queues/%2F/bad", {"arguments": {"x-max-length-bytes": -1}}, "'x-max-length-bytes'"),
+        ("queues/%2F/" + 128 * "%C3%A4", {}, "less than 255 bytes, actually was 256"),
+        ("vhosts/bad", {"default_queue_type": "nope"}, "'nope' is not a valid queue type"),
+        ("vhosts/bad", {"default_queue_type": 5}, "5 is not a valid queue type"),
+        (
+            "policies/%2F/bad",
+            {"pattern": "x", "definition": {"nope": 1, "max-age": "1D"}},
+            "nope are not recognised policy settings",
+        ),
+        ("policies/%2F/bad", {"pattern": "[", "definition": {"max-age": "1D"}}, "cannot be used"),
+        ("policies/%2F/bad", {"pattern": "x", "definition": {"max-age": "0s"}}, "no age"),
+    ],
+)
+def test_a_wrong_value_is_refused_with_a_reason_and_makes_nothing(
+    api: Api, path: str, body: dict[str, object], reason: str
+) -> None:
+    answer = api.ask("PUT", path, body)
+
+    assert (answer.status, answer.json["error"]) == (400, "bad_request")
+    assert reason in answer.json["reason"]
+    assert api.get("queues") == api.get("policies") == []
+    assert [host["name"] for host in api.get("vhosts")] == ["/"]
+
+
+def test_a_queue_name_may_have_255_bytes_and_a_length_any_number_of_digits(api: Api) -> None:
+    name = "n" * 255
+    arguments = {"x-max-length-bytes": 10**30, "x-max-age": "01h"}
+
+    assert api.status("PUT", f"queues/%2F/{name}", {"arguments": arguments}) == 201
+    try:
+        shown = api.get(f"queues/%2F/{name}")["arguments"]
+        assert shown == {"x-queue-type": "stream", **arguments}
+    finally:
+        assert api.status("DELETE", f"queues/%2F/{name}") == 204
