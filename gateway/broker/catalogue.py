@@ -16,13 +16,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from gateway.broker.arguments import StreamArguments
 from gateway.log.tracking import create_table_if_missing
 from gateway.pending import Pending
-from store.api import KEY_BYTES_MAX, SegmentStore, TableEntry, TablePage
+from store.api import KEY_BYTES_MAX, Durability, SegmentStore, TableEntry, TablePage
+from store.errors import CorruptSegment
 
 LIVE: Final = "live"
 CREATING: Final = "creating"
 DELETING: Final = "deleting"
+_STATES: Final = (LIVE, CREATING, DELETING)
 
 TOPOLOGY_PREFIX: Final = b"amq."
 
@@ -57,6 +60,23 @@ class StreamEntry:
         }
         return json.dumps(fields).encode()
 
+    @classmethod
+    def unpack(cls, row: TableEntry) -> "StreamEntry":
+        """Undo `pack`. Raises CorruptSegment: what stands there was never written."""
+        try:
+            fields: dict[str, Any] = json.loads(row.value)
+            entry = cls(**fields)
+            StreamArguments.parse(entry.arguments)
+            if (
+                key_of(entry.name) == row.key
+                and entry.state in _STATES
+                and all(isinstance(fields[number], int) for number in ("generation", "born"))
+            ):
+                return entry
+        except (ValueError, TypeError, AttributeError, KeyError):  # of JSON, of fields and types
+            pass
+        raise CorruptSegment(f"the catalogue's entry of the stream {row.key!r} is damaged")
+
 
 def key_of(name: str) -> bytes:
     """Key of a stream in the catalogue's table."""
@@ -67,7 +87,14 @@ def key_of(name: str) -> bytes:
 
 
 async def read_whole_table(store: SegmentStore, table: str) -> list[TableEntry]:
-    """Return every entry of a table."""
+    """Return every entry of a table.
+
+    Raises:
+        CorruptSegment: The table is damaged: entries may be missing, and who took what is left for
+            all there is would tell clients that their streams do not exist.
+        StoreError: It cannot be read.
+    """
+    await _check_intact(store, table)
     entries: list[TableEntry] = []
     continuation: bytes | None = None
     while True:
@@ -78,6 +105,18 @@ async def read_whole_table(store: SegmentStore, table: str) -> list[TableEntry]:
         continuation = result.continuation
         if continuation is None:
             return entries
+
+
+async def _check_intact(store: SegmentStore, table: str) -> None:
+    # A store can read what it found of a damaged table, and refuses to change it: so ask it for a
+    # change of nothing.
+    changed: Pending[Any] = Pending()
+    store.update_table(table, [], done=changed.settle, durability=Durability.OS)
+    try:
+        await changed
+    except CorruptSegment as error:
+        reason = "what is missing from it cannot be told"
+        raise CorruptSegment(f"table {table!r} is damaged, and {reason}") from error
 
 
 class Catalogue:
@@ -93,14 +132,19 @@ class Catalogue:
         self.topology: list[TableEntry] = []
 
     async def load(self) -> list[StreamEntry]:
-        """Create the table if it is missing; return what is in it."""
+        """Create the table if it is missing; return what is in it.
+
+        Raises:
+            CorruptSegment: It is damaged.
+            StoreError: It cannot be read.
+        """
         await create_table_if_missing(self._store, self._table)
         streams: list[StreamEntry] = []
         for entry in await read_whole_table(self._store, self._table):
             if entry.key.startswith(TOPOLOGY_PREFIX):
                 self.topology.append(entry)
             else:
-                streams.append(StreamEntry(**json.loads(entry.value)))
+                streams.append(StreamEntry.unpack(entry))
         return streams
 
     async def put(self, *entries: StreamEntry, topology: Sequence[TableEntry] = ()) -> None:

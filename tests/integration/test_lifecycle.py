@@ -195,6 +195,35 @@ def test_a_second_server_on_the_same_data_is_refused_and_told_who_holds_it(
         client.create("undisturbed")
 
 
+def test_a_damaged_catalogue_stops_the_start_instead_of_hiding_the_streams(
+    server: HutchServer,
+) -> None:
+    with Client.opened(*server.endpoint) as client:
+        client.create("orders")
+    server.terminate()
+    (catalogue,) = (
+        path
+        for path in (server.data_dir / "data").iterdir()
+        if b'"generation"' in path.read_bytes()
+    )
+    sound = catalogue.read_bytes()
+    for position in (3, sound.index(b"orders"), sound.index(b'"name"')):
+        damaged = bytearray(sound)
+        damaged[position] ^= 0x55
+        catalogue.write_bytes(damaged)
+        done = run_serve(server.data_dir, "--port", "0")
+        assert done.returncode == 1
+        assert "hutch ready" not in done.stdout
+        assert "Traceback" not in done.stderr
+        last_line = done.stderr.splitlines()[-1]
+        assert str(server.data_dir) in last_line
+        assert "damaged" in last_line
+    catalogue.write_bytes(sound)
+    server.restart()
+    with Client.opened(*server.endpoint) as client:
+        client.declare(1, "orders")
+
+
 def test_the_data_is_free_again_after_a_kill(server: HutchServer) -> None:
     server.kill()
     with HutchServer(server.data_dir) as another:
