@@ -93,7 +93,7 @@ def test_a_file_with_a_fault_changes_nothing_and_all_faults_are_told(
     content = json.loads(FULL.read_bytes())
     content["users"][1]["password_hash"] = "?"
     content["permissions"][0]["user"] = "nobody"
-    content["queues"][0]["arguments"]["x-max-length-bytes"] = 10**30
+    content["queues"][0]["arguments"]["x-max-length-bytes"] = "many"
     file = tmp_path / "wrong.json"
     file.write_text(json.dumps(content))
 
@@ -104,6 +104,58 @@ def test_a_file_with_a_fault_changes_nothing_and_all_faults_are_told(
     assert "x-max-length-bytes" in words
     assert len(ctl(server, "list_users")) == 1
     assert len(ctl(server, "list_vhosts")) == 1
+
+
+def test_names_that_are_not_utf8_are_left_out_of_an_export_and_can_be_deleted(
+    server: HutchServer,
+) -> None:
+    client = Client.opened(*server.endpoint)
+    client.create("a\udcffb")
+    client.create("aged", {"max-age": "a\udcff"})
+    client.create("whole")
+    client.request(
+        "create_super_stream",
+        m.CreateSuperStream("parts", ("parts-0", "parts-1"), ("\udcfe", "k"), {}),
+    )
+    client.disconnect()
+
+    done = hutch(server.data_dir, "export")
+
+    warnings = done.stderr.decode().splitlines()
+    assert [line.partition(" is left out")[0] for line in warnings[-3:]] == [
+        "hutch: warning: stream 'aged' in virtual host '/'",
+        r"hutch: warning: stream 'a\udcffb' in virtual host '/'",
+        "hutch: warning: binding from 'parts' to 'parts-0' in virtual host '/'",
+    ]
+    assert {queue["name"] for queue in json.loads(done.stdout)["queues"]} == {
+        "whole",
+        "parts-0",
+        "parts-1",
+    }
+    assert report(server, "-", stdin=done.stdout)["changes"] == 0
+    assert r"a\udcffb" in hutch(server.data_dir, "ctl", "list_streams").stdout.decode()
+    hutch(server.data_dir, "ctl", "delete_stream", os.fsdecode(b"a\xffb"))
+    hutch(server.data_dir, "ctl", "delete_super_stream", "parts")
+    assert {stream["name"] for stream in ctl(server, "list_streams")} == {"aged", "whole"}
+
+
+def test_numbers_of_any_size_come_back_from_an_export(server: HutchServer, tmp_path: Path) -> None:
+    client = Client.opened(*server.endpoint)
+    client.create("large", {"max-length-bytes": "1" + "0" * 20})
+    client.create("larger", {"max-length-bytes": "9" * 900})
+    client.disconnect()
+    ctl(server, "set_user_limits", "guest", f"max-connections={10**23}")
+    ctl(server, "set_vhost_limits", "/", f"max-queues={10**23}")
+    ctl(server, "set_policy", "p", "^x", json.dumps({"max-length-bytes": 10**30}))
+    exported = hutch(server.data_dir, "export").stdout
+    for name in ("large", "larger"):
+        ctl(server, "delete_stream", name)
+    ctl(server, "clear_policy", "p")
+    file = tmp_path / "back.json"
+    file.write_bytes(exported)
+
+    assert report(server, str(file))["changes"] == 3
+    assert hutch(server.data_dir, "export").stdout == exported
 
 
 def test_names_cannot_forge_lines_and_no_secret_is_in_the_logs_or_on_the_terminal(

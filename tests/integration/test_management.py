@@ -175,6 +175,22 @@ def test_tracking_tells_stored_offsets_and_last_ids(api: Api, target: HutchServe
         assert api.get("stream/%2F/tracked/tracking?type=writer") == {"writers": {"named": 41}}
 
 
+def test_definitions_are_exported_without_names_that_are_not_utf8(
+    api: Api, target: HutchServer
+) -> None:
+    client = Client.opened(*target.endpoint)
+    client.create("a\udcffb")
+    client.disconnect()
+    names = [queue["name"] for queue in api.get("queues")]
+
+    exported = [queue["name"] for queue in api.get("definitions")["queues"]]
+
+    assert exported == [name for name in names if name != "a\ufffdb"]
+    assert r"reason=stream 'a\udcffb' in virtual host '/' is left out" in target.logs
+    assert api.status("DELETE", "queues/%2F/a%FFb") == 204
+    assert [queue["name"] for queue in api.get("queues")] == exported
+
+
 def test_definitions_go_out_and_come_in(api: Api) -> None:
     assert api.status("PUT", "queues/%2F/defined", STREAM) == 201
     exported = api.get("definitions")

@@ -1,9 +1,10 @@
 """Definitions: RabbitMQ's own, out and in."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from starlette.responses import Response
 
@@ -12,6 +13,10 @@ from gateway.admin.call import Call
 from gateway.admin.json_text import pack_json
 from gateway.broker.administration.administration import Role
 from gateway.broker.administration.errors import NotFound, WrongRequest
+
+log = logging.getLogger(__name__)
+
+WARNINGS_LOGGED_MAX: Final = 50
 
 
 async def get_definitions(call: Call) -> Response:
@@ -24,6 +29,11 @@ async def get_definitions(call: Call) -> Response:
         exported = await call.ask("export_definitions", arguments)
     except NotFound:
         raise WrongRequest("vhost_not_found") from None
+    warnings = exported["warnings"]
+    for warning in warnings[:WARNINGS_LOGGED_MAX]:
+        log.warning("exported not as it is reason=%s", warning)
+    if len(warnings) > WARNINGS_LOGGED_MAX:
+        log.warning("exported not as it is count=%d", len(warnings))
     return parts_answer(_parts(exported["definitions"]))
 
 

@@ -7,6 +7,7 @@ from gateway.broker.administration.errors import WrongRequest
 
 _TEXT_MAX: Final = 65_536
 _INTEGER_MAX: Final = 2**63 - 1
+_AS_BYTES: Final = ("utf-8", "surrogateescape")
 
 
 class Arguments:
@@ -17,13 +18,29 @@ class Arguments:
 
     def text(self, name: str, default: str | None = None) -> str:
         """Take a text; one without a default is demanded."""
-        value = self._given.pop(name, default)
-        if not isinstance(value, str) or len(value) > _TEXT_MAX:
-            raise WrongRequest(f"{name} is missing" if value is None else f"{name} is not text")
+        value = self._short(name, default)
         try:
             value.encode()
         except UnicodeEncodeError:
             raise WrongRequest(f"{name} is not Unicode text") from None
+        return value
+
+    def name(self, name: str = "name", default: str | None = None) -> str:
+        """Take the name of something that clients make: bytes, which need not be UTF-8.
+
+        Those that are not are written as Python and JSON write them, 0xff as U+DCFF.
+        """
+        value = self._short(name, default)
+        try:
+            # What was escaped and need not have been is the same name as without.
+            return value.encode(*_AS_BYTES).decode(*_AS_BYTES)
+        except UnicodeEncodeError:
+            raise WrongRequest(f"{name} is not Unicode text") from None
+
+    def _short(self, name: str, default: str | None = None) -> str:
+        value = self._given.pop(name, default)
+        if not isinstance(value, str) or len(value) > _TEXT_MAX:
+            raise WrongRequest(f"{name} is missing" if value is None else f"{name} is not text")
         return value
 
     def optional_text(self, name: str) -> str | None:

@@ -36,7 +36,7 @@ async def add_stream(administration: Administration, arguments: Arguments, _: by
 async def delete_stream(administration: Administration, arguments: Arguments, _: bytes) -> object:
     """Delete a stream; those who use it are told."""
     host = administration.host(arguments.text("virtual_host", "/"))
-    name = arguments.text("name")
+    name = arguments.name()
     arguments.end()
     await host.streams.delete(name, host.streams.tell_watchers)
     return None
@@ -45,7 +45,7 @@ async def delete_stream(administration: Administration, arguments: Arguments, _:
 async def truncate_stream(administration: Administration, arguments: Arguments, _: bytes) -> object:
     """Remove what is before an offset, or older than a time."""
     host = administration.host(arguments.text("virtual_host", "/"))
-    name = arguments.text("name")
+    name = arguments.name()
     offset = arguments.optional_integer("before_offset")
     timestamp_ms = arguments.optional_integer("before_timestamp_ms")
     arguments.end()
@@ -60,7 +60,7 @@ async def truncate_stream(administration: Administration, arguments: Arguments, 
 async def restart_stream(administration: Administration, arguments: Arguments, _: bytes) -> object:
     """Let everybody who uses a stream go, and open it anew."""
     host = administration.host(arguments.text("virtual_host", "/"))
-    name = arguments.text("name")
+    name = arguments.name()
     arguments.end()
     await host.streams.restart(name)
     return None
@@ -75,7 +75,7 @@ def stream_arguments(given: dict[str, object]) -> dict[str, str]:
 
 
 def _to_configure(_: Administration, arguments: Arguments) -> list[Demand]:
-    return to_configure(without_line_ends(arguments.text("name")))
+    return to_configure(without_line_ends(arguments.name()))
 
 
 ROWS: Final = (

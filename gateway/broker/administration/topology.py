@@ -80,7 +80,7 @@ async def delete_super_stream(
     administration: Administration, arguments: Arguments, _: bytes
 ) -> object:
     """Delete a super stream with all its partitions."""
-    host, name = _host(administration, arguments), arguments.text("name")
+    host, name = _host(administration, arguments), arguments.name()
     arguments.end()
     declared = host.exchanges.declared(name)
     if not super_streams.is_super_stream(declared.exchange):
@@ -126,7 +126,7 @@ async def add_exchange(administration: Administration, arguments: Arguments, _: 
 
 async def delete_exchange(administration: Administration, arguments: Arguments, _: bytes) -> object:
     """Delete an exchange and its bindings; the streams stay."""
-    host, name = _host(administration, arguments), arguments.text("name")
+    host, name = _host(administration, arguments), arguments.name()
     arguments.end()
     await host.exchanges.delete(name)
     return None
@@ -166,9 +166,9 @@ async def unbind(administration: Administration, arguments: Arguments, _: bytes)
 def _binding(administration: Administration, arguments: Arguments) -> tuple[VirtualHost, Binding]:
     host = _host(administration, arguments)
     binding = Binding(
-        arguments.text("source"),
-        arguments.text("destination"),
-        arguments.text("routing_key", ""),
+        arguments.name("source"),
+        arguments.name("destination"),
+        arguments.name("routing_key", ""),
         arguments.mapping("arguments"),
     )
     arguments.end()
@@ -225,7 +225,7 @@ def _host(administration: Administration, arguments: Arguments) -> VirtualHost:
 
 
 def _to_configure(_: Administration, arguments: Arguments) -> list[Demand]:
-    return to_configure(without_line_ends(arguments.text("name")))
+    return to_configure(without_line_ends(arguments.name()))
 
 
 def _to_enter(_: Administration, __: Arguments) -> list[Demand]:
@@ -234,7 +234,7 @@ def _to_enter(_: Administration, __: Arguments) -> list[Demand]:
 
 
 def _to_bind(_: Administration, arguments: Arguments) -> list[Demand]:
-    return to_bind(arguments.text("source"), arguments.text("destination"))
+    return to_bind(arguments.name("source"), arguments.name("destination"))
 
 
 def _to_add_super_stream(administration: Administration, arguments: Arguments) -> list[Demand]:
@@ -245,7 +245,7 @@ def _to_add_super_stream(administration: Administration, arguments: Arguments) -
 
 
 def _to_delete(administration: Administration, arguments: Arguments) -> list[Demand]:
-    name = arguments.text("name")
+    name = arguments.name()
     host = administration.host(arguments.text("virtual_host", "/"))
     partitions = super_streams.partitions_of(host, name) if name in host.exchanges else ()
     return to_manage_super_stream(name, partitions)

@@ -23,8 +23,9 @@ DEPTH_MAX: Final = 40
 _TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
 _ENTRY_DEPTH: Final = 3
 """The document, the section, the entry."""
-_DIGITS_MAX: Final = 40
-"""More than any number here has; reading one takes time that grows as its square."""
+_DIGITS_MAX: Final = 4_300
+"""As many as Python reads elsewhere, so whatever the server holds can be read back; the time that
+one takes grows as its square."""
 
 
 class HugeNumber:
@@ -115,7 +116,8 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _integer(text: str) -> int | HugeNumber:
-    return int(text) if len(text) <= _DIGITS_MAX else HugeNumber(len(text.lstrip("-")))
+    digits = len(text.lstrip("-"))
+    return int(text) if digits <= _DIGITS_MAX else HugeNumber(digits)
 
 
 def _constant(text: str) -> NoReturn:

@@ -8,7 +8,6 @@ from gateway.broker.definitions.errors import shown
 
 NAME_BYTES_MAX: Final = 65_535
 """No name is longer on any wire."""
-INTEGER_MAX: Final = 2**63 - 1
 
 
 class Fault(Exception):
@@ -63,7 +62,7 @@ class Entry:
         return value
 
     def integer(self, field: str, default: int) -> int:
-        """Return a whole number of 64 bits."""
+        """Return a whole number."""
         value = self._content.get(field, default)
         if not is_integer(value):
             raise Fault(f"{field} is {shown(value)}, not a whole number")
@@ -109,8 +108,8 @@ class Entry:
 
 
 def is_integer(value: object) -> bool:
-    """Tell whether a value of JSON is a whole number of 64 bits."""
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) <= INTEGER_MAX
+    """Tell whether a value of JSON is a whole number."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def label(kind: str, index: int, content: object, field: str = "name") -> str:

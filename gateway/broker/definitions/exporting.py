@@ -3,23 +3,32 @@
 Source: exports of RabbitMQ 4.3 (`GET /api/definitions`).
 """
 
-from collections.abc import Mapping
-from typing import Final
+import json
+from collections.abc import Callable, Hashable, Mapping
+from typing import Final, TypeVar
 
 from gateway.broker.access.passwords import Algorithm
 from gateway.broker.definitions.objects import (
     NO_PASSWORD,
+    BindingObject,
+    DefinedObject,
     Definitions,
     ExchangeObject,
     HostObject,
+    PermissionObject,
+    PolicyObject,
     StreamObject,
     UserObject,
+    named,
 )
 from gateway.broker.definitions.sections import STREAM_ARGUMENTS
 
 RABBITMQ_VERSION: Final = "4.3.6"
 _QUEUE_ARGUMENTS: Final = {ours: theirs for theirs, ours in STREAM_ARGUMENTS.items()}
 _TEXTS: Final = frozenset({"max-age", "queue-leader-locator"})
+_encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
+
+Thing = TypeVar("Thing", bound=DefinedObject)
 
 
 def export_definitions(
@@ -32,49 +41,106 @@ def export_definitions(
         virtual_host: Only this one, in the form of a single virtual host's export.
 
     Returns:
-        The tree, and a warning for everything that RabbitMQ would not get back.
+        The tree, and a warning for everything that RabbitMQ would not get back: also for what JSON
+        cannot say, as names that are no UTF-8, which is not in the tree.
     """
-    warnings: list[str] = []
-    head: dict[str, object] = {
-        "rabbit_version": RABBITMQ_VERSION,
-        "rabbitmq_version": RABBITMQ_VERSION,
-        "product_name": "RabbitMQ",
-        "product_version": RABBITMQ_VERSION,
-    }
-    if virtual_host is not None:
-        described = _host(definitions.hosts[virtual_host])
+    return _Export(definitions, virtual_host).tree()
+
+
+class _Export:
+    def __init__(self, definitions: Definitions, only: str | None) -> None:
+        self._definitions = definitions
+        self._only = only
+        self._warnings: list[str] = []
+        self._left_out: set[Hashable] = set()
+
+    def tree(self) -> tuple[dict[str, object], list[str]]:
+        """Write all of it."""
+        head: dict[str, object] = {
+            "rabbit_version": RABBITMQ_VERSION,
+            "rabbitmq_version": RABBITMQ_VERSION,
+            "product_name": "RabbitMQ",
+            "product_version": RABBITMQ_VERSION,
+        }
+        top = self._of_all() if self._only is None else self._of_one(self._only)
+        return head | top | self._within_hosts(), self._warnings
+
+    def _of_one(self, virtual_host: str) -> dict[str, object]:
+        described = _host(self._definitions.hosts[virtual_host])
         del described["name"]
-        head |= {
+        return {
             "rabbitmq_definition_format": "single_virtual_host",
             "original_vhost_name": virtual_host,
             "explanation": f"Definitions of virtual host '{virtual_host}'",
             **described,
         }
-        return head | _within_hosts(definitions, virtual_host), warnings
-    users = [_user(user, warnings) for user in definitions.users.values()]
-    return (
-        head
-        | {
+
+    def _of_all(self) -> dict[str, object]:
+        definitions = self._definitions
+        for user in definitions.users.values():
+            if user.has_foreign_hash:
+                self._warnings.append(
+                    f"user {user.name!r} is written without a password:"
+                    " RabbitMQ cannot use its hash"
+                )
+        return {
             "rabbitmq_definition_format": "cluster",
             "explanation": "Definitions of a Hutch server",
-            "vhosts": [_host(host) for host in definitions.hosts.values()],
-            "users": users,
-            "permissions": [
-                {
-                    "user": permission.user,
-                    "vhost": permission.virtual_host,
-                    "configure": permission.configure,
-                    "write": permission.write,
-                    "read": permission.read,
-                }
-                for permission in definitions.permissions.values()
-            ],
+            "vhosts": self._entries(definitions.hosts, _host),
+            "users": self._entries(definitions.users, _user),
+            "permissions": self._entries(definitions.permissions, _permission),
             "topic_permissions": [],
             "global_parameters": [],
         }
-        | _within_hosts(definitions, None),
-        warnings,
-    )
+
+    def _entries(
+        self, things: Mapping[Hashable, Thing], written: Callable[[Thing], dict[str, object]]
+    ) -> list[dict[str, object]]:
+        entries: list[dict[str, object]] = []
+        for key, thing in things.items():
+            entry = written(thing)
+            if not isinstance(thing, HostObject | UserObject):
+                if self._only not in (None, thing.virtual_host):
+                    continue
+                if self._only is None:
+                    entry["vhost"] = thing.virtual_host
+            fault = self._fault_of(thing, entry)
+            if fault:
+                self._warnings.append(f"{named(thing)} is left out: {fault}")
+                self._left_out.add((type(thing), key))
+            else:
+                entries.append(entry)
+        return entries
+
+    def _fault_of(self, thing: DefinedObject, entry: Mapping[str, object]) -> str:
+        if isinstance(thing, BindingObject):
+            source = (ExchangeObject, (thing.virtual_host, thing.source))
+            destination = (StreamObject, (thing.virtual_host, thing.destination))
+            if source in self._left_out or destination in self._left_out:
+                return "so is what it binds"
+        try:
+            _encode(entry).encode()
+        except UnicodeEncodeError:
+            return "it has bytes that are not UTF-8"
+        except ValueError:
+            return "it has a number that JSON has not"
+        return ""
+
+    def _within_hosts(self) -> dict[str, object]:
+        definitions = self._definitions
+        limits: list[dict[str, object]] = []
+        for host in definitions.hosts.values():
+            if host.limits and self._only in (None, host.name):
+                parameter = {"component": "vhost-limits", "name": "limits"}
+                where = {"vhost": host.name} if self._only is None else {}
+                limits.append({**parameter, "value": dict(host.limits), **where})
+        return {
+            "parameters": limits,
+            "policies": self._entries(definitions.policies, _policy),
+            "queues": self._entries(definitions.streams, _queue),
+            "exchanges": self._entries(definitions.exchanges, _exchange),
+            "bindings": self._entries(definitions.bindings, _binding),
+        }
 
 
 def _host(host: HostObject) -> dict[str, object]:
@@ -95,11 +161,7 @@ def _host(host: HostObject) -> dict[str, object]:
     }
 
 
-def _user(user: UserObject, warnings: list[str]) -> dict[str, object]:
-    if user.has_foreign_hash:
-        warnings.append(
-            f"user {user.name!r} is written without a password: RabbitMQ cannot use its hash"
-        )
+def _user(user: UserObject) -> dict[str, object]:
     return {
         "name": user.name,
         "password_hash": NO_PASSWORD if user.has_foreign_hash else user.password_hash,
@@ -109,58 +171,22 @@ def _user(user: UserObject, warnings: list[str]) -> dict[str, object]:
     }
 
 
-def _within_hosts(definitions: Definitions, only: str | None) -> dict[str, object]:
-    def placed(virtual_host: str, fields: Mapping[str, object]) -> dict[str, object]:
-        return dict(fields) if only is not None else {**fields, "vhost": virtual_host}
-
-    policies = [
-        placed(
-            policy.virtual_host,
-            {
-                "name": policy.name,
-                "pattern": policy.pattern,
-                "apply-to": policy.apply_to,
-                "definition": dict(policy.definition),
-                "priority": policy.priority,
-            },
-        )
-        for policy in definitions.policies.values()
-        if only in (None, policy.virtual_host)
-    ]
+def _permission(permission: PermissionObject) -> dict[str, object]:
     return {
-        "parameters": [
-            placed(
-                host.name,
-                {"component": "vhost-limits", "name": "limits", "value": dict(host.limits)},
-            )
-            for host in definitions.hosts.values()
-            if host.limits and only in (None, host.name)
-        ],
-        "policies": policies,
-        "queues": [
-            placed(stream.virtual_host, _queue(stream))
-            for stream in definitions.streams.values()
-            if only in (None, stream.virtual_host)
-        ],
-        "exchanges": [
-            placed(exchange.virtual_host, _exchange(exchange))
-            for exchange in definitions.exchanges.values()
-            if only in (None, exchange.virtual_host)
-        ],
-        "bindings": [
-            placed(
-                binding.virtual_host,
-                {
-                    "source": binding.source,
-                    "destination": binding.destination,
-                    "destination_type": "queue",
-                    "routing_key": binding.routing_key,
-                    "arguments": dict(binding.arguments),
-                },
-            )
-            for binding in definitions.bindings.values()
-            if only in (None, binding.virtual_host)
-        ],
+        "user": permission.user,
+        "configure": permission.configure,
+        "write": permission.write,
+        "read": permission.read,
+    }
+
+
+def _policy(policy: PolicyObject) -> dict[str, object]:
+    return {
+        "name": policy.name,
+        "pattern": policy.pattern,
+        "apply-to": policy.apply_to,
+        "definition": dict(policy.definition),
+        "priority": policy.priority,
     }
 
 
@@ -185,4 +211,14 @@ def _exchange(exchange: ExchangeObject) -> dict[str, object]:
         "auto_delete": exchange.auto_delete,
         "internal": exchange.internal,
         "arguments": dict(exchange.arguments),
+    }
+
+
+def _binding(binding: BindingObject) -> dict[str, object]:
+    return {
+        "source": binding.source,
+        "destination": binding.destination,
+        "destination_type": "queue",
+        "routing_key": binding.routing_key,
+        "arguments": dict(binding.arguments),
     }

@@ -4,6 +4,8 @@ from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Final, TypeAlias
 
+from gateway.broker.definitions.errors import shown
+
 Json: TypeAlias = object
 """A value of JSON: text, number, bool, None, a list or a mapping of such."""
 
@@ -179,3 +181,23 @@ def place_of(thing: DefinedObject) -> tuple[str, str]:
             return thing.virtual_host, f"{thing.source} → {thing.destination}"
         case _:
             return thing.virtual_host, thing.name
+
+
+def named(thing: DefinedObject) -> str:
+    """Say in a message which object is meant."""
+    match thing:
+        case HostObject():
+            return f"virtual host {shown(thing.name)}"
+        case UserObject():
+            return f"user {shown(thing.name)}"
+        case PermissionObject():
+            what = f"permission of {shown(thing.user)}"
+        case BindingObject():
+            what = f"binding from {shown(thing.source)} to {shown(thing.destination)}"
+        case PolicyObject():
+            what = f"policy {shown(thing.name)}"
+        case StreamObject():
+            what = f"stream {shown(thing.name)}"
+        case _:
+            what = f"exchange {shown(thing.name)}"
+    return f"{what} in virtual host {shown(thing.virtual_host)}"

@@ -15,9 +15,9 @@ from gateway.broker.definitions.objects import (
     ExchangeObject,
     HostObject,
     PermissionObject,
-    PolicyObject,
     StreamObject,
     UserObject,
+    named,
 )
 from gateway.broker.definitions.reading import ReadDefinitions, row_of
 from gateway.broker.definitions.report import Outcome, Row
@@ -129,11 +129,11 @@ class _Planner:
             return
         host = thing.virtual_host
         if host not in self._wanted.hosts and host not in self._current.hosts:
-            raise DefinitionsError(f"{_named(thing)}: there is no virtual host {shown(host)}")
+            raise DefinitionsError(f"{named(thing)}: there is no virtual host {shown(host)}")
         if isinstance(thing, PermissionObject):
             known = thing.user in self._wanted.users or thing.user in self._current.users
             if not known:
-                raise DefinitionsError(f"{_named(thing)}: there is no user {shown(thing.user)}")
+                raise DefinitionsError(f"{named(thing)}: there is no user {shown(thing.user)}")
         if isinstance(thing, BindingObject):
             self._require_ends(thing)
 
@@ -161,7 +161,7 @@ class _Planner:
             if count > self._partitions_max:
                 exchange = self._wanted.exchanges.get(key) or self._current.exchanges[key]
                 self._complain(
-                    f"{_named(exchange)}: a super stream of {count} partitions; at most"
+                    f"{named(exchange)}: a super stream of {count} partitions; at most"
                     f" {self._partitions_max} may be"
                 )
 
@@ -197,20 +197,3 @@ def _settle_user(thing: UserObject, current: UserObject, notes: list[str]) -> Us
 
 def _listed(arguments: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={shown(value)}" for name, value in arguments.items()) or "none"
-
-
-def _named(thing: DefinedObject) -> str:
-    match thing:
-        case PermissionObject():
-            return f"permission of {shown(thing.user)} in virtual host {shown(thing.virtual_host)}"
-        case BindingObject():
-            ends = f"{shown(thing.source)} to {shown(thing.destination)}"
-            return f"binding from {ends} in virtual host {shown(thing.virtual_host)}"
-        case PolicyObject():
-            kind = "policy"
-        case StreamObject():
-            kind = "stream"
-        case _:
-            kind = "exchange"
-    assert isinstance(thing, PolicyObject | StreamObject | ExchangeObject)
-    return f"{kind} {shown(thing.name)} in virtual host {shown(thing.virtual_host)}"

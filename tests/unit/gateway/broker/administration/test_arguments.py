@@ -16,6 +16,12 @@ def test_arguments_are_taken_once_and_the_rest_is_refused() -> None:
         arguments.end()
 
 
+def test_names_may_have_bytes_that_are_not_utf8() -> None:
+    assert Arguments({"name": "a\udcffb"}).name() == "a\udcffb"
+    assert Arguments({"name": "\udcc3\udca9"}).name() == "é"
+    assert Arguments({}).name("key", "x") == "x"
+
+
 def test_what_is_missing_has_its_default() -> None:
     arguments = Arguments({})
 
@@ -35,6 +41,11 @@ def test_what_is_missing_has_its_default() -> None:
         ("text", 5),
         ("text", "x" * 70_000),
         ("text", "\ud800"),
+        ("text", "a\udcffb"),
+        ("name", None),
+        ("name", 5),
+        ("name", "\ud800"),
+        ("name", "x" * 70_000),
         ("optional_text", 5),
         ("optional_integer", True),
         ("optional_integer", 2**63),

@@ -70,6 +70,12 @@ def test_the_largest_number_of_containers_is_read() -> None:
     assert len(list(entries_of(read_document(content), "a"))) == CONTAINERS_MAX - 2
 
 
+def test_a_number_of_as_many_digits_as_anything_here_has_is_read() -> None:
+    number = 10**4299
+
+    assert read_document(b'{"a": [%d, -%d]}' % (number, number)) == {"a": [number, -number]}
+
+
 def test_a_number_of_many_digits_is_marked_and_takes_no_time() -> None:
     document = read_document(b'{"a": {"b": ' + b"9" * 5_000_000 + b"}}")
 

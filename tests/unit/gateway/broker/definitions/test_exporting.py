@@ -1,9 +1,20 @@
 import json
 
 from gateway.broker.definitions.exporting import export_definitions
-from gateway.broker.definitions.objects import Definitions, UserObject
+from gateway.broker.definitions.objects import (
+    BindingObject,
+    Definitions,
+    ExchangeObject,
+    PolicyObject,
+    StreamObject,
+    UserObject,
+)
 from gateway.broker.definitions.reading import read_definitions
-from tests.unit.gateway.broker.definitions.definitions_rig import FULL, ONE_HOST
+from tests.unit.gateway.broker.definitions.definitions_rig import (
+    FULL,
+    ONE_HOST,
+    with_default_host,
+)
 
 SECTIONS = ("users", "permissions", "queues", "exchanges", "policies", "parameters", "bindings")
 
@@ -64,3 +75,60 @@ def test_a_hash_that_rabbitmq_does_not_have_is_left_out_with_a_warning() -> None
     ]
     assert len(warnings) == 1
     assert "'new'" in warnings[0]
+
+
+def test_what_json_cannot_say_is_left_out_with_a_warning_and_so_is_what_is_bound_to_it() -> None:
+    definitions = with_default_host()
+    for name, arguments in (("good", {}), ("b\udcff", {}), ("age", {"max-age": "\udcfe"})):
+        stream = StreamObject("/", name, arguments)
+        definitions.streams[stream.key] = stream
+    for name in ("events", "e\udcff"):
+        exchange = ExchangeObject("/", name, "direct", True, False, False, {})  # noqa: FBT003
+        definitions.exchanges[exchange.key] = exchange
+    for source, destination, key in (
+        ("events", "good", "k"),
+        ("events", "good", "\udcfe"),
+        ("events", "age", "k"),
+        ("e\udcff", "good", "k"),
+    ):
+        binding = BindingObject("/", source, destination, key, {})
+        definitions.bindings[binding.key] = binding
+    policy = PolicyObject("/", "p", "x", "all", {"delivery-limit": float("inf")}, 0)
+    definitions.policies[policy.key] = policy
+
+    tree, warnings = export_definitions(definitions)
+
+    json.dumps(tree, ensure_ascii=False, allow_nan=False).encode()
+    result = read_definitions(own(definitions)).definitions
+    assert [stream.name for stream in result.streams.values()] == ["good"]
+    assert [exchange.name for exchange in result.exchanges.values()] == ["events"]
+    assert [binding.routing_key for binding in result.bindings.values()] == ["k"]
+    assert warnings == [
+        "policy 'p' in virtual host '/' is left out: it has a number that JSON has not",
+        "stream 'b\\udcff' in virtual host '/' is left out: it has bytes that are not UTF-8",
+        "stream 'age' in virtual host '/' is left out: it has bytes that are not UTF-8",
+        "exchange 'e\\udcff' in virtual host '/' is left out: it has bytes that are not UTF-8",
+        (
+            "binding from 'events' to 'good' in virtual host '/' is left out:"
+            " it has bytes that are not UTF-8"
+        ),
+        "binding from 'events' to 'age' in virtual host '/' is left out: so is what it binds",
+        "binding from 'e\\udcff' to 'good' in virtual host '/' is left out: so is what it binds",
+    ]
+
+
+def test_a_whole_number_of_any_size_comes_back_the_same() -> None:
+    definitions = with_default_host()
+    for number in (10**20, -(10**900), 2**63, 0):
+        stream = StreamObject("/", f"s{number % 97}", {"max-length-bytes": str(number)})
+        definitions.streams[stream.key] = stream
+    policy = PolicyObject("/", "p", "x", "all", {"max-length-bytes": 10**60}, 10**30)
+    definitions.policies[policy.key] = policy
+    user = UserObject("app", limits={"max-connections": 10**22, "max-channels": -(10**22)})
+    definitions.users[user.key] = user
+
+    result = read_definitions(own(definitions)).definitions
+
+    assert result.streams == definitions.streams
+    assert result.policies == definitions.policies
+    assert result.users["app"].limits == user.limits

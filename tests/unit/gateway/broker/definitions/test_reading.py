@@ -88,7 +88,7 @@ def test_every_fault_is_named_by_its_object_and_all_are_told_at_once() -> None:
     text = problems(
         users=[{"name": "app", "password_hash": 5}, {"password_hash": ""}, 7],
         permissions=[{"user": "app", "vhost": "/", "configure": "", "write": ""}],
-        queues=[queue(arguments={"x-max-length-bytes": 10**39})],
+        queues=[queue(arguments={"x-max-length-bytes": 1e39})],
         bindings={},
     )
 
@@ -97,8 +97,10 @@ def test_every_fault_is_named_by_its_object_and_all_are_told_at_once() -> None:
         "users[1]: name is missing",
         "users[2]: is not an object with its fields",
         "permissions[0] 'app' in virtual host '/': read is missing",
-        "queues[0] 'log' in virtual host '/': argument x-max-length-bytes is " + str(10**39)
-        + ", not a whole number",
+        (
+            "queues[0] 'log' in virtual host '/': argument x-max-length-bytes is 1e+39,"
+            " not a whole number"
+        ),
         "bindings: is not a list",
     ]  # fmt: skip
 
