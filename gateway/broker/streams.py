@@ -416,11 +416,13 @@ class Streams:
             StreamNotAvailable: The stream cannot be opened.
             StreamDoesNotExist: It was deleted meanwhile.
         """
-        offset = await self.tracking.query_offset(stream.entry.generation, reference)
-        if offset is None:
-            return None
-        stream_log = await self.log_of(stream)
-        return None if offset < stream_log.first_offset else offset
+        first_offset = (await self.log_of(stream)).first_offset
+        return await self.tracking.query_offset(stream.entry.generation, reference, first_offset)
+
+    def store_offset(self, stream: Stream, reference: bytes, offset: int) -> None:
+        """Remember a consumer's offset, any u64."""
+        first_offset = 0 if stream.log is None else stream.log.first_offset
+        self.tracking.store_offset(stream.entry.generation, reference, offset, first_offset)
 
     async def retry_deletions(self) -> None:
         """Try again to remove what is left of deleted streams."""

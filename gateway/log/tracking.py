@@ -47,24 +47,50 @@ class Tracking:
 
     # Offsets
 
-    def store_offset(self, generation: int, reference: bytes, offset: int) -> None:
-        """Remember a consumer's offset (u64); the last call wins."""
+    def store_offset(
+        self, generation: int, reference: bytes, offset: int, first_offset: int = 0
+    ) -> None:
+        """Remember a consumer's offset (u64); the last call wins.
+
+        Args:
+            generation: The stream's.
+            reference: Who stores.
+            offset: Any; one before the stream's first is kept until more is removed.
+            first_offset: The stream's first one now.
+        """
         self._stored_count += 1
         key = tracking_key(generation, reference)
         number = self._waiting[key][0] if key in self._waiting else self._stored_count
-        self._waiting[key] = (number, offset.to_bytes(_OFFSET_BYTES, "big"))
+        value = offset.to_bytes(_OFFSET_BYTES, "big")
+        if offset < first_offset:
+            value += first_offset.to_bytes(_OFFSET_BYTES, "big")
+        self._waiting[key] = (number, value)
         if self._update is None and not self._is_scheduled:
             self._is_scheduled = True
             self._schedule(self._send)
 
-    async def query_offset(self, generation: int, reference: bytes) -> int | None:
-        """Return what was stored last and acknowledged, None if nothing was. Raises StoreError."""
-        await self.settled()
-        values = await self._read([tracking_key(generation, reference)])
-        return None if values[0] is None else int.from_bytes(values[0], "big")
+    async def query_offset(
+        self, generation: int, reference: bytes, first_offset: int = 0
+    ) -> int | None:
+        """Return what was stored last and acknowledged.
 
-    async def offsets_of(self, generation: int) -> dict[bytes, int]:
-        """Return every reference of a stream with its stored offset. Raises StoreError."""
+        Args:
+            generation: The stream's.
+            reference: Who stored.
+            first_offset: The stream's first one now.
+
+        Returns:
+            None if nothing was stored, or what was stored has been removed since.
+
+        Raises:
+            StoreError: The table cannot be read.
+        """
+        await self.settled()
+        (value,) = await self._read([tracking_key(generation, reference)])
+        return None if value is None else _kept(value, first_offset)
+
+    async def offsets_of(self, generation: int, first_offset: int = 0) -> dict[bytes, int]:
+        """Return every reference of a stream for which `query_offset` gives an offset, with it."""
         await self.settled()
         found: dict[bytes, int] = {}
         prefix = tracking_key(generation, b"")
@@ -74,9 +100,10 @@ class Tracking:
             self._store.iterate_table(self._table, continuation=continuation, done=page.settle)
             result = await page
             for entry in result.entries:
-                if entry.key.startswith(prefix):
-                    reference = entry.key[len(prefix) :]
-                    found[reference] = int.from_bytes(entry.value, "big")
+                if not entry.key.startswith(prefix):
+                    continue
+                if (offset := _kept(entry.value, first_offset)) is not None:
+                    found[entry.key[len(prefix) :]] = offset
             continuation = result.continuation
             if continuation is None:
                 return found
@@ -181,6 +208,13 @@ class Tracking:
             continuation = result.continuation
             if continuation is None:
                 return
+
+
+def _kept(value: bytes, first_offset: int) -> int | None:
+    """Return a stored offset, None if the stream has lost it since."""
+    offset = int.from_bytes(value[:_OFFSET_BYTES], "big")
+    then = int.from_bytes(value[_OFFSET_BYTES:], "big")  # 0: it was not before the first
+    return offset if offset >= first_offset or then == first_offset else None
 
 
 async def create_table_if_missing(store: SegmentStore, table: str) -> None:

@@ -138,6 +138,17 @@ KEPT = (
         ),
     ),
     script(
+        "retention: an offset before the first can be stored",
+        *stocked(
+            {"max-length-bytes": "1"},
+            10,
+            tell("A", f.store_offset("low", "~s", 1)),
+            ask("A", f.query_offset("low", "~s")),
+            tell("A", f.store_offset("zero", "~s", 0)),
+            ask("A", f.query_offset("zero", "~s")),
+        ),
+    ),
+    script(
         "retention: reading at an offset that is gone begins at the oldest",
         *stocked({"max-length-bytes": "8000"}, 10, *read(7, f.at_offset(1))),
     ),

@@ -37,11 +37,11 @@ async def list_tracking(administration: Administration, arguments: Arguments, _:
     kind = arguments.text("type", "all")
     arguments.end()
     result: dict[str, dict[str, int]] = {}
+    log = await host.streams.log_of(stream)
     if kind != "offset":
-        log = await host.streams.log_of(stream)
         result["writers"] = _named(log.sequences.all())
     if kind != "writer":
-        offsets = await host.streams.tracking.offsets_of(stream.entry.generation)
+        offsets = await host.streams.tracking.offsets_of(stream.entry.generation, log.first_offset)
         result["offsets"] = _named(offsets)
     return result
 

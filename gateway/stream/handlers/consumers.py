@@ -137,7 +137,7 @@ async def store_offset(link: Link, request: m.StoreOffset) -> None:
         log.debug("offset not stored stream=%r reason=%s", request.stream, error)
         return
     reference = request.reference.encode("utf-8", "surrogateescape")
-    link.streams.tracking.store_offset(stream.entry.generation, reference, request.offset)
+    link.streams.store_offset(stream, reference, request.offset)
 
 
 async def query_offset(link: Link, request: m.QueryOffset) -> m.StoredOffset:

@@ -296,6 +296,27 @@ def test_stored_offsets_of_removed_records_are_forgotten(client: LinkRig) -> Non
     assert query(client, "far") == (ResponseCode.OK, 2**64 - 1)
 
 
+def test_an_offset_before_the_first_is_kept_until_more_goes(
+    client: LinkRig, tmp_path: Path
+) -> None:
+    create(client, max_length_bytes=str(7 * CHUNK))
+    write(client, 10)
+    assert first_chunk(client) == 3
+    for reference, offset in (("low", 2), ("zero", 0), ("edge", 3)):
+        client.tell("store_offset", m.StoreOffset(reference, "s", offset))
+        assert query(client, reference) == (ResponseCode.OK, offset)
+    again = Broker(client.broker.store_rig.crash_copy(tmp_path.with_name(f"{tmp_path.name}-copy")))
+    assert query(again.link(), "zero") == (ResponseCode.OK, 0)
+    again.close()
+
+    write(client, 7)
+
+    assert first_chunk(client) > 3
+    assert query(client, "low") == query(client, "zero") == (ResponseCode.NO_OFFSET, 0)
+    client.tell("store_offset", m.StoreOffset("zero", "s", 0))
+    assert query(client, "zero") == (ResponseCode.OK, 0)
+
+
 def test_publishers_whose_records_went_are_known_also_after_a_crash(
     client: LinkRig, tmp_path: Path
 ) -> None:
