@@ -1,22 +1,37 @@
-"""Regular expressions on names, in a time that grows with the name and with nothing else.
+"""Regular expressions on names, with a limit to the work of looking for one in a name.
 
 RabbitMQ's semantics: a name matches if the pattern is found anywhere in it, byte by byte. Of
 Perl's syntax there is no looking ahead or behind and no reference back to a group: these are what
 can take for ever, and a pattern with one is refused when it is given.
 
+What is left takes, at worst, a time that grows with the name times the compiled pattern. So the
+pattern has a limit when it is compiled, and in a name that is too long for its pattern it is not
+found: permission is refused, a policy does not apply. Patterns that only say how names begin take
+no such work, and have neither limit.
+
 Source: RabbitMQ, "Access Control", How Authorisation Works; RE2's syntax.
 """
 
+import logging
 from typing import Final
 
 import re2
 
-PATTERN_BYTES_MAX: Final = 4 * 1024
-_MEMORY_BYTES: Final = 8 * 1024 * 1024
-"""What a compiled pattern may take, most of it for what it has learnt of names: with a fourth of
-this some patterns of nested repetitions took milliseconds a name, since they forgot it again."""
+from gateway.broker.beginnings import beginnings
 
-_EVERYTHING: Final = frozenset((".*", "^.*", ".*$", "^.*$"))
+log = logging.getLogger(__name__)
+
+PATTERN_BYTES_MAX: Final = 4 * 1024
+PROGRAM_SIZE_MAX: Final = 1_024
+"""Instructions of a compiled pattern; one for each byte of text, three for each `.`."""
+WORK_MAX: Final = 40_000
+"""Longest name times instructions: 1 ms at worst, on names and patterns made for that. With 128
+instructions, which is much, it is a name of 312 bytes."""
+_MEMORY_BYTES: Final = 2 * 1024 * 1024
+"""What a compiled pattern may take, most of it for what it has learnt of names. With a fourth of
+this some patterns of nested repetitions take longer, since they forget it again."""
+
+_EVERYTHING: Final = frozenset(("", "^", ".*", "^.*", ".*$", "^.*$"))
 """The patterns that almost everybody has; every name matches, and nobody need look."""
 
 _OPTIONS: Final = re2.Options()
@@ -33,7 +48,7 @@ class UnusablePattern(ValueError):
 class Pattern:
     """A compiled pattern. Two are equal if their texts are."""
 
-    __slots__ = ("_compiled", "_takes_all", "text")
+    __slots__ = ("_beginnings", "_compiled", "_name_bytes_max", "_takes_all", "_was_said", "text")
 
     def __init__(self, text: str) -> None:
         """Compile a pattern.
@@ -48,18 +63,47 @@ class Pattern:
         raw = text.encode("utf-8", "surrogateescape")
         if len(raw) > PATTERN_BYTES_MAX:
             raise UnusablePattern(f"is above {PATTERN_BYTES_MAX} bytes")
+        self._takes_all = text in _EVERYTHING
+        self._beginnings = beginnings(text)
+        self._was_said = False
+        if self._beginnings is not None:
+            return
         try:
             self._compiled = re2.compile(raw, _OPTIONS)
         except re2.error as error:
             reason = error.args[0].decode("utf-8", "replace")
             raise UnusablePattern(f"{text[:80]!r} cannot be used: {reason}") from None
-        self._takes_all = text in _EVERYTHING
+        size = self._compiled.programsize
+        if size > PROGRAM_SIZE_MAX:
+            raise UnusablePattern(
+                f"{text[:80]!r} cannot be used: it is {size} instructions when compiled, where"
+                f" {PROGRAM_SIZE_MAX} are allowed; large repetitions as .{{0,100}} make many"
+            )
+        self._name_bytes_max = WORK_MAX // size
 
     def matches(self, name: str) -> bool:
-        """Tell whether the pattern is found in a name."""
+        """Tell whether the pattern is found in a name, which is not too long for it."""
         if self._takes_all:
             return True
-        return self._compiled.search(name.encode("utf-8", "surrogateescape")) is not None
+        raw = name.encode("utf-8", "surrogateescape")
+        if self._beginnings is not None:
+            return self._beginnings.match(raw)
+        if len(raw) > self._name_bytes_max:
+            self._say(len(raw))
+            return False
+        return self._compiled.search(raw) is not None
+
+    def _say(self, name_bytes: int) -> None:
+        """Log, once, that a name was too long."""
+        if self._was_said:
+            return
+        self._was_said = True
+        log.info(
+            "pattern not looked for in a long name pattern=%.80r name_bytes=%d at_most=%d",
+            self.text,
+            name_bytes,
+            self._name_bytes_max,
+        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Pattern) and other.text == self.text

@@ -30,6 +30,7 @@ from gateway.stream.membership import Membership, Questions
 from gateway.stream.publishing import Publisher
 from gateway.stream.refusals import Refusal
 from gateway.stream.session.session import Session
+from gateway.stream.turns import Turns
 from gateway.stream.wire import codec
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
@@ -43,7 +44,7 @@ IDS_MAX: Final = 256
 _SENT_AWAY_S: Final = 1.0
 """How long a client whose connection is ended may take to read what was queued for it."""
 
-_RIGHTS: Final = {
+RIGHTS: Final = {
     Permission.CONFIGURE: (Right.CONFIGURE,),
     Permission.WRITE: (Right.WRITE,),
     Permission.READ: (Right.READ,),
@@ -222,19 +223,28 @@ class Link:
 
     def may(self, permission: Permission, name: str) -> bool:
         """Tell whether the user has a permission on a stream or super stream."""
-        return self._refused([Demand(_RIGHTS[permission], name)]) is None
+        return self._refused([Demand(RIGHTS[permission], name)]) is None
 
     def _refused(self, demands: Iterable[Demand]) -> Demand | None:
         return refused(self.host.access, self.user, self.virtual_host_name, demands)
 
     def require(self, permission: Permission, name: str) -> None:
         """Demand a permission on a stream or super stream. Raises Refusal."""
-        self._demand([Demand(_RIGHTS[permission], name)])
+        self._demand([Demand(RIGHTS[permission], name)])
 
     def _demand(self, demands: Iterable[Demand]) -> None:
         missing = self._refused(demands)
         if missing is not None:
             raise Refusal(ResponseCode.ACCESS_REFUSED, str(missing))
+
+    async def require_each(self, demands: Iterable[Demand]) -> None:
+        """Demand a great many things, with turns for others meanwhile. Raises Refusal."""
+        turns = Turns()
+        for demand in demands:
+            if turns.is_over():
+                await self.ports.wait(0)
+                turns.begin()
+            self._demand((demand,))
 
     def require_to_manage(self, super_stream: str, partitions: Iterable[str] = ()) -> None:
         """Demand what creating or deleting a super stream with these partitions takes.

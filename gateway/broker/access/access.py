@@ -11,10 +11,11 @@ declared or subscribed before is looked at again when the client renews its secr
 """
 
 import json
+import logging
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
-from gateway.broker.access.errors import NoSuchPermission, NoSuchUser, NoSuchVirtualHost
+from gateway.broker.access.errors import NoSuchPermission, NoSuchUser, NoSuchVirtualHost, Unusable
 from gateway.broker.access.model import (
     VIRTUAL_HOST_LIMITS,
     Permission,
@@ -27,6 +28,8 @@ from gateway.broker.kept_table import KeptTable
 from gateway.log.names import server_table
 from gateway.pending import Pending
 from store.api import SegmentStore
+
+log = logging.getLogger(__name__)
 
 _USER: Final = b"u"
 _PERMISSION: Final = b"p"
@@ -66,10 +69,17 @@ class Access:
                 user = User.unpack(value)
                 self._users[user.name] = user
             elif kind == _PERMISSION:
-                permission = Permission.unpack(value)
-                self._permissions[permission.user, permission.virtual_host] = permission
+                self._take_permission(value)
             elif kind == _LIMITS:
                 self._limits[rest.decode()] = json.loads(value)
+
+    def _take_permission(self, value: bytes) -> None:
+        try:
+            permission = Permission.unpack(value)
+        except Unusable:  # another version found it good
+            log.exception("permission cannot be used, and allows nothing row=%.200r", value)
+            return
+        self._permissions[permission.user, permission.virtual_host] = permission
 
     async def seed(self, users: Iterable[User], permissions: Iterable[Permission]) -> None:
         """Write the first users, all or none. Raises StoreError."""

@@ -9,11 +9,12 @@ Source: RabbitMQ stream protocol; order of checks and codes as observed on Rabbi
 from collections.abc import Sequence
 
 from gateway.broker import super_streams
+from gateway.broker.access.authorisation import Demand, to_manage_super_stream
 from gateway.broker.errors import PreconditionFailed
 from gateway.broker.naming import clean_name, without_line_ends
 from gateway.broker.streams import Stream
 from gateway.stream.handlers.streams import OK
-from gateway.stream.link import Link
+from gateway.stream.link import RIGHTS, Link
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import Permission
@@ -26,7 +27,8 @@ async def create_super_stream(link: Link, request: m.CreateSuperStream) -> m.Sta
     # RabbitMQ counts them last; this way the number of permissions to look at has a limit.
     if len(request.partitions) > link.virtual_host.partitions_max:
         raise PreconditionFailed(f"{len(request.partitions)} partitions are too many")
-    link.require_to_manage(name, [without_line_ends(each) for each in request.partitions])
+    partitions = [without_line_ends(each) for each in request.partitions]
+    await link.require_each(to_manage_super_stream(name, partitions))
     await super_streams.create_super_stream(
         link.virtual_host, name, request.partitions, request.binding_keys, request.arguments
     )
@@ -53,8 +55,7 @@ async def route(link: Link, request: m.Route) -> m.StreamsReply:
     """Find the streams that a routing key leads to; there may be none."""
     link.require(Permission.WRITE, request.super_stream)
     streams = link.virtual_host.exchanges.route(request.super_stream, request.routing_key)
-    for stream in streams:
-        link.require(Permission.WRITE, stream)
+    await link.require_each(Demand(RIGHTS[Permission.WRITE], stream) for stream in streams)
     return m.StreamsReply(ResponseCode.OK, tuple(streams))
 
 
@@ -62,6 +63,5 @@ async def partitions(link: Link, request: m.Partitions) -> m.StreamsReply:
     """List the streams that are bound to an exchange, in the order that their bindings state."""
     link.require(Permission.READ_OR_WRITE, request.super_stream)
     streams = super_streams.partitions_of(link.virtual_host, request.super_stream)
-    for stream in streams:
-        link.require(Permission.READ_OR_WRITE, stream)
+    await link.require_each(Demand(RIGHTS[Permission.READ_OR_WRITE], stream) for stream in streams)
     return m.StreamsReply(ResponseCode.OK, tuple(streams))

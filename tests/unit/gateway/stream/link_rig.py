@@ -55,6 +55,8 @@ class Ports:
     takes_regions: bool = False
     frames: list[bytes] = field(default_factory=list)
     delays: list[tuple[int, Pending[None]]] = field(default_factory=list)
+    turns: list[Pending[None]] = field(default_factory=list)
+    """Of others, while a command goes on; `finish` lets them pass."""
     tuned_count: int = 0
     woken: list[Subscription] = field(default_factory=list)
     settled_count: int = 0
@@ -79,7 +81,10 @@ class Ports:
 
     def wait(self, delay_ms: int) -> Pending[None]:
         pending: Pending[None] = Pending()
-        self.delays.append((delay_ms, pending))
+        if delay_ms:
+            self.delays.append((delay_ms, pending))
+        else:
+            self.turns.append(pending)
         return pending
 
     def later(self, delay_ms: int, action: Callable[[], object]) -> Callable[[], object]:
@@ -285,7 +290,14 @@ class LinkRig:
 
     def finish(self, done: list[Exception | None]) -> None:
         """Turn until a command that was handed in is through."""
-        self.broker.loop.run_until(lambda: bool(done))
+
+        def is_through() -> bool:
+            turns, self.ports.turns = self.ports.turns, []
+            for others in turns:
+                others.settle(None)
+            return bool(done)
+
+        self.broker.loop.run_until(is_through)
         assert done == [None], done
 
     def tell(self, name: str, message: m.Message) -> None:

@@ -1,5 +1,6 @@
 import pytest
 
+from gateway.broker import patterns
 from gateway.broker.access.errors import (
     NoSuchPermission,
     NoSuchUser,
@@ -44,6 +45,18 @@ def test_a_store_whose_users_were_all_deleted_is_not_fresh_again(begun: AccessRi
     assert not reopened.is_fresh
     assert reopened.users() == []
     assert reopened.permissions() == []
+
+
+def test_a_kept_permission_whose_pattern_is_too_large_now_allows_nothing_and_is_logged(
+    begun: AccessRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    begun.run(begun.access.put_permission(Permission("other", "/", "a.{0,50}", ".*", ".*")))
+    monkeypatch.setattr(patterns, "PROGRAM_SIZE_MAX", 20)
+
+    reopened = begun.open()
+
+    assert reopened.permissions() == [ALL]
+    assert "permission cannot be used, and allows nothing" in caplog.text
 
 
 def test_everything_that_is_changed_is_there_after_a_restart(begun: AccessRig) -> None:

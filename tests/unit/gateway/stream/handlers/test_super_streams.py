@@ -61,7 +61,7 @@ def exists(client: LinkRig, stream: str) -> bool:
 
 def refuse(monkeypatch: pytest.MonkeyPatch, *refused: tuple[Permission, str]) -> None:
     """Take permissions away, as an administrator would."""
-    taken = {(links_module._RIGHTS[permission], name) for permission, name in refused}
+    taken = {(links_module.RIGHTS[permission], name) for permission, name in refused}
 
     def first(_access: Access, _user: str, _host: str, demands: Iterable[Demand]) -> Demand | None:
         # A demand of one right of two is met by the other one.
