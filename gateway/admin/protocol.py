@@ -33,8 +33,8 @@ class BoundedProtocol(H11Protocol):
         self._headers_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection, unless there are as many as may be."""
-        if len(self.connections) >= CONNECTIONS_MAX:
+        """Take a connection; if there are as many as may be, one that asks nothing goes for it."""
+        if len(self.connections) >= CONNECTIONS_MAX and not self._displace():
             log.warning("http connection refused, there are %d", CONNECTIONS_MAX)
             transport.abort()
             self.transport = transport
@@ -56,6 +56,29 @@ class BoundedProtocol(H11Protocol):
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._disarm()
+
+    def _displace(self) -> bool:
+        """End the connection that asks nothing for the longest time; False if all ask something."""
+        silent = [
+            (since_s, one)
+            for one in self.connections
+            if isinstance(one, BoundedProtocol) and (since_s := one.silent_since_s) is not None
+        ]
+        if not silent:
+            return False
+        _, longest = min(silent, key=lambda pair: pair[0])
+        self.connections.discard(longest)  # it hears of its end a moment later
+        longest.transport.abort()
+        return True
+
+    @property
+    def silent_since_s(self) -> float | None:
+        """Since when a whole request is waited for, by the loop's clock; None during a request."""
+        if self._headers_timer is not None:
+            return self._headers_timer.when() - HEADERS_S
+        if self.timeout_keep_alive_task is not None:
+            return self.timeout_keep_alive_task.when() - IDLE_S
+        return None
 
     def _arm(self) -> None:
         self._headers_timer = self.loop.call_later(HEADERS_S, self._too_slow)

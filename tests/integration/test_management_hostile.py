@@ -272,22 +272,35 @@ def test_a_trickle_is_no_way_around_the_time(api: Api) -> None:
         assert 8 < time.monotonic() - began < 14
 
 
-def test_too_many_connections_do_not_stand_in_the_way_of_streams(
-    api: Api, target: HutchServer
-) -> None:
+def test_connections_that_ask_nothing_stand_in_nobodys_way(api: Api, target: HutchServer) -> None:
+    silent, half = b"", b"GET /api/whoami HTTP/1.1\r\n"
+    idle = half + AUTHORIZED + b"\r\n"
     with contextlib.ExitStack() as stack:
-        for _ in range(CONNECTIONS_MAX + 60):
-            held = socket.create_connection((api.host, api.port), timeout=5)
-            stack.enter_context(held)
-        with Client.opened(*target.endpoint) as client:
-            client.create("beside")
-    deadline = time.monotonic() + 10
-    while True:
-        with contextlib.suppress(OSError):
-            if api.status("GET", "whoami") == 200:
-                break
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+        for sent in (silent, half, idle):
+            for _ in range(CONNECTIONS_MAX + 10):
+                held = socket.create_connection((api.host, api.port), timeout=5)
+                stack.enter_context(held)
+                with contextlib.suppress(OSError):
+                    held.sendall(sent)
+            with Client.opened(*target.endpoint) as client:
+                client.create(f"beside-{len(sent)}")
+            for _ in range(3):
+                assert api.status("GET", "whoami") == 200
+
+
+def test_a_request_under_way_gives_way_to_nobody(api: Api) -> None:
+    with contextlib.ExitStack() as stack:
+        asking = socket.create_connection((api.host, api.port), timeout=20)
+        stack.enter_context(asking)
+        body = json.dumps(STREAM).encode()
+        asking.sendall(b"PUT /api/queues/%2F/under-way HTTP/1.1\r\n" + AUTHORIZED)
+        asking.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body[:5])
+        time.sleep(0.2)
+        for _ in range(CONNECTIONS_MAX + 10):
+            stack.enter_context(socket.create_connection((api.host, api.port), timeout=5))
+        asking.sendall(body[5:])
+        assert status_of(asking.recv(4096)) == 201
+    assert api.status("DELETE", "queues/%2F/under-way") == 204
 
 
 def test_requests_in_a_row_are_answered_in_order(api: Api) -> None:
