@@ -4,6 +4,7 @@ Source: RabbitMQ, "Management HTTP API", Pagination Parameters; RabbitMQ 4.3 as 
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Iterable, Mapping
 from http import HTTPStatus
 from operator import itemgetter
@@ -11,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from starlette.responses import Response
 
-from gateway.admin.answers import SLICE, Refused, list_answer, page_answer
+from gateway.admin.answers import SLICE, Refused, list_answer, page_answer, value_answer
 from gateway.admin.call import Call
 from gateway.broker.administration.errors import WrongRequest
 from gateway.broker.patterns import Pattern, UnusablePattern
@@ -20,10 +21,18 @@ T = TypeVar("T")
 View = Callable[[T], Mapping[str, object]]
 _Key = tuple[int, Any]
 _Order = Callable[[Mapping[str, object]], _Key]
+_Columns = Mapping[str, Any] | None
 
 PAGE_SIZE_DEFAULT: Final = 100
 PAGE_SIZE_MAX: Final = 500
-_DIGITS_MAX: Final = 9
+_DEPTH_MAX: Final = 8
+_NUMBER: Final = re.compile("-?[0-9]{1,9}")
+
+
+def object_answer(call: Call, view: Mapping[str, object]) -> Response:
+    """Answer with one object, of which the query may ask for some fields."""
+    columns = _columns(call.query)
+    return value_answer(view if columns is None else _narrowed(view, columns))
 
 
 async def listed(call: Call, items: Iterable[T], view: View[T]) -> Response:
@@ -36,10 +45,10 @@ async def listed(call: Call, items: Iterable[T], view: View[T]) -> Response:
 
     Raises:
         Refused: There are no such pages.
-        WrongRequest: The pattern cannot be used.
+        WrongRequest: The pattern cannot be used, or a number is none.
     """
     query = call.query
-    columns = [name for name in query.get("columns", "").split(",") if name]
+    columns = _columns(query)
     is_whole = not ({"page", "sort", "name"} & query.keys())
     if is_whole:
         return list_answer(items, _narrow(view, columns))
@@ -61,13 +70,16 @@ async def listed(call: Call, items: Iterable[T], view: View[T]) -> Response:
 
 
 def _page(found: list[T], view: View[T], total_count: int, page: int, size: int) -> Response:
+    if page > 1 and (page - 1) * size >= len(found):
+        reason = f"Page out of range, page: {page} page size: {size}, len: {len(found)}"
+        raise Refused(HTTPStatus.BAD_REQUEST, "page_out_of_range", reason)
     some = found[(page - 1) * size : page * size]
     numbers = {
         "item_count": len(some),
         "filtered_count": len(found),
         "total_count": total_count,
         "page": page,
-        "page_count": max(1, -(-len(found) // size)),
+        "page_count": -(-len(found) // size),
         "page_size": size,
     }
     return page_answer(some, view, numbers)
@@ -95,7 +107,9 @@ async def _found(
 
 def _number(query: Mapping[str, str], name: str, default: int) -> int:
     text = query.get(name, str(default))
-    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _DIGITS_MAX else 0
+    if _NUMBER.fullmatch(text) is None:
+        raise WrongRequest("Pagination parameters are invalid")
+    return int(text)
 
 
 def _matcher(query: Mapping[str, str]) -> Callable[[str], bool]:
@@ -121,7 +135,39 @@ def _by(field: str) -> _Order:
     return key
 
 
-def _narrow(view: View[T], columns: list[str]) -> View[T]:
-    if not columns:
+def _columns(query: Mapping[str, str]) -> _Columns:
+    """Return which fields are wanted, each with those wanted within it; None is all of them."""
+    names = [name for name in query.get("columns", "").split(",") if name]
+    wanted: dict[str, Any] = {}
+    for name in names:
+        *outer, last = name.split(".", _DEPTH_MAX)
+        within: Any = wanted
+        for part in outer:
+            within = within.setdefault(part, {})
+            if within is None:  # all of it is wanted already
+                break
+        else:
+            within[last] = None
+    return wanted or None
+
+
+def _narrow(view: View[T], columns: _Columns) -> View[T]:
+    if columns is None:
         return view
-    return lambda item: {name: value for name, value in view(item).items() if name in columns}
+    return lambda item: _narrowed(view(item), columns)
+
+
+def _narrowed(shown: Mapping[str, object], columns: Mapping[str, Any]) -> dict[str, object]:
+    result: dict[str, object] = {}
+    for name, within in columns.items():
+        if name not in shown:
+            continue
+        value = shown[name]
+        if within is None:
+            result[name] = value
+        elif isinstance(value, Mapping):
+            result[name] = _narrowed(value, within)
+        elif isinstance(value, list):
+            parts = [part for part in value if isinstance(part, Mapping)]
+            result[name] = [_narrowed(part, within) for part in parts]
+    return result

@@ -31,6 +31,8 @@ def segments_of(raw_path: bytes) -> list[bytes]:
     if len(parts) > SEGMENTS_MAX:
         raise WrongPath("a path of so many segments does not exist")
     for part in parts:
+        if not part and raw_path != b"/":
+            raise WrongPath("a path has no empty segments")
         if _ALLOWED.fullmatch(part) is None:
             raise WrongPath("a path holds percent-encoded ASCII")
         if part in _DOTS:

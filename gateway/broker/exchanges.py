@@ -68,7 +68,8 @@ class Exchange:
         type: DIRECT, FANOUT or TOPIC; HEADERS for two of those that are always there.
         durable: Outlives the server's process.
         auto_delete: Goes with its last binding.
-        internal: No client may publish to it; kept, and without a meaning here.
+        internal: Nobody publishes to it over HTTP. Stream clients ask where a key leads, and
+            publish to streams.
         arguments: Values as JSON has them.
     """
 

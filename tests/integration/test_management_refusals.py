@@ -76,3 +76,19 @@ def test_a_queue_name_may_have_255_bytes_and_a_length_any_number_of_digits(api: 
         assert shown == {"x-queue-type": "stream", **arguments}
     finally:
         assert api.status("DELETE", f"queues/%2F/{name}") == 204
+
+
+def test_nobody_publishes_to_an_internal_exchange(api: Api) -> None:
+    place = "exchanges/%2F/inside"
+    assert api.status("PUT", place, {"type": "fanout", "internal": True}) == 201
+    assert api.status("PUT", "queues/%2F/behind", {}) == 201
+    try:
+        assert api.status("POST", "bindings/%2F/e/inside/q/behind", {}) == 201
+        message = {"payload": "x", "payload_encoding": "string", "properties": {}}
+        answer = api.ask("POST", f"{place}/publish", {**message, "routing_key": ""})
+        assert answer.status == 400
+        reason = "403 ACCESS_REFUSED - cannot publish to internal exchange 'inside' in vhost '/'"
+        assert answer.json == {"error": "bad_request", "reason": reason}
+        assert api.get("queues/%2F/behind")["messages"] == 0
+    finally:
+        assert api.status("DELETE", place) == api.status("DELETE", "queues/%2F/behind") == 204

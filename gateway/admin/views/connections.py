@@ -6,9 +6,9 @@ from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
-from gateway.admin.answers import empty_answer, value_answer
+from gateway.admin.answers import empty_answer
 from gateway.admin.call import Call, Facts
-from gateway.admin.listing import listed
+from gateway.admin.listing import listed, object_answer
 from gateway.admin.views.tls import tls_fields
 from gateway.broker.administration.administration import Administration, Role
 from gateway.broker.administration.errors import NotAllowed, NotFound
@@ -136,7 +136,7 @@ def _named(call: Call) -> OpenConnection:
 
 async def get_connection(call: Call) -> Response:
     """One connection."""
-    return value_answer(connection_view(call.administration, call.facts, _named(call)))
+    return object_answer(call, connection_view(call.administration, call.facts, _named(call)))
 
 
 async def close_connection(call: Call) -> Response:

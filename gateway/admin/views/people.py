@@ -5,9 +5,9 @@ from typing import Any
 
 from starlette.responses import Response
 
-from gateway.admin.answers import empty_answer, made_answer, value_answer
+from gateway.admin.answers import empty_answer, made_answer
 from gateway.admin.call import Call
-from gateway.admin.listing import listed
+from gateway.admin.listing import listed, object_answer
 from gateway.broker.access.model import Permission, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.broker.administration.administration import Role
@@ -58,7 +58,7 @@ async def list_users_without_permissions(call: Call) -> Response:
 
 async def get_user(call: Call) -> Response:
     """One user."""
-    return value_answer(_user_view(_user(call)))
+    return object_answer(call, _user_view(_user(call)))
 
 
 def _tags(call: Call) -> list[str]:
@@ -145,7 +145,7 @@ async def get_permission(call: Call) -> Response:
     found = call.administration.access.permission(where["user"], where["virtual_host"])
     if found is None:
         raise NotFound("there is no such permission")
-    return value_answer(_permission_view(found))
+    return object_answer(call, _permission_view(found))
 
 
 async def put_permission(call: Call) -> Response:
@@ -258,7 +258,7 @@ async def get_policy(call: Call) -> Response:
     host = call.host()
     for policy in host.policies.all():
         if policy.name == call.path["policy"]:
-            return value_answer(_policy_view(host.name, policy))
+            return object_answer(call, _policy_view(host.name, policy))
     raise NotFound("there is no such policy")
 
 

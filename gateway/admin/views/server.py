@@ -1,17 +1,21 @@
 """The server as such."""
 
+import asyncio
 import os
 import time
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Final
 
 from starlette.responses import Response
 
-from gateway.admin.answers import list_answer, value_answer
+from gateway.admin.answers import SLICE, value_answer
 from gateway.admin.call import Call
+from gateway.admin.listing import listed, object_answer
 from gateway.admin.views.connections import visible_connections
 from gateway.broker.administration.administration import Role
 from gateway.broker.administration.errors import NotFound, WrongRequest
+from gateway.broker.connections import OpenConnection
 from gateway.broker.service import Resource
 
 UNHEALTHY: Final = HTTPStatus.SERVICE_UNAVAILABLE
@@ -21,7 +25,7 @@ async def whoami(call: Call) -> Response:
     """Who asks."""
     user = call.administration.access.user(call.actor.name)
     tags = [] if user is None else list(user.tags)
-    return value_answer({"name": call.actor.name, "tags": tags, "is_internal_user": True})
+    return object_answer(call, {"name": call.actor.name, "tags": tags, "is_internal_user": True})
 
 
 async def version(call: Call) -> Response:
@@ -31,7 +35,7 @@ async def version(call: Call) -> Response:
 
 async def cluster_name(call: Call) -> Response:
     """What a cluster would be called."""
-    return value_answer({"name": call.facts.cluster_name})
+    return object_answer(call, {"name": call.facts.cluster_name})
 
 
 def _node_view(call: Call) -> dict[str, object]:
@@ -57,7 +61,7 @@ def _node_view(call: Call) -> dict[str, object]:
 async def list_nodes(call: Call) -> Response:
     """This server, as the one node there is."""
     call.require(Role.MONITORING)
-    return list_answer([None], lambda _: _node_view(call))
+    return await listed(call, [None], lambda _: _node_view(call))
 
 
 async def get_node(call: Call) -> Response:
@@ -65,14 +69,24 @@ async def get_node(call: Call) -> Response:
     call.require(Role.MONITORING)
     if call.path["node"] != call.facts.node:
         raise NotFound("there is one node")
-    return value_answer(_node_view(call))
+    return object_answer(call, _node_view(call))
+
+
+async def _consumers(connections: Sequence[OpenConnection]) -> int:
+    """Count who reads; others are served meanwhile, there may be ten thousand."""
+    count = 0
+    for start in range(0, len(connections), SLICE):
+        count += sum(len(each.consumer_details()) for each in connections[start : start + SLICE])
+        await asyncio.sleep(0)
+    return count
 
 
 async def overview(call: Call) -> Response:
     """What there is, in numbers."""
     hosts = call.hosts()
-    facts = call.facts
-    return value_answer(
+    facts, connections = call.facts, visible_connections(call)
+    return object_answer(
+        call,
         {
             "management_version": facts.version,
             "rabbitmq_version": facts.version,
@@ -88,11 +102,11 @@ async def overview(call: Call) -> Response:
                 for name in ("direct", "fanout", "topic")
             ],
             "object_totals": {
-                "connections": len(visible_connections(call)),
+                "connections": len(connections),
                 "channels": 0,
                 "exchanges": sum(1 + len(host.exchanges.all()) for host in hosts),
                 "queues": sum(len(host.streams) for host in hosts),
-                "consumers": 0,
+                "consumers": await _consumers(connections),
             },
             "queue_totals": {},
             "message_stats": {},
@@ -108,7 +122,7 @@ async def overview(call: Call) -> Response:
                 for protocol, address, port in facts.listeners()
             ],
             "contexts": [],
-        }
+        },
     )
 
 
@@ -180,5 +194,4 @@ async def aliveness(call: Call) -> Response:
 
 async def nothing(call: Call) -> Response:
     """A list of what RabbitMQ has and this server does not."""
-    del call
-    return list_answer([], str)
+    return await listed(call, [], dict)

@@ -5,9 +5,9 @@ from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
 
-from gateway.admin.answers import empty_answer, made_answer, value_answer
+from gateway.admin.answers import empty_answer, made_answer
 from gateway.admin.call import Call, Facts
-from gateway.admin.listing import listed
+from gateway.admin.listing import listed, object_answer
 from gateway.admin.views.connections import GARBAGE_COLLECTION, queue_consumers
 from gateway.broker.administration.errors import Conflict, WrongRequest
 from gateway.broker.arguments import MaxAge, StreamArguments
@@ -114,7 +114,8 @@ async def get_queue(call: Call) -> Response:
     except StreamNotAvailable:
         state = "down"
     consumers = queue_consumers(call, stream)
-    return value_answer(
+    return object_answer(
+        call,
         {
             **queue_view(call.facts, Placed(host, stream)),
             "state": state,
@@ -123,7 +124,7 @@ async def get_queue(call: Call) -> Response:
             "incoming": [],
             "deliveries": [],
             "garbage_collection": GARBAGE_COLLECTION,
-        }
+        },
     )
 
 

@@ -7,11 +7,11 @@ from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
-from gateway.admin.answers import empty_answer, list_answer, made_answer, value_answer
+from gateway.admin.answers import empty_answer, made_answer
 from gateway.admin.call import Call
 from gateway.admin.json_text import pack_json
-from gateway.admin.listing import listed
-from gateway.admin.paths import decode, encode
+from gateway.admin.listing import listed, object_answer
+from gateway.admin.paths import encode
 from gateway.broker.administration.administration import Role
 from gateway.broker.administration.errors import Conflict, NotFound, WrongRequest
 from gateway.broker.exchanges import DEFAULT_EXCHANGE, Binding, Exchange
@@ -65,7 +65,7 @@ async def list_hosts(call: Call) -> Response:
 
 async def get_host(call: Call) -> Response:
     """One virtual host."""
-    return value_answer(_host_view(call, call.host().name))
+    return object_answer(call, _host_view(call, call.host().name))
 
 
 async def put_host(call: Call) -> Response:
@@ -144,7 +144,7 @@ def _named(call: Call) -> PlacedExchange:
 
 async def get_exchange(call: Call) -> Response:
     """One exchange."""
-    return value_answer({**_exchange_view(_named(call)), "incoming": [], "outgoing": []})
+    return object_answer(call, {**_exchange_view(_named(call)), "incoming": [], "outgoing": []})
 
 
 async def put_exchange(call: Call) -> Response:
@@ -180,7 +180,8 @@ def _key_of(binding: Binding) -> str:
     """Return what tells this binding from others of the same source and destination."""
     if not binding.routing_key and not binding.arguments:
         return "~"
-    key = encode(binding.routing_key)
+    # A tilde of the key itself is encoded: those that are not stand for something else.
+    key = encode(binding.routing_key).replace("~", "%7E")
     if not binding.arguments:
         return key
     packed = pack_json(dict(sorted(binding.arguments.items()))).encode()
@@ -227,7 +228,7 @@ async def list_bindings(call: Call) -> Response:
 async def no_bindings(call: Call) -> Response:
     """Exchanges that lead to an exchange: there are none here."""
     _named(call)
-    return list_answer([], _binding_view)
+    return await listed(call, [], _binding_view)
 
 
 async def post_binding(call: Call) -> Response:
@@ -235,7 +236,7 @@ async def post_binding(call: Call) -> Response:
     source, stream = call.path["exchange"], call.path["stream"]
     binding = Binding(source, stream, call.text("routing_key", ""), call.mapping("arguments"))
     await call.ask("bind", _fields(call, binding))
-    location = f"{encode(stream)}/{_key_of(binding)}"
+    location = f"{encode(stream)}/{encode(_key_of(binding))}"
     return empty_answer(HTTPStatus.CREATED, {"location": location})
 
 
@@ -252,18 +253,17 @@ def _fields(call: Call, binding: Binding) -> dict[str, object]:
 def _keyed(call: Call) -> PlacedBinding:
     host, key = call.host(), call.path["key"]
     host.streams.find(call.path["stream"])
+    ends = _named(call).exchange.name, call.path["stream"]
     for placed in _bindings(host):
-        ends = placed.binding.source, placed.binding.destination
-        if ends == (_named(call).exchange.name, call.path["stream"]):
-            written = _key_of(placed.binding)
-            if key in (written, decode(written.encode())):  # encoded once more in the path, or not
-                return placed
+        binding = placed.binding
+        if (binding.source, binding.destination) == ends and _key_of(binding) == key:
+            return placed
     raise NotFound(f"there is no binding {key!r}")
 
 
 async def get_binding(call: Call) -> Response:
     """One binding."""
-    return value_answer(_binding_view(_keyed(call)))
+    return object_answer(call, _binding_view(_keyed(call)))
 
 
 async def delete_binding(call: Call) -> Response:

@@ -6,6 +6,7 @@ from gateway.broker.access.authorisation import Demand, to_publish, to_read, to_
 from gateway.broker.administration.administration import Administration, Role, Row
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import WrongRequest
+from gateway.broker.exchanges import DEFAULT_EXCHANGE
 from gateway.log.adding import RECORD_BYTES_MAX, RecordTooLarge, add_record
 
 
@@ -17,6 +18,9 @@ async def publish(administration: Administration, arguments: Arguments, body: by
     arguments.end()
     if not administration.service.takes_publishers:
         raise WrongRequest("nobody may publish: the server is short of disk")
+    if exchange != DEFAULT_EXCHANGE and host.exchanges.declared(exchange).exchange.internal:
+        where = f"exchange {exchange!r} in vhost {host.name!r}"
+        raise WrongRequest(f"403 ACCESS_REFUSED - cannot publish to internal {where}")
     if len(body) > RECORD_BYTES_MAX:
         raise WrongRequest(f"a message has {RECORD_BYTES_MAX} bytes at most")
     names = host.exchanges.route(exchange, routing_key)

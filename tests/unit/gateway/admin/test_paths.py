@@ -8,6 +8,7 @@ from gateway.admin.paths import SEGMENTS_MAX, WrongPath, decode, encode, segment
 @pytest.mark.parametrize(
     ("path", "names"),
     [
+        (b"/", [""]),
         (b"/api/queues", ["api", "queues"]),
         (b"/api/queues/", ["api", "queues"]),
         (b"/api/queues/%2F/a%20b", ["api", "queues", "/", "a b"]),
@@ -29,6 +30,10 @@ def test_percent_signs_are_read_once_and_within_a_segment(path: bytes, names: li
         b"http://elsewhere/api",
         b"/api/../x",
         b"/api/./x",
+        b"/api//x",
+        b"/api/x//",
+        b"//api/x",
+        b"//",
         b"/api/%2",
         b"/api/%zz",
         b"/api/<script>",

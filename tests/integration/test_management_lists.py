@@ -1,0 +1,184 @@
+"""Lists and objects as a query asks for them, and bindings by their keys."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from gateway.stream.wire.offsets import FIRST
+from tests.client import Client
+from tests.http_client import Api, segment
+from tests.integration.conftest import assert_no_traceback, external_endpoint
+from tests.integration.server import HutchServer
+
+pytestmark = pytest.mark.timeout(60)
+
+STREAM = {"arguments": {"x-queue-type": "stream", "x-max-age": "1h"}}
+OUT_OF_RANGE = "Page out of range, page: {} page size: {}, len: {}"
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HutchServer]:
+    if external_endpoint() is not None:
+        pytest.skip("needs a server with a management API")
+    with HutchServer(tmp_path_factory.mktemp("lists") / "data") as server:
+        api = Api(*server.management)
+        for name in ("one", "three", "two"):
+            assert api.status("PUT", f"queues/%2F/{name}", STREAM) == 201
+        yield server
+        server.terminate()
+        assert_no_traceback(server)
+
+
+@pytest.fixture
+def api(target: HutchServer) -> Api:
+    return Api(*target.management)
+
+
+# Columns
+
+
+@pytest.mark.parametrize(
+    ("path", "found"),
+    [
+        ("queues/%2F/one?columns=name,vhost", {"name": "one", "vhost": "/"}),
+        (
+            "queues/%2F/one?columns=name,arguments.x-queue-type",
+            {"name": "one", "arguments": {"x-queue-type": "stream"}},
+        ),
+        (
+            "queues/%2F/one?columns=arguments,arguments.x-queue-type",
+            STREAM,
+        ),
+        (
+            "queues/%2F/one?columns=arguments.x-queue-type,arguments",
+            STREAM,
+        ),
+        ("queues/%2F/one?columns=name.x,nothing,nothing.x", {}),
+        (
+            "queues?columns=arguments.x-max-age&name=t",
+            2 * [{"arguments": {"x-max-age": "1h"}}],
+        ),
+        ("whoami?columns=name", {"name": "guest"}),
+        ("users/guest?columns=tags", {"tags": ["administrator"]}),
+        ("vhosts/%2F?columns=name", {"name": "/"}),
+        ("exchanges/%2F/amq.topic?columns=type", {"type": "topic"}),
+        ("permissions/%2F/guest?columns=write", {"write": ".*"}),
+        ("bindings/%2F/e/amq.default/q/one/one?columns=routing_key", {"routing_key": "one"}),
+        ("overview?columns=object_totals.queues", {"object_totals": {"queues": 3}}),
+        ("overview?columns=listeners.protocol", {"listeners": 2 * [{}]}),
+        ("nodes?columns=running", [{"running": True}]),
+        ("nodes/rabbit@localhost?columns=running", {"running": True}),
+    ],
+)
+def test_columns_narrow_what_is_shown_down_to_fields_of_fields(
+    api: Api, path: str, found: object
+) -> None:
+    shown = api.get(path)
+    if "listeners" in path:
+        assert sorted(one["protocol"] for one in shown["listeners"]) == ["http", "stream"]
+    else:
+        assert shown == found
+
+
+# Pages
+
+
+@pytest.mark.parametrize(
+    ("query", "reason"),
+    [
+        ("queues?page=4&page_size=1", OUT_OF_RANGE.format(4, 1, 3)),
+        ("queues?page=999", OUT_OF_RANGE.format(999, 100, 3)),
+        ("queues?page=2&name=nobody", OUT_OF_RANGE.format(2, 100, 0)),
+        ("queues?page=3&page_size=1&sort=name&name=t", OUT_OF_RANGE.format(3, 1, 2)),
+        ("channels?page=2", OUT_OF_RANGE.format(2, 100, 0)),
+    ],
+)
+def test_a_page_behind_the_last_is_refused(api: Api, query: str, reason: str) -> None:
+    answer = api.ask("GET", query)
+
+    assert answer.status == 400
+    assert answer.json == {"error": "page_out_of_range", "reason": reason}
+
+
+@pytest.mark.parametrize("page", ["x", "", "1.0", "%201", "9999999999"])
+def test_a_page_that_is_no_number_is_refused(api: Api, page: str) -> None:
+    answer = api.ask("GET", f"queues?page={page}")
+
+    assert answer.status == 400
+    assert answer.json == {"error": "bad_request", "reason": "Pagination parameters are invalid"}
+
+
+@pytest.mark.parametrize(
+    "query", ["page=0", "page=-1", "page=1&page_size=0", "page_size=501&page=1"]
+)
+def test_pages_begin_with_1_and_have_500_things_at_most(api: Api, query: str) -> None:
+    answer = api.ask("GET", f"queues?{query}")
+
+    assert (answer.status, answer.json["error"]) == (400, "invalid_pagination_parameters")
+
+
+@pytest.mark.parametrize("path", ["channels", "feature-flags", "connections"])
+def test_the_first_page_is_there_though_it_is_empty(api: Api, path: str) -> None:
+    assert api.get(f"{path}?page=1") == {
+        "items": [],
+        "item_count": 0,
+        "filtered_count": 0,
+        "total_count": 0,
+        "page": 1,
+        "page_count": 0,
+        "page_size": 100,
+    }
+
+
+def test_the_last_page_has_the_rest(api: Api) -> None:
+    page = api.get("queues?page=2&page_size=2&columns=name")
+
+    assert page["items"] == [{"name": "two"}]
+    assert (page["page_count"], page["item_count"], page["total_count"]) == (2, 1, 3)
+
+
+# Bindings
+
+
+def test_every_binding_has_a_key_of_its_own_by_which_it_is_found_and_deleted(api: Api) -> None:
+    place = "bindings/%2F/e/keys/q/one"
+    keys = {"": "~", "~": "%7E", "%7E": "%257E", "k~5": "k%7E5", "a/b c~ä": "a%2Fb%20c%7E%C3%A4"}
+    assert api.status("PUT", "exchanges/%2F/keys", {"type": "topic"}) == 201
+    for routing_key, key in keys.items():
+        made = api.ask("POST", place, {"routing_key": routing_key})
+        assert (made.status, made.headers["location"]) == (201, f"one/{segment(key)}")
+
+    assert {one["routing_key"]: one["properties_key"] for one in api.get(place)} == keys
+    for routing_key, key in keys.items():
+        assert api.get(f"{place}/{segment(key)}")["routing_key"] == routing_key
+    assert api.status("DELETE", f"{place}/~") == 204
+    assert api.status("DELETE", f"{place}/~") == 404  # and not the key that is a tilde
+    assert api.status("DELETE", f"{place}/%257E") == 204
+    left = {one["routing_key"] for one in api.get(place)}
+    assert left == keys.keys() - {"", "~"}
+    assert api.status("DELETE", "exchanges/%2F/keys") == 204
+
+
+def test_bindings_that_differ_in_arguments_alone_have_keys_too(api: Api) -> None:
+    place = "bindings/%2F/e/amq.direct/q/one"
+    for arguments in ({}, {"a": 1}, {"a": 2}):
+        assert api.status("POST", place, {"routing_key": "~", "arguments": arguments}) == 201
+
+    keys = {one["properties_key"]: one["arguments"] for one in api.get(place)}
+    assert len(keys) == 3
+    for key, arguments in keys.items():
+        assert api.get(f"{place}/{segment(key)}")["arguments"] == arguments
+        assert api.status("DELETE", f"{place}/{segment(key)}") == 204
+    assert api.get(place) == []
+
+
+# Numbers
+
+
+def test_the_overview_counts_consumers(api: Api, target: HutchServer) -> None:
+    assert api.get("overview")["object_totals"]["consumers"] == 0
+    with Client.opened(*target.endpoint) as client:
+        for subscription in (1, 2):
+            client.subscribe(subscription, "one", FIRST)
+        assert api.get("overview")["object_totals"]["consumers"] == 2
+        assert api.get("overview")["object_totals"]["connections"] == 1
