@@ -344,6 +344,18 @@ WITHOUT_PARTITION = (
         answer("A", 0, records=3),
     ),
     script(
+        "group: the empty name is a name, none is refused",
+        *plain("A", "B"),
+        join("A", pairs={"single-active-consumer": "true"}),
+        join("A", pairs=single(name=""), is_told=True),
+        join("B", 1, pairs=single(name="")),
+        join("B", 2, is_told=True),
+        answer("A", 0, records=3),
+        ask("A", f.unsubscribe(1)),
+        *told("B"),
+        answer("B", 1, f.LAST, records=1),
+    ),
+    script(
         "group: a subscription of its name that is no single active consumer stands beside it",
         *plain("A", "B"),
         ask("A", f.subscribe(1, "~s", pairs={"name": "app"}), wait=Wait(frames=1, records=3)),

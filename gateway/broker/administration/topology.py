@@ -1,6 +1,7 @@
 """Requests on super streams, exchanges, bindings and policies."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, islice
 from typing import Any, Final
 
 from gateway.broker import super_streams
@@ -46,7 +47,7 @@ async def add_super_stream(
 ) -> object:
     """Create a super stream with numbered partitions, or with one for each binding key."""
     host, name = _host(administration, arguments), arguments.text("name")
-    keys = _keys(arguments, first=0)
+    keys = _keys(arguments, count())
     given = stream_arguments(arguments.mapping("arguments"))
     arguments.end()
     partitions = [f"{name}-{key}" for key in keys]
@@ -57,23 +58,34 @@ async def add_super_stream(
 async def add_partitions(administration: Administration, arguments: Arguments, _: bytes) -> object:
     """Add partitions to a super stream, behind those it has."""
     host, name = _host(administration, arguments), arguments.text("name")
-    keys = _keys(arguments, first=len(super_streams.partitions_of(host, name)))
+    keys = _keys(arguments, _free_numbers(host, name))
     arguments.end()
     partitions = [f"{name}-{key}" for key in keys]
     await super_streams.add_partitions(host, name, partitions, keys)
     return {"partitions": partitions}
 
 
-def _keys(arguments: Arguments, *, first: int) -> Sequence[str]:
-    """Return the binding keys: those that are given, or so many numbers from `first` on."""
-    count, keys = arguments.optional_integer("partitions"), arguments.texts("binding_keys")
-    if (count is None) == (not keys):
+def _keys(arguments: Arguments, numbers: Iterable[int]) -> Sequence[str]:
+    """Return the binding keys: those that are given, or so many of some numbers."""
+    wanted, keys = arguments.optional_integer("partitions"), arguments.texts("binding_keys")
+    if (wanted is None) == (not keys):
         raise WrongRequest("say either how many partitions, or the binding keys")
-    if count is None:
+    if wanted is None:
         return keys
-    if not 1 <= count <= PARTITIONS_MAX:
-        raise WrongRequest(f"{count} partitions are not possible")
-    return [str(number) for number in range(first, first + count)]
+    if not 1 <= wanted <= PARTITIONS_MAX:
+        raise WrongRequest(f"{wanted} partitions are not possible")
+    return [str(number) for number in islice(numbers, wanted)]
+
+
+def _free_numbers(host: VirtualHost, super_stream: str) -> Iterator[int]:
+    """Number partitions to come: behind those there are, without what is a stream or a key."""
+    declared = host.exchanges.declared(super_stream)
+    keys = {binding.routing_key for binding in declared.bindings.values()}
+    return (
+        number
+        for number in count(max(0, declared.last_order + 1))
+        if str(number) not in keys and f"{super_stream}-{number}" not in host.streams
+    )
 
 
 async def delete_super_stream(
@@ -238,7 +250,7 @@ def _to_bind(_: Administration, arguments: Arguments) -> list[Demand]:
 
 
 def _to_add_super_stream(administration: Administration, arguments: Arguments) -> list[Demand]:
-    name, keys = without_line_ends(arguments.text("name")), _keys(arguments, first=0)
+    name, keys = without_line_ends(arguments.text("name")), _keys(arguments, count())
     if len(keys) > administration.partitions_max:  # so many are not even looked at
         return to_configure(name)
     return to_manage_super_stream(name, [without_line_ends(f"{name}-{key}") for key in keys])

@@ -36,7 +36,7 @@ async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
     if request.subscription_id in link.subscriptions:
         raise Refusal(ResponseCode.SUBSCRIPTION_ID_ALREADY_EXISTS)
     is_single = request.properties.get("single-active-consumer") == "true"
-    if is_single and not name:
+    if is_single and "name" not in request.properties:
         raise Refusal(ResponseCode.PRECONDITION_FAILED, "a single active consumer needs a name")
     stream_log = await link.streams.log_of(stream)
     # A member of a group is told where to start when it is asked to.

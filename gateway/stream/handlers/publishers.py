@@ -3,6 +3,7 @@
 Source: RabbitMQ stream protocol; order of checks and codes as observed on RabbitMQ 4.3.
 """
 
+from gateway.log.names import OFFSETS_END
 from gateway.stream.handlers.streams import OK
 from gateway.stream.link import IDS_MAX, Link
 from gateway.stream.publishing import Publisher
@@ -37,6 +38,8 @@ async def declare_publisher(link: Link, request: m.DeclarePublisher) -> m.Status
     stream_log = await link.streams.log_of(stream)
     if stream_log.read_only is not None:
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(stream_log.read_only))
+    if stream_log.committed_next_offset >= OFFSETS_END:
+        raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, "the stream has no offsets left")
     _require_disk(link)  # the alarm may have been set meanwhile
     link.watch(stream)
     publisher = Publisher(request.publisher_id, request.reference, stream, stream_log, link.ports)

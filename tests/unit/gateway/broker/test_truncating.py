@@ -130,18 +130,21 @@ def test_when_no_offsets_are_left_nothing_more_is_stored(
     broker = Broker(tmp_path)
     client = broker.link()
     create(client, stream_initial_offset=str(2**47 - 1))
+    client.declare(2, "s")
     write(client, 1)
     assert broker.log("s").last_chunk_id == 2**47 - 1
+    assert client.code("declare_publisher", m.DeclarePublisher(1, "", "s")) == 6
 
-    client.declare(1, "s")
-    client.publish(1, (7, b"one too many"))
+    client.publish(2, (7, b"one too many"))
     broker.loop.run_for(0.01)
 
     assert [each.code for each in client.take("metadata_update")] == [6]
     assert "the stream has no offsets left" in caplog.text
+    assert client.code("declare_publisher", m.DeclarePublisher(1, "", "s")) == 6
     assert broker.log("s").committed_next_offset == 2**47
     broker.close()
     again = Broker(tmp_path)
+    assert again.link().code("declare_publisher", m.DeclarePublisher(1, "", "s")) == 6
     assert again.log("s").committed_next_offset == 2**47
     assert again.log("s").last_chunk_id == 2**47 - 1
     again.close()

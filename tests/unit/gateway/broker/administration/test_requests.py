@@ -183,6 +183,33 @@ def test_streams_are_changed_and_looked_at(rig: Rig) -> None:
             rig.ask(request, {"name": "s", **arguments})
 
 
+def added(rig: Rig, count: int = 1) -> list[str]:
+    answer = rig.ask("add_partitions", {"name": "o", "partitions": count})
+    names: list[str] = answer["partitions"]
+    return names
+
+
+def test_added_partitions_are_numbered_behind_the_last_whatever_was_deleted_or_bound(
+    rig: Rig,
+) -> None:
+    rig.ask("add_super_stream", {"name": "o", "partitions": 3})
+    rig.ask("delete_stream", {"name": "o-1"})
+    assert added(rig) == ["o-3"]
+    rig.ask("bind", {"source": "o", "destination": "o-0", "routing_key": "vip"})
+    assert added(rig) == ["o-4"]
+
+
+def test_added_partitions_pass_over_numbers_that_are_streams_or_keys_already(rig: Rig) -> None:
+    rig.ask("add_super_stream", {"name": "o", "partitions": 1})
+    rig.ask("add_stream", {"name": "o-1"})
+    rig.ask("bind", {"source": "o", "destination": "o-0", "routing_key": "3"})
+
+    assert added(rig, 3) == ["o-2", "o-4", "o-5"]
+    keys = {each["destination"]: each["routing_key"] for each in rig.ask("list_bindings")
+            if each["destination"] != "o-0"}  # fmt: skip
+    assert keys == {"o-2": "2", "o-4": "4", "o-5": "5"}
+
+
 def test_super_streams_exchanges_and_bindings_are_changed_and_looked_at(rig: Rig) -> None:
     made = rig.ask("add_super_stream", {"name": "o", "partitions": 2})
     more = rig.ask("add_partitions", {"name": "o", "binding_keys": ["x"]})

@@ -111,6 +111,7 @@ def test_an_id_is_taken_once_a_connection(client: LinkRig) -> None:
         ({"single-active-consumer": "false", "name": "n"}, OK),
         ({"single-active-consumer": "true"}, PRECONDITION),
         ({"single-active-consumer": "true", "name": "n"}, OK),
+        ({"single-active-consumer": "true", "name": ""}, OK),
     ],
 )
 def test_properties_are_checked(client: LinkRig, properties: dict[str, str], code: int) -> None:
