@@ -4,13 +4,14 @@ loop        | capture: images of changed segments, dirty files |            ... 
 checkpoint  |                        | sync files | encode | write, rename |
 """
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
 from typing import Final
 
-from store.errors import StoreError
+from store.errors import DiskFull, StoreError
 from store.local.catalogue import Catalogue
 from store.local.checkpoint_file import (
     CheckpointHead,
@@ -59,6 +60,11 @@ class CheckpointWriter:
         try:
             file.write_at(data, 0)
             file.sync()
+        except DiskFull:
+            # What fitted would only be in the way.
+            with contextlib.suppress(StoreError):
+                self._files.remove(_UNFINISHED)
+            raise
         finally:
             file.close()
         self._files.rename(_UNFINISHED, CHECKPOINT)

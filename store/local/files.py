@@ -309,8 +309,12 @@ class DirectoryFiles:
                 raise _translated(error, "lock", self._place(path)) from error
             message = f"data directory {self._root} is in use by process {holder}"
             raise StoreLocked(message) from error
-        file.cut(0)
-        file.write_at(f"{os.getpid()}\n".encode(), 0)
+        name = f"{os.getpid()}\n".encode()
+        # Who holds it is for messages only; on a full disk there may be no room to say it.
+        with contextlib.suppress(DiskFull):
+            # Over the old one, whose space is there.
+            file.write_at(name, 0)
+            file.cut(len(name))
         return file
 
     def _place(self, path: str) -> str:

@@ -16,12 +16,11 @@ import itertools
 import logging
 import threading
 from collections import deque
-from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from store.errors import StoreClosed, StoreError
 from store.local.files import File, Files
-from store.local.records import FRAME_HEAD_BYTES, Frame, frame_at, frame_of, sequence_at
+from store.local.records import FRAME_HEAD_BYTES, frame_of
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +54,20 @@ class JournalFile(NamedTuple):
     size: int
 
 
+class Tail(NamedTuple):
+    """The end of a journal that is to be gone on with.
+
+    Attributes:
+        files: The numbers of the files that hold the frames, in their order.
+        end: Where the next frame goes; its file is the last of `files`, if there are any.
+        salt: Seed of the frames' checksums.
+    """
+
+    files: tuple[int, ...]
+    end: JournalPlace
+    salt: int
+
+
 def path_of(number: int) -> str:
     """Give the path of a journal file."""
     return f"{JOURNAL_DIRECTORY}/{number}"
@@ -64,7 +77,14 @@ class Journal:
     """The journal of an open store."""
 
     def __init__(
-        self, files: Files, *, sequence: int, salt: int, file_bytes: int, spare_count_max: int
+        self,
+        files: Files,
+        *,
+        sequence: int,
+        salt: int,
+        file_bytes: int,
+        spare_count_max: int,
+        tail: Tail | None = None,
     ) -> None:
         """Take over the ring as recovery left it: nothing in it is needed any more.
 
@@ -74,6 +94,8 @@ class Journal:
             salt: Seed of the frames' checksums.
             file_bytes: Size of new files.
             spare_count_max: More spare files than these are removed.
+            tail: Instead, the frames up to here are still needed, and the next one goes behind
+                them: `sequence` and `salt` are its. Other files than its are removed.
         """
         self._files = files
         self._file_bytes = file_bytes
@@ -91,6 +113,10 @@ class Journal:
         self._position = 0
         numbers = sorted(int(name) for name in files.names(JOURNAL_DIRECTORY))
         self._numbers = itertools.count(max(numbers, default=0) + 1)
+        if tail is not None:
+            self._current = self._go_on(numbers, tail)
+            files.sync_directory(JOURNAL_DIRECTORY)
+            return
         for number in numbers:
             self._take_over(number)
         # A process that died may have made them without syncing their names.
@@ -237,6 +263,25 @@ class Journal:
             file.close()
             self._files.remove(path_of(number))
 
+    def _go_on(self, numbers: list[int], tail: Tail) -> JournalFile:
+        """Keep the files of a tail and give the last: the next frame goes behind its last one."""
+        kept = tail.files
+        self._position = tail.end.position
+        if not kept:
+            if not numbers:
+                return self._make(self._file_bytes)
+            # There is no frame yet; the first is found by its sequence, at the start of any file.
+            kept, self._position = (numbers[-1],), 0
+        for number in kept:
+            file = self._files.open(path_of(number))
+            self._used.append(JournalFile(number, file, file.size()))
+        current = self._used.pop()
+        _clear(current, self._position)
+        for number in numbers:
+            if number not in kept:
+                self._files.remove(path_of(number))
+        return current
+
     def _spare_for(self, size: int) -> JournalFile:
         for spare in tuple(self._spares):
             if spare.size >= size:
@@ -269,53 +314,12 @@ class Journal:
         return self.failure
 
 
-class JournalReader:
-    """Reads the frames of the ring, at the opening."""
-
-    def __init__(self, files: Files, salt: int) -> None:
-        self._files = files
-        self._salt = salt
-        self._numbers = sorted(int(name) for name in files.names(JOURNAL_DIRECTORY))
-
-    def frames(self, place: JournalPlace) -> Iterator[Frame]:
-        """Give the frames from a place on, to the first that is not the next one."""
-        sequence, number, position = place
-        while (found := self._contents(JournalPlace(sequence, number, position))) is not None:
-            data, position = found
-            while (frame := frame_at(data, position, sequence, self._salt)) is not None:
-                yield frame
-                sequence += 1
-                position += frame.size
-            # The next one may be the first of another file.
-            position = len(data)
-
-    def _contents(self, place: JournalPlace) -> tuple[bytes, int] | None:
-        """Give the bytes of the file with the frame of `place.sequence`, and the frame's position.
-
-        The frame is at `place`, or first in another file; None if there is no such frame.
-        """
-        if place.file in self._numbers:
-            data = self._read(place.file)
-            if sequence_at(data, place.position, self._salt) == place.sequence:
-                return data, place.position
-        for number in self._numbers:
-            if number != place.file and self._begins_with(number, place.sequence):
-                return self._read(number), 0
-        return None
-
-    def _begins_with(self, number: int, sequence: int) -> bool:
-        file = self._files.open(path_of(number))
-        try:
-            # The cheap look first: most files of the ring hold other frames.
-            if file.read_at(FRAME_HEAD_BYTES, 0)[8:16] != sequence.to_bytes(8, "little"):
-                return False
-            return sequence_at(file.read_at(file.size(), 0), 0, self._salt) == sequence
-        finally:
-            file.close()
-
-    def _read(self, number: int) -> bytes:
-        file = self._files.open(path_of(number))
-        try:
-            return file.read_at(file.size(), 0)
-        finally:
-            file.close()
+def _clear(journal_file: JournalFile, position: int) -> None:
+    """Write zeros from a position on: frames behind a lost one must not join those to come."""
+    file = journal_file.file
+    for at in range(position, journal_file.size, len(_ZEROS)):
+        size = min(len(_ZEROS), journal_file.size - at)
+        # Not where there are zeros already: some file systems take new space for every write.
+        if any(file.read_at(size, at)):
+            file.write_at(_ZEROS[:size], at)
+    file.sync()

@@ -25,7 +25,7 @@ from store.local.checkpoint_file import (
 )
 from store.local.data_file import DATA_DIRECTORY, DataFile, path_of
 from store.local.files import Files
-from store.local.journal import JournalReader
+from store.local.journal_reader import JournalReader
 from store.local.records import (
     Append,
     Attributes,
@@ -64,11 +64,22 @@ class Item(NamedTuple):
 
 @dataclass(slots=True)
 class Recovered:
-    """The store as it was found. `sequence` is for the next frame."""
+    """The store as it was found.
+
+    Attributes:
+        catalogue: Its segments.
+        sequence: For the next frame of a new journal.
+        clean: It was closed in good order, or is new.
+        reader: Has read the journal; None for a new store.
+        has_lost: The segments are not what checkpoint and journal say, so that these cannot be
+            gone on with.
+    """
 
     catalogue: Catalogue
     sequence: int
     clean: bool
+    reader: JournalReader | None = None
+    has_lost: bool = False
 
 
 class Fold:
@@ -247,7 +258,8 @@ def recover(files: Files, data_file_bytes: int) -> Recovered:
             raise StoreError("the data directory has data files but no checkpoint")
         return Recovered(Catalogue(data_file_bytes), 1, clean=True)
     head, images = loaded
-    frames = list(JournalReader(files, head.salt).frames(head.place))
+    reader = JournalReader(files, head.salt, head.place)
+    frames = list(reader.frames())
     if frames:
         log.info("journal replayed frames=%d", len(frames))
     check = Check(files, names)
@@ -262,7 +274,8 @@ def recover(files: Files, data_file_bytes: int) -> Recovered:
         catalogue.restore(segment)
     last = frames[-1].sequence if frames else head.place.sequence
     sequence = ((last >> SEQUENCE_JUMP_BITS) + 2) << SEQUENCE_JUMP_BITS
-    return Recovered(catalogue, sequence, clean=head.closed and not frames)
+    clean = head.closed and not frames
+    return Recovered(catalogue, sequence, clean, reader, has_lost=bool(check.dropped))
 
 
 def _folded(images: list[SegmentImage], frames: list[Frame], check: Check) -> Fold:

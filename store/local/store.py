@@ -3,7 +3,6 @@
 
 import logging
 import math
-import secrets
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,8 +24,7 @@ from store.api import (
     Writer,
 )
 from store.errors import StoreClosed, StoreError
-from store.local.checkpoint import Checkpointer, CheckpointWriter
-from store.local.checkpoint_file import CheckpointHead, image_of
+from store.local.checkpoint import Checkpointer
 from store.local.compaction import Compactor
 from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles, path_of
 from store.local.files import (
@@ -38,10 +36,9 @@ from store.local.files import (
     store_descriptors,
 )
 from store.local.interval import IntervalSync
-from store.local.journal import JOURNAL_DIRECTORY, Journal, JournalPlace
+from store.local.opening import Opening, begin
 from store.local.operations import SegmentOperations
 from store.local.reading import Reading
-from store.local.recovery import Recovered, load_tables, recover, remove_leftovers
 from store.local.round import Round
 from store.local.rounds import Rounds
 from store.local.table_operations import TableOperations
@@ -87,13 +84,13 @@ class Tuning:
 class LocalStore:
     """The embedded store. Made by `open`; see store.api for what its methods promise."""
 
+    _closing: Done[None] | None
+
     def __init__(  # noqa: PLR0913 (only `open` calls it)
         self,
         files: Files,
         lock: File,
-        recovered: Recovered,
-        checkpoint_writer: CheckpointWriter,
-        journal: Journal,
+        opening: Opening,
         *,
         call_soon_threadsafe: Callable[..., object],
         call_soon: Callable[..., object],
@@ -103,14 +100,15 @@ class LocalStore:
         now_ms: Callable[[], int],
         watch: Watch | None,
     ) -> None:
+        recovered, checkpoint_writer, journal, has_checkpoint = opening
         self._files, self._lock = files, lock
         self._journal, self._catalogue = journal, recovered.catalogue
         self._call_soon, self._call_soon_threadsafe = call_soon, call_soon_threadsafe
-        self._tuning, self._released = tuning, False
+        self._tuning, self._released, self._closing = tuning, False, None
         self.opened_clean = recovered.clean  # closed in good order before this opening, or new
         self._upkeep, self._closer = Worker("upkeep"), Worker("close")
         self._open_files = OpenFiles(files, tuning.descriptors(), self._retire)
-        catalogue, open_files = self._catalogue, self._open_files
+        catalogue, open_files = recovered.catalogue, self._open_files
         self._checkpointer = Checkpointer(
             files, checkpoint_writer, journal, catalogue, open_files, call_soon_threadsafe
         )
@@ -140,13 +138,14 @@ class LocalStore:
         self._staging = Staging(self._rounds, catalogue, open_files, settings, call_soon_threadsafe)
         reading = self._reading = Reading(open_files, call_soon, call_soon_threadsafe)
         self._segments = SegmentOperations(self._staging, reading, call_soon)
-        compactor = Compactor(self._staging, self._reading, self._segments)
+        compactor = Compactor(self._staging, reading, self._segments)
         consider = compactor.consider
-        self._tables = TableOperations(self._staging, self._reading, self._segments, consider)
+        self._tables = TableOperations(self._staging, reading, self._segments, consider)
         compactor.write = self._tables.write
         self._journal_limit = tuning.checkpoint_bytes
-        self._data_limit, self._checkpoint_again_at = tuning.checkpoint_data_bytes, math.inf
-        self._closing: Done[None] | None = None
+        self._data_limit = tuning.checkpoint_data_bytes
+        # The first commit may make room for what the opening had no room for.
+        self._checkpoint_again_at = math.inf if has_checkpoint else -math.inf
 
     @classmethod
     def open(
@@ -184,16 +183,19 @@ class LocalStore:
         files.make_directory("")
         lock = files.lock(LOCK)
         try:
-            recovered, checkpoint_writer, journal = _begin(files, tuning)
+            opening = begin(
+                files,
+                data_file_bytes=tuning.data_file_bytes,
+                journal_file_bytes=tuning.journal_file_bytes,
+                spare_count_max=2 + tuning.checkpoint_bytes // tuning.journal_file_bytes,
+            )
         except BaseException:
             lock.close()
             raise
         return cls(
             files,
             lock,
-            recovered,
-            checkpoint_writer,
-            journal,
+            opening,
             call_soon_threadsafe=call_soon_threadsafe,
             call_soon=call_soon,
             durability=durability,
@@ -427,30 +429,3 @@ class LocalStore:
         done = self._closing
         assert done is not None
         done(error)
-
-
-def _begin(files: Files, tuning: Tuning) -> tuple[Recovered, CheckpointWriter, Journal]:
-    """Recover, and make the first checkpoint and the journal of this opening."""
-    files.make_directory(JOURNAL_DIRECTORY)
-    files.make_directory(DATA_DIRECTORY)
-    recovered = recover(files, tuning.data_file_bytes)
-    catalogue = recovered.catalogue
-    salt = secrets.randbits(64)
-    writer = CheckpointWriter(files)
-    writer.note([image_of(segment) for segment in catalogue.changed], (), 0)
-    catalogue.changed.clear()
-    # No file has number 0: the first frame is found by its sequence, at the start of its file.
-    place = JournalPlace(recovered.sequence, 0, 0)
-    writer.write(
-        CheckpointHead(place, salt, catalogue.next_segment, catalogue.next_file, closed=False)
-    )
-    remove_leftovers(files, catalogue)
-    load_tables(files, catalogue)
-    journal = Journal(
-        files,
-        sequence=recovered.sequence,
-        salt=salt,
-        file_bytes=tuning.journal_file_bytes,
-        spare_count_max=2 + tuning.checkpoint_bytes // tuning.journal_file_bytes,
-    )
-    return recovered, writer, journal

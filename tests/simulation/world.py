@@ -12,11 +12,12 @@ from typing import Final
 import pytest
 
 from store.api import Durability
+from store.errors import DiskFull
 from store.local import compaction, table
 from tests.conformance.harness import Loop, Rig
 from tests.conformance.implementations import open_local
 from tests.simulation.crash import Aftermath, Crash
-from tests.simulation.disk import Disk, Failure, Image, Step
+from tests.simulation.disk import Create, Disk, Failure, Image, Step
 from tests.simulation.history import Expectation, SegmentState, observe
 from tests.simulation.trace import ALL, ATTRIBUTES, NAMES, SAFE, Mix, Trace
 
@@ -43,6 +44,9 @@ NEXT_LIVES: Final = 0.06
 """After so many the store is used again, and crashed again."""
 
 NEXT_LIFE_COUNT: Final = 25
+
+FULL_OPENINGS: Final = 0.25
+"""Of so many openings the disk has no room for the checkpoint, at first or for good."""
 
 
 @contextlib.contextmanager
@@ -73,9 +77,17 @@ class Complaints(logging.Handler):
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.lines: list[str] = []
+        self.full_count = 0
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.lines.append(record.getMessage())
+        if record.msg.startswith(("disk is full, opened", "checkpoint failed,")):
+            self.full_count += 1
+        else:
+            self.lines.append(record.getMessage())
+
+
+def _makes_checkpoint(step: Step) -> bool:
+    return isinstance(step, Create) and step.path == "checkpoint.new"
 
 
 @dataclass
@@ -99,6 +111,19 @@ class World:
 
     def open(self, disk: Disk) -> Rig:
         return Rig(lambda loop: open_local(disk, loop, self.durability, **SIZES), self._loop)
+
+    def _open_after(self, disk: Disk) -> Rig:
+        """Open what a crash has left, now and then on a full disk."""
+        if self.chance.random() < FULL_OPENINGS:
+            times = self.chance.choice([1, 2, 10**9])
+            disk.failures.append(Failure(_makes_checkpoint, times=times, is_full=True))
+        try:
+            return self.open(disk)
+        except DiskFull:
+            # After a power cut it may need the checkpoint; then there must be room for it.
+            assert disk.failures
+            disk.failures.clear()
+            return self.open(disk)
 
     def run(self, count: int, mix: Mix = ALL) -> tuple[list[Step], Expectation]:
         """Run a history on an empty disk; gives its record and what it promises."""
@@ -165,7 +190,7 @@ class World:
         except Exception as error:
             raise AssertionError(self._story(image, [(cut, crash)])) from error
         if self.chance.random() < SECOND_CRASHES:
-            self._crash_again(life, after, expectation, cut, crash)
+            self._crash_again(life, after.fork(), expectation, cut, crash)
         if self.chance.random() < NEXT_LIVES:
             self._live_on(image, after, cut, crash)
 
@@ -175,11 +200,11 @@ class World:
         log = logging.getLogger("store")
         log.addHandler(self._complaints)
         try:
-            rig = self.open(disk)
+            rig = self._open_after(disk)
             opened_at = len(disk.record)
             seen = observe(rig, NAMES, ATTRIBUTES)
             seen_at = len(disk.record)
-            rig.close()
+            rig.close(may_fail=bool(disk.failures))
         finally:
             log.removeHandler(self._complaints)
         assert not rig.violations, rig.violations[:5]
@@ -214,12 +239,12 @@ class World:
     def _live_on(self, image: Image, after: Aftermath, cut: int, crash: Crash) -> None:
         """Use the store that was opened after a crash, and crash it anywhere."""
         disk = Disk(image)
-        rig = self.open(disk)
+        rig = self._open_after(disk)
         opened_at = len(disk.record)
         seen = observe(rig, NAMES, ATTRIBUTES)
         trace = Trace(rig, disk, self.durability, self.chance, states=seen)
         trace.run(NEXT_LIFE_COUNT)
-        rig.close()
+        rig.close(may_fail=bool(disk.failures))
         assert not rig.violations, rig.violations[:5]
         again_at = self.chance.randint(opened_at, len(disk.record))
         kinds = [each for each in Crash if self._is_lasting(each) and self._is_fair(each, after)]

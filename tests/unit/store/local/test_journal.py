@@ -7,8 +7,8 @@ from store.local.journal import (
     RESERVE_PART,
     Journal,
     JournalPlace,
-    JournalReader,
 )
+from store.local.journal_reader import JournalReader
 from store.local.records import FRAME_HEAD_BYTES, create_record
 from tests.simulation.disk import Create, Disk, Failure, Sync, SyncDirectory, Write
 
@@ -24,7 +24,7 @@ def journal_on(disk: Disk, sequence: int = 100, spare_count_max: int = 3) -> Jou
 
 
 def sequences(disk: Disk, place: JournalPlace, salt: int = SALT) -> list[int]:
-    return [frame.sequence for frame in JournalReader(disk, salt).frames(place)]
+    return [frame.sequence for frame in JournalReader(disk, salt, place).frames()]
 
 
 def test_frames_are_found_in_the_order_of_writing_across_files() -> None:
@@ -121,7 +121,7 @@ def test_a_frame_larger_than_a_file_gets_a_file_of_its_own() -> None:
     journal = journal_on(disk)
     name = "n" * 5 * SIZE
     journal.append([create_record(1, name, None, durable=True)], 1)
-    (frame,) = JournalReader(disk, SALT).frames(JournalPlace(100, 0, 0))
+    (frame,) = JournalReader(disk, SALT, JournalPlace(100, 0, 0)).frames()
     (record,) = frame.records
     assert isinstance(record, records.Create)
     assert record.name == name

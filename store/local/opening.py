@@ -1,0 +1,81 @@
+"""Opening a data directory: recovery, then the first checkpoint and the journal of this opening.
+
+On a full disk there may be no room for the checkpoint. Then the journal is gone on with where it
+ends, upon the checkpoint that is there, and the next one is tried when something was committed.
+"""
+
+import logging
+import secrets
+from typing import NamedTuple
+
+from store.errors import DiskFull
+from store.local.checkpoint import CheckpointWriter
+from store.local.checkpoint_file import CheckpointHead, image_of
+from store.local.data_file import DATA_DIRECTORY
+from store.local.files import Files
+from store.local.journal import JOURNAL_DIRECTORY, Journal, JournalPlace, Tail
+from store.local.recovery import Recovered, load_tables, recover, remove_leftovers
+
+log = logging.getLogger(__name__)
+
+
+class Opening(NamedTuple):
+    """A data directory that is ready; `has_checkpoint` unless there was no room for one."""
+
+    recovered: Recovered
+    writer: CheckpointWriter
+    journal: Journal
+    has_checkpoint: bool
+
+
+def begin(
+    files: Files, *, data_file_bytes: int, journal_file_bytes: int, spare_count_max: int
+) -> Opening:
+    """Recover what a directory holds, and make that durable.
+
+    Raises:
+        StoreError: The directory cannot be opened; the message says why.
+    """
+    files.make_directory(JOURNAL_DIRECTORY)
+    files.make_directory(DATA_DIRECTORY)
+    recovered = recover(files, data_file_bytes)
+    catalogue = recovered.catalogue
+    salt = secrets.randbits(64)
+    writer = CheckpointWriter(files)
+    writer.note([image_of(segment) for segment in catalogue.changed], (), 0)
+    catalogue.changed.clear()
+    # No file has number 0: the first frame is found by its sequence, at the start of its file.
+    place = JournalPlace(recovered.sequence, 0, 0)
+    head = CheckpointHead(place, salt, catalogue.next_segment, catalogue.next_file, closed=False)
+    tail = None
+    try:
+        writer.write(head)
+    except DiskFull as error:
+        tail = _tail_after(recovered, error)
+    remove_leftovers(files, catalogue)
+    load_tables(files, catalogue)
+    journal = Journal(
+        files,
+        sequence=recovered.sequence if tail is None else tail.end.sequence,
+        salt=salt if tail is None else tail.salt,
+        file_bytes=journal_file_bytes,
+        spare_count_max=spare_count_max,
+        tail=tail,
+    )
+    return Opening(recovered, writer, journal, has_checkpoint=tail is None)
+
+
+def _tail_after(recovered: Recovered, error: DiskFull) -> Tail:
+    """Tell how to go on without a checkpoint.
+
+    Raises:
+        DiskFull: It must not be done without one.
+    """
+    if recovered.reader is None or recovered.has_lost:
+        # A new store; or what is built upon the segments as they are now would be lost with what
+        # the journal still says of them.
+        raise error
+    # Leftovers go next, and with them the proof of what is only in the journal.
+    recovered.reader.sync()
+    log.error("disk is full, opened without a checkpoint: free some space error=%s", error)
+    return recovered.reader.tail()
