@@ -14,7 +14,9 @@ import pytest
 
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
 from tests.client import Client, Refused
+from tests.http_client import eventually
 from tests.integration.administrator import (
     COMMAND_SECONDS,
     FULL,
@@ -325,6 +327,35 @@ def test_an_import_whose_server_is_killed_or_stopped_is_finished_by_the_next(
     assert len(ctl(server, "list_streams")) == 1_000
     assert len(ctl(server, "list_users")) == 1_001
     assert report(server, str(file))["changes"] == 0
+
+
+@pytest.mark.timeout(120)
+def test_an_import_that_was_cut_off_and_cannot_be_finished_is_taken_back(
+    server: HutchServer, tmp_path: Path
+) -> None:
+    content = many(4_000)
+    content["vhosts"] = [{"name": "/", "limits": {"max-queues": 1_000}}, {"name": "other"}]
+    file = tmp_path / "many.json"
+    file.write_text(json.dumps(content))
+    before = hutch(server.data_dir, "export").stdout
+    running = subprocess.Popen(
+        [sys.executable, "-m", "gateway", "import", str(file), "--data", str(server.data_dir)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        env=server_environment(),
+    )
+    with Client.opened(*server.endpoint) as client:
+        first = m.StreamStats("stream-20")
+        assert eventually(lambda: client.code_of("stream_stats", first) == ResponseCode.OK)
+        client.create("in-the-way")  # so there is no room for the last one
+    server.kill()
+    running.communicate(timeout=COMMAND_SECONDS)
+    server.start()
+
+    assert "the import that was cut off is taken back" in server.logs
+    assert [stream["name"] for stream in ctl(server, "list_streams")] == ["in-the-way"]
+    ctl(server, "delete_stream", "in-the-way")
+    assert hutch(server.data_dir, "export").stdout == before
 
 
 @pytest.mark.slow

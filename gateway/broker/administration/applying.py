@@ -1,7 +1,7 @@
 """A plan carried out on the server: all of it, or what was done is undone.
 
 The order of kinds is that in which things need each other. A process that dies on the way leaves
-what it had done; its next start finishes the rest (`definitions.finish_import`).
+what it had done; its next start finishes the rest, or takes back all (`definitions.finish_import`).
 """
 
 import logging
@@ -158,22 +158,10 @@ class Applier:
             self._undo.append(partial(hosts.delete, wanted.name))
         else:
             before = host_object(administration, wanted.name)
-            self._undo.append(partial(self._describe, before))
-            await self._describe(wanted)
+            self._undo.append(partial(describe, administration, before))
+            await describe(administration, wanted)
         if wanted.limits:
             await administration.access.set_virtual_host_limits(wanted.name, wanted.limits)
-
-    async def _describe(self, wanted: HostObject) -> None:
-        hosts, access = self._administration.virtual_hosts, self._administration.access
-        await hosts.describe(
-            wanted.name,
-            description=wanted.description,
-            tags=wanted.tags,
-            default_queue_type=wanted.default_queue_type,
-            metadata=hosts.entry(wanted.name).metadata,
-        )
-        if wanted.limits != access.virtual_host_limits(wanted.name):
-            await access.set_virtual_host_limits(wanted.name, wanted.limits)
 
     async def _put_users(self, wanted: Sequence[UserObject]) -> None:
         access = self._administration.access
@@ -263,6 +251,20 @@ class Applier:
                     await exchanges.unbind(binding)
 
         self._undo.append(undo)
+
+
+async def describe(administration: Administration, wanted: HostObject) -> None:
+    """Let a virtual host that is there be as wanted. Raises AccessError, StoreError."""
+    hosts, access = administration.virtual_hosts, administration.access
+    await hosts.describe(
+        wanted.name,
+        description=wanted.description,
+        tags=wanted.tags,
+        default_queue_type=wanted.default_queue_type,
+        metadata=hosts.entry(wanted.name).metadata,
+    )
+    if wanted.limits != access.virtual_host_limits(wanted.name):
+        await access.set_virtual_host_limits(wanted.name, wanted.limits)
 
 
 def _user(wanted: UserObject, before: User | None) -> User:

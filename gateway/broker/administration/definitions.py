@@ -9,6 +9,7 @@ from gateway.broker.administration.applying import ApplyFailed, Stopped, apply_p
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import AdministrationError, Failed, WrongRequest
 from gateway.broker.administration.state import current_definitions
+from gateway.broker.administration.taking_back import pack, remember, take_back, unpack
 from gateway.broker.administration.unfinished import Source, Unfinished
 from gateway.broker.definitions import report
 from gateway.broker.definitions.errors import DefinitionsError
@@ -101,7 +102,9 @@ async def import_read(
 async def _apply(administration: Administration, plan: Plan, source: Source | None) -> None:
     unfinished = administration.unfinished if source is not None and plan.change_count else None
     if source is not None and unfinished is not None:
-        await unfinished.begin(source)
+        before = remember(administration, plan)
+        packed = await administration.in_thread(partial(pack, before))
+        await unfinished.begin(source._replace(before=packed))
     try:
         await apply_plan(administration, plan)
     except ApplyFailed as failure:
@@ -132,7 +135,8 @@ async def _forget(unfinished: Unfinished | None) -> None:
 async def finish_import(administration: Administration, unfinished: Unfinished) -> None:
     """Finish the import that was under way when the server died or stopped, if there was one.
 
-    What was done of it is left alone, and nobody has changed anything since. Raises StoreError.
+    What was done of it is left alone, and nobody has changed anything since. One that cannot be
+    finished is taken back. Raises StoreError.
     """
     source = await unfinished.load()
     if source is None:
@@ -142,11 +146,14 @@ async def finish_import(administration: Administration, unfinished: Unfinished) 
         plan = await import_read(
             administration, await administration.in_thread(read), dry_run=False
         )
-    except DefinitionsError as error:  # other settings, another version
+    except (DefinitionsError, AdministrationError) as error:
         log.error("the import that was cut off cannot be finished error=%s", error)  # noqa: TRY400
-    except AdministrationError as error:
-        log.error("the import that was cut off is not finished error=%s", error)  # noqa: TRY400
-        return
+        if administration.importing.is_over:  # it could have been
+            return
+        if not await take_back(administration, unpack(source.before)):
+            log.error("the next start tries again to finish the import or to take it back")  # noqa: TRY400
+            return
+        log.warning("the import that was cut off is taken back: nothing of it is there")
     else:
         log.warning("an import that was cut off is finished changes=%d", plan.change_count)
     await unfinished.end()

@@ -1,12 +1,12 @@
 """The import that is under way, written down so that a server that dies on the way finishes it.
 
 n            JSON: how many parts, and the virtual host that was named; written last, removed first
-p<8 bytes>   a part of the definitions, compressed
+p<8 bytes>   a part of the definitions, compressed; then of what was there before, the same
 """
 
 import json
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -26,10 +26,12 @@ class Source(NamedTuple):
     Attributes:
         content: The definitions as they came.
         virtual_host: The one that was named beside them.
+        before: What there was of all that it changes; empty if that was nothing.
     """
 
     content: bytes
     virtual_host: str | None
+    before: bytes = b""
 
 
 class Unfinished:
@@ -58,21 +60,30 @@ class Unfinished:
             await self._kept.write(dict.fromkeys(rows))
             return None
         said = json.loads(head)
-        self._parts = said["parts"]
-        packed = b"".join(rows[_key(number)] for number in range(self._parts))
-        content = await self._in_thread(partial(zlib.decompress, packed))
-        return Source(content, said["virtual_host"])
+        first, self._parts = said["content_parts"], said["parts"]
+        content = await self._unpacked(rows, range(first))
+        before = await self._unpacked(rows, range(first, self._parts))
+        return Source(content, said["virtual_host"], before)
+
+    async def _unpacked(self, rows: Mapping[bytes, bytes], numbers: range) -> bytes:
+        packed = b"".join(rows[_key(number)] for number in numbers)
+        return await self._in_thread(partial(zlib.decompress, packed))
 
     async def begin(self, source: Source) -> None:
         """Write down what is about to be imported. Raises StoreError: then nothing is."""
-        packed = await self._in_thread(partial(zlib.compress, source.content, _FAST))
         await self.end()
-        parts = range(0, len(packed), _PART_BYTES)
-        for number, start in enumerate(parts):
-            await self._kept.write({_key(number): packed[start : start + _PART_BYTES]})
-            self._parts = number + 1
-        said = {"parts": len(parts), "virtual_host": source.virtual_host}
+        await self._write(source.content)
+        said = {"content_parts": self._parts, "virtual_host": source.virtual_host}
+        await self._write(source.before)
+        said["parts"] = self._parts
         await self._kept.write({_HEAD: json.dumps(said).encode()})
+
+    async def _write(self, content: bytes) -> None:
+        packed = await self._in_thread(partial(zlib.compress, content, _FAST))
+        for start in range(0, len(packed), _PART_BYTES):
+            part = packed[start : start + _PART_BYTES]
+            await self._kept.write({_key(self._parts): part})
+            self._parts += 1
 
     async def end(self) -> None:
         """Forget it: it is all there, or nothing of it. Raises StoreError."""

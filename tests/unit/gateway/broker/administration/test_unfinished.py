@@ -2,11 +2,17 @@
 
 import json
 import random
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
+from gateway.broker.administration import definitions
+from gateway.broker.administration.applying import Applier
 from gateway.broker.administration.definitions import finish_import
-from gateway.broker.administration.errors import Failed
+from gateway.broker.administration.errors import AdministrationError, Failed
+from gateway.broker.administration.state import current_definitions
+from gateway.broker.administration.taking_back import pack
 from gateway.broker.administration.unfinished import Source, Unfinished
 from gateway.broker.errors import InternalError
 from tests.unit.gateway.broker.administration.administration_rig import Rig, at_once
@@ -33,8 +39,8 @@ def next_start(rig: Rig) -> Unfinished:
 @pytest.mark.parametrize("size", [0, 1, 3_000_000])
 def test_what_is_written_down_is_found_as_it_was(rig: Rig, size: int) -> None:
     run = rig.broker.store_rig.run
-    source = Source(random.Random(size).randbytes(size), "orders")
-    run(rig.unfinished.begin(Source(bytes(5), None)))
+    source = Source(random.Random(size).randbytes(size), "orders", bytes(size // 2))
+    run(rig.unfinished.begin(Source(bytes(5), None, bytes(9))))
     run(rig.unfinished.begin(source))
 
     again = Unfinished(rig.broker.store_rig.store, at_once)
@@ -93,9 +99,6 @@ def test_what_a_dead_server_had_begun_is_finished_once(
 def test_what_was_undone_is_not_done_by_the_next_start(
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def refuse(*_: object) -> None:
-        raise InternalError("the disk is full")
-
     with monkeypatch.context() as patched:
         patched.setattr(rig.broker.streams, "create", refuse)
         with pytest.raises(Failed, match="nothing was imported"):
@@ -128,18 +131,109 @@ def test_what_cannot_be_finished_is_told_and_given_up(
     assert caplog.text.count("cannot be finished") == 1
 
 
-def test_what_the_store_refuses_is_tried_again_by_the_start_after_that(
-    rig: Rig, monkeypatch: pytest.MonkeyPatch
+async def refuse(*_: object) -> None:
+    raise InternalError("the disk is full")
+
+
+MUCH = {
+    "vhosts": [
+        {"name": "/", "description": "other", "limits": {"max-queues": 100}},
+        {"name": "new", "limits": {"max-queues": 20}},
+    ],
+    "users": [
+        {"name": "guest", "password_hash": "", "tags": []},
+        {"name": "app", "password_hash": "", "tags": ["a"]},
+    ],
+    "permissions": [
+        {"user": user, "vhost": host, "configure": "x", "write": "x", "read": "x"}
+        for user in ("app", "guest")
+        for host in ("/", "new")
+    ],
+    "policies": [
+        {"name": name, "vhost": host, "pattern": "b", "definition": {"max-age": "2h"}}
+        for name, host in (("kept", "/"), ("made", "/"), ("made", "new"))
+    ],
+    "queues": [
+        {"name": name, "vhost": host, "type": "stream", "durable": True, "arguments": {}}
+        for host in ("/", "new")
+        for name in STREAMS
+    ],
+    "exchanges": [
+        {"name": "e", "vhost": host, "type": "fanout"} for host in ("/", "new")
+    ],
+    "bindings": [
+        {"source": source, "vhost": "/", "destination": name}
+        for source in ("e", "amq.fanout")
+        for name in STREAMS
+    ],
+}  # fmt: skip
+"""An import of 13 steps in what is there already, and more in a new virtual host."""
+
+
+@pytest.mark.parametrize("steps", range(13))
+def test_what_a_dead_server_had_begun_and_the_next_cannot_finish_is_taken_back(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, steps: int
 ) -> None:
-    async def refuse(*_: object) -> None:
-        raise InternalError("the disk is full")
+    administration, host = rig.administration, rig.administration.host("/")
+    rig.ask("add_stream", {"name": "own"})
+    rig.ask("set_policy", {"name": "kept", "pattern": "a", "definition": {"max-age": "1h"}})
+    before, guest = current_definitions(administration), rig.broker.access.user("guest")
+    done = 0
 
-    rig.broker.store_rig.run(rig.unfinished.begin(Source(CONTENT, None)))
+    def until_death(real: Callable[..., Any]) -> Callable[..., Any]:
+        async def step(*arguments: Any, **named: Any) -> Any:  # noqa: ANN401  # as the real one
+            nonlocal done
+            done += 1
+            if done > steps:
+                raise InternalError("the server is dead")
+            return await real(*arguments, **named)
+
+        return step
+
+    with monkeypatch.context() as dying:
+        for owner, method in (
+            (administration.virtual_hosts, "create"),
+            (rig.broker.access, "put_many"),
+            (rig.broker.access, "set_virtual_host_limits"),
+            (host.policies, "put"),
+            (host.streams, "create"),
+            (host.exchanges, "declare"),
+            (host.exchanges, "bind"),
+        ):
+            dying.setattr(owner, method, until_death(getattr(owner, method)))
+        dying.setattr(Applier, "undo", refuse)
+        dying.setattr(definitions, "_forget", refuse)
+        with pytest.raises(AdministrationError):
+            rig.ask("import_definitions", body=json.dumps(MUCH).encode())
+    assert steps < 2 or current_definitions(administration) != before
+
     with monkeypatch.context() as patched:
-        patched.setattr(rig.broker.streams, "create", refuse)
+        patched.setattr(host.exchanges, "bind", refuse)
         next_start(rig)
-    assert rig.broker.streams.names() == []
-
     next_start(rig)
 
-    assert rig.broker.streams.names() == list(STREAMS)
+    assert current_definitions(administration) == before
+    assert rig.broker.access.user("guest") == guest
+    assert caplog.text.count("the import that was cut off is taken back") == 1
+
+
+def test_what_the_store_refuses_is_taken_back_or_tried_again_by_the_start_after_that(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run, streams = rig.broker.store_rig.run, rig.broker.streams
+    before = {"new": {"streams": [["/", name] for name in STREAMS]}}
+    run(rig.unfinished.begin(Source(CONTENT, None, pack(before))))
+    run(streams.create("a", {}))
+    with monkeypatch.context() as patched:
+        patched.setattr(streams, "create", refuse)
+        patched.setattr(streams, "delete", refuse)
+        next_start(rig)
+    assert streams.names() == ["a"]
+
+    with monkeypatch.context() as patched:
+        patched.setattr(streams, "create", refuse)
+        next_start(rig)
+    assert streams.names() == []
+
+    next_start(rig)
+    assert streams.names() == []
