@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from gateway.stream.wire.offsets import FIRST
-from tests.client import Client
+from tests.client import Client, PeerGone
 from tests.http_client import Api, segment
 from tests.integration.conftest import assert_no_traceback, external_endpoint
 from tests.integration.server import HutchServer
@@ -182,3 +182,94 @@ def test_the_overview_counts_consumers(api: Api, target: HutchServer) -> None:
             client.subscribe(subscription, "one", FIRST)
         assert api.get("overview")["object_totals"]["consumers"] == 2
         assert api.get("overview")["object_totals"]["connections"] == 1
+
+
+# What belongs to somebody
+
+
+@pytest.fixture
+def plain(api: Api) -> Iterator[Api]:
+    """Return the API as a user without a tag of power sees it."""
+    assert api.status("PUT", "users/plain", {"password": "p", "tags": "management"}) == 201
+    everything = {"configure": ".*", "write": ".*", "read": ".*"}
+    assert api.status("PUT", "permissions/%2F/plain", everything) == 201
+    yield api.by("plain", "p")
+    assert api.status("DELETE", "users/plain") == 204
+
+
+def test_users_see_their_own_limits_and_nobody_elses(api: Api, plain: Api) -> None:
+    limit = {"user": "plain", "value": {"max-connections": 9}}
+    assert api.status("PUT", "user-limits/plain/max-connections", {"value": 9}) == 204
+
+    assert plain.get("user-limits/plain") == api.get("user-limits/plain") == [limit]
+    for path in ("user-limits", "user-limits/guest", "user-limits/nobody"):
+        assert plain.status("GET", path) == 401
+    assert api.status("GET", "user-limits/nobody") == 404
+
+
+def test_the_connections_of_a_user_are_listed_and_ended(
+    api: Api, plain: Api, target: HutchServer
+) -> None:
+    path = "connections/username/"
+    with (
+        Client.opened(*target.endpoint) as guest,
+        Client.opened(*target.endpoint, user="plain", password="p") as first,
+        Client.opened(*target.endpoint, user="plain", password="p") as second,
+    ):
+        assert {one["user"] for one in api.get(path + "plain")} == {"plain"}
+        assert len(plain.get(path + "plain")) == len(api.get(path + "plain")) == 2
+        (name,) = [one["name"] for one in api.get(path + "guest")]
+        assert api.get(f"connections/{segment(name)}/channels") == []
+        for method in ("GET", "DELETE"):
+            assert plain.status(method, path + "guest") == 401
+
+        assert plain.status("DELETE", path + "plain") == 204
+        for client in (first, second):
+            with pytest.raises(PeerGone):
+                client.receive()
+        assert len(api.get(path + "guest")) == 1
+        assert api.status("DELETE", path + "guest") == 204
+        with pytest.raises(PeerGone):
+            guest.receive()
+    assert api.get(path + "plain") == api.get(path + "nobody") == []
+    assert api.status("DELETE", path + "nobody") == 204
+    assert api.status("GET", "connections/nobody/channels") == 404
+
+
+@pytest.mark.parametrize(
+    ("path", "of_plain"),
+    [
+        ("parameters", 401),
+        ("parameters/shovel", 401),
+        ("parameters/shovel/%2F", 401),
+        ("global-parameters", 401),
+        ("topic-permissions", 401),
+        ("users/guest/topic-permissions", 401),
+        ("vhosts/%2F/topic-permissions", 401),
+        ("operator-policies", 200),
+        ("operator-policies/%2F", 200),
+        ("channels", 200),
+        ("vhosts/%2F/channels", 200),
+    ],
+)
+def test_of_what_is_not_there_the_list_is_empty(
+    api: Api, plain: Api, path: str, of_plain: int
+) -> None:
+    assert api.get(path) == []
+    assert plain.status("GET", path) == of_plain
+    for absent in (path.replace("%2F", "none"), path.replace("guest", "none")):
+        assert absent == path or api.status("GET", absent) == 404
+
+
+def test_limits_of_virtual_hosts_are_parameters(api: Api) -> None:
+    assert api.status("PUT", "vhost-limits/%2F/max-connections", {"value": 99}) == 204
+    (kept,) = api.get("parameters")
+    assert kept == {
+        "vhost": "/",
+        "component": "vhost-limits",
+        "name": "limits",
+        "value": {"max-connections": 99},
+    }
+    assert api.get("parameters/vhost-limits/%2F") == [kept]
+    assert api.get("parameters/shovel") == []
+    assert api.status("DELETE", "vhost-limits/%2F/max-connections") == 204

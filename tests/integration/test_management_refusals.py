@@ -78,6 +78,58 @@ def test_a_queue_name_may_have_255_bytes_and_a_length_any_number_of_digits(api: 
         assert api.status("DELETE", f"queues/%2F/{name}") == 204
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("PUT", "exchanges/%2F/amq.direct", {"type": "direct", "durable": True}, 204),
+        ("PUT", "exchanges/%2F/amq.headers", {"type": "headers"}, 204),
+        ("PUT", "exchanges/%2F/amq.direct", {"type": "topic"}, 400),
+        ("PUT", "exchanges/%2F/amq.direct", {"type": "direct", "durable": False}, 400),
+        ("PUT", "exchanges/%2F/amq.mine", {"type": "direct"}, 401),
+        ("PUT", "exchanges/%2F/amq.default", {"type": "direct"}, 401),
+        ("PUT", "queues/%2F/amq.mine", {}, 401),
+        ("DELETE", "exchanges/%2F/amq.direct", None, 401),
+        ("DELETE", "exchanges/%2F/amq.default", None, 401),
+        ("DELETE", "exchanges/%2F/amq.mine", None, 404),
+        ("DELETE", "queues/%2F/amq.mine", None, 404),
+        ("POST", "bindings/%2F/e/amq.default/q/any", {}, 401),
+        ("PUT", "exchanges/none/amq.mine", {"type": "direct"}, 404),
+        ("PUT", "queues/none/amq.mine", {}, 404),
+    ],
+)
+def test_reserved_names_are_kept_from_everybody(
+    api: Api, method: str, path: str, body: object, status: int
+) -> None:
+    before = api.get("exchanges")
+
+    answer = api.ask(method, path, body)
+
+    assert answer.status == status
+    if status == 401:
+        assert answer.json["error"] == "not_authorised"
+    assert api.get("exchanges") == before
+
+
+def test_what_is_in_use_or_holds_something_stays_if_that_is_asked(api: Api) -> None:
+    message = {"payload": "x", "payload_encoding": "string", "properties": {}}
+    assert api.status("DELETE", "queues/%2F/held?if-empty=true") == 404
+    assert api.status("PUT", "queues/%2F/held", {}) == 201
+    assert api.status("DELETE", "queues/%2F/held?if-empty=true") == 204
+    assert api.status("PUT", "queues/%2F/held", {}) == 201
+    publish = "exchanges/%2F/amq.default/publish"
+    assert api.ask("POST", publish, message | {"routing_key": "held"}).json == {"routed": True}
+    answer = api.ask("DELETE", "queues/%2F/held?if-empty=true")
+    assert answer.status == 400
+    assert answer.json["reason"] == "queue 'held' in vhost '/' is not empty"
+
+    assert api.status("PUT", "exchanges/%2F/used", {"type": "fanout"}) == 201
+    assert api.status("POST", "bindings/%2F/e/used/q/held", {}) == 201
+    answer = api.ask("DELETE", "exchanges/%2F/used?if-unused=true")
+    assert (answer.status, answer.json["reason"]) == (400, "exchange 'used' in vhost '/' in use")
+    assert api.status("DELETE", "queues/%2F/held?if-empty=false") == 204
+    assert api.status("DELETE", "exchanges/%2F/used?if-unused=true") == 204
+
+
 def test_nobody_publishes_to_an_internal_exchange(api: Api) -> None:
     place = "exchanges/%2F/inside"
     assert api.status("PUT", place, {"type": "fanout", "internal": True}) == 201

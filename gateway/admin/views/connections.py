@@ -122,6 +122,28 @@ async def list_connections(call: Call) -> Response:
     )
 
 
+async def list_connections_of_user(call: Call) -> Response:
+    """Those of one user: one's own, or for who may see all."""
+    user = call.path["user"]
+    if user != call.actor.name:
+        call.require(Role.MONITORING)
+    return await listed(
+        call,
+        [connection for connection in visible_connections(call) if connection.user == user],
+        lambda connection: connection_view(call.administration, call.facts, connection),
+    )
+
+
+async def close_connections_of_user(call: Call) -> Response:
+    """End all connections of a user, which need not be there."""
+    user = call.path["user"]
+    if not call.actor.may_end(user):
+        raise NotAllowed("these connections are another user's")
+    for connection in call.administration.connections.of(user=user):
+        connection.cut_off(f"closed over HTTP by {call.actor.name!r}")
+    return empty_answer(HTTPStatus.NO_CONTENT)
+
+
 def _named(call: Call) -> OpenConnection:
     """Return the connection of the path. Raises NotFound, NotAllowed."""
     host, name = call.path.get("virtual_host"), call.path["connection"]
@@ -146,6 +168,15 @@ async def close_connection(call: Call) -> Response:
         raise NotAllowed("this connection is another user's")
     connection.cut_off(f"closed over HTTP by {call.actor.name!r}")
     return empty_answer(HTTPStatus.NO_CONTENT)
+
+
+async def list_channels(call: Call) -> Response:
+    """The channels of everybody, of a virtual host, or of a connection: streams have none."""
+    if "connection" in call.path:
+        _named(call)
+    elif "virtual_host" in call.path:
+        call.host()
+    return await listed(call, [], dict)
 
 
 class Placed(NamedTuple):

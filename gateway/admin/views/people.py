@@ -1,7 +1,7 @@
 """Users, what they may do, limits and policies."""
 
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from starlette.responses import Response
 
@@ -15,6 +15,7 @@ from gateway.broker.administration.errors import NotFound, WrongRequest
 from gateway.broker.definitions.objects import NO_PASSWORD
 from gateway.broker.policies import Policy
 
+_LIMITS: Final = "vhost-limits"
 _DONE = HTTPStatus.NO_CONTENT
 
 
@@ -167,6 +168,15 @@ async def delete_permission(call: Call) -> Response:
     return empty_answer(_DONE)
 
 
+async def list_topic_permissions(call: Call) -> Response:
+    """There are none, of nobody and nowhere."""
+    call.require(Role.ADMINISTRATOR)
+    call.hosts()
+    if "user" in call.path:
+        _user(call)
+    return await listed(call, [], dict)
+
+
 # Limits
 
 
@@ -180,9 +190,16 @@ async def list_host_limits(call: Call) -> Response:
 
 
 async def list_user_limits(call: Call) -> Response:
-    """The limits of users who have some."""
-    call.require(Role.ADMINISTRATOR)
-    users = [_user(call)] if "user" in call.path else call.administration.access.users()
+    """The limits of users who have some; everybody may look at their own."""
+    access = call.administration.access
+    own = access.user(call.actor.name)
+    if own is not None and call.path.get("user") == own.name:
+        users = [own]
+    elif "user" in call.path:
+        users = [_user(call)]
+    else:
+        call.require(Role.ADMINISTRATOR)
+        users = list(access.users())
     return await listed(
         call,
         [user for user in users if user.limits],
@@ -233,6 +250,28 @@ async def delete_user_limit(call: Call) -> Response:
     return empty_answer(_DONE)
 
 
+# Parameters
+
+
+async def list_parameters(call: Call) -> Response:
+    """What plugins would keep: only the limits of virtual hosts are kept so."""
+    call.require(Role.POLICYMAKER)
+    access = call.administration.access
+    found = [(host.name, dict(access.virtual_host_limits(host.name))) for host in call.hosts()]
+    is_wanted = call.path.get("component", _LIMITS) == _LIMITS
+    return await listed(
+        call,
+        [one for one in found if one[1] and is_wanted],
+        lambda one: {"vhost": one[0], "component": _LIMITS, "name": "limits", "value": one[1]},
+    )
+
+
+async def list_global_parameters(call: Call) -> Response:
+    """There are none."""
+    call.require(Role.POLICYMAKER)
+    return await listed(call, [], dict)
+
+
 # Policies
 
 
@@ -251,6 +290,12 @@ async def list_policies(call: Call) -> Response:
     """All policies, or those of a virtual host."""
     found = [(host.name, policy) for host in call.hosts() for policy in host.policies.all()]
     return await listed(call, found, lambda one: _policy_view(*one))
+
+
+async def list_operator_policies(call: Call) -> Response:
+    """There are none."""
+    call.hosts()
+    return await listed(call, [], dict)
 
 
 async def get_policy(call: Call) -> Response:

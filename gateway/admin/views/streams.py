@@ -9,7 +9,7 @@ from gateway.admin.answers import empty_answer, made_answer
 from gateway.admin.call import Call, Facts
 from gateway.admin.listing import listed, object_answer
 from gateway.admin.views.connections import GARBAGE_COLLECTION, queue_consumers
-from gateway.broker.administration.errors import Conflict, WrongRequest
+from gateway.broker.administration.errors import Conflict, NotAllowed, WrongRequest
 from gateway.broker.arguments import MaxAge, StreamArguments
 from gateway.broker.definitions.sections import STREAM_ARGUMENTS
 from gateway.broker.errors import StreamNotAvailable
@@ -134,6 +134,9 @@ async def put_queue(call: Call) -> Response:
     size = len(name.encode("utf-8", "surrogateescape"))
     if size > _NAME_BYTES_MAX:
         raise WrongRequest(f"queue should be less than 255 bytes, actually was {size}")
+    if name.startswith("amq."):
+        call.host()
+        raise NotAllowed(f"no queue can be made with a reserved name such as {name!r}")
     arguments = stream_arguments(call.mapping("arguments"))
     for property_, wanted in (("durable", True), ("auto_delete", False), ("exclusive", False)):
         if call.flag(property_, default=wanted) is not wanted:
@@ -147,9 +150,13 @@ async def put_queue(call: Call) -> Response:
 
 
 async def delete_queue(call: Call) -> Response:
-    """Delete a stream; who uses it is told."""
+    """Delete a stream, or only one without records; who uses it is told."""
+    name = call.path["stream"]
     if call.query.get("if-empty") == "true":
-        raise WrongRequest("streams are not deleted if-empty")
-    where = {"virtual_host": call.path["virtual_host"], "name": call.path["stream"]}
+        host = call.host()
+        log = await call.awaits(host.streams.log_of(host.streams.find(name)))
+        if not log.is_empty:
+            raise WrongRequest(f"queue {name!r} in vhost {host.name!r} is not empty")
+    where = {"virtual_host": call.path["virtual_host"], "name": name}
     await call.ask("delete_stream", where)
     return empty_answer(HTTPStatus.NO_CONTENT)

@@ -13,10 +13,12 @@ from gateway.admin.json_text import pack_json
 from gateway.admin.listing import listed, object_answer
 from gateway.admin.paths import encode
 from gateway.broker.administration.administration import Role
-from gateway.broker.administration.errors import Conflict, NotFound, WrongRequest
-from gateway.broker.exchanges import DEFAULT_EXCHANGE, Binding, Exchange
+from gateway.broker.administration.errors import Conflict, NotAllowed, NotFound, WrongRequest
+from gateway.broker.exchanges import DEFAULT_EXCHANGE, Binding, Exchange, is_predeclared
 from gateway.broker.virtual_host import VirtualHost
 
+_DEFAULT: Final = "amq.default"
+"""What paths call the exchange without a name."""
 _QUEUE_TYPES: Final = ("classic", "quorum", "stream")
 
 
@@ -137,7 +139,7 @@ async def list_exchanges(call: Call) -> Response:
 
 def _named(call: Call) -> PlacedExchange:
     host, name = call.host(), call.path["exchange"]
-    if name == "amq.default":
+    if name == _DEFAULT:
         return PlacedExchange(host.name, Exchange(DEFAULT_EXCHANGE))
     return PlacedExchange(host.name, host.exchanges.declared(name).exchange)
 
@@ -151,6 +153,8 @@ async def put_exchange(call: Call) -> Response:
     """Create an exchange, if there is none like it."""
     host, name = call.path["virtual_host"], call.path["exchange"]
     is_new = name not in call.administration.host(host).exchanges
+    if is_new and is_predeclared(name):
+        raise NotAllowed(f"no exchange can be made with a reserved name such as {name!r}")
     await call.ask(
         "add_exchange",
         {
@@ -167,8 +171,14 @@ async def put_exchange(call: Call) -> Response:
 
 
 async def delete_exchange(call: Call) -> Response:
-    """Delete an exchange and its bindings."""
-    where = {"virtual_host": call.path["virtual_host"], "name": call.path["exchange"]}
+    """Delete an exchange and its bindings, or only one that has none."""
+    host, name = call.path["virtual_host"], _named(call).exchange.name
+    if is_predeclared(name):
+        raise NotAllowed(f"exchange {name!r} cannot be deleted")
+    is_used = bool(call.host().exchanges.declared(name).bindings)
+    if is_used and call.query.get("if-unused") == "true":
+        raise WrongRequest(f"exchange {name!r} in vhost {host!r} in use")
+    where = {"virtual_host": host, "name": name}
     await call.ask("delete_exchange", where)
     return empty_answer(HTTPStatus.NO_CONTENT)
 
@@ -234,6 +244,8 @@ async def no_bindings(call: Call) -> Response:
 async def post_binding(call: Call) -> Response:
     """Let a routing key of an exchange lead to a stream."""
     source, stream = call.path["exchange"], call.path["stream"]
+    if source == _DEFAULT:
+        raise NotAllowed("nothing can be bound to the default exchange")
     binding = Binding(source, stream, call.text("routing_key", ""), call.mapping("arguments"))
     await call.ask("bind", _fields(call, binding))
     location = f"{encode(stream)}/{encode(_key_of(binding))}"
@@ -270,6 +282,6 @@ async def delete_binding(call: Call) -> Response:
     """Undo one binding."""
     placed = _keyed(call)
     if placed.binding.source == DEFAULT_EXCHANGE:
-        raise WrongRequest("bindings of the default exchange cannot be deleted")
+        raise NotAllowed("bindings of the default exchange cannot be deleted")
     await call.ask("unbind", _fields(call, placed.binding))
     return empty_answer(HTTPStatus.NO_CONTENT)

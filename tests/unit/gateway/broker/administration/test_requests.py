@@ -223,6 +223,10 @@ def test_super_streams_exchanges_and_bindings_are_changed_and_looked_at(rig: Rig
     ]
     assert {"e", "o", "amq.topic"} <= {each["name"] for each in rig.ask("list_exchanges")}
     assert len(rig.ask("list_bindings", {"virtual_host": "/"})) == 4
+    rig.ask("add_exchange", {"name": "amq.topic", "type": "topic"})
+    for other in ({"type": "direct"}, {"type": "topic", "durable": False}):
+        with pytest.raises(WrongRequest):
+            rig.ask("add_exchange", {"name": "amq.topic", **other})
     for wrong in ({}, {"partitions": 0}, {"partitions": 1, "binding_keys": ["a"]}):
         with pytest.raises(WrongRequest):
             rig.ask("add_super_stream", {"name": "p", **wrong})
