@@ -167,13 +167,14 @@ _METAVARS: Final = {
 
 def _serve(options: argparse.Namespace) -> int:
     from gateway.config import ConfigError  # noqa: PLC0415
-    from gateway.config_sources import load  # noqa: PLC0415
+    from gateway.config_sources import as_written, load  # noqa: PLC0415
     from gateway.kernels import uncompiled  # noqa: PLC0415
     from gateway.logs import configure  # noqa: PLC0415
 
     log = logging.getLogger(__name__)
     try:
-        settings = load(_flags_of(options), options.config).settings
+        loaded = load(_flags_of(options), options.config)
+        settings = loaded.settings
         configure(settings.logs)
         log.info("starting version=%s python=%s", _version(), platform.python_version())
         if slow := uncompiled():
@@ -185,6 +186,8 @@ def _serve(options: argparse.Namespace) -> int:
 
         try:
             return serve(settings)
+        except ConfigError as error:
+            raise as_written(error, loaded.origins) from error
         except (StoreError, OSError) as error:
             return _complain(str(error), EXIT_FAILED)
     except ConfigError as error:

@@ -14,7 +14,7 @@ from pydantic import BaseModel, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from gateway.config_fields import KIB, MIB, Integer, OutOfOrder
+from gateway.config_fields import HOST_IN_WORDS, KIB, MIB, Host, Integer, OutOfOrder, SomePath
 from gateway.config_fields import Section as _Section
 from gateway.config_fields import setting as _setting
 from gateway.config_tls import TlsSettings
@@ -63,12 +63,18 @@ class LogLevel(enum.Enum):
 class StreamSettings(_Section):
     """The listener for the stream protocol and the limits of its connections."""
 
-    host: str = _setting("127.0.0.1", "Address that the server listens on; 0.0.0.0 is all of IPv4.")
+    host: Host = _setting(
+        "127.0.0.1",
+        "Address that the server listens on; 0.0.0.0 is all of IPv4.",
+        takes=HOST_IN_WORDS,
+    )
     port: Integer = _setting(
         5552, "Port that the server listens on; 0 lets the system pick one.", ge=0, le=65_535
     )
-    advertised_host: str = _setting(
-        "localhost", "Host name that clients are told to connect to; it must reach this server."
+    advertised_host: Host = _setting(
+        "localhost",
+        "Host name that clients are told to connect to; it must reach this server.",
+        takes=HOST_IN_WORDS,
     )
     advertised_port: Integer | None = _setting(
         None,
@@ -80,7 +86,8 @@ class StreamSettings(_Section):
     frame_bytes_max: Integer = _setting(
         MIB,
         "Largest frame that a client may send once its connection is open; also the bound of a "
-        "chunk. 0 sets no limit and bounds chunks by 16 MiB.",
+        "chunk. 0 proposes no limit to clients, but frames and chunks above 16 MiB are refused all "
+        "the same.",
         unit="bytes",
         ge=0,
         le=16 * MIB,
@@ -209,11 +216,12 @@ class ManagementSettings(_Section):
         True,  # noqa: FBT003 (it is the default of a field)
         "Whether the API is served.",
     )
-    host: str | None = _setting(
+    host: Host | None = _setting(
         None,
         "Address that the API listens on. Passwords cross it as they are: keep it among machines "
         "that you trust.",
         unset="127.0.0.1",
+        takes=HOST_IN_WORDS,
     )
     port: Integer | None = _setting(
         None,
@@ -227,7 +235,7 @@ class ManagementSettings(_Section):
 class StoreSettings(_Section):
     """Where the data is, and what a confirm promises."""
 
-    data_directory: Path = _setting(
+    data_directory: SomePath = _setting(
         Path("data"), "Directory of everything stored, made if missing; one server at a time."
     )
     durability: Durability = _setting(
@@ -284,7 +292,7 @@ class StreamsSettings(_Section):
 class UsersSettings(_Section):
     """Who may log in."""
 
-    file: Path | None = _setting(
+    file: SomePath | None = _setting(
         None,
         "TOML or JSON file with the users of the very first start, after which users are kept in "
         "the store and the file is not looked at; RabbitMQ's exported definitions will do, and "
@@ -315,7 +323,7 @@ class UsersSettings(_Section):
 class DefinitionsSettings(_Section):
     """What there is from the first start on."""
 
-    file: Path | None = _setting(
+    file: SomePath | None = _setting(
         None,
         "Definitions as RabbitMQ exports them, imported at the very first start, before anybody is "
         "served; afterwards the file is not looked at, and `hutch import` takes its place. Users "
@@ -385,8 +393,17 @@ def variable_of(key: Key) -> str:
     return f"{ENVIRONMENT_PREFIX}{key[0]}__{key[1]}".upper()
 
 
+def toml_type_of(field: FieldInfo) -> type:
+    """Return the type that a setting has in a TOML file: bool, int or str."""
+    if field.annotation is bool:
+        return bool
+    return str if _bounds_of(field) is None else int
+
+
 def allowed_of(field: FieldInfo) -> str:
     """Say in words which values a setting takes."""
+    if told := cast("dict[str, str]", field.json_schema_extra)["takes"]:
+        return told
     kind = field.annotation
     if isinstance(kind, type) and issubclass(kind, enum.Enum):
         return "one of " + ", ".join(str(member.value) for member in kind)

@@ -1,8 +1,9 @@
 """What settings are described with: their words, units and ranges."""
 
+from pathlib import Path
 from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
 KIB: Final = 1024
@@ -18,6 +19,30 @@ def _not_a_bool(value: object) -> object:
 
 Integer = Annotated[int, BeforeValidator(_not_a_bool)]
 
+HOST_CHARACTERS_MAX: Final = 255
+HOST_IN_WORDS: Final = f"a host of 1 to {HOST_CHARACTERS_MAX} printable characters without spaces"
+
+
+def _host(value: str) -> str:
+    # It is sent to clients, and printed in lines of words.
+    is_host = value.isprintable() and " " not in value and 1 <= len(value) <= HOST_CHARACTERS_MAX
+    if not is_host:
+        raise ValueError("no host")
+    return value
+
+
+Host = Annotated[str, AfterValidator(_host)]
+
+
+def _path(value: object) -> object:
+    # To Python the empty path is the current directory.
+    if value == "" or "\0" in str(value):
+        raise ValueError("no path")
+    return value
+
+
+SomePath = Annotated[Path, BeforeValidator(_path)]
+
 
 def setting(
     default: object,
@@ -27,9 +52,20 @@ def setting(
     ge: int | None = None,
     le: int | None = None,
     unset: str = "",
+    takes: str = "",
 ) -> Any:  # noqa: ANN401 (as pydantic's Field: it stands for a value of the field's type)
-    """Describe a setting; `unset` says what the default None means."""
-    words: JsonDict = {"unit": unit, "unset": unset}
+    """Describe a setting.
+
+    Args:
+        default: What it is where nobody sets it.
+        meaning: In words.
+        unit: Of its value.
+        ge: The least it can be.
+        le: The most.
+        unset: What the default None means.
+        takes: Which values it takes, where its type and bounds do not say it.
+    """
+    words: JsonDict = {"unit": unit, "unset": unset, "takes": takes}
     return Field(default, description=meaning, ge=ge, le=le, json_schema_extra=words)
 
 

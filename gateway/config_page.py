@@ -24,8 +24,9 @@ A setting is taken from the first of these that has it:
 
 `hutch config` prints the settings in force, and where each came from, as a TOML file. A setting
 that does not exist, has the wrong type or is out of range stops the start with exit code 2 and one
-line for each, which names it as it was written. Relative paths count from the directory that the
-server is started in.
+line for each, which names it as it was written; so does one that another source overrides. In the
+file numbers and truth values stand as TOML has them, without quotes. Relative paths count from the
+directory that the server is started in.
 
 An environment variable is ours only if it begins with `HUTCH_` and names a section and a setting
 with two underscores between them; all others are left alone.

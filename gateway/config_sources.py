@@ -27,11 +27,14 @@ from gateway.config import (
     allowed_of,
     field_of,
     sections,
+    toml_type_of,
     variable_of,
 )
 from gateway.config_fields import Needs
 
 CONFIG_VARIABLE: Final = "HUTCH_CONFIG"
+_SHOWN_MAX: Final = 80
+"""So many characters of a wrong value are told."""
 
 FLAGS: Final[Mapping[str, Key]] = {
     "--data": ("store", "data_directory"),
@@ -73,30 +76,88 @@ def load(flags: Mapping[str, str], config: str | None = None) -> Loaded:
         ConfigError: With every problem there is: unknown settings, wrong types, out of range.
     """
     problems: list[Problem] = []
-    values: dict[Key, object] = {}
-    origins: dict[Key, str] = {}
-    # Least important first: the later ones overwrite.
-    for layer in (_file_layer(config, problems), _environment_layer(problems), _flag_layer(flags)):
-        for key, (value, written) in layer.items():
-            if field_of(key) is None:
-                problems.append(Problem(written, _unknown(key)))
-            else:
-                values[key], origins[key] = value, written
-    given: dict[str, dict[str, object]] = {}
-    for (section, name), value in values.items():
-        given.setdefault(section, {})[name] = value
+    in_file = _known(_file_layer(config, problems), problems)
+    in_environment = _known(_environment_layer(problems), problems)
+    # What is overwritten is checked all the same: it counts as soon as nobody overwrites it.
+    problems.extend(_wrong_values(in_file, is_typed=True))
+    problems.extend(_wrong_values(in_environment))
+    problems.extend(_wrong_values(_flag_layer(flags)))
+    merged = in_file | in_environment | _flag_layer(flags)
+    origins = {key: written for key, (_, written) in merged.items()}
     try:
-        settings = Settings(**cast("dict[str, Any]", given))
+        settings = _settings_of(merged)
     except ValidationError as error:
-        problems.extend(_problems_of(error, origins))
+        problems.extend(_wrong_pairs(error, origins))
         raise ConfigError(*problems) from None
     if problems:
         raise ConfigError(*problems)
     return Loaded(settings, origins)
 
 
+def as_written(error: ConfigError, origins: Mapping[Key, str]) -> ConfigError:
+    """Name settings as the user wrote them where the server named them by flag or section.key."""
+    problems = []
+    for setting, reason in error.problems:
+        section, _, name = setting.partition(".")
+        key = FLAGS.get(setting, (section, name))
+        written = setting
+        if field_of(key) is not None:
+            flags = {key: flag for flag, key in FLAGS.items()}
+            written = origins.get(key) or flags.get(key) or variable_of(key)
+        problems.append(Problem(written, reason))
+    return ConfigError(*problems)
+
+
 _Layer = dict[Key, tuple[object, str]]
 """For each setting of one source: the value, and the setting's name as it was written there."""
+
+
+def _known(layer: _Layer, problems: list[Problem]) -> _Layer:
+    """Leave out, and report, what is no setting."""
+    for key, (_, written) in layer.items():
+        if field_of(key) is None:
+            problems.append(Problem(written, _unknown(key)))
+    return {key: given for key, given in layer.items() if field_of(key) is not None}
+
+
+def _settings_of(layer: _Layer) -> Settings:
+    """Check settings and build them. Raises ValidationError."""
+    given: dict[str, dict[str, object]] = {}
+    for (section, name), (value, _) in layer.items():
+        given.setdefault(section, {})[name] = value
+    return Settings(**cast("dict[str, Any]", given))
+
+
+def _wrong_values(layer: _Layer, *, is_typed: bool = False) -> list[Problem]:
+    """Report each value that its setting does not take, whatever the others are.
+
+    Args:
+        layer: What is given, all of it settings.
+        is_typed: Whether a value has to have the setting's type, and not only to read like it.
+    """
+    wrong: set[Key] = set()
+    try:
+        _settings_of(layer)
+    except ValidationError as error:
+        wrong.update((str(at[0]), str(at[1])) for at in _places_of(error) if len(at) > 1)
+    problems = []
+    for section, model in sections().items():
+        for name, field in model.model_fields.items():
+            if (section, name) not in layer:
+                continue
+            value, written = layer[section, name]
+            if (section, name) in wrong or (is_typed and type(value) is not toml_type_of(field)):
+                problems.append(Problem(written, f"{_shown(value)} is not {allowed_of(field)}"))
+    return problems
+
+
+def _places_of(error: ValidationError) -> list[tuple[int | str, ...]]:
+    return [item["loc"] for item in error.errors()]
+
+
+def _shown(value: object) -> str:
+    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
 
 
 def _flag_layer(flags: Mapping[str, str]) -> _Layer:
@@ -140,6 +201,8 @@ def _read_file(config: str | None, problems: list[Problem]) -> tuple[str, dict[s
     """Return the configuration file's path and content; empty ones if there is none to read."""
     path = os.environ.get(CONFIG_VARIABLE, "") if config is None else config
     if not path:
+        if config is not None:
+            problems.append(Problem("--config", "names no file"))
         return "", {}
     try:
         return path, tomllib.loads(Path(path).read_text(encoding="utf-8"))
@@ -165,25 +228,20 @@ def _unknown(key: Key) -> str:
     return f"no such setting; did you mean {close[0]}?"
 
 
-def _problems_of(error: ValidationError, origins: Mapping[Key, str]) -> list[Problem]:
+def _wrong_pairs(error: ValidationError, origins: Mapping[Key, str]) -> list[Problem]:
+    """Report settings that do not fit others; not those whose own value is wrong."""
     problems = []
     for item in error.errors():
-        section, *rest = (str(part) for part in item["loc"])
-        if not rest:
-            values = cast("dict[str, object]", item["input"])
-            wrong = item["ctx"]["error"]
-            one, other = ((section, name) for name in wrong.args)
-            if isinstance(wrong, Needs):
-                reason = f"needs {'.'.join(other)} beside it"
-                problems.append(Problem(origins[one], reason))
-            else:
-                problems.append(_out_of_order(one, other, values, origins))
+        if len(item["loc"]) > 1:
             continue
-        field = field_of((section, rest[0]))
-        assert field is not None, "unknown settings never reach the model"
-        value = item["input"]
-        shown = str(value).lower() if isinstance(value, bool) else repr(value)
-        problems.append(Problem(origins[section, rest[0]], f"{shown} is not {allowed_of(field)}"))
+        section = str(item["loc"][0])
+        wrong = item["ctx"]["error"]
+        one, other = ((section, name) for name in wrong.args)
+        if isinstance(wrong, Needs):
+            problems.append(Problem(origins[one], f"needs {'.'.join(other)} beside it"))
+        else:
+            values = cast("dict[str, object]", item["input"])
+            problems.append(_out_of_order(one, other, values, origins))
     return problems
 
 

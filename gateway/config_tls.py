@@ -1,12 +1,11 @@
 """The settings of connections over TLS."""
 
 import enum
-from pathlib import Path
 from typing import Final, Self
 
 from pydantic import model_validator
 
-from gateway.config_fields import Integer, Needs, Section, setting
+from gateway.config_fields import HOST_IN_WORDS, Host, Integer, Needs, Section, SomePath, setting
 
 
 class LoginFrom(enum.Enum):
@@ -46,26 +45,27 @@ class TlsSettings(Section):
         ge=0,
         le=65_535,
     )
-    certificate: Path | None = setting(
+    certificate: SomePath | None = setting(
         None,
         "PEM file with the server's certificate, followed by those between it and its authority. "
         "With it the server listens for clients over TLS, version 1.2 or later.",
         unset="no TLS",
     )
-    key: Path | None = setting(
+    key: SomePath | None = setting(
         None, "PEM file with the key of the certificate, not encrypted.", unset="no TLS"
     )
-    ca: Path | None = setting(
+    ca: SomePath | None = setting(
         None,
         "PEM file with the authorities whose certificates of clients are believed. With it clients "
         "are asked for one, and who shows one may log in by EXTERNAL. Lists of revoked "
         "certificates in the file are heeded, and then there must be one of each authority.",
         unset="clients are not asked for certificates",
     )
-    advertised_host: str | None = setting(
+    advertised_host: Host | None = setting(
         None,
         "Host name that clients over TLS are told to connect to; the certificate must be for it.",
         unset="stream.advertised_host",
+        takes=HOST_IN_WORDS,
     )
     advertised_port: Integer | None = setting(
         None,

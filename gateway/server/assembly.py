@@ -34,8 +34,10 @@ from gateway.log.clock import Clock
 from gateway.log.log import LogPorts
 from gateway.log.open_chunk import ChunkBuffers
 from gateway.pending import Pending, run
+from gateway.server.addresses import cannot_listen
 from gateway.server.admin_socket import AdminSocket
 from gateway.server.connection import Connection
+from gateway.server.data_directory import make_data_directory
 from gateway.server.listener import Listener, bind
 from gateway.server.management import Management
 from gateway.server.schedule import Schedule
@@ -127,8 +129,7 @@ class Server:
 
     def _cannot_listen(self, error: OSError) -> ConfigError:
         stream = self._settings.stream
-        reason = f"cannot listen on {stream.host}:{stream.port}: {error.strerror or error}"
-        return ConfigError(Problem("--port", reason))
+        return cannot_listen("stream.host", "stream.port", stream.host, stream.port, error)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -137,10 +138,15 @@ class Server:
         return name[0], name[1]
 
     def open_store(self) -> None:
-        """Open the data directory; blocks. Raises StoreError."""
+        """Open the data directory; blocks.
+
+        Raises:
+            ConfigError: It can be no data directory, or not of this user.
+            StoreError: It is damaged, full, or another process has it.
+        """
         settings = self._settings.store
         files = DirectoryFiles(settings.data_directory)
-        files.make_directory("")
+        make_data_directory(files, settings.data_directory)
         self._store = LocalStore.open(
             files,
             call_soon_threadsafe=self._loop.call_soon_threadsafe,
@@ -229,7 +235,7 @@ class Server:
             await self._admin.start()
         except FileExistsError as error:
             reason = f"{self._admin.path} is in the way: {error.strerror}"
-            raise ConfigError(Problem("--data", reason)) from error
+            raise ConfigError(Problem("store.data_directory", reason)) from error
         except (
             OSError
         ) as error:  # a file system without sockets; clients can be served all the same

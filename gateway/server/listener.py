@@ -27,7 +27,10 @@ _LOGGED_EVERY_S: Final = 10.0
 
 def bind(host: str, port: int) -> socket.socket:
     """Take the address; who connects is refused until a `Listener` starts. Raises OSError."""
-    infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    try:
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except UnicodeError as error:  # a label of more than 63 characters, or none
+        raise socket.gaierror(socket.EAI_NONAME, "no name of a host") from error
     family, kind, protocol, _, address = infos[0]
     listening = socket.socket(family, kind, protocol)
     try:

@@ -11,7 +11,8 @@ from gateway.admin.call import Awaits, Facts
 from gateway.admin.http_server import HttpServer
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.administration.administration import Administration
-from gateway.config import ConfigError, ManagementSettings, Problem
+from gateway.config import ManagementSettings
+from gateway.server.addresses import cannot_listen
 from gateway.server.listener import bind
 
 log = logging.getLogger(__name__)
@@ -76,7 +77,7 @@ def _bind(settings: ManagementSettings) -> socket.socket | None:
         The socket; None if the API is not wanted, or nobody asked for its port and it is taken.
 
     Raises:
-        ConfigError: The port that was asked for cannot be had.
+        ConfigError: The address that was asked for cannot be had.
     """
     if not settings.enabled:
         return None
@@ -90,9 +91,10 @@ def _bind(settings: ManagementSettings) -> socket.socket | None:
             listening.close()
             raise
     except OSError as error:
-        reason = f"cannot listen on {host}:{port}: {error.strerror or error}"
+        refusal = cannot_listen("management.host", "management.port", host, port, error)
         if settings.port is None and settings.host is None:
+            reason = refusal.problems[0].reason
             log.warning("no management api, its usual port is not free reason=%s", reason)
             return None
-        raise ConfigError(Problem("--management-port", reason)) from error
+        raise refusal from error
     return listening

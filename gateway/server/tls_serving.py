@@ -9,8 +9,9 @@ from typing import Final
 
 from gateway.broker.access import certificate
 from gateway.broker.access.certificate import Naming
-from gateway.config import ConfigError, Problem, Settings
+from gateway.config import ConfigError, Settings
 from gateway.config_tls import LoginFrom, TlsSettings
+from gateway.server.addresses import cannot_listen
 from gateway.server.connection import Connection
 from gateway.server.listener import Listener, bind
 from gateway.server.shared import Shared
@@ -63,8 +64,7 @@ class TlsServing:
 
     def _cannot_listen(self, error: OSError) -> ConfigError:
         host, port = self._settings.stream.host, self._settings.tls.port
-        reason = f"cannot listen on {host}:{port}: {error.strerror or error}"
-        return ConfigError(Problem("--tls-port", reason))
+        return cannot_listen("stream.host", "tls.port", host, port, error)
 
     @property
     def address(self) -> tuple[str, int]:

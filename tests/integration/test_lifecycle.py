@@ -18,10 +18,12 @@ from tests.client import Client, PeerGone, Refused
 from tests.integration.conftest import StartServer
 from tests.integration.load import Publishing, last_id, record_of, records_of
 from tests.integration.server import (
+    START_SECONDS,
     STOP_SECONDS,
     HutchServer,
     ServerDidNotStart,
     run_serve,
+    serve_command,
     server_environment,
 )
 
@@ -240,6 +242,11 @@ def test_the_data_is_free_again_after_a_kill(server: HutchServer) -> None:
         (["--advertised-port", "0"], {}, "--advertised-port"),
         (["--config", "/nowhere/hutch.toml"], {}, "/nowhere/hutch.toml"),
         (["--no-such-flag"], {}, "--no-such-flag"),
+        (["--data", ""], {}, "--data"),
+        (["--advertised-host", ""], {}, "--advertised-host"),
+        (["--advertised-host", "a\nb"], {}, "--advertised-host"),
+        ([], {"HUTCH_STREAM__ADVERTISED_HOST": " "}, "HUTCH_STREAM__ADVERTISED_HOST"),
+        (["--port", "0"], {"HUTCH_STREAM__PORT": "zz"}, "HUTCH_STREAM__PORT"),
         ([], {"HUTCH_STREAM__FRAME_BYTES_MAX": "lots"}, "HUTCH_STREAM__FRAME_BYTES_MAX"),
         ([], {"HUTCH_STREAM__NO_SUCH_SETTING": "1"}, "HUTCH_STREAM__NO_SUCH_SETTING"),
     ],
@@ -267,20 +274,63 @@ def test_a_taken_port_stops_the_start_with_a_line_that_names_it(tmp_path: Path) 
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         done = run_serve(tmp_path / "data", "--port", str(port))
-    assert done.returncode != 0
+    assert done.returncode == 2
     assert any(re.search(rf"\b{port}\b", line) for line in done.stderr.splitlines()), done.stderr
     assert "Traceback" not in done.stderr
 
 
-def test_data_that_cannot_be_a_directory_stops_the_start_with_a_line_that_names_it(
+@pytest.mark.parametrize("directory", ["file", "file/below", "/proc/hutch", "x" * 300])
+def test_data_that_cannot_be_kept_there_stops_the_start_with_a_line_that_names_the_setting(
+    tmp_path: Path, directory: str
+) -> None:
+    (tmp_path / "file").write_text("not a directory")
+    path = tmp_path / directory
+    done = run_serve(path, "--port", "0", "--management-port", "0")
+    assert done.returncode == 2
+    assert f"hutch: --data: cannot keep data in {path}: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_the_host_is_blamed_where_it_is_no_address_of_this_machine_and_named_as_it_was_written(
     tmp_path: Path,
 ) -> None:
-    file = tmp_path / "file"
-    file.write_text("not a directory")
-    done = run_serve(file, "--port", "0")
-    assert done.returncode == 1
-    assert any(str(file) in line for line in done.stderr.splitlines()), done.stderr
-    assert "Traceback" not in done.stderr
+    data = tmp_path / "data"
+    file = tmp_path / "hutch.toml"
+    file.write_text('[management]\nhost = "nosuch.invalid"\n')
+    ports = ("--port", "0", "--management-port", "0")
+    label = "a" * 64
+    variable = {"HUTCH_STREAM__HOST": "192.0.2.1"}
+    for done, named in (
+        (run_serve(data, *ports, "--host", label), f"--host: cannot listen on {label}:0: "),
+        (
+            run_serve(data, *ports, environment=variable),
+            "HUTCH_STREAM__HOST: cannot listen on 192.0.2.1:0: ",
+        ),
+        (
+            run_serve(data, *ports, "--config", str(file)),
+            f"{file}: management.host: cannot listen on nosuch.invalid:0: ",
+        ),
+    ):
+        assert done.returncode == 2
+        assert done.stderr.splitlines()[-1].startswith(f"hutch: {named}")
+        assert "Traceback" not in done.stderr
+
+
+def test_a_taken_port_is_named_as_it_was_written(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        variable = {"HUTCH_STREAM__PORT": port}
+        command = serve_command(tmp_path / "data", "--management-port", "0")
+        done = subprocess.run(
+            command,
+            capture_output=True,
+            text=True,
+            timeout=START_SECONDS,
+            env=server_environment(variable),
+            check=False,
+        )
+    assert done.returncode == 2
+    assert f"hutch: HUTCH_STREAM__PORT: cannot listen on 127.0.0.1:{port}: " in done.stderr
 
 
 def test_the_harness_tells_why_a_server_did_not_start(tmp_path: Path) -> None:

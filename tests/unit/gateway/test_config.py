@@ -93,7 +93,8 @@ def test_what_a_setting_takes_is_told_in_words() -> None:
     assert allowed("store", "durability") == "one of disk, interval, os"
     assert allowed("users", "guest_loopback_only") == "true or false"
     assert allowed("users", "file") == "a path"
-    assert allowed("stream", "host") == "text"
+    assert allowed("users", "anonymous") == "text"
+    assert allowed("stream", "host").startswith("a host of 1 to 255")
 
 
 def test_a_settings_variable_is_its_path_in_capitals() -> None:

@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import ConfigError
-from gateway.config_sources import FLAGS, load
+from gateway.config import ConfigError, Problem, sections
+from gateway.config_fields import HOST_IN_WORDS
+from gateway.config_sources import FLAGS, as_written, load
 from store.api import Durability
 
 
@@ -159,7 +160,7 @@ def test_a_wrong_value_in_the_file_is_named_by_its_key(tmp_path: Path) -> None:
     config = config_file(tmp_path, "[stream]\nport = true\nhost = 7\n[users]\nfile = 1\n")
 
     assert problems_of({}, config) == [
-        (f"{config}: stream.host", "7 is not text"),
+        (f"{config}: stream.host", f"7 is not {HOST_IN_WORDS}"),
         (f"{config}: stream.port", "true is not a whole number from 0 to 65535"),
         (f"{config}: users.file", "1 is not a path"),
     ]
@@ -276,3 +277,119 @@ def test_a_file_that_is_not_toml_is_named(tmp_path: Path, content: bytes) -> Non
 
     assert setting == str(path)
     assert reason.startswith("not TOML: ")
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "value", "takes"),
+    [
+        ("stream", "advertised_port", '"5552"', "'5552' is not a whole number from 1 to 65535"),
+        ("stream", "heartbeat_s", "5.0", "5.0 is not a whole number from 0 to 4294967"),
+        ("management", "enabled", '"yes"', "'yes' is not true or false"),
+        ("management", "enabled", "1", "1 is not true or false"),
+        ("store", "data_directory", '"x\\u0000y"', "'x\\x00y' is not a path"),
+        ("store", "durability", "1979-05-27", None),
+        ("logs", "level", "[1]", "[1] is not one of debug, info, warning, error"),
+    ],
+)
+def test_a_value_in_the_file_has_the_type_of_its_setting(
+    tmp_path: Path, section: str, name: str, value: str, takes: str | None
+) -> None:
+    config = config_file(tmp_path, f"[{section}]\n{name} = {value}\n")
+
+    [(setting, reason)] = problems_of({}, config)
+
+    assert setting == f"{config}: {section}.{name}"
+    assert takes in {None, reason}
+
+
+def test_flags_and_variables_are_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HUTCH_MANAGEMENT__ENABLED", "no")
+    monkeypatch.setenv("HUTCH_STREAM__HEARTBEAT_S", "5")
+
+    settings = load({"--advertised-port": "5552"}).settings
+
+    assert (settings.stream.advertised_port, settings.stream.heartbeat_s) == (5552, 5)
+    assert not settings.management.enabled
+
+
+HOSTS = [
+    (section, name)
+    for section, model in sections().items()
+    for name in model.model_fields
+    if name.endswith("host")
+]
+
+
+@pytest.mark.parametrize("key", HOSTS, ids=".".join)
+def test_a_host_is_something_that_can_be_sent_and_printed(
+    monkeypatch: pytest.MonkeyPatch, key: tuple[str, str]
+) -> None:
+    variable = f"HUTCH_{key[0]}__{key[1]}".upper()
+    for wrong in ("", " ", "a b", "a\nb", "a\tb", "a\x7f", "a\u2028b", "\udc80", "a" * 256):
+        monkeypatch.setenv(variable, wrong)
+        [(setting, reason)] = problems_of({})
+        assert setting == variable
+        assert reason.endswith(f" is not {HOST_IN_WORDS}")
+    for right in ("a", "a" * 255, "::1", "bücher.example"):
+        monkeypatch.setenv(variable, right)
+        assert getattr(getattr(load({}).settings, key[0]), key[1]) == right
+
+
+def test_a_long_wrong_value_is_not_told_whole() -> None:
+    [(_, reason)] = problems_of({"--advertised-host": "a" * 70_000})
+
+    assert len(reason) < 200
+
+
+@pytest.mark.parametrize("flag", ["--data", "--tls-cert", "--users"])
+def test_an_empty_path_is_not_the_current_directory(flag: str) -> None:
+    assert (flag, "'' is not a path") in problems_of({flag: ""})
+
+
+def test_no_file_is_named_by_an_empty_flag(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert problems_of({}, "") == [("--config", "names no file")]
+
+    monkeypatch.setenv("HUTCH_CONFIG", "")
+
+    assert load({}).origins == {}
+
+
+def test_a_wrong_value_is_told_though_something_overrides_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    config = config_file(tmp_path, "[stream]\nport = -1\n")
+    monkeypatch.setenv("HUTCH_STREAM__PORT", "zz")
+
+    assert [setting for setting, _ in problems_of({"--port": "0"}, config)] == [
+        f"{config}: stream.port",
+        "HUTCH_STREAM__PORT",
+    ]
+
+
+def test_two_settings_of_different_sources_are_seen_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("HUTCH_TLS__KEY", "key.pem")
+
+    assert load({"--tls-cert": "cert.pem"}).settings.tls.key == Path("key.pem")
+
+
+def test_what_the_server_finds_wrong_is_named_as_the_user_wrote_it() -> None:
+    found = [
+        Problem("stream.host", "1"),
+        Problem("stream.port", "2"),
+        Problem("management.host", "3"),
+        Problem("--tls-cert", "4"),
+        Problem("users.toml: users[0].name", "5"),
+    ]
+    origins = {("stream", "host"): "HUTCH_STREAM__HOST", ("tls", "certificate"): "f: tls.x"}
+
+    named = [setting for setting, _ in as_written(ConfigError(*found), origins).problems]
+
+    assert named == [
+        "HUTCH_STREAM__HOST",
+        "--port",
+        "HUTCH_MANAGEMENT__HOST",
+        "f: tls.x",
+        "users.toml: users[0].name",
+    ]
