@@ -146,7 +146,7 @@ class Server:
         """
         settings = self._settings.store
         files = DirectoryFiles(settings.data_directory)
-        make_data_directory(files, settings.data_directory)
+        make_data_directory(files.make_directory, settings.data_directory)
         self._store = LocalStore.open(
             files,
             call_soon_threadsafe=self._loop.call_soon_threadsafe,

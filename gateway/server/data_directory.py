@@ -2,12 +2,12 @@
 
 import errno
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
 from gateway.config import ConfigError, Problem
 from store.errors import StoreError
-from store.local.files import Files
 
 _UNUSABLE: Final = frozenset(
     (
@@ -25,11 +25,11 @@ _UNUSABLE: Final = frozenset(
 """What says that this cannot be the directory; all else is about its state."""
 
 
-def make_data_directory(files: Files, path: Path) -> None:
+def make_data_directory(make: Callable[[str], object], path: Path) -> None:
     """Make the data directory unless it is there.
 
     Args:
-        files: The directory as the store uses it.
+        make: The store's way to make a directory below that one, "" being itself.
         path: The same as it was set.
 
     Raises:
@@ -37,7 +37,7 @@ def make_data_directory(files: Files, path: Path) -> None:
         StoreError: It cannot be made now.
     """
     try:
-        files.make_directory("")
+        make("")
     except StoreError as error:
         if isinstance(error.__cause__, OSError):
             _blame(path, error.__cause__)
