@@ -92,7 +92,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
     parser = _parser(given)
-    options = parser.parse_args(given)
+    options, surplus = parser.parse_known_args(given)
+    if surplus:  # said with the usage of the command that has no such argument
+        getattr(options, "parser", parser).error(f"unrecognized arguments: {' '.join(surplus)}")
     if options.command is None:
         parser.print_help()
         return EXIT_CONFIG
@@ -117,6 +119,7 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
             formatter_class=argparse.RawDescriptionHelpFormatter,
             allow_abbrev=False,
         )
+        subparser.set_defaults(parser=subparser)
         if name in given:  # describing the flags takes the settings, and those take time to import
             command.add_arguments(subparser, given)
     return parser

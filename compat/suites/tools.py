@@ -228,27 +228,46 @@ def clear_policy(arguments: Arguments) -> str:
 
 
 def list_stream_connections(arguments: Arguments) -> str:
-    """List connections with the columns that are asked for, which a tab separates."""
-    option(arguments, "--formatter")
+    """List connections with the columns that are asked for, as a table with tabs or as JSON."""
+    formatter = option(arguments, "--formatter", default="table")
+    if formatter not in FORMATTERS:
+        raise Failure(f"formatter {formatter!r} is not known here: {', '.join(FORMATTERS)}", USAGE)
     host = option(arguments, "--vhost", "-p", default="/")
     columns = [column for argument in arguments for column in argument.split(",") if column]
+    if unknown := [column for column in columns if column not in COLUMNS]:
+        raise Failure(f"info key(s) {', '.join(unknown)} are not supported", USAGE)
+    rows = [_connection(each) for each in ask("list_connections", virtual_host=host)]
+    if formatter == "json":
+        columns = columns or ["node", "conn_name"]
+        chosen = [{column: row[column] for column in columns} for row in rows]
+        return "[\n" + "\n,".join(json.dumps(row, separators=(",", ":")) for row in chosen) + "\n]"
     columns = columns or ["conn_name"]
     lines = ["\t".join(columns)]
-    for each in ask("list_connections", virtual_host=host):
-        cells = {
-            "conn_name": each["name"],
-            "pid": f"<{NODE}.1.{each['number']}.0>",
-            "user": each["user"],
-            "vhost": each["virtual_host"],
-            "client_properties": _properties(each["client_properties"]),
-        }
-        lines.append("\t".join(cells.get(column, "") for column in columns))
+    for row in rows:
+        row["client_properties"] = _properties(row["client_properties"])
+        lines.append("\t".join(row[column] for column in columns))
     return "\n".join(lines)
 
 
-def _properties(properties: dict[str, str]) -> str:
+FORMATTERS = ("table", "json")
+COLUMNS = ("node", "conn_name", "pid", "user", "vhost", "client_properties")
+
+
+def _connection(each: dict[str, Any]) -> dict[str, Any]:
+    properties = each["client_properties"].items()
+    return {
+        "node": NODE,
+        "conn_name": each["name"],
+        "pid": f"<{NODE}.1.{each['number']}.0>",
+        "user": each["user"],
+        "vhost": each["virtual_host"],
+        "client_properties": [[name, "longstr", value] for name, value in properties],
+    }
+
+
+def _properties(properties: list[list[str]]) -> str:
     """Write properties as the table formatter does; who reads it can't read empty values."""
-    pairs = (f'{{"{name}","{value}"}}' for name, value in properties.items() if value)
+    pairs = (f'{{"{name}","{value}"}}' for name, _, value in properties if value)
     return f"[{','.join(pairs)}]"
 
 
@@ -369,6 +388,8 @@ def command_of(tool: str, arguments: Arguments) -> Command:
     command = TOOLS[tool].get(arguments[0]) if arguments else None
     if command is None:
         raise Failure(f"{tool} has no such command here: {' '.join(arguments)}", USAGE)
+    if command is not list_stream_connections and option(arguments, "--formatter"):
+        raise Failure(f"{arguments[0]} takes no --formatter here", USAGE)
     return command
 
 

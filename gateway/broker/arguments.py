@@ -20,6 +20,16 @@ FILTER_SIZE_BYTES_MIN: Final = 16
 FILTER_SIZE_BYTES_MAX: Final = 255
 FILTER_SIZE_BYTES_DEFAULT: Final = 16
 INITIAL_OFFSET_MAX: Final = (1 << 47) - 1
+NAMES: Final = (
+    "max-length-bytes",
+    "max-age",
+    "stream-max-segment-size-bytes",
+    "initial-cluster-size",
+    "queue-leader-locator",
+    "stream-filter-size-bytes",
+    "stream-initial-offset",
+)
+"""What `StreamArguments.parse` looks at."""
 LEADER_LOCATORS: Final = ("client-local", "balanced", "least-leaders", "random")
 
 _DAY_S: Final = 86_400

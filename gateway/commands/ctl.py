@@ -97,6 +97,7 @@ def _described(command: Command) -> dict[str, Any]:
 def _add_command(parser: argparse.ArgumentParser, command: Command) -> None:
     for argument in command.arguments:
         parser.add_argument(*argument.names, **argument.options)
+    parser.set_defaults(parser=parser)
     parser.add_argument("--json", action="store_true", help="print the answer as JSON")
     add_place(parser)
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from gateway.broker.arguments import NAMES
 from gateway.broker.definitions.report import table
 
 
@@ -115,6 +116,24 @@ def text_pairs(texts: Sequence[str]) -> dict[str, str]:
             raise WrongUse(f"{text!r} is not name=value, as max-age=7D")
         pairs[name] = value
     return pairs
+
+
+def stream_arguments(texts: Sequence[str]) -> dict[str, str]:
+    """Read the arguments of a stream, which may be written as those of a queue, x-max-age=7D.
+
+    Raises:
+        WrongUse: One is not name=value, is none that streams have, or is given twice.
+    """
+    given: dict[str, str] = {}
+    for text in texts:
+        for written, value in text_pairs([text]).items():
+            name = written.removeprefix("x-")
+            if name not in NAMES:
+                raise WrongUse(f"streams have no argument {written!r}, but {', '.join(NAMES)}")
+            if name in given:
+                raise WrongUse(f"{name} is given twice")
+            given[name] = value
+    return given
 
 
 def key_list(text: str) -> list[str]:

@@ -14,7 +14,7 @@ from gateway.commands.grammar import (
     WrongUse,
     argument,
     listed,
-    text_pairs,
+    stream_arguments,
 )
 
 _NAME: Final = argument("name", metavar="STREAM", help="name of the stream")
@@ -79,7 +79,7 @@ COMMANDS: Final = (
         lambda options: {
             "virtual_host": options.vhost,
             "name": options.name,
-            "arguments": text_pairs(options.arguments),
+            "arguments": stream_arguments(options.arguments),
         },
         examples=("hutch ctl add_stream orders -a max-age=7D -a max-length-bytes=20000000000",),
     ),

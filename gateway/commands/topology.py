@@ -13,7 +13,7 @@ from gateway.commands.grammar import (
     argument,
     key_list,
     listed,
-    text_pairs,
+    stream_arguments,
 )
 
 _SUPER_STREAM: Final = argument("name", metavar="SUPER_STREAM", help="name of the super stream")
@@ -50,6 +50,8 @@ def _divided(options: Options) -> Asked:
     keys = None if options.binding_keys is None else key_list(options.binding_keys)
     if (options.partitions is None) == (not keys):
         raise WrongUse("say either --partitions or --binding-keys")
+    if keys and len(keys) <= options.binding_keys.count(","):
+        raise WrongUse(f"one of the keys is empty: --binding-keys {options.binding_keys}")
     return {**_named(options), "partitions": options.partitions, "binding_keys": keys}
 
 
@@ -94,7 +96,7 @@ COMMANDS: Final = (
         "add_super_stream",
         "create a super stream with its partitions",
         (HOST, _SUPER_STREAM, _PARTITIONS, _KEYS, _ARGUMENTS),
-        lambda options: {**_divided(options), "arguments": text_pairs(options.arguments)},
+        lambda options: {**_divided(options), "arguments": stream_arguments(options.arguments)},
         _partitions,
         (
             "hutch ctl add_super_stream orders --partitions 3 -a max-age=7D",

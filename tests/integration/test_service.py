@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -169,6 +170,38 @@ def test_connections_are_listed_as_suites_read_them_and_killed_one_by_one(
         first.wait_until_gone()
         assert second.code_of("create_stream", m.CreateStream("s", {})) == ResponseCode.OK
     assert run(server, "rabbitmqctl", "eval", "halt().").returncode == USAGE
+
+
+def test_connections_are_listed_as_json_and_in_no_other_format(server: HutchServer) -> None:
+    listing = ("rabbitmqctl", "list_stream_connections", "-q", "--formatter")
+    assert json.loads(said(server, *listing, "json", "conn_name")) == []
+    with Client.opened(*server.endpoint), Client.opened(*server.endpoint):
+        printed = said(server, *listing, "json", "conn_name,user", "client_properties")
+        first, second = json.loads(printed)
+        assert printed.startswith('[\n{"conn_name":"')
+        assert printed.count("\n,{") == 1
+        assert first["conn_name"] != second["conn_name"]
+        assert first["user"] == "guest"
+        assert ["connection_name", "longstr", "tests"] in first["client_properties"]
+        assert json.loads(said(server, *listing, "json"))[0].keys() == {"node", "conn_name"}
+
+    for tool, *wrong in (
+        (*listing, "csv"),
+        (*listing, "table", "conn_name,nonsense"),
+        ("rabbitmqctl", "status", "--formatter", "json"),
+    ):
+        done = run(server, tool, *wrong)
+        assert (done.returncode, done.stdout) == (USAGE, ""), wrong
+
+
+def test_a_tool_works_through_links_to_it(server: HutchServer, tmp_path: Path) -> None:
+    near, far = tmp_path / "links" / "rabbitmqctl", tmp_path / "other-name"
+    near.parent.mkdir()
+    near.symlink_to(TOOLS / "rabbitmqctl")
+    far.symlink_to("links/rabbitmqctl")
+    for link in (near, far):
+        done = run(server, str(link), "eval", "node().")
+        assert (done.returncode, done.stdout) == (0, "rabbit@localhost\n")
 
 
 def test_a_consumer_that_may_take_a_second_is_ended_after_it(server: HutchServer) -> None:

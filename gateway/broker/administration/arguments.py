@@ -50,8 +50,10 @@ class Arguments:
     def integer(self, name: str, default: int) -> int:
         """Take a whole number."""
         value = self._given.pop(name, default)
-        if type(value) is not int or abs(value) > _INTEGER_MAX:  # a bool is an int to isinstance
+        if type(value) is not int:  # a bool is one to isinstance
             raise WrongRequest(f"{name} is not a whole number")
+        if abs(value) > _INTEGER_MAX:
+            raise WrongRequest(f"{name} is not within -{_INTEGER_MAX} and {_INTEGER_MAX}")
         return value
 
     def optional_integer(self, name: str) -> int | None:

@@ -126,6 +126,13 @@ def test_what_goes_wrong_is_one_line_and_a_code(
         (["set_user_limits", "app", "max-connections"], "is not name=number"),
         (["set_user_limits", "app", "max-connections=x"], "is not name=number"),
         (["add_stream", "s", "-a", "max-age"], "is not name=value"),
+        (["add_stream", "s", "-a", "max-agee=1h"], "no argument 'max-agee', but max-length-bytes,"),
+        (["add_stream", "s", "-a", "x-queue-type=stream"], "no argument 'x-queue-type'"),
+        (["add_stream", "s", "-a", "max-age=1h", "-a", "x-max-age=2h"], "max-age is given twice"),
+        (["add_super_stream", "s", "--partitions", "1", "-a", "age=1h"], "no argument 'age'"),
+        (["add_super_stream", "s", "--binding-keys", "a,,b"], "one of the keys is empty"),
+        (["add_super_stream", "s", "--binding-keys", "a,"], "one of the keys is empty"),
+        (["add_super_stream", "s", "--binding-keys", ","], "either --partitions or"),
         (["truncate_stream", "s"], "either --before-offset or --before-time"),
         (["truncate_stream", "s", "--before-time", "soon"], "neither a time"),
         (["truncate_stream", "s", "--before-time", "2026-11-21"], "time zone"),
@@ -139,6 +146,33 @@ def test_wrong_use_has_code_2_and_asks_nobody(
 
     assert words in capsys.readouterr().err
     assert not server.asked
+
+
+def test_the_arguments_of_a_stream_may_be_written_as_those_of_a_queue(server: Server) -> None:
+    cli.main(["ctl", "add_stream", "s", "-a", "x-max-age=1h", "-a", "max-length-bytes=5"])
+
+    [(_, _, asked)] = server.asked
+    assert asked["arguments"] == {"max-age": "1h", "max-length-bytes": "5"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "command"),
+    [
+        (["ctl", "list_users", "x"], "hutch ctl list_users"),
+        (["ctl", "delete-user", "app", "x"], "hutch ctl delete-user"),
+        (["config", "x"], "hutch config"),
+    ],
+)
+def test_one_argument_too_many_is_answered_with_the_usage_of_its_command(
+    arguments: list[str], command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        cli.main(arguments)
+
+    assert ended.value.code == EXIT_USAGE
+    printed = capsys.readouterr().err
+    assert printed.startswith(f"usage: {command} ")
+    assert printed.endswith(f"{command}: error: unrecognized arguments: x\n")
 
 
 def test_a_password_is_no_argument_and_only_its_hash_is_sent(

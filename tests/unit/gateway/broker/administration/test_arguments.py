@@ -16,6 +16,11 @@ def test_arguments_are_taken_once_and_the_rest_is_refused() -> None:
         arguments.end()
 
 
+def test_a_number_that_is_too_large_is_told_what_there_may_be() -> None:
+    with pytest.raises(WrongRequest, match="n is not within -9223372036854775807 and 92233720368"):
+        Arguments({"n": 10**30}).integer("n", 0)
+
+
 def test_names_may_have_bytes_that_are_not_utf8() -> None:
     assert Arguments({"name": "a\udcffb"}).name() == "a\udcffb"
     assert Arguments({"name": "\udcc3\udca9"}).name() == "é"
