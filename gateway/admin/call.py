@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 from starlette.responses import Response
@@ -31,12 +32,14 @@ class Facts:
         peer_properties: As it says to stream clients: product, version, platform, ….
         listeners: Protocol, address and port of each.
         started_ms: When it started, in milliseconds since 1970.
+        data: The directory of everything stored.
     """
 
     node: str
     peer_properties: Mapping[str, str]
     listeners: Callable[[], list[tuple[str, str, int]]]
     started_ms: int
+    data: Path = Path()
 
     @property
     def version(self) -> str:

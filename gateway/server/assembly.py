@@ -225,10 +225,10 @@ class Server:
 
         assert self._authenticates is not None
         node = f"rabbit@{self._settings.stream.advertised_host}"
-        await self.management.start(
-            administration, self._authenticates, self._await, node, peer_properties()
-        )
         directory = self._settings.store.data_directory
+        await self.management.start(
+            administration, self._authenticates, self._await, node, peer_properties(), directory
+        )
         self._admin = AdminSocket(directory, answered)
         self._importing = administration.importing
         try:

@@ -4,6 +4,7 @@ import logging
 import socket
 import time
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Final
 
 from gateway.admin.application import Backing
@@ -43,6 +44,7 @@ class Management:
         awaits: Awaits,
         node: str,
         peer_properties: Mapping[str, str],
+        data: Path,
     ) -> None:
         """Answer from now on."""
         if self._socket is None:
@@ -53,7 +55,7 @@ class Management:
             http = [] if self.address is None else [("http", *self.address)]
             return [*((door.protocol, *door.address) for door in doors if not door.is_shut), *http]
 
-        facts = Facts(node, peer_properties, listeners, time.time_ns() // 1_000_000)
+        facts = Facts(node, peer_properties, listeners, time.time_ns() // 1_000_000, data)
         backing = Backing(administration, authentication, facts, awaits)
         self._server = HttpServer(self._socket, backing)
         await self._server.start()

@@ -273,3 +273,57 @@ def test_limits_of_virtual_hosts_are_parameters(api: Api) -> None:
     assert api.get("parameters/vhost-limits/%2F") == [kept]
     assert api.get("parameters/shovel") == []
     assert api.status("DELETE", "vhost-limits/%2F/max-connections") == 204
+
+
+# Figures
+
+
+def test_a_node_tells_what_it_has_of_everything(api: Api, target: HutchServer) -> None:
+    with Client.opened(*target.endpoint):
+        (node,) = api.get("nodes")
+
+    assert 10_000_000 < node["mem_used"] < node["mem_limit"]
+    assert node["disk_free"] > node["disk_free_limit"] == 0
+    assert 10 < node["fd_used"] < node["fd_total"]
+    assert 1 == node["sockets_used"] < node["sockets_total"]
+    assert node["processors"] >= 1
+    assert node["db_dir"] == str(target.data_dir)
+    assert {node[name] for name in ("run_queue", "proc_used", "gc_num", "io_read_bytes")} == {0}
+    assert node["mem_used_details"] == node["fd_used_details"] == {"rate": 0.0}
+    assert api.get("nodes/rabbit@localhost").keys() == node.keys()
+
+
+def test_sums_of_messages_are_those_of_the_open_streams(api: Api, target: HutchServer) -> None:
+    def counts(shown: dict[str, object]) -> dict[str, object]:
+        return {name: shown[name] for name in expected}
+
+    with Client.opened(*target.endpoint) as client:
+        client.declare(1, "three")
+        client.publish(1, dict.fromkeys(range(5), b"x"))
+        client.confirmed_ids(5)
+    expected: dict[str, object] = {
+        "messages": 5,
+        "messages_ready": 5,
+        "messages_unacknowledged": 0,
+        "messages_details": {"rate": 0.0},
+    }
+
+    assert counts(api.get("vhosts/%2F")) == counts(api.get("vhosts")[0]) == expected
+    overview = api.get("overview")
+    assert counts(overview["queue_totals"]) == expected
+    assert (
+        overview["churn_rates"]["connection_created"] == overview["statistics_db_event_queue"] == 0
+    )
+    assert overview["erlang_version"] == ""
+
+
+def test_a_queue_names_the_policy_that_counts(api: Api) -> None:
+    definition = {"max-age": "7D"}
+    policy = {"pattern": "^tw", "definition": definition, "apply-to": "streams"}
+    assert api.status("PUT", "policies/%2F/kept", policy) == 201
+
+    shown = {one["name"]: one for one in api.get("queues")}
+    assert shown["two"]["policy"] == "kept"
+    assert shown["two"]["effective_policy_definition"] == definition
+    assert (shown["one"]["policy"], shown["one"]["effective_policy_definition"]) == (None, {})
+    assert api.status("DELETE", "policies/%2F/kept") == 204

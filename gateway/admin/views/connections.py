@@ -9,12 +9,12 @@ from starlette.responses import Response
 from gateway.admin.answers import empty_answer
 from gateway.admin.call import Call, Facts
 from gateway.admin.listing import listed, object_answer
+from gateway.admin.views.figures import RATE
 from gateway.admin.views.tls import tls_fields
 from gateway.broker.administration.administration import Administration, Role
 from gateway.broker.administration.errors import NotAllowed, NotFound
 from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
 
-_RATE: Final = {"rate": 0.0}
 GARBAGE_COLLECTION: Final = {
     "fullsweep_after": 0,
     "max_heap_size": 0,
@@ -73,12 +73,12 @@ def connection_view(
         "channel_max": 0,
         "channels": 0,
         "recv_oct": details.transport.received_bytes,
-        "recv_oct_details": _RATE,
+        "recv_oct_details": RATE,
         "send_oct": details.transport.sent_bytes,
-        "send_oct_details": _RATE,
+        "send_oct_details": RATE,
         "send_pend": 0,
         "reductions": 0,
-        "reductions_details": _RATE,
+        "reductions_details": RATE,
         "garbage_collection": GARBAGE_COLLECTION,
         **tls_fields(details.transport.tls),
     }

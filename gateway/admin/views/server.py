@@ -13,11 +13,23 @@ from gateway.admin.answers import SLICE, value_answer
 from gateway.admin.call import Call
 from gateway.admin.listing import listed, object_answer
 from gateway.admin.views.connections import visible_connections
+from gateway.admin.views.figures import (
+    NOT_HERE,
+    RUNTIME,
+    churn,
+    counted,
+    machine_figures,
+    messages,
+)
+from gateway.admin.views.streams import count_messages
 from gateway.broker.administration.administration import Role
 from gateway.broker.administration.errors import NotFound, WrongRequest
 from gateway.broker.connections import OpenConnection
 from gateway.broker.service import Resource
 
+_EXCHANGE_TYPES: Final = [
+    {"name": name, "description": "", "enabled": True} for name in ("direct", "fanout", "topic")
+]
 UNHEALTHY: Final = HTTPStatus.SERVICE_UNAVAILABLE
 
 
@@ -38,9 +50,14 @@ async def cluster_name(call: Call) -> Response:
     return object_answer(call, {"name": call.facts.cluster_name})
 
 
-def _node_view(call: Call) -> dict[str, object]:
+async def _node_view(call: Call) -> dict[str, object]:
     now_ms = time.time_ns() // 1_000_000
+    figures = await asyncio.to_thread(machine_figures, call.facts.data)
     return {
+        **NOT_HERE,
+        **figures,
+        **counted([("sockets_used", len(call.administration.connections))]),
+        "sockets_total": figures["fd_total"],
         "name": call.facts.node,
         "type": "disc",
         "running": True,
@@ -54,6 +71,7 @@ def _node_view(call: Call) -> dict[str, object]:
         "partitions": [],
         "applications": [],
         "auth_mechanisms": [],
+        "exchange_types": _EXCHANGE_TYPES,
         "enabled_plugins": ["rabbitmq_management", "rabbitmq_stream", "rabbitmq_stream_management"],
     }
 
@@ -61,7 +79,7 @@ def _node_view(call: Call) -> dict[str, object]:
 async def list_nodes(call: Call) -> Response:
     """This server, as the one node there is."""
     call.require(Role.MONITORING)
-    return await listed(call, [None], lambda _: _node_view(call))
+    return await listed(call, [await _node_view(call)], lambda node: node)
 
 
 async def get_node(call: Call) -> Response:
@@ -69,7 +87,7 @@ async def get_node(call: Call) -> Response:
     call.require(Role.MONITORING)
     if call.path["node"] != call.facts.node:
         raise NotFound("there is one node")
-    return object_answer(call, _node_view(call))
+    return object_answer(call, await _node_view(call))
 
 
 async def _consumers(connections: Sequence[OpenConnection]) -> int:
@@ -97,10 +115,15 @@ async def overview(call: Call) -> Response:
             "rates_mode": "none",
             "disable_stats": False,
             "default_queue_type": "stream",
-            "exchange_types": [
-                {"name": name, "description": "", "enabled": True}
-                for name in ("direct", "fanout", "topic")
-            ],
+            "exchange_types": _EXCHANGE_TYPES,
+            **RUNTIME,
+            "cluster_tags": {},
+            "node_tags": {},
+            "enable_queue_totals": False,
+            "is_op_policy_updating_enabled": False,
+            "require_definition_json_extension": False,
+            "sample_retention_policies": {},
+            "statistics_db_event_queue": 0,
             "object_totals": {
                 "connections": len(connections),
                 "channels": 0,
@@ -108,9 +131,9 @@ async def overview(call: Call) -> Response:
                 "queues": sum(len(host.streams) for host in hosts),
                 "consumers": await _consumers(connections),
             },
-            "queue_totals": {},
+            "queue_totals": messages(sum([await count_messages(host) for host in hosts])),
             "message_stats": {},
-            "churn_rates": {},
+            "churn_rates": churn(),
             "listeners": [
                 {
                     "node": facts.node,

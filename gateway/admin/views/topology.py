@@ -12,6 +12,8 @@ from gateway.admin.call import Call
 from gateway.admin.json_text import pack_json
 from gateway.admin.listing import listed, object_answer
 from gateway.admin.paths import encode
+from gateway.admin.views.figures import messages
+from gateway.admin.views.streams import count_messages
 from gateway.broker.administration.administration import Role
 from gateway.broker.administration.errors import Conflict, NotAllowed, NotFound, WrongRequest
 from gateway.broker.exchanges import DEFAULT_EXCHANGE, Binding, Exchange, is_predeclared
@@ -39,7 +41,7 @@ class PlacedBinding(NamedTuple):
 # Virtual hosts
 
 
-def _host_view(call: Call, name: str) -> dict[str, object]:
+def _host_view(call: Call, name: str, count: int) -> dict[str, object]:
     entry = call.administration.virtual_hosts.entry(name)
     queue_type = entry.default_queue_type or "stream"
     return {
@@ -55,19 +57,21 @@ def _host_view(call: Call, name: str) -> dict[str, object]:
         "protected_from_deletion": False,
         "tracing": False,
         "cluster_state": {call.facts.node: "running"},
+        **messages(count),
     }
 
 
 async def list_hosts(call: Call) -> Response:
     """The virtual hosts that who asks may see."""
-    return await listed(
-        call, [host.name for host in call.hosts()], lambda name: _host_view(call, name)
-    )
+    counted = {host.name: await count_messages(host) for host in call.hosts()}
+    names = [host.name for host in call.hosts() if host.name in counted]  # still
+    return await listed(call, names, lambda name: _host_view(call, name, counted[name]))
 
 
 async def get_host(call: Call) -> Response:
     """One virtual host."""
-    return object_answer(call, _host_view(call, call.host().name))
+    count = await count_messages(call.host())
+    return object_answer(call, _host_view(call, call.host().name, count))
 
 
 async def put_host(call: Call) -> Response:
