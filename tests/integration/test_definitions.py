@@ -333,8 +333,9 @@ def test_an_import_whose_server_is_killed_or_stopped_is_finished_by_the_next(
 def test_an_import_that_was_cut_off_and_cannot_be_finished_is_taken_back(
     server: HutchServer, tmp_path: Path
 ) -> None:
-    content = many(4_000)
-    content["vhosts"] = [{"name": "/", "limits": {"max-queues": 1_000}}, {"name": "other"}]
+    content = many(9_600)
+    content["vhosts"] = [{"name": "/", "limits": {"max-queues": 2_400}}, {"name": "other"}]
+    del content["users"][20:], content["permissions"][20:]
     file = tmp_path / "many.json"
     file.write_text(json.dumps(content))
     before = hutch(server.data_dir, "export").stdout

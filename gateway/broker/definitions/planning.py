@@ -1,5 +1,6 @@
 """From what a file says and what there is to what has to be done; decides, and does nothing."""
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -18,6 +19,7 @@ from gateway.broker.definitions.objects import (
     StreamObject,
     UserObject,
     named,
+    place_of,
 )
 from gateway.broker.definitions.reading import ReadDefinitions, row_of
 from gateway.broker.definitions.report import Outcome, Row
@@ -96,6 +98,7 @@ class _Planner:
             for key, thing in wanted.items():
                 self._judge(kind, thing, current.get(key))
         self._count_partitions()
+        self._count_streams()
         if self._problem_count:
             raise DefinitionsError(*self._problems, count=self._problem_count)
         self._plan.rows.extend(self._read.skipped)
@@ -163,6 +166,19 @@ class _Planner:
                 self._complain(
                     f"{named(exchange)}: a super stream of {count} partitions; at most"
                     f" {self._partitions_max} may be"
+                )
+
+    def _count_streams(self) -> None:
+        """Demand room for the streams that come, under the limits that there will be."""
+        there = Counter(stream.virtual_host for stream in self._current.streams.values())
+        coming = Counter(place_of(stream)[0] for stream in self._plan.changes["streams"])
+        for name, count in coming.items():
+            host = self._wanted.hosts.get(name) or self._current.hosts.get(name)
+            limit = -1 if host is None else host.limits.get("max-queues", -1)
+            if 0 <= limit < there[name] + count:
+                self._complain(
+                    f"virtual host {shown(name)}: {there[name] + count} streams would be in it;"
+                    f" its limit max-queues is {shown(limit)}"
                 )
 
 

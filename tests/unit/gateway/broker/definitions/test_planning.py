@@ -1,7 +1,7 @@
 import pytest
 
 from gateway.broker.definitions.errors import DefinitionsError
-from gateway.broker.definitions.objects import Definitions, UserObject
+from gateway.broker.definitions.objects import Definitions, HostObject, StreamObject, UserObject
 from gateway.broker.definitions.planning import ALREADY, plan_import
 from gateway.broker.definitions.reading import read_definitions
 from gateway.broker.definitions.report import Outcome
@@ -168,3 +168,42 @@ def test_a_super_stream_has_a_bounded_number_of_partitions() -> None:
         plan(exchanges=[exchange], queues=queues, bindings=bindings)
     with pytest.raises(DefinitionsError, match="1001 partitions"):
         plan(applied(most, with_default_host()), bindings=bindings[1000:])
+
+
+@pytest.mark.parametrize(
+    ("in_file", "before", "is_room"),
+    [
+        ({"limits": {"max-queues": 3}}, {}, True),
+        ({"limits": {"max-queues": 2}}, {}, False),
+        ({"limits": {"max-queues": -1}}, {"max-queues": 0}, True),
+        ({}, {"max-queues": 0}, True),  # the file takes the limit away
+        (None, {"max-queues": 3}, True),
+        (None, {"max-queues": 2}, False),
+    ],
+)
+def test_there_must_be_room_for_streams_under_the_limits_that_there_will_be(
+    in_file: dict[str, object] | None,
+    before: dict[str, int],
+    is_room: bool,  # noqa: FBT001
+) -> None:
+    current = with_default_host()
+    current.hosts["/"] = HostObject("/", limits=before)
+    old = StreamObject("/", "old", {})
+    current.streams[old.key] = old
+    hosts = [] if in_file is None else [{"name": "/"} | in_file]
+    queues = [queue(name) for name in ("old", "a", "b")]
+
+    if is_room:
+        assert plan(current, vhosts=hosts, queues=queues).change_count
+    else:
+        with pytest.raises(DefinitionsError, match="'/': 3 streams would be in it; its limit"):
+            plan(current, vhosts=hosts, queues=queues)
+
+
+def test_a_limit_below_what_is_there_already_is_taken() -> None:
+    current = with_default_host()
+    old = StreamObject("/", "old", {})
+    current.streams[old.key] = old
+    hosts = [{"name": "/", "limits": {"max-queues": 0}}]
+
+    assert plan(current, vhosts=hosts, queues=[queue("old")]).change_count == 1
