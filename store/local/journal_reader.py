@@ -11,6 +11,7 @@ class JournalReader:
     """Reads the frames from a place on, to the first that is not the next one.
 
     Attributes:
+        salt: Seed of the frames' checksums.
         numbers: The numbers of the ring's files.
         visited: Those in which frames were found, in their order.
         end: Behind the last frame that was found.
@@ -18,7 +19,7 @@ class JournalReader:
 
     def __init__(self, files: Files, salt: int, place: JournalPlace) -> None:
         self._files = files
-        self._salt = salt
+        self.salt = salt
         self.numbers = sorted(int(name) for name in files.names(JOURNAL_DIRECTORY))
         self.visited: list[int] = []
         self.end = place
@@ -28,9 +29,9 @@ class JournalReader:
         number = self._file_of(self.end)
         while number is not None:
             self.visited.append(number)
-            data = self._read(number)
+            data = self.contents(number)
             sequence, _, position = self.end
-            while (frame := frame_at(data, position, sequence, self._salt)) is not None:
+            while (frame := frame_at(data, position, sequence, self.salt)) is not None:
                 yield frame
                 sequence += 1
                 position += frame.size
@@ -41,9 +42,9 @@ class JournalReader:
     def tail(self) -> Tail:
         """Tell what a journal must keep that goes on behind the last frame."""
         if self.visited:
-            return Tail(tuple(self.visited), self.end, self._salt)
+            return Tail(tuple(self.visited), self.end, self.salt)
         files = (self.end.file,) if self.end.file in self.numbers else ()
-        return Tail(files, self.end, self._salt)
+        return Tail(files, self.end, self.salt)
 
     def sync(self) -> None:
         """Make the frames that were found durable: a process that died may not have."""
@@ -58,8 +59,8 @@ class JournalReader:
     def _file_of(self, place: JournalPlace) -> int | None:
         """Give the file with the frame of `place.sequence`: at `place`, or first in another one."""
         if place.file in self.numbers:
-            data = self._read(place.file)
-            if sequence_at(data, place.position, self._salt) == place.sequence:
+            data = self.contents(place.file)
+            if sequence_at(data, place.position, self.salt) == place.sequence:
                 return place.file
         return self._beginning_with(place)
 
@@ -76,11 +77,12 @@ class JournalReader:
             # The cheap look first: most files of the ring hold other frames.
             if file.read_at(FRAME_HEAD_BYTES, 0)[8:16] != sequence.to_bytes(8, "little"):
                 return False
-            return sequence_at(file.read_at(file.size(), 0), 0, self._salt) == sequence
+            return sequence_at(file.read_at(file.size(), 0), 0, self.salt) == sequence
         finally:
             file.close()
 
-    def _read(self, number: int) -> bytes:
+    def contents(self, number: int) -> bytes:
+        """Give a file's bytes."""
         file = self._files.open(path_of(number))
         try:
             return file.read_at(file.size(), 0)

@@ -25,6 +25,8 @@ from store.local.checkpoint_file import (
 )
 from store.local.data_file import DATA_DIRECTORY, DataFile, path_of
 from store.local.files import Files
+from store.local.journal import path_of as journal_path_of
+from store.local.journal_damage import Evidence, judge
 from store.local.journal_reader import JournalReader
 from store.local.records import (
     Append,
@@ -260,6 +262,9 @@ def recover(files: Files, data_file_bytes: int) -> Recovered:
     head, images = loaded
     reader = JournalReader(files, head.salt, head.place)
     frames = list(reader.frames())
+    # A new store that died before its journal was made has nothing yet.
+    is_in_use = not head.closed and bool(images or names)
+    is_damaged = judge(reader, is_in_use=is_in_use)
     if frames:
         log.info("journal replayed frames=%d", len(frames))
     check = Check(files, names)
@@ -272,10 +277,13 @@ def recover(files: Files, data_file_bytes: int) -> Recovered:
     catalogue.next_file = max(head.next_file, fold.next_file)
     for segment in fold.segments.values():
         catalogue.restore(segment)
+    if is_damaged:
+        _set_aside(files, reader, catalogue)
     last = frames[-1].sequence if frames else head.place.sequence
     sequence = ((last >> SEQUENCE_JUMP_BITS) + 2) << SEQUENCE_JUMP_BITS
     clean = head.closed and not frames
-    return Recovered(catalogue, sequence, clean, reader, has_lost=bool(check.dropped))
+    has_lost = bool(check.dropped) or is_damaged
+    return Recovered(catalogue, sequence, clean, reader, has_lost)
 
 
 def _folded(images: list[SegmentImage], frames: list[Frame], check: Check) -> Fold:
@@ -288,16 +296,36 @@ def _folded(images: list[SegmentImage], frames: list[Frame], check: Check) -> Fo
             return fold
 
 
+def _set_aside(files: Files, reader: JournalReader, catalogue: Catalogue) -> None:
+    """Keep what a damaged journal was about. Before the checkpoint that would let it go."""
+    evidence = Evidence(files, reader.salt)
+    evidence.copy(CHECKPOINT)
+    for number in reader.numbers:
+        evidence.copy(journal_path_of(number))
+    evidence.move(_leftovers(files, catalogue))
+    for segment in catalogue.segments.values():
+        # What was given up may be behind the segment's end: the next append begins another file.
+        for _, file in segment.committed.extents[-1:]:
+            file.size_max = 0
+
+
 def remove_leftovers(files: Files, catalogue: Catalogue) -> None:
     """Remove data files that no segment has. Only once the new checkpoint is durable."""
+    for path in _leftovers(files, catalogue):
+        files.remove(path)
+
+
+def _leftovers(files: Files, catalogue: Catalogue) -> list[str]:
     living = {
         str(file.number)
         for segment in catalogue.segments.values()
         for _, file in segment.committed.extents
     }
-    for name in files.names(DATA_DIRECTORY):
-        if name.isdecimal() and name not in living:
-            files.remove(f"{DATA_DIRECTORY}/{name}")
+    return [
+        f"{DATA_DIRECTORY}/{name}"
+        for name in files.names(DATA_DIRECTORY)
+        if name.isdecimal() and name not in living
+    ]
 
 
 def load_tables(files: Files, catalogue: Catalogue) -> None:
