@@ -41,7 +41,7 @@ def parser() -> argparse.ArgumentParser:
         epilog="Without a verb: run. Ports that are not given are picked by the system.",
     )
     verbs = top.add_subparsers(dest="verb", metavar="{run,start,status,stop}")
-    add_start_options(top)
+    add_start_options(top, is_top=True)
     for verb, text in (
         ("run", "start one, print its addresses, stop it on Ctrl-C or SIGTERM"),
         ("start", "start one, print its addresses, leave it running"),
@@ -49,17 +49,31 @@ def parser() -> argparse.ArgumentParser:
         add_start_options(verbs.add_parser(verb, help=text, description=text))
     verbs.add_parser("status", help="list the running ones with their CPU time and memory")
     ending = verbs.add_parser("stop", help="stop one by its name, or all")
-    ending.add_argument("name", nargs="?", default="", help="as printed by start and status")
+    ending.add_argument(
+        "name", nargs="?", default=argparse.SUPPRESS, help="as printed by start and status"
+    )
     ending.add_argument("--all", action="store_true", help="stop every broker started from here")
     return top
 
 
-def add_start_options(target: argparse.ArgumentParser) -> None:
-    """Add the options of `run` and `start`."""
-    target.add_argument("--name", default="", help="name for status and stop (default: made up)")
+def add_start_options(target: argparse.ArgumentParser, *, is_top: bool = False) -> None:
+    """Add the options of `run` and `start`.
+
+    Args:
+        target: Takes them.
+        is_top: Whether it is the top of the grammar, which also sets what is not given. A verb
+            that did so would undo what stands before it.
+    """
+
+    def default(value: object) -> object:
+        return value if is_top else argparse.SUPPRESS
+
+    made_up = "name for status and stop (default: made up)"
+    target.add_argument("--name", default=default(""), help=made_up)
     for field in fields(Ports):
         text = f"{field.name} port (default: any free one)"
-        target.add_argument(f"--{field.name}-port", type=int, default=0, metavar="N", help=text)
+        option = f"--{field.name}-port"
+        target.add_argument(option, type=int, default=default(0), metavar="N", help=text)
 
 
 def wanted_ports(options: argparse.Namespace) -> Ports:

@@ -114,3 +114,16 @@ def test_help_names_every_verb(capsys: pytest.CaptureFixture[str]) -> None:
         command.main(["--help"])
     printed = capsys.readouterr().out
     assert all(verb in printed for verb in ("run", "start", "status", "stop"))
+
+
+def test_an_option_may_stand_before_the_verb_or_behind_it() -> None:
+    for given in (
+        ["--name", "mine", "--tls-port", "7000", "start"],
+        ["start", "--name", "mine", "--tls-port", "7000"],
+        ["--name", "other", "--tls-port", "7000", "start", "--name", "mine"],
+    ):
+        options = command.parser().parse_args(given)
+        assert (options.verb, options.name) == ("start", "mine")
+        assert command.wanted_ports(options) == Ports(tls=7000)
+    assert command.parser().parse_args(["--name", "mine", "stop"]).name == "mine"
+    assert command.parser().parse_args(["stop"]).name == ""
