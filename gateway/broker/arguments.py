@@ -35,10 +35,13 @@ LEADER_LOCATORS: Final = ("client-local", "balanced", "least-leaders", "random")
 _DAY_S: Final = 86_400
 _UNIT_S: Final = {"Y": 365 * _DAY_S, "M": 30 * _DAY_S, "D": _DAY_S, "h": 3_600, "m": 60, "s": 1}
 _AGE: Final = re.compile(r"([0-9]+)([YMDhms])")
+_UNBOUNDED: Final = ("max-length-bytes", "initial-cluster-size")
 _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 _DIGITS_MAX: Final = 1_000
 """More than any number here can need: reading a number takes time that grows as its square."""
+_BEYOND_ALL: Final = (1 << 63) - 1
+"""What a number of more digits counts for: no disk is as large."""
 
 
 class InvalidArgument(ValueError):
@@ -84,6 +87,8 @@ class StreamArguments:
     filter_size_bytes: int | None = None
     initial_offset: int | None = None
     """Offset of the first record; 0 where nothing was said."""
+    enormous: tuple[tuple[str, str], ...] = ()
+    """Numbers of more digits than are read, by argument and as texts without leading zeros."""
 
     @classmethod
     def parse(cls, arguments: Mapping[str, str]) -> "StreamArguments":
@@ -105,6 +110,7 @@ class StreamArguments:
                 arguments, "stream-filter-size-bytes", FILTER_SIZE_BYTES_MIN, FILTER_SIZE_BYTES_MAX
             ),
             initial_offset=_integer(arguments, "stream-initial-offset", 0, INITIAL_OFFSET_MAX),
+            enormous=_enormous(arguments),
         )
 
     def texts(self) -> dict[str, str]:
@@ -118,7 +124,8 @@ class StreamArguments:
             "stream-filter-size-bytes": self.filter_size_bytes,
             "stream-initial-offset": self.initial_offset,
         }
-        return {name: str(value) for name, value in given.items() if value is not None}
+        texts = {name: str(value) for name, value in given.items() if value is not None}
+        return texts | dict(self.enormous)
 
 
 def _integer(
@@ -127,14 +134,34 @@ def _integer(
     text = arguments.get(name)
     if text is None:
         return None
-    if _INTEGER.fullmatch(text) is None or len(text) > _DIGITS_MAX:
+    if _INTEGER.fullmatch(text) is None:
         raise InvalidArgument(f"{name} is {text[:40]!r}, which is no integer")
-    value = int(text)
+    value = number_of(text)
     if lowest is not None and value < lowest:
         raise InvalidArgument(f"{name} is {text[:40]}, which is below {lowest}")
     if highest is not None and value > highest:
         raise InvalidArgument(f"{name} is {text[:40]}, which is above {highest}")
     return value
+
+
+def number_of(text: str) -> int:
+    """Read an integer; one of more digits than are read counts as 2^63 - 1, or that below 0."""
+    digits = _plain(text)
+    if len(digits) <= _DIGITS_MAX:
+        return int(digits)
+    return -_BEYOND_ALL if digits.startswith("-") else _BEYOND_ALL
+
+
+def _plain(text: str) -> str:
+    """Write an integer without a plus sign and leading zeros."""
+    sign = "-" if text.startswith("-") else ""
+    return sign + (text.lstrip("+-").lstrip("0") or "0")
+
+
+def _enormous(arguments: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    """Return the texts of those numbers, among the arguments that take any, that are not read."""
+    texts = {name: _plain(arguments.get(name, "")) for name in _UNBOUNDED}
+    return tuple((name, text) for name, text in texts.items() if len(text) > _DIGITS_MAX)
 
 
 def _leader_locator(arguments: Mapping[str, str]) -> str | None:

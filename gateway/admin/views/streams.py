@@ -12,7 +12,7 @@ from gateway.admin.listing import listed, object_answer
 from gateway.admin.views.connections import GARBAGE_COLLECTION, queue_consumers
 from gateway.admin.views.figures import messages
 from gateway.broker.administration.errors import Conflict, NotAllowed, WrongRequest
-from gateway.broker.arguments import MaxAge, StreamArguments
+from gateway.broker.arguments import MaxAge, StreamArguments, number_of
 from gateway.broker.definitions.sections import STREAM_ARGUMENTS
 from gateway.broker.errors import StreamNotAvailable
 from gateway.broker.streams import Stream
@@ -38,7 +38,7 @@ def queue_arguments(arguments: StreamArguments) -> dict[str, object]:
     shown: dict[str, object] = {_TYPE: "stream"}
     for name, text in arguments.texts().items():
         theirs = _QUEUE_NAMES[name]
-        shown[theirs] = text if theirs in _TEXTS else int(text)
+        shown[theirs] = text if theirs in _TEXTS else number_of(text)
     return shown
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Hashable, Mapping
 from typing import Final, TypeVar
 
 from gateway.broker.access.passwords import Algorithm
+from gateway.broker.arguments import number_of
 from gateway.broker.definitions.objects import (
     NO_PASSWORD,
     BindingObject,
@@ -193,7 +194,7 @@ def _policy(policy: PolicyObject) -> dict[str, object]:
 def _queue(stream: StreamObject) -> dict[str, object]:
     arguments: dict[str, object] = {"x-queue-type": "stream"}
     for name, text in stream.arguments.items():
-        arguments[_QUEUE_ARGUMENTS[name]] = text if name in _TEXTS else int(text)
+        arguments[_QUEUE_ARGUMENTS[name]] = text if name in _TEXTS else number_of(text)
     return {
         "name": stream.name,
         "durable": True,

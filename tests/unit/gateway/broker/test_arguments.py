@@ -84,9 +84,34 @@ def test_what_is_no_integer_is_refused(name: str, text: str) -> None:
         StreamArguments.parse({name: text})
 
 
-def test_a_number_too_long_to_be_meant_is_refused() -> None:
-    with pytest.raises(InvalidArgument, match="max-length-bytes"):
-        parse(max_length_bytes="9" * 5_000)
+@pytest.mark.parametrize("name", ["max-length-bytes", "initial-cluster-size"])
+def test_a_number_of_any_length_is_taken_and_kept_as_it_is(name: str) -> None:
+    enormous = StreamArguments.parse({name: "9" * 60_000})
+
+    assert StreamArguments.parse(enormous.texts()) == enormous
+    assert enormous == StreamArguments.parse({name: "+0" + "9" * 60_000})
+    assert enormous != StreamArguments.parse({name: "9" * 59_999 + "8"})
+    assert enormous != StreamArguments.parse({name: str(2**63 - 1)})
+    assert StreamArguments.parse({name: "0" * 60_000 + "5"}) == StreamArguments.parse({name: "5"})
+
+
+def test_a_length_of_any_length_is_a_number() -> None:
+    assert parse(max_length_bytes="9" * 5_000).max_length_bytes == 2**63 - 1
+    assert parse(max_length_bytes="-" + "9" * 5_000).max_length_bytes == -(2**63 - 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("stream-max-segment-size-bytes", "9" * 5_000),
+        ("stream-filter-size-bytes", "9" * 5_000),
+        ("stream-initial-offset", "9" * 5_000),
+        ("initial-cluster-size", "-" + "9" * 5_000),
+    ],
+)
+def test_a_number_of_any_length_is_in_its_range_or_refused(name: str, text: str) -> None:
+    with pytest.raises(InvalidArgument, match=name):
+        StreamArguments.parse({name: text})
 
 
 @pytest.mark.parametrize(
