@@ -48,15 +48,15 @@ def serve(settings: Settings) -> int:
         return loop.run_until_complete(_serve(settings, loop))
     finally:
         loop.close()
+        for number in _STOP_SIGNALS:  # it is ending
+            signal.signal(number, signal.SIG_IGN)
 
 
 async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
     stop = asyncio.Event()
     server = Server(settings, loop, stop)
-    # Opening may take long. Until there is somebody to serve, a stop is the end of the process:
-    # no less is stored than after a crash.
-    for number in _STOP_SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
+    # Opening may take long; until there is somebody to serve, what the command line has set for
+    # SIGTERM and SIGINT ends the process at once.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # files are read now anyway
     try:
         server.open_store()

@@ -72,18 +72,30 @@ def test_an_idle_server_stops_at_once_with_exit_code_0(
         client.wait_until_gone(1)
 
 
-_SERVE_A_STORE_THAT_OPENS_SLOWLY = """
-import sys, time
+_SERVE_SLOWLY = """
+import asyncio, sys, time
 from gateway import cli
-from store.local.store import LocalStore
 
-def open_slowly(*arguments, **options):
-    print("opening", flush=True)
+def slowly(*arguments, **options):
+    print("under way", flush=True)
     for _ in range(600):
         time.sleep(0.1)
 
-LocalStore.open = open_slowly
-sys.exit(cli.main(["serve", "--port", "0", "--data", sys.argv[1]]))
+async def slowly_too(*arguments, **options):
+    print("under way", flush=True)
+    await asyncio.sleep(60)
+
+match sys.argv[2]:
+    case "reading the settings":
+        from gateway import config_sources
+        config_sources.load = slowly
+    case "opening the store":
+        from store.local.store import LocalStore
+        LocalStore.open = slowly
+    case "opening the streams":
+        from gateway.server.assembly import Server
+        Server.start = slowly_too
+sys.exit(cli.main(["serve", "--port", "0", "--management-port", "0", "--data", sys.argv[1]]))
 """
 
 
@@ -97,10 +109,13 @@ def test_a_hangup_without_files_to_read_again_changes_nothing(start_server: Star
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_a_server_that_is_still_opening_stops_at_once(
-    tmp_path: Path, number: signal.Signals
+@pytest.mark.parametrize(
+    "step", ["reading the settings", "opening the store", "opening the streams"]
+)
+def test_a_server_that_is_still_opening_stops_at_once_with_exit_code_0(
+    tmp_path: Path, number: signal.Signals, step: str
 ) -> None:
-    command = [sys.executable, "-c", _SERVE_A_STORE_THAT_OPENS_SLOWLY, str(tmp_path / "data")]
+    command = [sys.executable, "-c", _SERVE_SLOWLY, str(tmp_path / "data"), step]
     with subprocess.Popen(
         command,
         stdout=subprocess.PIPE,
@@ -111,12 +126,19 @@ def test_a_server_that_is_still_opening_stops_at_once(
         assert process.stdout is not None
         assert process.stderr is not None
         try:
-            assert process.stdout.readline() == "opening\n"
+            assert process.stdout.readline() == "under way\n"
             process.send_signal(number)
-            assert process.wait(5) != 0
+            assert process.wait(5) == 0
         finally:
             process.kill()
         assert "Traceback" not in process.stderr.read()
+
+
+def test_a_second_signal_changes_nothing(server: HutchServer) -> None:
+    while server.is_running:
+        server.process.send_signal(signal.SIGTERM)
+        time.sleep(0.001)
+    assert server.process.wait(5) == 0
 
 
 def test_a_stop_does_not_wait_for_clients_that_never_speak_or_never_read(
