@@ -327,3 +327,15 @@ def test_a_queue_names_the_policy_that_counts(api: Api) -> None:
     assert shown["two"]["effective_policy_definition"] == definition
     assert (shown["one"]["policy"], shown["one"]["effective_policy_definition"]) == (None, {})
     assert api.status("DELETE", "policies/%2F/kept") == 204
+
+
+def test_what_only_erlang_counts_is_0(api: Api, target: HutchServer) -> None:
+    with Client.opened(*target.endpoint) as client:
+        client.subscribe(1, "one", FIRST)
+        (connection,) = api.get("connections")
+        queue = api.get("queues/%2F/one")
+
+    numbers = {connection[name] for name in ("recv_cnt", "send_cnt", "reductions")}
+    assert numbers == {queue["memory"], queue["reductions"]} == {0}
+    assert queue["readers"] == {"rabbit@localhost": 1}
+    assert (queue["internal_owner"], queue["reductions_details"]) == (False, {"rate": 0.0})

@@ -76,6 +76,8 @@ def connection_view(
         "recv_oct_details": RATE,
         "send_oct": details.transport.sent_bytes,
         "send_oct_details": RATE,
+        "recv_cnt": 0,
+        "send_cnt": 0,
         "send_pend": 0,
         "reductions": 0,
         "reductions_details": RATE,

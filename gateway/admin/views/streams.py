@@ -10,7 +10,7 @@ from gateway.admin.answers import empty_answer, made_answer
 from gateway.admin.call import Call, Facts
 from gateway.admin.listing import listed, object_answer
 from gateway.admin.views.connections import GARBAGE_COLLECTION, queue_consumers
-from gateway.admin.views.figures import messages
+from gateway.admin.views.figures import counted, messages
 from gateway.broker.administration.errors import Conflict, NotAllowed, WrongRequest
 from gateway.broker.arguments import MaxAge, StreamArguments, number_of
 from gateway.broker.definitions.sections import STREAM_ARGUMENTS
@@ -85,6 +85,9 @@ def queue_view(facts: Facts, placed: Placed) -> dict[str, object]:
         "effective_policy_definition": {} if policy is None else dict(policy.definition),
         "policy": None if policy is None else policy.name,
         "operator_policy": None,
+        "internal_owner": False,
+        "memory": 0,
+        **counted([("reductions", 0)]),
     }
     count = _count(stream)
     return shown if count is None else {**shown, **messages(count)}
@@ -131,6 +134,7 @@ async def get_queue(call: Call) -> Response:
             **queue_view(call.facts, Placed(host, stream)),
             "state": state,
             "consumers": len(consumers),
+            "readers": {call.facts.node: len(consumers)},
             "consumer_details": consumers,
             "incoming": [],
             "deliveries": [],
