@@ -8,8 +8,8 @@ Source: RabbitMQ, "Super Streams"; order of checks and codes as observed on Rabb
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, Final
 
 from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.catalogue import DELETING
@@ -31,6 +31,7 @@ from gateway.broker.exchanges import (
 from gateway.broker.naming import clean_name
 from gateway.broker.streams import Stream
 from gateway.broker.virtual_host import VirtualHost
+from gateway.pending import Pending
 from store.api import TableEntry
 
 log = logging.getLogger(__name__)
@@ -192,7 +193,7 @@ async def delete_super_stream(
     virtual_host: VirtualHost,
     name: str,
     *,
-    check: Callable[[Sequence[str]], object] = _ignore,
+    check: Callable[[Sequence[str]], Coroutine[Pending[Any], None, None]] | None = None,
     gone: Callable[[Stream], object] = _ignore,
 ) -> None:
     """Delete an exchange, of whatever kind, and every stream that is bound to it.
@@ -200,7 +201,7 @@ async def delete_super_stream(
     Args:
         virtual_host: Where.
         name: The super stream; those that are always there are not found.
-        check: Given the streams that will go; may raise to prevent it.
+        check: Given the streams that will go; may take its time, or raise to prevent it.
         gone: Told of each stream, as by `Streams.delete`.
 
     Raises:
@@ -212,9 +213,14 @@ async def delete_super_stream(
     exchanges = virtual_host.exchanges
     await exchanges.turns.take(name)
     try:
-        declared = exchanges.declared(name)
-        partitions = list(dict.fromkeys(declared.partitions))
-        check(partitions)
+        checked: list[str] | None = None
+        while True:
+            declared = exchanges.declared(name)
+            partitions = list(dict.fromkeys(declared.partitions))
+            if check is None or partitions == checked:
+                break
+            await check(partitions)  # meanwhile a stream may have been deleted
+            checked = partitions
         await virtual_host.streams.delete_together(
             partitions,
             gone,

@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 
 from gateway.broker.access.access import Access
 from gateway.broker.access.authentication import Authentication
-from gateway.broker.access.authorisation import Demand, refused, to_manage_super_stream
+from gateway.broker.access.authorisation import Demand, refused
 from gateway.broker.access.model import Right
 from gateway.broker.connections import (
     ConnectionDetails,
@@ -246,29 +246,31 @@ class Link:
                 turns.begin()
             self._demand((demand,))
 
-    def require_to_manage(self, super_stream: str, partitions: Iterable[str] = ()) -> None:
-        """Demand what creating or deleting a super stream with these partitions takes.
+    async def refused_streams(self) -> list[Stream]:
+        """Return what the user may not use any more in the way it is used here, with turns.
 
-        Configure and read on the super stream, configure and write on each partition.
-
-        Raises:
-            Refusal: Something of that is missing.
-        """
-        self._demand(to_manage_super_stream(super_stream, partitions))
-
-    def review_access(self) -> None:
-        """Drop what the user may no longer do, with a MetadataUpdate for each stream.
-
-        A stream that was written to without the right to write, or read without the right to
+        A stream that is written to without the right to write, or read without the right to
         read, loses its publishers and its subscriptions, as in RabbitMQ.
         """
         written = {publisher.stream for publisher in self.publishers.values()}
         read = {subscription.stream for subscription in self.subscriptions.values()}
+        refused_streams: list[Stream] = []
+        turns = Turns()
         for stream in written | read:
+            if turns.is_over():
+                await self.ports.wait(0)
+                turns.begin()
             may_stay = (stream not in written or self.may(Permission.WRITE, stream.name)) and (
                 stream not in read or self.may(Permission.READ, stream.name)
             )
             if not may_stay:
+                refused_streams.append(stream)
+        return refused_streams
+
+    def lose_each(self, streams: Iterable[Stream]) -> None:
+        """Drop streams that are still used, with a MetadataUpdate for each."""
+        for stream in streams:
+            if stream in self._watched:
                 self.lose(stream)
 
     def lose_access(self) -> None:

@@ -66,6 +66,11 @@ class Neighbour(threading.Thread):
         assert growth <= self._growth_bytes_max, f"memory grew by {growth / MIB:.1f} MiB"
 
     @property
+    def slowest_s(self) -> float:
+        """The longest round trip so far."""
+        return self._slowest_s
+
+    @property
     def growth_bytes(self) -> int:
         """How much memory the server has taken on at most since the block began."""
         return self._peak_bytes - self._before_bytes

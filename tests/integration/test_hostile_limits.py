@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import gzip
+import random
 import socket
 import struct
 import time
@@ -23,6 +24,7 @@ from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST
 from tests.chunks import Entry, SubBatch
 from tests.client import Client, ClosedByServer, PeerGone
+from tests.integration.administrator import ctl
 from tests.integration.conftest import assert_no_traceback, external_endpoint
 from tests.integration.neighbour import MIB, Neighbour
 from tests.integration.server import HutchServer
@@ -31,6 +33,7 @@ pytestmark = pytest.mark.timeout(60)
 
 STEP_S: Final = 3.0
 SOON_S: Final = 0.1
+NESTED_S: Final = 0.5
 STRANGERS: Final = 300
 STRANGER_BYTES_MAX: Final = 64 * 1024
 
@@ -210,6 +213,22 @@ def test_28_a_bomb_is_stored_and_delivered_as_it_is_and_never_goes_off(
         while len(found) < 20:
             found += client.delivery().chunk.entries()
         assert found == [bomb] * 20
+
+
+def test_60_long_names_and_a_nest_of_repetitions_keep_nobody_waiting(target: HutchServer) -> None:
+    nest = r"(?i)(.{0,9}\w{0,9}){15}z"
+    ctl(target, "add_user", "nested", "--password-hash", "sha256", stdin=b"secret\n")
+    ctl(target, "set_permissions", "nested", nest, nest, nest)
+    chance = random.Random(60)
+    with Client.opened(*target.endpoint, user="nested", password="secret") as client:
+        for size in (60_000, 69):
+            count = MIB // (size + 2) - 2
+            names = tuple("".join(chance.choices("ab", k=size)) for _ in range(count))
+            with Neighbour(target, growth_bytes_max=64 * MIB) as neighbour:
+                answer = client.request("metadata", m.Metadata(names), timeout_s=30)
+            assert isinstance(answer, m.MetadataReply)
+            assert {each.code for each in answer.streams} == {ResponseCode.ACCESS_REFUSED}
+            assert neighbour.slowest_s < NESTED_S
 
 
 def test_31_256_publishers_and_subscriptions_are_served_and_one_more_is_refused(

@@ -110,7 +110,8 @@ async def _renew(link: Link, request: m.SaslAuthenticate) -> None:
         raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_USERNAME, user)
     if not link.host.access.may_enter(user, link.virtual_host_name):
         raise Refusal(ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE, user)
-    link.ports.after_reply(link.review_access)
+    lost = await link.refused_streams()
+    link.ports.after_reply(lambda: link.lose_each(lost))
 
 
 async def _refuse_login(link: Link, refusal: Refusal) -> m.SaslAuthenticateReply:

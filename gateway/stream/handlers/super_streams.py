@@ -39,8 +39,8 @@ async def delete_super_stream(link: Link, request: m.DeleteSuperStream) -> m.Sta
     """Delete an exchange and all streams bound to it; who uses them is told after this reply."""
     link.require(Permission.CONFIGURE, request.super_stream)
 
-    def check(partitions: Sequence[str]) -> None:
-        link.require_to_manage(request.super_stream, partitions)
+    async def check(partitions: Sequence[str]) -> None:
+        await link.require_each(to_manage_super_stream(request.super_stream, partitions))
 
     def gone(stream: Stream) -> None:
         link.ports.after_reply(lambda: link.streams.tell_watchers(stream))

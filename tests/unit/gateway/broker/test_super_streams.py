@@ -1,7 +1,7 @@
 """Super streams as a whole: made or not made, deleted or not, whatever happens in between."""
 
 import itertools
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -225,7 +225,7 @@ def test_a_deletion_that_the_store_refuses_to_finish_is_finished_later(
 def test_a_refused_permission_leaves_a_super_stream_as_it_is(broker: Broker) -> None:
     run(broker, creation)
 
-    def forbid(_: object) -> None:
+    async def forbid(_: object) -> None:
         raise PreconditionFailed("for the test")
 
     with pytest.raises(PreconditionFailed):
@@ -235,6 +235,23 @@ def test_a_refused_permission_leaves_a_super_stream_as_it_is(broker: Broker) -> 
         )
     assert_nothing_is_left_over(broker)
     run(broker, addition, deletion)
+    assert partitions(broker) is None
+
+
+def test_permissions_are_looked_at_again_if_the_partitions_changed_meanwhile(
+    broker: Broker,
+) -> None:
+    run(broker, creation)
+    seen: list[list[str]] = []
+
+    async def check(found: Sequence[str]) -> None:
+        seen.append(list(found))
+        if len(seen) == 1:
+            await broker.streams.delete(found[1], broker.streams.tell_watchers)
+
+    run(broker, lambda it: super_streams.delete_super_stream(it.virtual_host, "x", check=check))
+
+    assert seen == [["x-0", "x-1", "x-2"], ["x-0", "x-2"]]
     assert partitions(broker) is None
 
 
