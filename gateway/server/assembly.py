@@ -169,7 +169,9 @@ class Server:
         self._access = await self._await(open_access(self._store, self._clients))
         first = FirstStart(self._store, self._settings.definitions.file)
         definitions = await self._await(first.begin(is_fresh=self._access.is_fresh))
-        await self._await(self._seed(self._access, definitions))
+        is_without_users = first.is_given_up and not self._access.users()
+        is_first = self._access.is_fresh or is_without_users
+        await self._await(self._seed(self._access, definitions, is_first=is_first))
         self._openings = Openings(self._store)
         await self._await(self._openings.begin())
         ports = StreamsPorts(
@@ -265,13 +267,15 @@ class Server:
             await self._await(part)
             await asyncio.sleep(0)
 
-    async def _seed(self, access: Access, definitions: ReadDefinitions | None) -> None:
+    async def _seed(
+        self, access: Access, definitions: ReadDefinitions | None, *, is_first: bool
+    ) -> None:
         """Write the first users on the very first start."""
         settings = self._settings.users
         brings_users = definitions is not None and definitions.definitions.users
-        if access.is_fresh and brings_users and settings.file is None:
+        if is_first and brings_users and settings.file is None:
             await access.seed([], [])
-        elif access.is_fresh:
+        elif is_first:
             await access.seed(*first_users(settings))
         elif settings.file is not None:
             log.warning(

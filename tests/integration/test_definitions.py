@@ -298,6 +298,48 @@ def test_wrong_definitions_stop_the_first_start_which_can_be_tried_again(
     assert len(ctl(server, "list_vhosts")) == 3
 
 
+def test_a_first_start_that_failed_leaves_the_usual_users_to_one_without_definitions(
+    start_server: StartServer, tmp_path: Path
+) -> None:
+    file, data = tmp_path / "first.json", tmp_path / "data"
+    content = {
+        "vhosts": [{"name": "/", "limits": {"max-queues": 1}}],
+        "users": [{"name": "app", "password_hash": ""}],
+        "queues": [
+            {"name": name, "vhost": "/", "type": "stream", "durable": True} for name in "ab"
+        ],
+    }
+    file.write_text(json.dumps(content))
+    environment = {"HUTCH_DEFINITIONS__FILE": str(file)}
+    done = run_serve(data, "--port", "0", environment=environment)
+    assert done.returncode == 2
+
+    server = start_server(data=data)
+
+    assert can_log_in(server, "guest", "guest")
+    assert "definitions of the first start are not all imported" in server.logs
+    ctl(server, "delete_user", "guest")
+    ctl(server, "add_user", "app", stdin=b"secret")
+    server.restart()
+    assert [user["name"] for user in ctl(server, "list_users")] == ["app"]
+
+
+def test_a_dry_run_judges_limits_as_the_import_does(server: HutchServer, tmp_path: Path) -> None:
+    content = many(24) | {"vhosts": [{"name": "/", "limits": {"max-queues": 3}}]}
+    file = tmp_path / "limited.json"
+    file.write_text(json.dumps(content))
+
+    for flags in ((), ("--dry-run",)):
+        code, words = refusal(server, "import", str(file), *flags)
+        assert code == 1
+        assert words == (
+            "hutch: virtual host '/': 6 streams would be in it; its limit max-queues is 3\n"
+        )
+    assert ctl(server, "list_streams") == []
+    file.write_text("{}")
+    assert report(server, str(file))["changes"] == 0
+
+
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("end", ["kill", "terminate"])
 def test_an_import_whose_server_is_killed_or_stopped_is_finished_by_the_next(

@@ -202,6 +202,77 @@ def test_definitions_go_out_and_come_in(api: Api) -> None:
     assert (wrong.status, wrong.json["error"]) == (400, "bad_request")
 
 
+@pytest.mark.parametrize(
+    ("section", "entry"),
+    [
+        ("queues", {"name": "lost", "vhost": "/", "durable": True, "arguments": {}}),
+        ("exchanges", {"name": "lost", "vhost": "/", "type": "headers"}),
+        (
+            "policies",
+            {"name": "lost", "vhost": "/", "pattern": "(?=a)", "definition": {"max-age": "1h"}},
+        ),
+        ("topic_permissions", {"user": "lost", "vhost": "/", "exchange": "amq.topic"}),
+        ("bindings", {"source": "lost", "vhost": "/", "destination": "lost"}),
+    ],
+)
+def test_definitions_that_cannot_all_be_imported_are_refused_whole(
+    api: Api, section: str, entry: dict[str, object]
+) -> None:
+    stream = {"name": "beside", "vhost": "/", "type": "stream", "durable": True}
+    content: dict[str, list[dict[str, object]]] = {"queues": [stream]}
+    content[section] = [*content.get(section, []), entry]
+
+    refused = api.ask("POST", "definitions", content)
+
+    assert (refused.status, refused.json["error"]) == (400, "bad_request")
+    assert "'lost" in refused.json["reason"]
+    assert api.status("GET", "queues/%2F/beside") == 404
+
+
+def test_definitions_that_are_adapted_or_say_nothing_are_imported(
+    api: Api, target: HutchServer
+) -> None:
+    adapted = {"name": "adapted", "vhost": "/", "type": "stream", "durable": False}
+    parameter = {"name": "internal_cluster_id", "value": "x"}
+    large = {"name": "large", "vhost": "/", "type": "stream", "arguments": {}}
+    large["arguments"] = {"x-max-length-bytes": 10**30}
+
+    content = {"queues": [adapted, large], "global_parameters": [parameter]}
+    assert api.status("POST", "definitions", content) == 204
+    nothings: list[dict[str, object] | None] = [None, {}, {"queues": []}, {"bindings": []}]
+    for nothing in nothings:
+        assert api.status("POST", "definitions", nothing) == 204
+        assert api.status("POST", "definitions/%2F", nothing) == 204
+
+    assert "definition adapted kind=stream virtual_host='/' name='adapted'" in target.logs
+    exported = api.get("definitions")
+    assert api.status("DELETE", "queues/%2F/adapted") == 204
+    assert api.status("DELETE", "queues/%2F/large") == 204
+    assert api.status("POST", "definitions", exported) == 204
+    assert api.get("definitions") == exported
+    for name in ("adapted", "large"):
+        assert api.status("DELETE", f"queues/%2F/{name}") == 204
+
+
+def test_definitions_of_one_virtual_host_need_it_and_leave_what_they_do_not_say(api: Api) -> None:
+    missing = api.ask("POST", "definitions/typo", {"queues": []})
+    assert (missing.status, missing.json) == (
+        404,
+        {"error": "not_found", "reason": "vhost_not_found"},
+    )
+    assert api.status("GET", "vhosts/typo") == 404
+    assert api.status("PUT", "vhosts/described", {"description": "about", "tags": "a"}) == 201
+    assert api.status("PUT", "vhost-limits/described/max-queues", {"value": 5}) == 204
+
+    content = {"queues": [{"name": "log", "type": "stream", "durable": True}]}
+    assert api.status("POST", "definitions/described", content) == 204
+
+    assert api.get("vhosts/described")["description"] == "about"
+    assert api.get("vhost-limits/described") == [{"vhost": "described", "value": {"max-queues": 5}}]
+    assert api.status("GET", "queues/described/log") == 200
+    assert api.status("DELETE", "vhosts/described") == 204
+
+
 def test_a_port_that_was_asked_for_must_be_free_and_the_usual_one_need_not(
     start_server: StartServer,
 ) -> None:

@@ -8,15 +8,16 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from gateway.admin.answers import SLICE, empty_answer, parts_answer
+from gateway.admin.answers import SLICE, Refused, empty_answer, parts_answer
 from gateway.admin.call import Call
 from gateway.admin.json_text import pack_json
 from gateway.broker.administration.administration import Role
 from gateway.broker.administration.errors import NotFound, WrongRequest
+from gateway.broker.definitions.report import Outcome
 
 log = logging.getLogger(__name__)
 
-WARNINGS_LOGGED_MAX: Final = 50
+LOGGED_MAX: Final = 50
 
 
 async def get_definitions(call: Call) -> Response:
@@ -30,9 +31,9 @@ async def get_definitions(call: Call) -> Response:
     except NotFound:
         raise WrongRequest("vhost_not_found") from None
     warnings = exported["warnings"]
-    for warning in warnings[:WARNINGS_LOGGED_MAX]:
+    for warning in warnings[:LOGGED_MAX]:
         log.warning("exported not as it is reason=%s", warning)
-    if len(warnings) > WARNINGS_LOGGED_MAX:
+    if len(warnings) > LOGGED_MAX:
         log.warning("exported not as it is count=%d", len(warnings))
     return parts_answer(_parts(exported["definitions"]))
 
@@ -55,10 +56,20 @@ async def _parts(tree: Mapping[str, Any]) -> AsyncIterator[str]:
 
 
 async def post_definitions(call: Call) -> Response:
-    """Import definitions: all of them or nothing."""
+    """Import definitions: all of them or nothing, since there is no report to say what is left."""
     call.require(Role.ADMINISTRATOR)
-    arguments = {}
+    arguments: dict[str, object] = {"whole": True}
     if "virtual_host" in call.path:
         arguments["virtual_host"] = call.path["virtual_host"]
-    await call.ask("import_definitions", arguments, call.raw_body)
+        if call.administration.virtual_hosts.find(call.path["virtual_host"]) is None:
+            raise Refused(HTTPStatus.NOT_FOUND, "not_found", "vhost_not_found")
+    answer = await call.ask("import_definitions", arguments, call.raw_body or b"{}")
+    changed = [row for row in answer["rows"] if row[3] != Outcome.IMPORTED.value]
+    for kind, virtual_host, name, outcome, reason in changed[:LOGGED_MAX]:
+        log.info(
+            "definition %s kind=%s virtual_host=%r name=%r reason=%s",
+            *(outcome, kind, virtual_host, name, reason),
+        )
+    if len(changed) > LOGGED_MAX:
+        log.info("definitions not all as written count=%d", len(changed))
     return empty_answer(HTTPStatus.NO_CONTENT)

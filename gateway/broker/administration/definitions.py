@@ -12,7 +12,7 @@ from gateway.broker.administration.state import current_definitions
 from gateway.broker.administration.taking_back import pack, remember, take_back, unpack
 from gateway.broker.administration.unfinished import Source, Unfinished
 from gateway.broker.definitions import report
-from gateway.broker.definitions.errors import DefinitionsError
+from gateway.broker.definitions.errors import PROBLEMS_SHOWN_MAX, DefinitionsError, shown
 from gateway.broker.definitions.exporting import export_definitions
 from gateway.broker.definitions.planning import Plan, plan_import
 from gateway.broker.definitions.reading import ReadDefinitions, read_definitions
@@ -34,6 +34,7 @@ async def import_definitions(
 ) -> object:
     """Import RabbitMQ's definitions, or only say what that would do."""
     dry_run = arguments.flag("dry_run", default=False)
+    is_whole = arguments.flag("whole", default=False)
     virtual_host = arguments.optional_text("virtual_host")
     arguments.end()
     read = partial(read_definitions, body, virtual_host=virtual_host)
@@ -42,6 +43,7 @@ async def import_definitions(
             administration,
             await administration.in_thread(read),
             dry_run=dry_run,
+            is_whole=is_whole,
             source=Source(body, virtual_host),
         )
     except DefinitionsError as error:
@@ -61,6 +63,7 @@ async def import_read(
     read: ReadDefinitions,
     *,
     dry_run: bool,
+    is_whole: bool = False,
     source: Source | None = None,
 ) -> Plan:
     """Compare definitions with the server, and make it so; all or nothing.
@@ -69,6 +72,7 @@ async def import_read(
         administration: What is changed.
         read: The definitions.
         dry_run: Only compare.
+        is_whole: Refuse what cannot all be imported, where RabbitMQ could.
         source: What they were read from, for the next start to finish what this one may not;
             None if that is taken care of.
 
@@ -89,6 +93,8 @@ async def import_read(
                 partitions_max=administration.partitions_max,
             )
         )
+        if is_whole:
+            _demand_all(plan)
         if not dry_run:
             await _apply(administration, plan, source)
     finally:
@@ -97,6 +103,17 @@ async def import_read(
         sums = report.sums(plan.rows)
         log.info("definitions imported changes=%d objects=%s", plan.change_count, sums)
     return plan
+
+
+def _demand_all(plan: Plan) -> None:
+    """Demand that nothing is left out that somebody may miss. Raises DefinitionsError."""
+    lost = [row for row in plan.rows if row.is_lost]
+    if lost:
+        lines = (
+            f"{row.kind} {shown(row.name)} in virtual host {shown(row.virtual_host)}: {row.reason}"
+            for row in lost[:PROBLEMS_SHOWN_MAX]
+        )
+        raise DefinitionsError(*lines, count=len(lost))
 
 
 async def _apply(administration: Administration, plan: Plan, source: Source | None) -> None:

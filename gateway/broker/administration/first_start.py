@@ -30,11 +30,16 @@ _DONE: Final = b"done"
 
 
 class FirstStart:
-    """Whether definitions are to be imported before anybody is served, and that it is done."""
+    """Whether definitions are to be imported before anybody is served, and that it is done.
+
+    Attributes:
+        is_given_up: An earlier start began to import a file, and now none is named.
+    """
 
     def __init__(self, store: SegmentStore, file: Path | None) -> None:
         self._kept = KeptTable(store, server_table("definitions"))
         self._file = file
+        self.is_given_up = False
 
     async def begin(self, *, is_fresh: bool) -> ReadDefinitions | None:
         """Read the file if this is the first start, or the first that was not cut off.
@@ -58,6 +63,7 @@ class FirstStart:
             return None
         if self._file is None:
             if state == _BEGUN:
+                self.is_given_up = True
                 log.warning("definitions of the first start are not all imported")
             return None
         read = _read(self._file)

@@ -18,6 +18,10 @@ class Skip(Exception):
     """Why an entry has no counterpart here."""
 
 
+class Needless(Skip):
+    """Why an entry without a counterpart is not missed."""
+
+
 class Entry:
     """An object of JSON, with notes on what of it could not be taken as it is."""
 

@@ -52,6 +52,10 @@ class _Conflict(Exception):
     """Why an object of the file is left out: what is there already stays."""
 
 
+class _Missing(_Conflict):
+    """What an object of the file needs is not here."""
+
+
 def plan_import(
     read: ReadDefinitions,
     current: Definitions,
@@ -92,6 +96,7 @@ class _Planner:
 
     def plan(self) -> Plan:
         """Judge everything; raises DefinitionsError."""
+        self._judge_limits()
         for kind in KINDS:
             wanted: Mapping[Hashable, DefinedObject] = getattr(self._wanted, kind)
             current: Mapping[Hashable, DefinedObject] = getattr(self._current, kind)
@@ -109,13 +114,26 @@ class _Planner:
         if len(self._problems) < PROBLEMS_SHOWN_MAX:
             self._problems.append(line)
 
+    def _judge_limits(self) -> None:
+        """Judge limits for virtual hosts of which the file says nothing else."""
+        for name, limits in self._read.limits.items():
+            known = self._current.hosts.get(name)
+            if known is None:
+                self._complain(f"limits of virtual host {shown(name)}: there is none")
+            else:
+                self._judge("hosts", replace(known, limits=limits), known)
+
     def _judge(self, kind: str, thing: DefinedObject, current: DefinedObject | None) -> None:
         notes = list(self._read.notes.get((kind, thing.key), ()))
+        if thing.key in self._read.only_named and isinstance(current, HostObject):
+            assert isinstance(thing, HostObject)
+            thing = replace(current, limits=thing.limits or current.limits)
         try:
             self._require_references(thing)
             settled = _settle(thing, current, notes)
         except _Conflict as conflict:
-            self._plan.rows.append(row_of(kind, thing, Outcome.SKIPPED, str(conflict)))
+            row = row_of(kind, thing, Outcome.SKIPPED, str(conflict))
+            self._plan.rows.append(replace(row, is_lost=isinstance(conflict, _Missing)))
             return
         except DefinitionsError as error:
             self._complain(str(error))
@@ -148,10 +166,10 @@ class _Planner:
             and source not in self._current.exchanges
             and binding.source not in self._built_in
         ):
-            raise _Conflict(f"there is no exchange {shown(binding.source)} here")
+            raise _Missing(f"there is no exchange {shown(binding.source)} here")
         destination = (binding.virtual_host, binding.destination)
         if destination not in self._wanted.streams and destination not in self._current.streams:
-            raise _Conflict(f"there is no stream {shown(binding.destination)} here")
+            raise _Missing(f"there is no stream {shown(binding.destination)} here")
 
     def _count_partitions(self) -> None:
         counts: dict[Hashable, int] = {}
@@ -172,9 +190,13 @@ class _Planner:
         """Demand room for the streams that come, under the limits that there will be."""
         there = Counter(stream.virtual_host for stream in self._current.streams.values())
         coming = Counter(place_of(stream)[0] for stream in self._plan.changes["streams"])
+        hosts: Mapping[Hashable, DefinedObject] = self._current.hosts | {
+            host.key: host for host in self._plan.changes["hosts"]
+        }
         for name, count in coming.items():
-            host = self._wanted.hosts.get(name) or self._current.hosts.get(name)
-            limit = -1 if host is None else host.limits.get("max-queues", -1)
+            host = hosts[name]
+            assert isinstance(host, HostObject)
+            limit = host.limits.get("max-queues", -1)
             if 0 <= limit < there[name] + count:
                 self._complain(
                     f"virtual host {shown(name)}: {there[name] + count} streams would be in it;"

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from gateway.broker.access.model import VIRTUAL_HOST_LIMITS
 from gateway.broker.definitions import sections
 from gateway.broker.definitions.document import entries_of, read_document
-from gateway.broker.definitions.entry import Entry, Fault, Skip, label
+from gateway.broker.definitions.entry import Entry, Fault, Needless, Skip, label
 from gateway.broker.definitions.errors import PROBLEMS_SHOWN_MAX, DefinitionsError, shown
 from gateway.broker.definitions.objects import (
     BindingObject,
@@ -25,6 +25,10 @@ from gateway.broker.definitions.sections import Context
 
 PARTITION_ORDER: Final = "x-stream-partition-order"
 _SINGLE_HOST: Final = "single_virtual_host"
+_WITHIN_HOSTS: Final = (
+    *("queues", "exchanges", "bindings", "policies", "parameters"),
+    *("permissions", "topic_permissions"),
+)
 _SECTIONS: Final = (
     # section of the file, the same in Definitions, the reader, the field that names an entry
     ("vhosts", "hosts", sections.host, "name"),
@@ -41,6 +45,8 @@ _NOT_HERE: Final[Mapping[str, tuple[str, str, str]]] = {
     "parameters": ("parameter", "name", "belongs to a plugin that is not here"),
     "global_parameters": ("global parameter", "name", "nothing here reads it"),
 }
+_NOBODYS: Final = frozenset({"global_parameters"})
+"""Every export has some, which say things about its cluster."""
 _LIMITS_COMPONENT: Final = "vhost-limits"
 _DIGITS: Final = re.compile(r"(\d{1,9})")
 
@@ -55,11 +61,15 @@ class ReadDefinitions:
         definitions: Everything that has a counterpart here.
         skipped: A row for everything that has none.
         notes: What of an object could not be taken as it is, by section and key.
+    limits: Limits for virtual hosts that are not in the file.
+    only_named: Virtual hosts of which the file says no more than the name.
     """
 
     definitions: Definitions = field(default_factory=Definitions)
     skipped: list[Row] = field(default_factory=list)
     notes: dict[tuple[str, Hashable], list[str]] = field(default_factory=dict)
+    limits: dict[str, dict[str, int]] = field(default_factory=dict)
+    only_named: set[Hashable] = field(default_factory=set)
 
 
 def read_definitions(
@@ -78,9 +88,12 @@ def read_definitions(
     """
     document = read_document(content)
     only_host = _only_host(document, virtual_host)
+    described = _host_of_export(document)
     if only_host is not None:
-        document = document | {"vhosts": [_host_of_export(document)], "users": []}
+        document = document | {"vhosts": [described], "users": []}
     reader = _Reader(only_host)
+    if only_host is not None and not described:
+        reader.result.only_named.add(only_host)
     for section, kind, read, named_by in _SECTIONS:
         reader.read(document, section, kind, read, named_by)
     reader.take_host_limits(document)
@@ -94,11 +107,13 @@ def read_definitions(
 def _only_host(document: Mapping[str, object], wanted: str | None) -> str | None:
     """Return where the export of one virtual host goes, None for that of a whole broker."""
     original = document.get("original_vhost_name")
-    is_single = document.get("rabbitmq_definition_format") == _SINGLE_HOST or not (
-        document.keys() & {"vhosts", "users", "permissions"}
-        or any(_names_a_host(document, section) for section in ("queues", "exchanges", "policies"))
+    is_whole = bool(document.keys() & {"vhosts", "users", "permissions"}) or any(
+        _names_a_host(document, section) for section in _WITHIN_HOSTS
     )
-    if not is_single:
+    # What says nothing is of no virtual host in particular.
+    is_nothing = not (wanted or original or any(document.get(each) for each in _WITHIN_HOSTS))
+    is_single = document.get("rabbitmq_definition_format") == _SINGLE_HOST
+    if not is_single and (is_whole or is_nothing):
         if wanted is not None:
             raise DefinitionsError(
                 "is not the export of one virtual host, so it cannot be sent into another"
@@ -112,9 +127,9 @@ def _only_host(document: Mapping[str, object], wanted: str | None) -> str | None
 
 def _names_a_host(document: Mapping[str, object], section: str) -> bool:
     entries = document.get(section)
-    if not isinstance(entries, list) or not entries:
+    if not isinstance(entries, list):
         return False
-    return isinstance(entries[0], dict) and "vhost" in entries[0]
+    return any(isinstance(entry, dict) and "vhost" in entry for entry in entries)
 
 
 def _host_of_export(document: Mapping[str, object]) -> dict[str, object]:
@@ -154,7 +169,7 @@ class _Reader:
             except Fault as fault:
                 self.complain(f"{where}: {fault}")
             except Skip as skip:
-                self._skip(section, content, named_by, str(skip))
+                self._skip(section, content, named_by, skip)
             else:
                 self._keep(things, kind, thing, entry.notes, where)
 
@@ -183,13 +198,16 @@ class _Reader:
         if isinstance(thing, HostObject):
             self._queue_types[thing.name] = thing.default_queue_type
 
-    def _skip(self, section: str, content: object, named_by: str, reason: str) -> None:
+    def _skip(self, section: str, content: object, named_by: str, reason: Skip) -> None:
         assert isinstance(content, dict)
         host, name = content.get("vhost", self._context.virtual_host), content.get(named_by)
         if section == "bindings":
             name = f"{name} → {content.get('destination')}"
         kind = _KIND_IN_WORDS.get(section, section)
-        self.result.skipped.append(Row(kind, _text(host), _text(name), Outcome.SKIPPED, reason))
+        is_lost = not isinstance(reason, Needless)
+        self.result.skipped.append(
+            Row(kind, _text(host), _text(name), Outcome.SKIPPED, str(reason), is_lost)
+        )
 
     def take_host_limits(self, document: dict[str, object]) -> None:
         """Give virtual hosts the limits that older exports keep as parameters."""
@@ -197,20 +215,18 @@ class _Reader:
         for index, content in self._entries(document, "parameters"):
             if not isinstance(content, dict) or content.get("component") != _LIMITS_COMPONENT:
                 continue
-            name = content.get("vhost", self._context.virtual_host)
-            known = hosts.get(name) if isinstance(name, str) else None
-            if known is None:
-                self._skip(
-                    "parameters", content, "name", "limits of a host that is not in the file"
-                )
-                continue
             try:
                 entry = Entry(content)
+                name = self._context.host_of(entry)
                 limits = entry.limits("value", VIRTUAL_HOST_LIMITS)
             except Fault as fault:
                 self.complain(f"{label('parameters', index, content)}: {fault}")
                 continue
-            if not known.limits:
+            known = hosts.get(name)
+            if known is None:
+                self.result.limits[name] = limits
+                self.result.notes["hosts", name] = entry.notes
+            elif not known.limits:
                 hosts[known.key] = replace(known, limits=limits)
                 if entry.notes:
                     self.result.notes.setdefault(("hosts", known.key), []).extend(entry.notes)
@@ -233,6 +249,7 @@ class _Reader:
                         _text(content.get(named_by)),
                         Outcome.SKIPPED,
                         reason,
+                        is_lost=section not in _NOBODYS,
                     )
                 )
 

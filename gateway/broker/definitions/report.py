@@ -29,6 +29,8 @@ class Row:
     name: str
     outcome: Outcome
     reason: str = ""
+    is_lost: bool = False
+    """Whether it is skipped and RabbitMQ would have it: somebody may miss it."""
 
     def fields(self) -> dict[str, str]:
         """Return it as plain texts, for JSON."""

@@ -16,7 +16,7 @@ from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import USER_LIMITS, VIRTUAL_HOST_LIMITS, check_name
 from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
 from gateway.broker.arguments import InvalidArgument, StreamArguments
-from gateway.broker.definitions.entry import Entry, Fault, Skip, is_integer
+from gateway.broker.definitions.entry import Entry, Fault, Needless, Skip, is_integer
 from gateway.broker.definitions.errors import shown
 from gateway.broker.definitions.objects import (
     NO_PASSWORD,
@@ -217,6 +217,8 @@ def stream(entry: Entry, context: Context) -> StreamObject:
         raise Skip(f"names that begin with {RESERVED_PREFIX} are reserved")
     if entry.flag("auto_delete", default=False) or entry.flag("exclusive", default=False):
         raise Fault("is a stream that goes with its connection, which streams never do")
+    if not entry.flag("durable", default=True):
+        entry.notes.append("is durable here, as streams are")
     return StreamObject(virtual_host, name, _stream_arguments(entry, given))
 
 
@@ -246,7 +248,7 @@ def exchange(entry: Entry, context: Context) -> ExchangeObject:
     name = entry.name()
     kind = entry.text("type")
     if not name or name.startswith(RESERVED_PREFIX):
-        raise Skip("is there from the start, or not at all")
+        raise Needless("is there from the start, or not at all")
     if kind not in EXCHANGE_TYPES:
         raise Skip(f"type {shown(kind)} is not known; there are {', '.join(EXCHANGE_TYPES)}")
     return ExchangeObject(
@@ -264,7 +266,7 @@ def binding(entry: Entry, context: Context) -> BindingObject:
     """Read a binding from an exchange to a stream."""
     source = entry.name("source")
     if not source:
-        raise Skip("every stream is bound to the default exchange anyway")
+        raise Needless("every stream is bound to the default exchange anyway")
     if entry.text("destination_type", "queue") != "queue":
         raise Skip("leads to an exchange; here bindings lead to streams")
     destination = _LINE_ENDS.sub("", entry.name("destination"))

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 
 from gateway.broker.definitions.errors import DefinitionsError
@@ -207,3 +209,45 @@ def test_a_limit_below_what_is_there_already_is_taken() -> None:
     hosts = [{"name": "/", "limits": {"max-queues": 0}}]
 
     assert plan(current, vhosts=hosts, queues=[queue("old")]).change_count == 1
+
+
+def test_limits_alone_are_for_a_virtual_host_that_is_there() -> None:
+    parameter = {"component": "vhost-limits", "vhost": "/", "value": {"max-queues": 1}}
+    read_alone = read_definitions(json.dumps({"parameters": [parameter]}).encode())
+    current = with_default_host()
+    current.hosts["/"] = HostObject("/", "about", ("tag",), "stream", {"max-connections": 1})
+
+    changed = applied(plan_import(read_alone, current), current)
+
+    assert changed.hosts["/"] == HostObject("/", "about", ("tag",), "stream", {"max-queues": 1})
+    with pytest.raises(DefinitionsError, match="limits of virtual host '/': there is none"):
+        plan_import(read_alone, Definitions())
+
+
+def test_what_goes_into_a_virtual_host_leaves_what_the_file_does_not_say_of_it() -> None:
+    content = json.dumps({"queues": [{"name": "log", "type": "stream"}]}).encode()
+    current = with_default_host()
+    current.hosts["/"] = HostObject("/", "about", ("tag",), "stream", {"max-queues": 1})
+
+    result = plan_import(read_definitions(content, virtual_host="/"), current)
+
+    assert not result.changes["hosts"]
+    assert len(result.changes["streams"]) == 1
+    made = plan_import(read_definitions(content, virtual_host="new"), current)
+    assert made.changes["hosts"] == [HostObject("new")]
+
+
+def test_what_is_kept_as_it_is_is_not_lost_and_what_lacks_an_end_is() -> None:
+    current = with_default_host()
+    stream = StreamObject("/", "log", {})
+    current.streams[stream.key] = stream
+    queues = [queue("log", arguments={"x-max-age": "1h"})]
+    bindings = [{"source": "nowhere", "vhost": "/", "destination": "log"}]
+
+    rows = plan(current, queues=queues, bindings=bindings).rows
+
+    assert {row.kind: row.is_lost for row in rows} == {
+        "virtual host": False,
+        "stream": False,
+        "binding": True,
+    }

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from gateway.broker.definitions.errors import DefinitionsError
+from gateway.broker.definitions.objects import Definitions
 from gateway.broker.definitions.reading import read_definitions
 from tests.unit.gateway.broker.definitions.definitions_rig import FULL, ONE_HOST, queue, read
 
@@ -134,7 +135,8 @@ def test_limits_of_a_virtual_host_may_be_a_parameter_as_in_older_exports() -> No
 
     assert result.definitions.hosts["/"].limits == {"max-connections": 7}
     assert result.notes["hosts", "/"] == ["limit max-x left out: it is not known"]
-    assert [row.reason for row in other.skipped] == ["limits of a host that is not in the file"]
+    assert other.limits == {"other": {"max-connections": 7}}
+    assert other.notes["hosts", "other"] == ["limit max-x left out: it is not known"]
     assert "limits is 'x'" in problems(parameters=[parameter | {"value": {"limits": "x"}}]).replace(
         "limit limits", "limits"
     )
@@ -205,3 +207,46 @@ def test_a_file_of_faults_is_refused_with_the_first_of_them() -> None:
 
     assert text.startswith("users[0] 'user-0': tags is 1")
     assert text.endswith("… and 19950 more")
+
+
+@pytest.mark.parametrize("document", [{}, {"queues": []}, {"bindings": [], "parameters": []}])
+def test_a_file_that_says_nothing_is_an_import_of_nothing(document: dict[str, object]) -> None:
+    result = read_definitions(json.dumps(document).encode())
+
+    assert result.definitions == Definitions()
+    assert not result.skipped
+
+
+@pytest.mark.parametrize(
+    ("section", "entry"),
+    [
+        ("bindings", {"source": "e", "vhost": "/", "destination": "log"}),
+        ("parameters", {"component": "vhost-limits", "vhost": "/", "value": {"max-queues": 1}}),
+        ("policies", {"name": "p", "vhost": "/", "pattern": "", "definition": {"max-age": "1h"}}),
+        ("queues", queue()),
+    ],
+)
+def test_a_file_whose_entries_name_their_virtual_host_is_of_a_whole_broker(
+    section: str, entry: dict[str, object]
+) -> None:
+    result = read_definitions(json.dumps({section: [entry]}).encode())
+
+    assert not result.definitions.hosts
+    assert result.limits == ({"/": {"max-queues": 1}} if section == "parameters" else {})
+
+
+def test_what_nobody_misses_is_told_from_what_is_lost() -> None:
+    result = read(
+        queues=[queue("old", type="classic")],
+        exchanges=[{"name": "amq.direct", "vhost": "/", "type": "direct"}],
+        bindings=[{"source": "", "vhost": "/", "destination": "log"}],
+        topic_permissions=[{"user": "guest", "vhost": "/"}],
+        global_parameters=[{"name": "internal_cluster_id", "value": "x"}],
+    )
+
+    assert [row.kind for row in result.skipped if row.is_lost] == ["queue", "topic permission"]
+    assert [row.kind for row in result.skipped if not row.is_lost] == [
+        "exchange",
+        "binding",
+        "global parameter",
+    ]

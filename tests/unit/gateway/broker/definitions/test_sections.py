@@ -247,3 +247,10 @@ def test_bindings_that_cannot_be_here_are_skipped(given: dict[str, object], word
 
     assert words in fault(sections.binding, content | given, Skip)
     assert sections.binding(Entry(content), CONTEXT).routing_key == ""
+
+
+def test_a_queue_that_is_not_durable_is_made_durable_with_a_note() -> None:
+    entry = Entry(queue(durable=False))
+
+    assert sections.stream(entry, CONTEXT).name == "log"
+    assert entry.notes == ["is durable here, as streams are"]
