@@ -283,4 +283,4 @@ def _query(text: bytes) -> Mapping[str, str]:
         )
     except ValueError:
         return {}
-    return dict(pairs)
+    return dict(reversed(pairs))  # the first of a name counts, as in RabbitMQ

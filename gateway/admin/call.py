@@ -62,7 +62,7 @@ class Call:
         facts: The server.
         awaits: Runs the broker's coroutines.
         path: The names in the path, decoded.
-        query: What follows the question mark; the last of each name.
+        query: What follows the question mark; the first of each name.
         body: The JSON that came along; empty where none did.
         raw_body: The same, unread, for those who read it themselves.
     """

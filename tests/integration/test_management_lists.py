@@ -100,6 +100,11 @@ def test_a_page_behind_the_last_is_refused(api: Api, query: str, reason: str) ->
     assert answer.json == {"error": "page_out_of_range", "reason": reason}
 
 
+def test_of_a_field_given_twice_the_first_counts(api: Api) -> None:
+    first = api.get("queues?page=1&page_size=2&page=2")
+    assert (first["page"], [one["name"] for one in first["items"]]) == (1, ["one", "three"])
+
+
 @pytest.mark.parametrize("page", ["x", "", "1.0", "%201", "9999999999"])
 def test_a_page_that_is_no_number_is_refused(api: Api, page: str) -> None:
     answer = api.ask("GET", f"queues?page={page}")
