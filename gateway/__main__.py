@@ -1,8 +1,56 @@
-"""`python -m gateway` is `hutch`."""
+"""`hutch`, and `python -m gateway`, which is the same.
 
+Loading the command line takes a while, and the server more: before that comes what a signal does to
+a server that is only about to be one.
+"""
+
+import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from types import FrameType
+from typing import Final
 
-from gateway.cli import main
+_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+
+
+def main() -> int:
+    """Run the command of the command line; return the exit code of the process."""
+    if sys.argv[1:2] == ["serve"]:
+        with _ended_by_signals():
+            return _run()
+    return _run()
+
+
+def _run() -> int:
+    from gateway import cli  # noqa: PLC0415 (see above)
+
+    return cli.main()
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGINT end the process in good order while there is nobody to serve.
+
+    Opening may take long, and no less is stored than after a crash. Who serves changes this, and
+    leaves it changed: there is nothing left to end then.
+    """
+    before = {number: signal.signal(number, _end) for number in _STOP_SIGNALS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) is _end:
+                signal.signal(number, handler)
+
+
+def _end(_number: int, _frame: FrameType | None) -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, RuntimeError, ValueError):  # in the middle of a write; closed
+            stream.flush()
+    os._exit(0)
+
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -5,21 +5,16 @@ What a command needs is imported when it is chosen, so that `hutch --help` answe
 
 import argparse
 import logging
-import os
 import platform
-import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from types import FrameType
 from typing import Final
 
 EXIT_FAILED: Final = 1
 EXIT_CONFIG: Final = 2
 EXIT_INTERRUPTED: Final = 130
-_STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 _DESCRIPTION: Final = """\
 Hutch serves the RabbitMQ Streams protocol: point any RabbitMQ stream client at it.
@@ -96,13 +91,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         the configuration is wrong.
     """
     given = list(sys.argv[1:] if arguments is None else arguments)
-    if given[:1] == ["serve"]:
-        with _ended_by_signals():
-            return _run(given)
-    return _run(given)
-
-
-def _run(given: Sequence[str]) -> int:
     parser = _parser(given)
     options, surplus = parser.parse_known_args(given)
     if surplus:  # said with the usage of the command that has no such argument
@@ -114,29 +102,6 @@ def _run(given: Sequence[str]) -> int:
         return _COMMANDS[options.command].run(options)
     except KeyboardInterrupt:
         return EXIT_INTERRUPTED
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGINT end the process in good order while there is nobody to serve.
-
-    Opening may take long, and no less is stored than after a crash. Who serves changes this, and
-    leaves it changed: there is nothing left to end then.
-    """
-    before = {number: signal.signal(number, _end) for number in _STOP_SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            if signal.getsignal(number) is _end:
-                signal.signal(number, handler)
-
-
-def _end(_number: int, _frame: FrameType | None) -> None:
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, RuntimeError, ValueError):  # in the middle of a write; closed
-            stream.flush()
-    os._exit(0)
 
 
 def _parser(given: Sequence[str]) -> argparse.ArgumentParser:

@@ -55,8 +55,8 @@ def serve(settings: Settings) -> int:
 async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
     stop = asyncio.Event()
     server = Server(settings, loop, stop)
-    # Opening may take long; until there is somebody to serve, what the command line has set for
-    # SIGTERM and SIGINT ends the process at once.
+    # Opening may take long; until there is somebody to serve, SIGTERM and SIGINT do what
+    # `gateway.__main__` has set: they end the process at once.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # files are read now anyway
     try:
         server.open_store()

@@ -73,8 +73,8 @@ def test_an_idle_server_stops_at_once_with_exit_code_0(
 
 
 _SERVE_SLOWLY = """
-import asyncio, sys, time
-from gateway import cli
+import asyncio, importlib.abc, sys, time
+from gateway.__main__ import main
 
 def slowly(*arguments, **options):
     print("under way", flush=True)
@@ -85,7 +85,15 @@ async def slowly_too(*arguments, **options):
     print("under way", flush=True)
     await asyncio.sleep(60)
 
-match sys.argv[2]:
+class LoadSlowly(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, *_):
+        if name == "gateway.cli":
+            slowly()
+
+directory, step = sys.argv[1:]
+match step:
+    case "loading the command line":
+        sys.meta_path.insert(0, LoadSlowly())
     case "reading the settings":
         from gateway import config_sources
         config_sources.load = slowly
@@ -95,7 +103,8 @@ match sys.argv[2]:
     case "opening the streams":
         from gateway.server.assembly import Server
         Server.start = slowly_too
-sys.exit(cli.main(["serve", "--port", "0", "--management-port", "0", "--data", sys.argv[1]]))
+sys.argv = ["hutch", "serve", "--port", "0", "--management-port", "0", "--data", directory]
+sys.exit(main())
 """
 
 
@@ -110,7 +119,13 @@ def test_a_hangup_without_files_to_read_again_changes_nothing(start_server: Star
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize(
-    "step", ["reading the settings", "opening the store", "opening the streams"]
+    "step",
+    [
+        "loading the command line",
+        "reading the settings",
+        "opening the store",
+        "opening the streams",
+    ],
 )
 def test_a_server_that_is_still_opening_stops_at_once_with_exit_code_0(
     tmp_path: Path, number: signal.Signals, step: str
