@@ -108,7 +108,7 @@ def _only_host(document: Mapping[str, object], wanted: str | None) -> str | None
     """Return where the export of one virtual host goes, None for that of a whole broker."""
     original = document.get("original_vhost_name")
     is_whole = bool(document.keys() & {"vhosts", "users", "permissions"}) or any(
-        _names_a_host(document, section) for section in _WITHIN_HOSTS
+        _names_a_host(document, section, wanted) for section in _WITHIN_HOSTS
     )
     # What says nothing is of no virtual host in particular.
     is_nothing = not (wanted or original or any(document.get(each) for each in _WITHIN_HOSTS))
@@ -125,11 +125,14 @@ def _only_host(document: Mapping[str, object], wanted: str | None) -> str | None
     return name
 
 
-def _names_a_host(document: Mapping[str, object], section: str) -> bool:
+def _names_a_host(document: Mapping[str, object], section: str, wanted: str | None) -> bool:
+    """Tell whether an entry names a virtual host, other than the one that is wanted anyway."""
     entries = document.get(section)
     if not isinstance(entries, list):
         return False
-    return any(isinstance(entry, dict) and "vhost" in entry for entry in entries)
+    return any(
+        isinstance(entry, dict) and entry.get("vhost", wanted) != wanted for entry in entries
+    )
 
 
 def _host_of_export(document: Mapping[str, object]) -> dict[str, object]:

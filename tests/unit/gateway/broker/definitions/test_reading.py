@@ -235,6 +235,14 @@ def test_a_file_whose_entries_name_their_virtual_host_is_of_a_whole_broker(
     assert result.limits == ({"/": {"max-queues": 1}} if section == "parameters" else {})
 
 
+def test_entries_may_name_the_virtual_host_that_they_are_sent_to_and_no_other() -> None:
+    content = json.dumps({"queues": [queue()]}).encode()
+
+    assert set(read_definitions(content, virtual_host="/").definitions.streams) == {("/", "log")}
+    with pytest.raises(DefinitionsError, match="not the export of one virtual host"):
+        read_definitions(content, virtual_host="copy")
+
+
 def test_what_nobody_misses_is_told_from_what_is_lost() -> None:
     result = read(
         queues=[queue("old", type="classic")],
