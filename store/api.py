@@ -234,13 +234,20 @@ class Reader(Protocol):
         ...
 
     def check(
-        self, position: int, size: int, look: Callable[[memoryview], T], *, done: Done[T]
+        self,
+        position: int,
+        size: int,
+        look: Callable[[memoryview], T],
+        *,
+        done: Done[T],
+        fills: bool = False,
     ) -> None:
         """Read bytes on a thread of the store, hand them to `look` there, report what it returned.
 
         Afterwards the bytes are likely in memory. `look` must be thread-safe and must not keep the
         view; what it raises (if not a StoreError) is a programming error. `size` may be above
         READ_BYTES_MAX (up to APPEND_BYTES_MAX); the view is shorter where the committed bytes end.
+        Bytes that are lost because a file is too short are an error, or zeros if `fills`.
         """
         ...
 

@@ -35,6 +35,7 @@ from gateway.log.kernel.chunks import (
 )
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import DELIVER_HEAD_BYTES
+from gateway.log.salvage import next_chunk
 from gateway.log.sieve import Sieve
 from store.api import APPEND_BYTES_MAX, FileRegion
 from store.errors import SegmentTruncated, StoreError
@@ -309,12 +310,42 @@ class Cursor:
                 self._is_checking = True
                 self._check(position, trusted)  # an end that is not a chunk's: the index is wrong
                 return
-            else:
+            elif reason == BAD_CRC:
                 self._skip_bad(position, reason)
+            else:
+                self._search(position, reason)
+                return
             if self._is_waiting:
                 self._woken()
 
-        self.log.reader.check(position, size, verify, done=done)
+        self.log.reader.check(position, size, verify, done=done, fills=True)
+
+    def _search(self, position: int, reason: int) -> None:
+        """Go past what is no chunk, to the next whole one."""
+        self._is_checking = True
+        index = self.log.index
+        end = min(index.span_end(position, 0), self.log.trusted_position)
+        known = index.first_from(end)
+        end_offset = index.offsets[known] if known < len(index) else self.log.committed_next_offset
+        before = index.first_from(position + 1)
+        first_offset = index.offsets[before - 1] if before else 0
+
+        def done(outcome: int | StoreError | None) -> None:
+            self._is_checking = False
+            if isinstance(outcome, StoreError):
+                self._failed(outcome)
+                return
+            self._skip_bad(position, reason, None if outcome is None else position + outcome)
+            if self._is_waiting:
+                self._woken()
+
+        self.log.reader.check(
+            position,
+            min(end - position, APPEND_BYTES_MAX),
+            lambda view: next_chunk(view, first_offset, end_offset),
+            done=done,
+            fills=True,
+        )
 
     def _fetch(self, position: int, size: int) -> None:
         """Have bytes (and some of what follows) read into memory by the store's thread, then wake.
@@ -339,11 +370,11 @@ class Cursor:
         elif not self._is_closed:
             self.log.read_failed(error)
 
-    def _skip_bad(self, position: int, reason: int) -> None:
+    def _skip_bad(self, position: int, reason: int, found: int | None = None) -> None:
         """Go past what is damaged: it is not delivered.
 
         That is one chunk if only its data is; if its sizes cannot be trusted, all up to the next
-        chunk that the index knows.
+        chunk that was `found` or that the index knows.
         """
         end = min(self.log.index.span_end(position, 0), self.log.committed_length)
         if position < self.log.trusted_position:
@@ -351,6 +382,7 @@ class Cursor:
         head = self.log.reader.read_cached(position, EVENT_HEAD_BYTES)
         if reason == BAD_CRC and head is not None and len(head) == EVENT_HEAD_BYTES:
             end = position + EVENT_HEAD_BYTES + int.from_bytes(head[4:], "big")
+        end = end if found is None else found
         log.error(
             "damaged chunk is not delivered stream=%s position=%d bytes=%d",
             self.log.stream,

@@ -10,11 +10,13 @@ import enum
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from gateway.log.errors import CorruptChunk
 from gateway.log.kernel.chunks import MALFORMED, walk_chunks
 from gateway.log.log import StreamLog
+from gateway.log.salvage import next_chunk
 from gateway.pending import Pending
 from store.api import APPEND_BYTES_MAX
 from store.errors import SegmentTruncated
@@ -117,20 +119,37 @@ async def _scan(
 async def _walk(
     log: StreamLog, position: int, tail: Start, is_wanted: Callable[[Chunk], bool]
 ) -> Start:
-    size = _SCAN_BYTES
+    begin, size = position, _SCAN_BYTES
     while position < tail.position:
 
         def look(view: memoryview) -> tuple[int, int, list[Chunk]]:
             return walk_chunks(view, 0, len(view))
 
         looked: Pending[tuple[int, int, list[Chunk]]] = Pending()
-        log.reader.check(position, min(size, tail.position - position), look, done=looked.settle)
+        available = min(size, tail.position - position)
+        log.reader.check(position, available, look, done=looked.settle, fills=True)
         reason, consumed, chunks = await looked
         for chunk in chunks:
             if is_wanted(chunk):
                 return Start(chunk[2], position + chunk[0])
-        if reason == MALFORMED or (not chunks and size >= APPEND_BYTES_MAX):
-            raise CorruptChunk(log.stream, position + consumed, "not a chunk")
-        size = _SCAN_BYTES if chunks else APPEND_BYTES_MAX
         position += consumed
+        if reason == MALFORMED or (not chunks and size >= APPEND_BYTES_MAX):
+            if position == begin > log.start:
+                raise CorruptChunk(log.stream, position, "not a chunk")  # the index is wrong
+            position = await _behind_damage(log, position, tail)
+            size = _SCAN_BYTES
+        else:
+            size = _SCAN_BYTES if chunks else APPEND_BYTES_MAX
     return tail
+
+
+async def _behind_damage(log: StreamLog, position: int, tail: Start) -> int:
+    """Find the next whole chunk behind a position where there is none."""
+    looked: Pending[int | None] = Pending()
+    size = min(APPEND_BYTES_MAX, tail.position - position)
+    look = partial(next_chunk, first_offset=log.first_offset, end_offset=tail.offset)
+    log.reader.check(position, size, look, done=looked.settle, fills=True)
+    place = await looked
+    if place is None:
+        raise CorruptChunk(log.stream, position, "not a chunk")
+    return position + place

@@ -11,6 +11,7 @@ import logging
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, unpack_header, unpack_trailer
@@ -20,6 +21,7 @@ from gateway.log.index import NO_END, ChunkIndex, entries_from, last_position
 from gateway.log.kernel.chunks import MALFORMED, walk_chunks
 from gateway.log.log import LogPorts, LogState, StreamLog
 from gateway.log.names import event_number, next_offset_and_epoch, writer_of
+from gateway.log.salvage import next_chunk
 from gateway.log.sequences import PublisherSequences
 from gateway.log.snapshot import Snapshot
 from gateway.pending import Pending
@@ -216,27 +218,43 @@ async def _scan(
 ) -> None:
     """Walk the chunks from `position` on into state, index and sequences.
 
-    Where no chunk is, the log ends, and can only be read. Raises CorruptChunk if it begins there.
+    Damaged bytes are passed over, and the log can only be read. Raises CorruptChunk if there is not
+    one chunk.
     """
     size = _SCAN_BYTES
-    while position < reader.length and state.read_only is None:
+    while position < reader.length:
         reason, consumed, chunks, trailers = await _check(reader, position, size, _walk)
-        if reason == MALFORMED or (not chunks and size >= APPEND_BYTES_MAX):
-            damage = CorruptChunk(stream, position + consumed, "not a chunk")
-            if state.last_chunk_id < 0 and not chunks:
-                raise damage
-            state.read_only = CorruptSegment(str(damage))
-            state.length = position + consumed
-            log.error("stream can only be read stream=%s error=%s", stream, damage)
-        elif not chunks:
-            size = APPEND_BYTES_MAX
-            continue
         _note(position, chunks, state, index)
         for trailer in trailers:
             for reference, publishing_id in unpack_trailer(trailer):
                 sequences.record(reference, publishing_id)
         position += consumed
-        size = _SCAN_BYTES
+        if reason == MALFORMED or (not chunks and size >= APPEND_BYTES_MAX):
+            damage = CorruptChunk(stream, position, "not a chunk")
+            found = await _next_chunk(reader, position, state)
+            if found is None and state.last_chunk_id < 0:
+                raise damage
+            state.read_only = CorruptSegment(str(damage))
+            log.error("stream can only be read stream=%s error=%s", stream, damage)
+            if found is None:
+                state.length = position
+                return
+            position = found
+        size = _SCAN_BYTES if chunks or reason == MALFORMED else APPEND_BYTES_MAX
+
+
+async def _next_chunk(reader: Reader, position: int, state: LogState) -> int | None:
+    """Find the first whole chunk behind a position at which there is none."""
+    while position < reader.length:
+        looked: Pending[int | None] = Pending()
+        look = partial(next_chunk, first_offset=state.next_offset, end_offset=NO_END)
+        reader.check(position, APPEND_BYTES_MAX, look, done=looked.settle, fills=True)
+        place = await looked
+        if place is not None:
+            return position + place
+        # No chunk is longer than half of it.
+        position += APPEND_BYTES_MAX // 2
+    return None
 
 
 def _note(position: int, chunks: list[_Chunk], state: LogState, index: ChunkIndex) -> None:
@@ -267,7 +285,7 @@ async def _check(
     reader: Reader, position: int, size: int, look: Callable[[memoryview], Walked]
 ) -> Walked:
     looked: Pending[Walked] = Pending()
-    reader.check(position, size, look, done=looked.settle)
+    reader.check(position, size, look, done=looked.settle, fills=True)
     return await looked
 
 

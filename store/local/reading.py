@@ -1,6 +1,7 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
 """Reading: places of bytes, readers, waiting reads, and the threads that may wait for a disk."""
 
+import logging
 from collections.abc import Callable
 from functools import partial
 from typing import Final, TypeVar
@@ -21,9 +22,11 @@ from store.errors import (
     StoreClosed,
     StoreError,
 )
-from store.local.data_file import OpenFiles
+from store.local.data_file import DataFile, OpenFiles
 from store.local.segment import Place, Segment
 from store.local.threads import Worker
+
+log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
@@ -48,6 +51,8 @@ class Reading:
         self._call_soon_threadsafe = call_soon_threadsafe
         self._hot = Worker("read-hot")
         self._cold = Worker("read-cold", COLD_THREADS)
+        # Files that were found too short, which is said once.
+        self._short: set[DataFile] = set()
         # Why nothing is answered any more.
         self.closed: StoreClosed | None = None
 
@@ -82,7 +87,13 @@ class Reading:
         return FileRegion(handle.fileno, place.position, place.size, release)
 
     def load(
-        self, places: list[Place], look: Callable[[memoryview], T], done: Done[T], *, hot: bool
+        self,
+        places: list[Place],
+        look: Callable[[memoryview], T],
+        done: Done[T],
+        *,
+        hot: bool,
+        fills: bool = False,
     ) -> None:
         """Read places on a thread, hand their bytes to `look` there, and report what it gives."""
         for place in places:
@@ -91,7 +102,7 @@ class Reading:
 
         def job() -> None:
             try:
-                result: T | StoreError = look(memoryview(self._bytes_of(places)))
+                result: T | StoreError = look(memoryview(self._bytes_of(places, fills=fills)))
             except StoreError as error:
                 result = error
             except Exception as error:  # noqa: BLE001 (raised again on the loop: a caller's bug)
@@ -101,11 +112,16 @@ class Reading:
 
         (self._hot if hot else self._cold).submit(job)
 
-    def _bytes_of(self, places: list[Place]) -> bytes:
+    def _bytes_of(self, places: list[Place], *, fills: bool) -> bytes:
         parts = []
         for file, position, size in places:
             data = self._open_files.open(file).read_at(size, position)
-            if len(data) != size:
+            if len(data) != size and fills:
+                if file not in self._short:
+                    self._short.add(file)
+                    log.error("data file is too short file=%d position=%d", file.number, position)
+                data += bytes(size - len(data))
+            elif len(data) != size:
                 raise CorruptSegment(f"data file {file.number} ends before byte {position + size}")
             parts.append(data)
         return parts[0] if len(parts) == 1 else b"".join(parts)
@@ -164,7 +180,13 @@ class LocalReader:
         return all(map(self._reading.is_cached, places_of(segment, position, size)))
 
     def check(
-        self, position: int, size: int, look: Callable[[memoryview], T], *, done: Done[T]
+        self,
+        position: int,
+        size: int,
+        look: Callable[[memoryview], T],
+        *,
+        done: Done[T],
+        fills: bool = False,
     ) -> None:
         reading = self._reading
         error: StoreError | None = reading.closed or reading_error(self._segment, position)
@@ -177,7 +199,7 @@ class LocalReader:
         except StoreError as failure:
             reading.call_soon(done, failure)
             return
-        reading.load(places, look, done, hot=hot)
+        reading.load(places, look, done, hot=hot, fills=fills)
 
 
 class PendingRead:

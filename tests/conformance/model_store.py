@@ -278,7 +278,13 @@ class ModelReader:
         return not self._segment.is_deleted
 
     def check(
-        self, position: int, size: int, look: Callable[[memoryview], T], *, done: Done[T]
+        self,
+        position: int,
+        size: int,
+        look: Callable[[memoryview], T],
+        *,
+        done: Done[T],
+        fills: bool = False,  # noqa: ARG002 - nothing is lost here
     ) -> None:
         def run() -> T:
             read_segment(self._segment, position, 1)

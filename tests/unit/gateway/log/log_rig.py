@@ -376,10 +376,16 @@ def event_of(
     return struct.pack(">II", 0, len(event)) + event
 
 
-def change_on_disk(rig: LogRig, content: bytes, *damage: tuple[int, int]) -> None:
-    """Change bytes of the segment's content in the file that holds it."""
+def file_with(rig: LogRig, content: bytes) -> Path:
+    """Give the file that holds the segment's content."""
     paths = [path for path in rig.directory.rglob("*") if path.is_file()]
     (path,) = [path for path in paths if content in path.read_bytes()]
+    return path
+
+
+def change_on_disk(rig: LogRig, content: bytes, *damage: tuple[int, int]) -> None:
+    """Change bytes of the segment's content in the file that holds it."""
+    path = file_with(rig, content)
     start = path.read_bytes().index(content)
     with path.open("r+b") as file:
         for place, value in damage:

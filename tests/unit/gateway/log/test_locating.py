@@ -199,9 +199,19 @@ def test_bytes_that_are_no_chunk_are_reported_with_their_place(rig: LogRig) -> N
     log = rig.create()
     for body in (b"x", b"y", b"z"):
         rig.commit(log, body)
-    change_on_disk(rig, rig.content(), (61 + 8, 0))
+    change_on_disk(rig, rig.content(), (2 * 61 + 8, 0))
 
     with pytest.raises(CorruptChunk) as caught:
         rig.run(locate(log, StartKind.OFFSET, 2))
 
-    assert (caught.value.stream, caught.value.position) == ("orders", 61)
+    assert (caught.value.stream, caught.value.position) == ("orders", 122)
+
+
+@pytest.mark.parametrize("place", [4, 8, 61 + 4, 61 + 8])
+def test_a_damaged_chunk_does_not_hide_those_behind_it(rig: LogRig, place: int) -> None:
+    log = rig.create()
+    for body in (b"x", b"y", b"z"):
+        rig.commit(log, body)
+    change_on_disk(rig, rig.content(), (place, 0x33))
+
+    assert rig.run(locate(log, StartKind.OFFSET, 2)) == Start(2, 122)

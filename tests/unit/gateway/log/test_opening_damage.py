@@ -1,5 +1,6 @@
 """Opening a log where snapshot, index and chunks do not fit together, or chunks are damaged."""
 
+import os
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,14 +12,19 @@ from gateway.log import opening as opening_module
 from gateway.log.errors import CorruptChunk
 from gateway.log.names import event_number, writer_of
 from store.errors import CorruptSegment, NoSuchSegment, StoreError
+from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import (
     NAMES,
     LogRig,
+    change_on_disk,
     event_of,
+    file_with,
     put,
     state_of,
     write_history,
 )
+
+FIVE = [b"%d" % number * 100 for number in range(5)]
 
 
 @pytest.fixture(autouse=True)
@@ -218,6 +224,51 @@ def test_a_segment_that_begins_with_no_chunk_is_corrupt(rig: LogRig) -> None:
         rig.open()
 
     assert (caught.value.stream, caught.value.position) == ("orders", 0)
+
+
+@pytest.mark.parametrize("place", [0, 4, 8])
+@pytest.mark.parametrize("number", [0, 1, 4])
+def test_what_is_whole_behind_a_damage_can_be_read(
+    make_rig: MakeRig, caplog: pytest.LogCaptureFixture, place: int, number: int
+) -> None:
+    rig = make_rig()
+    log = rig.create()
+    for body in FIVE:
+        rig.commit(log, body)
+    content = rig.content()
+    rig.close()
+    change_on_disk(rig, content, (number * (60 + len(FIVE[0])) + place, 0x77))
+    rig = make_rig(rig.directory)
+
+    again = rig.open()
+
+    assert isinstance(again.read_only, CorruptSegment)
+    assert "stream can only be read stream=orders" in caplog.text
+    whole = [body for n, body in enumerate(FIVE) if n != number]
+    assert [r for chunk in rig.cursor(again).all_now() for r in chunk.records()] == whole
+
+
+@pytest.mark.parametrize("saves_snapshot", [True, False])
+def test_of_a_file_that_is_too_short_the_whole_chunks_can_be_read(
+    make_rig: MakeRig, caplog: pytest.LogCaptureFixture, *, saves_snapshot: bool
+) -> None:
+    rig = make_rig()
+    log = rig.create()
+    for body in FIVE:
+        rig.commit(log, body)
+    if saves_snapshot:
+        rig.save(log)
+    content = rig.content()
+    rig.close()
+    path = file_with(rig, content)
+    os.truncate(path, len(content) // 2)
+    rig = make_rig(rig.directory)
+
+    again = rig.open()
+
+    assert isinstance(again.read_only, CorruptSegment)
+    assert "stream can only be read stream=orders" in caplog.text
+    assert [r for chunk in rig.cursor(again).all_now() for r in chunk.records()] == FIVE[:2]
 
 
 def test_chunks_that_disagree_with_the_writer_about_the_next_offset_are_corrupt(

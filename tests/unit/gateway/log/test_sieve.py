@@ -57,13 +57,19 @@ class CountingReader:
         return self._is_warm(position, size)
 
     def check(
-        self, position: int, size: int, look: Callable[[memoryview], Any], *, done: Done[Any]
+        self,
+        position: int,
+        size: int,
+        look: Callable[[memoryview], Any],
+        *,
+        done: Done[Any],
+        fills: bool = False,
     ) -> None:
         self.check_count += 1
         self.bytes_read += size
         if self._warm is not None:
             self._warm.append((position, position + size))
-        self._reader.check(position, size, look, done=done)
+        self._reader.check(position, size, look, done=done, fills=fills)
 
 
 def count_reading(log: StreamLog, *, is_cold: bool = False) -> CountingReader:

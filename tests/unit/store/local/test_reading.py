@@ -194,3 +194,18 @@ def test_reading_holds_few_files_open() -> None:
         assert len(rig.store._open_files._open) <= 5
     assert rig.writer("a", WRITER).event_number == 19
     rig.close()
+
+
+def test_bytes_that_a_file_has_lost_are_an_error_or_zeros(
+    files: DirectoryFiles, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig = opened(files)
+    rig.create("a", b"0123456789")
+    os.truncate(tmp_path / "data/1", 4)
+    reader = rig.reader("a")
+    rig.refused(CorruptSegment, reader.check, 0, 10, bytes)
+    for _ in range(2):
+        assert rig.do(reader.check, 0, 10, bytes, fills=True) == b"0123" + bytes(6)
+        assert rig.do(reader.check, 6, 3, bytes, fills=True) == bytes(3)
+    assert caplog.text.count("data file is too short file=1 position=0") == 1
+    rig.close()
