@@ -3,6 +3,9 @@
 import random
 import re
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import repeat
 from typing import Final
 
 import pytest
@@ -14,6 +17,7 @@ from gateway.broker.beginnings import beginnings
 from gateway.broker.patterns import PATTERN_BYTES_MAX, Pattern, UnusablePattern
 
 MATCH_S_MAX: Final = 0.001
+TRIES: Final = 20
 COUNT: Final = 1_000
 
 # Each is a catastrophe for an engine that goes back: exponential, or a high power of the size.
@@ -95,17 +99,31 @@ def test_no_pattern_of_a_thousand_takes_a_millisecond_on_any_name() -> None:
 
     for pattern in compiled:
         for name in NAMES:
-            assert took_s(pattern, name) < MATCH_S_MAX, (pattern, name)
+            assert took_s(looks_of(pattern, [name])) < MATCH_S_MAX, (pattern, name)
 
 
-def took_s(pattern: Pattern, name: str) -> float:
-    """The best of three, on this thread's processor time: the first look fills caches."""
+def took_s(looks: Iterable[Callable[[], object]], limit_s: float = MATCH_S_MAX) -> float:
+    """This thread's processor time, the best of some: a machine that is busy only adds to it."""
     best = float("inf")
-    for _ in range(3):
+    for look in looks:
         began = time.thread_time()
-        pattern.matches(name)
+        look()
         best = min(best, time.thread_time() - began)
+        if best < limit_s:
+            break
     return best
+
+
+def looks_of(pattern: Pattern, names: Sequence[str]) -> Iterator[Callable[[], object]]:
+    """The same look again: the first fills caches."""
+    return repeat(lambda: [pattern.matches(name) for name in names], TRIES)
+
+
+def first_looks(text: str, name: str) -> Iterator[Callable[[], object]]:
+    """Looks by patterns that have learnt nothing yet: the cache of compiled ones is emptied."""
+    for _ in range(TRIES):
+        re2.purge()
+        yield partial(Pattern(text).matches, name)
 
 
 def test_the_catastrophes_are_taken_and_not_refused() -> None:
@@ -123,32 +141,19 @@ def test_what_is_too_large_when_compiled_is_refused(text: str) -> None:
 def test_no_length_of_a_name_makes_a_first_look_long(text: str) -> None:
     chance = random.Random(61)
     lengths = [2**power for power in range(5, 16)] + [39, 100, 255, 300, 65_535]
-    names = ["".join(chance.choices("ab", k=length)) for length in lengths]
-    lasted = []
-    for name in names:
-        # Fresh patterns, which have learnt nothing yet: the cache of compiled ones is emptied.
-        best = float("inf")
-        for _ in range(3):
-            re2.purge()
-            pattern = Pattern(text)
-            began = time.thread_time()
-            pattern.matches(name)
-            best = min(best, time.thread_time() - began)
-        lasted.append(best)
-    assert max(lasted) < 2 * MATCH_S_MAX, list(zip(lengths, lasted, strict=True))
+    for length in lengths:
+        name = "".join(chance.choices("ab", k=length))
+        assert took_s(first_looks(text, name), 2 * MATCH_S_MAX) < 2 * MATCH_S_MAX, length
 
 
 def test_many_names_of_any_length_are_judged_in_their_number_of_milliseconds() -> None:
     chance = random.Random(62)
     for text in NESTS:
-        pattern = Pattern(text)
         names = [
             "".join(chance.choices("ab", k=chance.choice((40, 255, 60_000)))) for _ in range(60)
         ]
-        began = time.thread_time()
-        for name in names:
-            pattern.matches(name)
-        assert time.thread_time() - began < len(names) * MATCH_S_MAX, text
+        limit_s = len(names) * MATCH_S_MAX
+        assert took_s(looks_of(Pattern(text), names), limit_s) < limit_s, text
 
 
 def test_what_says_how_names_begin_is_judged_as_the_engine_does() -> None:
