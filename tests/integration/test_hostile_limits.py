@@ -33,7 +33,7 @@ pytestmark = pytest.mark.timeout(60)
 
 STEP_S: Final = 3.0
 SOON_S: Final = 0.1
-NESTED_S: Final = 0.5
+NESTED_S: Final = 1.0
 STRANGERS: Final = 300
 STRANGER_BYTES_MAX: Final = 64 * 1024
 
