@@ -51,7 +51,7 @@ def begin(
     try:
         writer.write(head)
     except DiskFull as error:
-        tail = _tail_after(recovered, error)
+        tail = _tail_after(files, recovered, error)
     remove_leftovers(files, catalogue)
     load_tables(files, catalogue)
     journal = Journal(
@@ -65,7 +65,7 @@ def begin(
     return Opening(recovered, writer, journal, has_checkpoint=tail is None)
 
 
-def _tail_after(recovered: Recovered, error: DiskFull) -> Tail:
+def _tail_after(files: Files, recovered: Recovered, error: DiskFull) -> Tail:
     """Tell how to go on without a checkpoint.
 
     Raises:
@@ -75,7 +75,10 @@ def _tail_after(recovered: Recovered, error: DiskFull) -> Tail:
         # A new store; or what is built upon the segments as they are now would be lost with what
         # the journal still says of them.
         raise error
-    # Leftovers go next, and with them the proof of what is only in the journal.
+    # Leftovers go next, and with them the proof of what is only in the journal; and journal files
+    # that this checkpoint needs no more, but the one before it does, which a power cut may bring
+    # back: the process that made this one may have died, or failed, before its name was durable.
     recovered.reader.sync()
+    files.sync_directory("")
     log.error("disk is full, opened without a checkpoint: free some space error=%s", error)
     return recovered.reader.tail()

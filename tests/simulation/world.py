@@ -72,7 +72,10 @@ class Life:
 
 
 class Complaints(logging.Handler):
-    """What the store logs as errors: a crash is none, there is nothing to do for a person."""
+    """What the store says of a damaged journal: a crash is no damage.
+
+    Segments are another matter: on a disk whose syncs fail they may be damaged indeed.
+    """
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
@@ -82,7 +85,7 @@ class Complaints(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         if record.msg.startswith(("disk is full, opened", "checkpoint failed,")):
             self.full_count += 1
-        else:
+        elif record.msg.startswith(("journal is damaged", "journal file is missing")):
             self.lines.append(record.getMessage())
 
 
