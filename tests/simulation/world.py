@@ -72,20 +72,18 @@ class Life:
 
 
 class Complaints(logging.Handler):
-    """What the store says of a damaged journal: a crash is no damage.
-
-    Segments are another matter: on a disk whose syncs fail they may be damaged indeed.
-    """
+    """What the store logs as errors: a crash is none, there is nothing to do for a person."""
 
     def __init__(self) -> None:
         super().__init__(logging.ERROR)
         self.lines: list[str] = []
-        self.full_count = 0
+        self.is_of_journal_only = False
+        """On a disk whose syncs have failed segments may be damaged indeed."""
 
     def emit(self, record: logging.LogRecord) -> None:
         if record.msg.startswith(("disk is full, opened", "checkpoint failed,")):
-            self.full_count += 1
-        elif record.msg.startswith(("journal is damaged", "journal file is missing")):
+            return
+        if record.msg.startswith("journal") or not self.is_of_journal_only:
             self.lines.append(record.getMessage())
 
 
@@ -146,6 +144,7 @@ class World:
         trace.run(count // 3)
         began_at = len(disk.record)
         disk.failures.append(failure)
+        self._complaints.is_of_journal_only = True
         trace.run(count)
         rig.close(may_fail=True)
         assert not rig.violations, rig.violations[:5]
