@@ -105,12 +105,6 @@ EXPECTED: tuple[Expected, ...] = (
         reason="RabbitMQ accepts it, and then rolls segments without end; Hutch refuses it",
     ),
     Expected(
-        script="policy: {'something else': 1} is judged",
-        theirs="refused",
-        ours="taken",
-        reason="Hutch keeps what may mean something to plugins and other queues, for an export",
-    ),
-    Expected(
         script="bindings without order",
         label="any order",
         theirs="code 1",
