@@ -10,6 +10,7 @@ import os
 import re
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -113,6 +114,17 @@ def stream(request: pytest.FixtureRequest) -> Iterator[str]:
 def assert_no_traceback(server: HutchServer) -> None:
     """A traceback is a bug of the server, whatever the client did."""
     assert "Traceback" not in server.logs, server.logs[-8000:]
+
+
+@contextmanager
+def managed_server(folder: Path, *arguments: str) -> Iterator[HutchServer]:
+    """A server with a management API for the tests of a module; skips where there can be none."""
+    if external_endpoint() is not None:
+        pytest.skip("needs a server with a management API")
+    with HutchServer(folder / "data", *arguments) as server:
+        yield server
+        server.terminate()
+        assert_no_traceback(server)
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST
 from tests.client import Client, PeerGone
 from tests.http_client import Api, segment
-from tests.integration.conftest import StartServer, assert_no_traceback, external_endpoint
+from tests.integration.conftest import StartServer, managed_server
 from tests.integration.server import HutchServer, ServerDidNotStart
 
 pytestmark = pytest.mark.timeout(60)
@@ -31,12 +31,8 @@ STREAM = {
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HutchServer]:
-    if external_endpoint() is not None:
-        pytest.skip("needs a server with a management API")
-    with HutchServer(tmp_path_factory.mktemp("management") / "data") as server:
+    with managed_server(tmp_path_factory.mktemp("management")) as server:
         yield server
-        server.terminate()
-        assert_no_traceback(server)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from tests.client import Client
 from tests.http_client import Api, basic, segment
-from tests.integration.conftest import assert_no_traceback, external_endpoint
+from tests.integration.conftest import managed_server
 from tests.integration.server import HutchServer
 
 pytestmark = pytest.mark.timeout(90)
@@ -26,13 +26,8 @@ STREAM: Final = {"arguments": {"x-queue-type": "stream"}}
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HutchServer]:
-    if external_endpoint() is not None:
-        pytest.skip("needs a server with a management API")
-    data = tmp_path_factory.mktemp("hostile") / "data"
-    with HutchServer(data, "--durability", "os") as server:
+    with managed_server(tmp_path_factory.mktemp("hostile"), "--durability", "os") as server:
         yield server
-        server.terminate()
-        assert_no_traceback(server)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from gateway.stream.wire.offsets import FIRST
 from tests.client import Client, PeerGone
 from tests.http_client import Api, segment
-from tests.integration.conftest import assert_no_traceback, external_endpoint
+from tests.integration.conftest import managed_server
 from tests.integration.server import HutchServer
 
 pytestmark = pytest.mark.timeout(60)
@@ -18,15 +18,11 @@ OUT_OF_RANGE = "Page out of range, page: {} page size: {}, len: {}"
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HutchServer]:
-    if external_endpoint() is not None:
-        pytest.skip("needs a server with a management API")
-    with HutchServer(tmp_path_factory.mktemp("lists") / "data") as server:
+    with managed_server(tmp_path_factory.mktemp("lists")) as server:
         api = Api(*server.management)
         for name in ("one", "three", "two"):
             assert api.status("PUT", f"queues/%2F/{name}", STREAM) == 201
         yield server
-        server.terminate()
-        assert_no_traceback(server)
 
 
 @pytest.fixture

@@ -5,20 +5,15 @@ from collections.abc import Iterator
 import pytest
 
 from tests.http_client import Api
-from tests.integration.conftest import assert_no_traceback, external_endpoint
-from tests.integration.server import HutchServer
+from tests.integration.conftest import managed_server
 
 pytestmark = pytest.mark.timeout(60)
 
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
-    if external_endpoint() is not None:
-        pytest.skip("needs a server with a management API")
-    with HutchServer(tmp_path_factory.mktemp("refusals") / "data") as server:
+    with managed_server(tmp_path_factory.mktemp("refusals")) as server:
         yield Api(*server.management)
-        server.terminate()
-        assert_no_traceback(server)
 
 
 @pytest.mark.parametrize(
