@@ -1,9 +1,10 @@
 """The work "fanout": many consumers of one stream while it is written."""
 
 import select
+import socket
 import threading
-from contextlib import ExitStack
-from typing import Final
+from contextlib import ExitStack, suppress
+from typing import Final, Self
 
 from compat.bench.connection import OFFSET_NEXT, Connection
 from compat.bench.crowd import allow_descriptors
@@ -57,7 +58,7 @@ def fanout(job: Job) -> Figures:
         block = PublishBlock(body_bytes=job.body_bytes, messages_per_frame=job.messages_per_frame)
         block_count = -(-job.message_count // block.message_count)
         pump = Pump(writer, block, block_count=block_count, window=job.window)
-        publishing = _Publishing(pump, block_count)
+        publishing = stack.enter_context(_Publishing(writer, pump, block_count))
         stopwatch = Stopwatch(job.pids)
         with stopwatch:
             publishing.start()
@@ -72,15 +73,26 @@ def fanout(job: Job) -> Figures:
 
 
 class _Publishing:
-    """A thread that turns a pump to its end."""
+    """A thread that turns a pump to its end; a context manager that leaves no thread behind."""
 
     _LIMIT_S: Final = 2 * STALL_LIMIT_S
 
-    def __init__(self, pump: Pump, block_count: int) -> None:
+    def __init__(self, writer: Connection, pump: Pump, block_count: int) -> None:
+        self._writer = writer
         self._pump = pump
         self._error: Exception | None = None
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread = threading.Thread(target=self._run, name="publishing", daemon=True)
         pump.begin(block_count)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # When reading failed the pump still turns: it must end before its socket is closed.
+        if self._thread.is_alive():
+            with suppress(OSError):
+                self._writer.socket.shutdown(socket.SHUT_RDWR)
+            self._thread.join(self._LIMIT_S)
 
     def start(self) -> None:
         self._thread.start()

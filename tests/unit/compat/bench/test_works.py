@@ -1,5 +1,6 @@
 """The works against a server that behaves, and against one that errs."""
 
+import threading
 from dataclasses import replace
 from typing import Any
 
@@ -170,6 +171,14 @@ def test_every_consumer_of_a_stream_gets_all_that_is_written() -> None:
 def test_a_fanout_finds_what_a_server_does_wrong(fault: Fault, error: type[Exception]) -> None:
     with StandIn(fault) as server, pytest.raises(error):
         WORKS["fanout"](job_of("fanout", server, connection_count=2))
+
+
+def test_a_fanout_that_failed_leaves_no_thread_publishing() -> None:
+    with StandIn("skips an offset") as server:
+        for _ in range(20):
+            with pytest.raises(CheckFailed):
+                WORKS["fanout"](job_of("fanout", server, connection_count=2, message_count=50_000))
+            assert "publishing" not in {thread.name for thread in threading.enumerate()}
 
 
 def filled(server: StandIn) -> Job:
