@@ -16,7 +16,10 @@ PYTHON ?= $(shell for name in python3 python3.11 python3.12 python3.13 python3.1
 
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet install
-PYTEST := $(BIN)/python -m pytest
+# A test that fails is tried twice more, and each such try is listed at the end: one that passes then
+# was in a hurry on a busy machine. RERUNS=0 for what is found at the first try.
+RERUNS ?= 2
+PYTEST := $(BIN)/python -m pytest --reruns $(RERUNS) -rR
 # Files of tests that run at once; WORKERS=0 is one after another in one process, for a debugger.
 WORKERS  ?= 2
 PARALLEL := -n $(WORKERS) --dist loadfile
@@ -52,7 +55,7 @@ setup: $(STAMPS)/dev $(STAMPS)/kernel ## install everything for development, bui
 # ---------------------------------------------------------------------------------------- testing
 
 test: $(STAMPS)/test $(STAMPS)/kernel ## every test but those that need a real broker or a long time
-	$(PYTEST) $(PARALLEL) -rs -m "not ($(BY_HAND))" $(ARGS)
+	$(PYTEST) $(PARALLEL) -rRs -m "not ($(BY_HAND))" $(ARGS)
 
 quick: $(STAMPS)/test $(STAMPS)/kernel ## the tests that take seconds
 	$(PYTEST) $(PARALLEL) -q -m "not ($(NOT_QUICK))" $(ARGS)
@@ -92,7 +95,7 @@ dedup-schedules: $(STAMPS)/test $(STAMPS)/kernel ## ten thousand schedules of na
 	$(BIN)/python -m tests.property.gateway.dedup_schedules --state $(FUZZ)/schedules.json $(ARGS)
 
 compat: $(STAMPS)/test $(STAMPS)/kernel ## real clients, and the real broker side by side
-	$(PYTEST) -rs -m "compat and not (bench or soak)" $(ARGS)
+	$(PYTEST) -rRs -m "compat and not (bench or soak)" $(ARGS)
 
 # Stopped by Ctrl-C and called again it goes on; remove the file to begin anew.
 differential: $(STAMPS)/test $(STAMPS)/kernel ## a hundred thousand drawn sequences, on RabbitMQ and Hutch

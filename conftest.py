@@ -45,6 +45,8 @@ REQUIRE_ALL = os.environ.get("HUTCH_REQUIRE_ALL") == "1"
 
 TESTS = Path(__file__).parent / "tests"
 FOLDERS_WITH_MARKER = ("compat", "integration", "simulation")
+SEARCHES = ("conformance", "property", "simulation", "integration/test_kill.py")
+"""What looks for a loss in drawn histories, or by kills: found once is found."""
 
 
 def pytest_report_header() -> list[str]:
@@ -63,9 +65,29 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if TESTS not in item.path.parents:
             continue
-        folder = item.path.relative_to(TESTS).parts[0]
+        path = item.path.relative_to(TESTS)
+        folder = path.parts[0]
         if folder in FOLDERS_WITH_MARKER:
             item.add_marker(folder)
+        if item.config.option.reruns and any(map(path.is_relative_to, SEARCHES)):
+            # Of these only what ran out of time, and so found nothing, is tried again.
+            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun="Timeout"))
+
+
+LIMIT = pytest.StashKey[object]()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: object) -> None:
+    item.stash[LIMIT] = settings
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    # pytest-timeout counts all tries as one, and after it has struck it never strikes again.
+    if getattr(item, "execution_count", 1) > 1 and LIMIT in item.stash:
+        item.config.hook.pytest_timeout_cancel_timer(item=item)
+        item.config.hook.pytest_timeout_set_timer(item=item, settings=item.stash[LIMIT])
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
