@@ -54,10 +54,10 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-STORING_S: Final = 5.0
-SENDING_S: Final = 1.0
-CLOSING_S: Final = 3.0
-"""What each step of a graceful stop may take before the next is begun anyway: below 10 s in all."""
+STORED_BY_S: Final = 5.0
+SENT_BY_S: Final = 6.0
+CLOSED_BY_S: Final = 9.0
+"""When a graceful stop gives up a step and begins the next, from its start: below 10 s in all."""
 _POLL_S: Final = 0.01
 _REFUSED_IN_WORDS: Final = 256
 """So many connections above the maximum get as far as being refused when they open."""
@@ -353,9 +353,10 @@ class Server:
         log.info("stopping")
         if self._retention is not None:
             self._retention.cancel()
+        begun_s = self._loop.time()
         await self.management.stop()
         if self._admin is not None and self._importing is not None:
-            await self._within(STORING_S, self._await(self._importing.close()))
+            await self._before(begun_s + STORED_BY_S, self._await(self._importing.close()))
             await self._admin.stop()
         if self.tls is not None:
             self.tls.stop()
@@ -365,19 +366,20 @@ class Server:
             connections = list(self._listener.connections)
         for connection in connections:
             connection.stop_reading()
-        is_clean = await self._within(STORING_S, self._close_streams())
+        is_clean = await self._before(begun_s + STORED_BY_S, self._close_streams())
         for connection in connections:
             connection.stop()
-        await self._within(SENDING_S, self._all_sent())
+        await self._before(begun_s + SENT_BY_S, self._all_sent())
         if self._store is not None:
-            is_clean = await self._within(CLOSING_S, self._close_store(self._store)) and is_clean
+            closing = self._close_store(self._store)
+            is_clean = await self._before(begun_s + CLOSED_BY_S, closing) and is_clean
         log.info("stopped clean=%s", is_clean)
         return is_clean
 
-    async def _within(self, limit_s: float, step: Coroutine[Any, Any, None]) -> bool:
+    async def _before(self, end_s: float, step: Coroutine[Any, Any, None]) -> bool:
         """Do a step of the stop; False if it fails or takes too long."""
         try:
-            async with asyncio.timeout(limit_s):
+            async with asyncio.timeout_at(end_s):
                 await step
         except (TimeoutError, StoreError) as error:
             # One line for the operator: what is missing is done by the next opening.

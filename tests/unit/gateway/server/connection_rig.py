@@ -197,7 +197,7 @@ class Server:
             "handshake_step_timeout_ms": 10_000,
             "close_timeout_ms": 10_000,
             "unconfirmed_entries_max": 50_000,
-            "unconfirmed_entries_resume": 12_500,
+            "unconfirmed_entries_resume": 40_000,
             "backlog_pause_bytes": MIB,
             "backlog_bytes_max": 16 * MIB,
         }
