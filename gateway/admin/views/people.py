@@ -67,18 +67,19 @@ def _tags(call: Call) -> list[str]:
     if isinstance(tags, str):
         return [part.strip() for part in tags.split(",") if part.strip()]
     if isinstance(tags, list) and all(isinstance(tag, str) for tag in tags):
-        return list(tags)
+        return [tag.strip() for tag in tags]
     raise WrongRequest("tags_not_present" if tags is None else "tags are neither text nor texts")
 
 
 def _hash(call: Call) -> dict[str, Any]:
     """Return the password of the body as the requests take it: none, hashed, or to be hashed."""
-    if isinstance(call.body.get("password_hash"), str):
+    if "password_hash" in call.body:
+        if "password" in call.body:
+            raise WrongRequest("both_password_and_password_hash_are_provided")
         given = {"password_hash": call.text("password_hash")}
         named = call.body.get("hashing_algorithm")
         return given if named is None else {**given, "hashing_algorithm": named}
-    password = call.body.get("password")
-    if password is None or password == "":  # which is no password
+    if call.text("password", "") == "":  # which is no password
         return {"password_hash": ""}
     try:
         hashed = PasswordHash.of(call.text("password"))
@@ -90,14 +91,9 @@ def _hash(call: Call) -> dict[str, Any]:
 async def put_user(call: Call) -> Response:
     """Create a user, or replace its password and tags."""
     call.require(Role.ADMINISTRATOR)
-    name, tags, password = call.path["user"], _tags(call), _hash(call)
-    is_new = call.administration.access.user(name) is None
-    if is_new:
-        await call.ask("add_user", {"name": name, "tags": tags, **password})
-    else:
-        await call.ask("change_password", {"name": name, **password})
-        await call.ask("set_user_tags", {"name": name, "tags": tags})
-    return made_answer(is_new=is_new)
+    given = {"name": call.path["user"], "tags": _tags(call), "limits": call.mapping("limits")}
+    put = await call.ask("put_user", {**given, **_hash(call)})
+    return made_answer(is_new=put["is_new"])
 
 
 async def delete_user(call: Call) -> Response:
@@ -217,36 +213,29 @@ def _limit(call: Call) -> int:
 async def put_host_limit(call: Call) -> Response:
     """Set a limit of a virtual host."""
     call.require(Role.ADMINISTRATOR)
-    name = call.host().name
-    limits = dict(call.administration.access.virtual_host_limits(name))
-    limits[call.path["limit"]] = _limit(call)
-    await call.ask("set_vhost_limits", {"name": name, "limits": limits})
+    where = {"name": call.host().name, "limit": call.path["limit"]}
+    await call.ask("set_vhost_limit", {**where, "value": _limit(call)})
     return empty_answer(_DONE)
 
 
 async def delete_host_limit(call: Call) -> Response:
     """Take a limit from a virtual host."""
     call.require(Role.ADMINISTRATOR)
-    name = call.host().name
-    limits = dict(call.administration.access.virtual_host_limits(name))
-    limits.pop(call.path["limit"], None)
-    await call.ask("set_vhost_limits", {"name": name, "limits": limits})
+    where = {"name": call.host().name, "limit": call.path["limit"]}
+    await call.ask("set_vhost_limit", where)
     return empty_answer(_DONE)
 
 
 async def put_user_limit(call: Call) -> Response:
     """Set a limit of a user."""
-    limits = {**_user(call).limits, call.path["limit"]: _limit(call)}
-    await call.ask("set_user_limits", {"name": call.path["user"], "limits": limits})
+    where = {"name": _user(call).name, "limit": call.path["limit"]}
+    await call.ask("set_user_limit", {**where, "value": _limit(call)})
     return empty_answer(_DONE)
 
 
 async def delete_user_limit(call: Call) -> Response:
     """Take a limit from a user."""
-    limits = {
-        name: value for name, value in _user(call).limits.items() if name != call.path["limit"]
-    }
-    await call.ask("set_user_limits", {"name": call.path["user"], "limits": limits})
+    await call.ask("set_user_limit", {"name": _user(call).name, "limit": call.path["limit"]})
     return empty_answer(_DONE)
 
 

@@ -10,6 +10,7 @@ user's permissions in one. A pattern that is replaced acts on what is asked from
 declared or subscribed before is looked at again when the client renews its secret.
 """
 
+import dataclasses
 import json
 import logging
 from collections.abc import Callable, Iterable, Mapping
@@ -148,6 +149,25 @@ class Access:
         finally:
             self._end_change()
 
+    async def change_user(self, name: str, change: Callable[[User | None], User]) -> bool:
+        """Create or change a user by what is known of it when the change has its turn.
+
+        Args:
+            name: The user.
+            change: Makes the user as it shall be of what it is, None where there is none; what it
+                raises ends this, with nothing changed.
+
+        Returns:
+            Whether the user is new.
+        """
+        await self._begin_change()
+        try:
+            known = self._users.get(name)
+            await self._put_user(change(known))
+        finally:
+            self._end_change()
+        return known is None
+
     async def _put_user(self, user: User) -> None:
         await self._kept.write({_user_key(user.name): user.pack(), _BEGUN: b"1"})
         self._users[user.name] = user
@@ -244,17 +264,13 @@ class Access:
             NoSuchUser: The user does not exist.
             Unusable: There is no such limit.
         """
-        await self._begin_change()
-        try:
-            user = self._users.get(name)
+
+        def limited(user: User | None) -> User:
             if user is None:
                 raise NoSuchUser(name)
-            changed = User(
-                name, user.password_hash, user.tags, dict(limits), loopback_only=user.loopback_only
-            )
-            await self._put_user(changed)
-        finally:
-            self._end_change()
+            return dataclasses.replace(user, limits=dict(limits))
+
+        await self.change_user(name, limited)
 
     async def set_virtual_host_limits(self, name: str, limits: Mapping[str, int]) -> None:
         """Replace the limits of a virtual host; they act on what comes.
@@ -263,11 +279,23 @@ class Access:
             NoSuchVirtualHost: The virtual host does not exist.
             Unusable: There is no such limit.
         """
-        check_limits(limits, VIRTUAL_HOST_LIMITS)
+        await self.change_virtual_host_limits(name, lambda _: limits)
+
+    async def change_virtual_host_limits(
+        self, name: str, change: Callable[[Mapping[str, int]], Mapping[str, int]]
+    ) -> None:
+        """Change limits of a virtual host by those there are when the change has its turn.
+
+        Raises:
+            NoSuchVirtualHost: The virtual host does not exist.
+            Unusable: There is no such limit.
+        """
         await self._begin_change()
         try:
             if not self.has_virtual_host(name):
                 raise NoSuchVirtualHost(name)
+            limits = change(self.virtual_host_limits(name))
+            check_limits(limits, VIRTUAL_HOST_LIMITS)
             value = json.dumps(dict(limits)).encode() if limits else None
             await self._kept.write({_LIMITS + name.encode(): value})
             self._limits[name] = dict(limits)

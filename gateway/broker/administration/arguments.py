@@ -39,8 +39,10 @@ class Arguments:
 
     def _short(self, name: str, default: str | None = None) -> str:
         value = self._given.pop(name, default)
-        if not isinstance(value, str) or len(value) > _TEXT_MAX:
+        if not isinstance(value, str):
             raise WrongRequest(f"{name} is missing" if value is None else f"{name} is not text")
+        if len(value) > _TEXT_MAX:
+            raise WrongRequest(f"{name} has {len(value)} characters, more than {_TEXT_MAX}")
         return value
 
     def optional_text(self, name: str) -> str | None:

@@ -2,7 +2,13 @@
 
 from typing import Final
 
-from gateway.broker.access.model import VIRTUAL_HOST_LIMITS, check_limits
+from gateway.broker.access.errors import VirtualHostExists
+from gateway.broker.access.model import (
+    VIRTUAL_HOST_LIMITS,
+    Permission,
+    check_limits,
+    with_limit,
+)
 from gateway.broker.administration.administration import Administration, Role, Row
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import NotFound, WrongRequest
@@ -40,6 +46,28 @@ async def add_vhost(administration: Administration, arguments: Arguments, _: byt
     return None
 
 
+async def put_vhost(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Create a virtual host, in which a user may do everything; or describe one that is there."""
+    name, user = arguments.text("name"), arguments.text("user")
+    description, tags = arguments.text("description", ""), arguments.texts("tags")
+    queue_type = arguments.optional_text("default_queue_type")
+    arguments.end()
+    hosts = administration.virtual_hosts
+    try:
+        await hosts.create(name, description=description, tags=tags, default_queue_type=queue_type)
+    except VirtualHostExists:
+        await hosts.describe(
+            name,
+            description=description,
+            tags=tags,
+            default_queue_type=queue_type,
+            metadata=hosts.entry(name).metadata,
+        )
+        return {"is_new": False}
+    await administration.access.put_permission(Permission(user, name, ".*", ".*", ".*"))
+    return {"is_new": True}
+
+
 async def delete_vhost(administration: Administration, arguments: Arguments, _: bytes) -> object:
     """Delete a virtual host with all of its streams."""
     name = arguments.text("name")
@@ -56,6 +84,16 @@ async def set_vhost_limits(
     arguments.end()
     check_limits(limits, VIRTUAL_HOST_LIMITS)
     await administration.access.set_virtual_host_limits(name, limits)
+    return None
+
+
+async def set_vhost_limit(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Set one limit of a virtual host, or take it away; the others stay."""
+    name, limit = arguments.text("name"), arguments.text("limit")
+    value = arguments.optional_integer("value")
+    arguments.end()
+    changed = with_limit(limit, value, VIRTUAL_HOST_LIMITS)
+    await administration.access.change_virtual_host_limits(name, changed)
     return None
 
 
@@ -104,8 +142,10 @@ async def close_connections(
 ROWS: Final = (
     Row("list_vhosts", list_vhosts, Role.MONITORING),
     Row("add_vhost", add_vhost),
+    Row("put_vhost", put_vhost),
     Row("delete_vhost", delete_vhost),
     Row("set_vhost_limits", set_vhost_limits),
+    Row("set_vhost_limit", set_vhost_limit),
     Row("list_connections", list_connections, Role.MONITORING),
     Row("close_connections", close_connections),
 )

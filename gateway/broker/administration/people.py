@@ -1,16 +1,21 @@
 """Requests on users and what they may do."""
 
 import dataclasses
+from collections.abc import Callable
 from typing import Final
 
 from gateway.broker.access.access import Access
 from gateway.broker.access.attempts import Attempts
 from gateway.broker.access.errors import NoSuchUser, NoSuchVirtualHost
-from gateway.broker.access.model import USER_LIMITS, Permission, User, check_limits
+from gateway.broker.access.model import USER_LIMITS, Permission, User, check_limits, with_limit
 from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
 from gateway.broker.administration.administration import Administration, Role, Row
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import Conflict, WrongRequest
+
+TAGS_MAX: Final = 32
+"""Of a user; RabbitMQ 4.3 takes no more, and so could not read them back."""
+_TAG_BYTES_MAX: Final = 255
 
 
 async def list_users(administration: Administration, arguments: Arguments, _: bytes) -> object:
@@ -32,29 +37,52 @@ async def list_users(administration: Administration, arguments: Arguments, _: by
 
 async def add_user(administration: Administration, arguments: Arguments, _: bytes) -> object:
     """Create a user with the hash of its password, or without one."""
-    user = User(arguments.text("name"), _password_hash(arguments), arguments.texts("tags"))
+    user = User(arguments.text("name"), _password_hash(arguments), _tags(arguments))
     arguments.end()
-    if administration.access.user(user.name) is not None:
-        raise Conflict(f"there is a user {user.name!r}")
-    await administration.access.put_user(user)
+
+    def made(known: User | None) -> User:
+        if known is not None:
+            raise Conflict(f"there is a user {user.name!r}")
+        return user
+
+    await administration.access.change_user(user.name, made)
     return None
+
+
+async def put_user(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Create a user, or give one that is there another password and other tags.
+
+    Limits are added to those it has.
+    """
+    name, tags = arguments.text("name"), _tags(arguments)
+    hashed, limits = _password_hash(arguments), arguments.mapping("limits")
+    arguments.end()
+    check_limits(limits, USER_LIMITS)
+
+    def put(known: User | None) -> User:
+        if known is None:
+            return User(name, hashed, tags, limits)
+        merged = {**known.limits, **limits}
+        return dataclasses.replace(known, password_hash=hashed, tags=tags, limits=merged)
+
+    return {"is_new": await administration.access.change_user(name, put)}
 
 
 async def change_password(administration: Administration, arguments: Arguments, _: bytes) -> object:
     """Give a user another password, or none."""
-    user = _user(administration.access, arguments)
-    changed = dataclasses.replace(user, password_hash=_password_hash(arguments))
+    name, hashed = arguments.text("name"), _password_hash(arguments)
     arguments.end()
-    await administration.access.put_user(changed)
+    await _change(
+        administration.access, name, lambda user: dataclasses.replace(user, password_hash=hashed)
+    )
     return None
 
 
 async def set_user_tags(administration: Administration, arguments: Arguments, _: bytes) -> object:
     """Replace the tags of a user."""
-    user = _user(administration.access, arguments)
-    changed = dataclasses.replace(user, tags=arguments.texts("tags"))
+    name, tags = arguments.text("name"), _tags(arguments)
     arguments.end()
-    await administration.access.put_user(changed)
+    await _change(administration.access, name, lambda user: dataclasses.replace(user, tags=tags))
     return None
 
 
@@ -72,6 +100,20 @@ async def set_user_limits(administration: Administration, arguments: Arguments, 
     arguments.end()
     check_limits(limits, USER_LIMITS)
     await administration.access.set_user_limits(name, limits)
+    return None
+
+
+async def set_user_limit(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Set one limit of a user, or take it away; the others stay."""
+    name, limit = arguments.text("name"), arguments.text("limit")
+    value = arguments.optional_integer("value")
+    arguments.end()
+    changed = with_limit(limit, value, USER_LIMITS)
+    await _change(
+        administration.access,
+        name,
+        lambda user: dataclasses.replace(user, limits=changed(user.limits)),
+    )
     return None
 
 
@@ -161,12 +203,25 @@ def _counts(attempts: Attempts) -> dict[str, int]:
     }
 
 
-def _user(access: Access, arguments: Arguments) -> User:
-    name = arguments.text("name")
-    user = access.user(name)
-    if user is None:
-        raise NoSuchUser(name)
-    return user
+async def _change(access: Access, name: str, change: Callable[[User], User]) -> None:
+    """Change a user that is there. Raises NoSuchUser."""
+
+    def changed(user: User | None) -> User:
+        if user is None:
+            raise NoSuchUser(name)
+        return change(user)
+
+    await access.change_user(name, changed)
+
+
+def _tags(arguments: Arguments) -> tuple[str, ...]:
+    tags = arguments.texts("tags")
+    if len(tags) > TAGS_MAX:
+        raise WrongRequest(f"A user can have at most {TAGS_MAX} tags (received {len(tags)})")
+    for tag in tags:
+        if len(tag.encode()) > _TAG_BYTES_MAX:
+            raise WrongRequest(f"a tag has {_TAG_BYTES_MAX} bytes at most")
+    return tags
 
 
 def _password_hash(arguments: Arguments) -> PasswordHash | None:
@@ -185,10 +240,12 @@ def _password_hash(arguments: Arguments) -> PasswordHash | None:
 ROWS: Final = (
     Row("list_users", list_users, Role.MONITORING),
     Row("add_user", add_user),
+    Row("put_user", put_user),
     Row("change_password", change_password),
     Row("set_user_tags", set_user_tags),
     Row("delete_user", delete_user),
     Row("set_user_limits", set_user_limits),
+    Row("set_user_limit", set_user_limit),
     Row("list_permissions", list_permissions, Role.MONITORING),
     Row("set_permissions", set_permissions),
     Row("clear_permissions", clear_permissions),
