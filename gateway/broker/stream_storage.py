@@ -13,7 +13,6 @@ from gateway.broker.catalogue import DELETING, LIVE, Catalogue, StreamEntry
 from gateway.broker.errors import InternalError
 from gateway.broker.stream import Stream
 from gateway.log import names
-from gateway.log.errors import LogError
 from gateway.log.log import StreamLog
 from gateway.log.opening import LogNames
 from gateway.log.persisting import save_log
@@ -210,7 +209,7 @@ class StreamStorage:
 async def _let_finish(stream: Stream) -> None:
     """Wait for what is under way and would leave something behind a deletion."""
     if stream.opening is not None:
-        with suppress(StoreError, LogError):
+        with suppress(Exception):  # whoever opens it is told
             await stream.opening
     if stream.log is not None and stream.log.saving is not None:
         stream.log.to_save = None

@@ -322,7 +322,7 @@ class Streams:
                     grown=lambda _log: self.retention.grown(stream),
                 ),
                 snapshot=await self.tracking.load_snapshot(entry.generation),
-                drop_snapshot=partial(self.tracking.drop_snapshot, entry.generation),
+                replace_snapshot=partial(self.tracking.replace_snapshot, entry.generation),
                 epoch=self._ports.openings.epoch_of(entry.born),
                 settings=LogSettings(
                     self._ports.references_max,
@@ -432,6 +432,8 @@ class Streams:
                 await self.storage.discard_leftovers([name])
             except InternalError:
                 continue  # it is in the log, and the next time comes
+            except Exception:  # one stream's trouble is not the others'
+                log.exception("stream not deleted stream=%s", name)
             finally:
                 self.turns.end(name)
 

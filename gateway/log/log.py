@@ -289,16 +289,19 @@ class StreamLog:
             self.committed_length,
             self.committed_next_offset,
             self._committed_timestamp_ms,
-            self.last_chunk_id,
+            # Of a log that was emptied nobody asks which was the last chunk.
+            max(self.last_chunk_id, 0),
             self.last_chunk_position,
             self.sequences.pack(),
         )
 
     def final_snapshot(self) -> Snapshot | None:
         """Describe the log as committed, for a graceful stop; None if nothing is new."""
-        if self.failure is not None or not self.is_idle or self.is_empty:
+        if self.failure is not None or not self.is_idle:
             return None
-        return self.take_snapshot() if self._chunks_since_snapshot else None
+        # Behind what is stored, as where it could not be: publishers whose chunks were removed.
+        is_new = self._chunks_since_snapshot or self.snapshot_position < self.start
+        return self.take_snapshot() if is_new else None
 
     def _appended(self, outcome: Appended | StoreError) -> None:
         chunk = self._in_flight.popleft()

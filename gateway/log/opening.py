@@ -4,7 +4,8 @@ The writer's stored event number says where the next record goes and under which
 leader wrote. Snapshot and stored index save scanning; without them, or if they do not fit the
 segment, everything is rebuilt from the chunks. What does not fit (a power cut shortened the segment
 only) is thrown away for good before anything is appended: the segment may grow to where it would
-seem to fit.
+seem to fit. A snapshot that fits stays, whatever the index is like: it alone knows the publishers
+whose chunks were removed.
 """
 
 import logging
@@ -77,7 +78,7 @@ async def open_log(
     ports: LogPorts,
     *,
     snapshot: Snapshot | None,
-    drop_snapshot: Callable[[], Coroutine[Pending[Any], None, None]],
+    replace_snapshot: Callable[[Snapshot | None], Coroutine[Pending[Any], None, None]],
     epoch: int,
     settings: LogSettings,
 ) -> StreamLog:
@@ -88,7 +89,7 @@ async def open_log(
         names: Which ones.
         ports: What the log needs.
         snapshot: The stored one, if any.
-        drop_snapshot: Throws the stored one away, durably.
+        replace_snapshot: Stores one, durably; None: throws the stored one away.
         epoch: The epoch to lead under; written down at once if it is not the last leader's.
         settings: What this log is like.
 
@@ -102,19 +103,20 @@ async def open_log(
     sequences = PublisherSequences(names.stream, settings.references_max)
     stored = await _read_index(store, names.index_segment)
     fits = stored is not None
+    if snapshot is not None and not await _fits(reader, snapshot):
+        fits, snapshot = False, None
     if snapshot is not None:
-        is_true = await _fits(reader, snapshot)
-        if is_true:  # of publishers whose chunks were removed nobody else knows
-            sequences.restore(snapshot.parts)
+        # Of publishers whose chunks were removed nobody else knows.
+        sequences.restore(snapshot.parts)
+        state.snapshot_position = snapshot.position
         fits = (
             stored is not None
-            and is_true
             and snapshot.position >= reader.start
             and index.restore(stored, start=reader.start, length=snapshot.position)
         )
     position = reader.start
     if snapshot is not None and fits:
-        position = state.snapshot_position = snapshot.position
+        position = snapshot.position
         await _take_over(names.stream, reader, snapshot, state)
     await _scan(names.stream, reader, position, state, index, sequences)
     # Entries without a snapshot after them: the scan has found the same, or they do not fit.
@@ -122,7 +124,7 @@ async def open_log(
     if fits and index.pack_after(position, NO_END)[0].startswith(surplus):
         state.index_saved_to = max(position, last_position(surplus) + 1)
     else:
-        await _begin_anew(store, names, state, drop_snapshot)
+        await _begin_anew(store, names, state, replace_snapshot(snapshot))
     if state.read_only is None:
         await _lead(names.stream, writer, state)
     state.filter_pages = FilterPages(store, names.filter_segment)
@@ -170,17 +172,17 @@ async def _begin_anew(
     store: SegmentStore,
     names: LogNames,
     state: LogState,
-    drop_snapshot: Callable[[], Coroutine[Pending[Any], None, None]],
+    replaced: Coroutine[Pending[Any], None, None],
 ) -> None:
-    """Throw stored index and snapshot away; while they cannot be, nothing may be appended."""
-    log.warning("stored index and snapshot do not fit and are dropped stream=%s", names.stream)
+    """Throw away what is stored and does not fit; while it cannot be, nothing may be appended."""
+    log.warning("stored index or snapshot does not fit and is dropped stream=%s", names.stream)
     deleted: Pending[None] = Pending()
     store.delete_segment(names.index_segment, done=deleted.settle)
     try:
         with suppress(NoSuchSegment):
             await deleted
         # Synced, and so is the deletion then, which was written before it.
-        await drop_snapshot()
+        await replaced
     except StoreError as error:
         state.read_only = error
         log.error("stream can only be read stream=%s error=%s", names.stream, error)  # noqa: TRY400  # for the operator

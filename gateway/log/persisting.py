@@ -78,6 +78,8 @@ async def _save(
     except StoreError as error:
         stream_log.index_writer = None  # its session may be dead: the next save opens another
         log.warning("snapshot not stored stream=%s error=%s", names.stream, error)
+    except Exception:  # the edge of a save: deletions and removals wait for it, and must go on
+        log.exception("snapshot not stored stream=%s", names.stream)
 
 
 async def _save_filters(names: LogNames, stream_log: StreamLog) -> None:
@@ -87,6 +89,8 @@ async def _save_filters(names: LogNames, stream_log: StreamLog) -> None:
         await stream_log.filter_pages.append(stream_log.filter_notes, stream_log.start)
     except StoreError as error:
         log.warning("filter values not stored stream=%s error=%s", names.stream, error)
+    except Exception:  # as for the snapshot
+        log.exception("filter values not stored stream=%s", names.stream)
 
 
 async def _save_index(

@@ -165,23 +165,18 @@ class Tracking:
         done: Callable[[Sequence[int] | StoreError], None],
     ) -> None:
         """Store a snapshot, all parts at once."""
-        entries = [TableEntry(snapshot_key(generation, 0), snapshot.pack_head())]
-        entries.extend(
-            TableEntry(snapshot_key(generation, number), part)
-            for number, part in enumerate(snapshot.parts, 1)
-        )
-        self._store.update_table(self._table, entries, done=done)
+        self._store.update_table(self._table, _rows(generation, snapshot), done=done)
 
-    async def drop_snapshot(self, generation: int) -> None:
-        """Throw a stream's snapshot away, durably. Raises StoreError."""
-        dropped: Pending[Sequence[int]] = Pending()
+    async def replace_snapshot(self, generation: int, snapshot: Snapshot | None) -> None:
+        """Store a snapshot, durably; None: throw the stored one away. Raises StoreError."""
+        rows = [TableEntry(snapshot_key(generation, 0), b"")]
+        if snapshot is not None:
+            rows = _rows(generation, snapshot)
+        replaced: Pending[Sequence[int]] = Pending()
         self._store.update_table(
-            self._table,
-            [TableEntry(snapshot_key(generation, 0), b"")],
-            done=dropped.settle,
-            durability=Durability.DISK,
+            self._table, rows, done=replaced.settle, durability=Durability.DISK
         )
-        await dropped
+        await replaced
 
     # Deletion
 
@@ -208,6 +203,12 @@ class Tracking:
             continuation = result.continuation
             if continuation is None:
                 return
+
+
+def _rows(generation: int, snapshot: Snapshot) -> list[TableEntry]:
+    """Return a snapshot as the table has it."""
+    parts = enumerate([snapshot.pack_head(), *snapshot.parts])
+    return [TableEntry(snapshot_key(generation, number), part) for number, part in parts]
 
 
 def _kept(value: bytes, first_offset: int) -> int | None:

@@ -6,6 +6,7 @@ import struct
 import zlib
 from collections.abc import Callable, Coroutine, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -129,7 +130,7 @@ class LogRig:
                 NAMES,
                 self.ports(),
                 snapshot=snapshot,
-                drop_snapshot=lambda: self.tracking.drop_snapshot(GENERATION),
+                replace_snapshot=partial(self.tracking.replace_snapshot, GENERATION),
                 epoch=epoch,
                 settings=LogSettings(self.references_max, self.initial_offset, self.span_bytes),
             )

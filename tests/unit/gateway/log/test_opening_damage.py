@@ -109,7 +109,7 @@ def test_index_entries_that_no_snapshot_followed_are_not_stored_again(
     assert rig.do(rig.store.read, NAMES.index_segment, 0, 1_000_000).data == stored
 
 
-def test_index_entries_of_other_chunks_are_dropped_with_the_snapshot(
+def test_index_entries_of_other_chunks_are_dropped_and_a_snapshot_that_fits_stays(
     rig: LogRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 5)
@@ -122,7 +122,9 @@ def test_index_entries_of_other_chunks_are_dropped_with_the_snapshot(
     again = rig.open()
 
     assert state_of(again) == state_of(log)
-    assert rig.run(rig.tracking.load_snapshot(1)) is None
+    with pytest.raises(NoSuchSegment):
+        rig.do(rig.store.info, NAMES.index_segment)
+    assert rig.run(rig.tracking.load_snapshot(1)) == rig.saved[-1]
     rig.commit(again, b"x")
     rig.save(again)
     assert state_of(rig.open()) == state_of(again)
