@@ -17,6 +17,7 @@ _STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 def main() -> int:
     """Run the command of the command line; return the exit code of the process."""
+    _open_standard_descriptors()
     if sys.argv[1:2] == ["serve"]:
         with _ended_by_signals():
             return _run()
@@ -27,6 +28,21 @@ def _run() -> int:
     from gateway import cli  # noqa: PLC0415 (see above)
 
     return cli.main()
+
+
+def _open_standard_descriptors() -> None:
+    """Put the null device where whoever started the process left nothing.
+
+    Else the next file or socket would get the number: texts would be written into it, and the
+    event loop ends the process when it closes one of the first three.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    sys.stdout = sys.stdout or os.fdopen(1, "w", encoding="utf-8")
+    sys.stderr = sys.stderr or sys.stdout
 
 
 @contextmanager

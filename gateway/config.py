@@ -38,6 +38,11 @@ class ConfigError(Exception):
         super().__init__("\n".join(f"{setting}: {reason}" for setting, reason in problems))
         self.problems = problems
 
+    @classmethod
+    def in_file(cls, setting: str, path: Path | None, *problems: str) -> Self:
+        """Say what is wrong in a file that a setting, "section.name", names."""
+        return cls(*(Problem(setting, f"{path}: {problem}") for problem in problems))
+
 
 class LogFormat(enum.Enum):
     """How a line of the logs looks."""

@@ -1,5 +1,6 @@
 """What settings are described with: their words, units and ranges."""
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -10,14 +11,15 @@ KIB: Final = 1024
 MIB: Final = 1024 * KIB
 
 
-def _not_a_bool(value: object) -> object:
-    # A bool is an int to Python: `port = true` would be port 1.
-    if isinstance(value, bool):
-        raise ValueError("a bool is no number")  # noqa: TRY004 (pydantic takes ValueError only)
+def _plain_number(value: object) -> object:
+    # A bool is an int to Python, `port = true` would be port 1; and so are " 5" and "1_0".
+    if isinstance(value, bool) or (isinstance(value, str) and not _DIGITS.fullmatch(value)):
+        raise ValueError("no number")
     return value
 
 
-Integer = Annotated[int, BeforeValidator(_not_a_bool)]
+_DIGITS: Final = re.compile(r"[+-]?[0-9]+")
+Integer = Annotated[int, BeforeValidator(_plain_number)]
 
 HOST_CHARACTERS_MAX: Final = 255
 HOST_IN_WORDS: Final = f"a host of 1 to {HOST_CHARACTERS_MAX} printable characters without spaces"

@@ -164,20 +164,29 @@ def _flag_layer(flags: Mapping[str, str]) -> _Layer:
     return {FLAGS[flag]: (value, flag) for flag, value in flags.items()}
 
 
-def _environment_layer(problems: list[Problem]) -> _Layer:
+def _is_ours(variable: str) -> bool:
     # Only names with a section are ours: Kubernetes, for one, sets HUTCH_PORT and its like for
     # every pod beside a service called hutch.
-    for name in os.environ:
-        section, delimiter, field = name.removeprefix(ENVIRONMENT_PREFIX).lower().partition("__")
-        if name.startswith(ENVIRONMENT_PREFIX) and delimiter and section not in sections():
+    return variable.startswith(ENVIRONMENT_PREFIX) and "__" in variable
+
+
+def _environment_layer(problems: list[Problem]) -> _Layer:
+    for name in filter(_is_ours, os.environ):
+        section, _, field = name.removeprefix(ENVIRONMENT_PREFIX).lower().partition("__")
+        if section not in sections():
             problems.append(Problem(name, _unknown((section, field))))
+    source = EnvSettingsSource(Settings)
+    # Of what differs in case alone it takes any: only names that begin as ours do are looked at.
+    ours = {name: value for name, value in os.environ.items() if _is_ours(name)}
+    source.env_vars = {name.lower(): value for name, value in ours.items()}
+    written = {name.upper(): name for name in ours}
     try:
-        given = EnvSettingsSource(Settings)()
+        given = source()
     except SettingsError as error:
         problems.append(Problem("environment", str(error)))
         return {}
     return {
-        (section, name): (value, variable_of((section, name)))
+        (section, name): (value, written[variable_of((section, name))])
         for section, fields in given.items()
         for name, value in fields.items()
     }

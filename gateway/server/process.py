@@ -69,18 +69,22 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
     # What is there now stays: the collector need not look at it again and again.
     gc.collect()
     gc.freeze()
-    host, port = server.address
     stream = settings.stream
-    advertised = f"{stream.advertised_host}:{stream.advertised_port or port}"
+    advertised = shown(stream.advertised_host, stream.advertised_port or server.address[1])
     tls = http = ""
     loop.add_signal_handler(signal.SIGHUP, server.reload)
     if server.tls is not None:
-        tls = " tls={}:{} tls_advertised={}:{}".format(*server.tls.address, *server.tls.advertised)
+        tls = f" tls={shown(*server.tls.address)} tls_advertised={shown(*server.tls.advertised)}"
     if server.management.address is not None:
-        http = " management={}:{}".format(*server.management.address)
+        http = f" management={shown(*server.management.address)}"
     sys.stdout.write(
-        f"hutch ready stream={host}:{port} advertised={advertised}{tls}{http}"
+        f"hutch ready stream={shown(*server.address)} advertised={advertised}{tls}{http}"
         f" data={settings.store.data_directory} durability={settings.store.durability.value}\n"
     )
     sys.stdout.flush()
     return await server.run()
+
+
+def shown(host: str, port: int) -> str:
+    """Return an address as programs take it: of IPv6 in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import signal
 import socket
 import subprocess
@@ -284,6 +285,10 @@ def test_the_data_is_free_again_after_a_kill(server: HutchServer) -> None:
         (["--advertised-host", "a\nb"], {}, "--advertised-host"),
         ([], {"HUTCH_STREAM__ADVERTISED_HOST": " "}, "HUTCH_STREAM__ADVERTISED_HOST"),
         (["--port", "0"], {"HUTCH_STREAM__PORT": "zz"}, "HUTCH_STREAM__PORT"),
+        (["--interval-ms", "1_0"], {}, "--interval-ms"),
+        (["--interval-ms", " 5"], {}, "--interval-ms"),
+        (["--interval-ms", "٣"], {}, "--interval-ms"),
+        ([], {"HUTCH_stream__heartbeat_s": "x"}, "HUTCH_stream__heartbeat_s"),
         ([], {"HUTCH_STREAM__FRAME_BYTES_MAX": "lots"}, "HUTCH_STREAM__FRAME_BYTES_MAX"),
         ([], {"HUTCH_STREAM__NO_SUCH_SETTING": "1"}, "HUTCH_STREAM__NO_SUCH_SETTING"),
     ],
@@ -296,6 +301,56 @@ def test_a_wrong_setting_stops_the_start_with_a_line_that_names_it(
     assert any(named in line for line in done.stderr.splitlines()), done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "data").exists(), "nothing is touched before the settings are right"
+
+
+@pytest.mark.parametrize(
+    ("setting", "file"),
+    [
+        ("--users", "nowhere.toml"),
+        ("--users", "/dev/null"),
+        ("HUTCH_USERS__FILE", "/dev/null"),
+        ("HUTCH_DEFINITIONS__FILE", "nowhere.json"),
+        ("HUTCH_DEFINITIONS__FILE", "/dev/null"),
+    ],
+)
+def test_what_is_wrong_in_a_file_names_the_setting_and_the_file(
+    tmp_path: Path, setting: str, file: str
+) -> None:
+    is_flag = setting.startswith("-")
+    done = run_serve(
+        tmp_path / "data",
+        *((setting, file) if is_flag else ()),
+        "--port=0",
+        "--management-port=0",
+        environment={} if is_flag else {setting: file},
+    )
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith(f"hutch: {setting}: {file}: ")
+
+
+def test_a_variable_in_small_letters_is_somebody_else_s(start_server: StartServer) -> None:
+    server = start_server(environment={"hutch_stream__heartbeat_s": "17"})
+    with Client.opened(*server.endpoint) as client:
+        assert client.tune.heartbeat_s == 60
+
+
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_server_without_standard_descriptors_serves_and_stops_in_good_order(
+    tmp_path: Path, closed: str
+) -> None:
+    command = shlex.join(serve_command(tmp_path / "data", "--port=0", "--management-port=0"))
+    process = subprocess.Popen(["sh", "-c", f"exec {command} {closed}"], env=server_environment())
+    try:
+        deadline = time.monotonic() + START_SECONDS
+        while not (tmp_path / "data" / "admin.sock").exists() and time.monotonic() < deadline:
+            assert process.poll() is None
+            time.sleep(0.05)
+        time.sleep(0.5)
+        process.terminate()
+        assert process.wait(10) == 0
+    finally:
+        process.kill()
+        process.wait(10)
 
 
 def test_all_wrong_settings_of_a_file_are_told_at_once(tmp_path: Path) -> None:

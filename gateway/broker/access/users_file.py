@@ -22,11 +22,12 @@ from gateway.broker.access.authentication import GUEST
 from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import Permission, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
-from gateway.config import ConfigError, Problem, UsersSettings
+from gateway.config import ConfigError, UsersSettings
 
 log = logging.getLogger(__name__)
 
 DEFAULT_VIRTUAL_HOST: Final = "/"
+_SETTING: Final = "users.file"
 
 _PERMISSION_FIELDS: Final = ("user", "vhost", "configure", "write", "read")
 _FIELDS: Final = frozenset({"name", "password_hash", "hashing_algorithm", "tags", "limits"})
@@ -58,17 +59,16 @@ def _everything(user: str) -> Permission:
 
 
 def _read_permissions(path: Path, entries: object, users: frozenset[str]) -> list[Permission]:
-    where = f"{path}: permissions"
     if not isinstance(entries, list):
-        raise ConfigError(Problem(where, "is not a list"))
-    problems: list[Problem] = []
+        raise ConfigError.in_file(_SETTING, path, "permissions: is not a list")
+    problems: list[str] = []
     permissions: list[Permission] = []
     for index, entry in enumerate(entries):
         try:
             permission = _permission(entry)
         except _Fault as fault:
             field = f".{fault.field}" if fault.field else ""
-            problems.append(Problem(f"{where}[{index}]{field}", str(fault)))
+            problems.append(f"permissions[{index}]{field}: {fault}")
             continue
         if permission.virtual_host != DEFAULT_VIRTUAL_HOST or permission.user not in users:
             log.warning(
@@ -80,7 +80,7 @@ def _read_permissions(path: Path, entries: object, users: frozenset[str]) -> lis
             continue
         permissions.append(permission)
     if problems:
-        raise ConfigError(*problems)
+        raise ConfigError.in_file(_SETTING, path, *problems)
     return permissions
 
 
@@ -100,21 +100,21 @@ def _permission(entry: object) -> Permission:
 def _read(path: Path, content: Mapping[str, object]) -> list[User]:
     entries = content.get("users")
     if not isinstance(entries, list) or not entries:
-        raise ConfigError(Problem(f"{path}: users", "missing: a list of at least one user"))
-    problems: list[Problem] = []
+        raise ConfigError.in_file(_SETTING, path, "users: missing: a list of at least one user")
+    problems: list[str] = []
     users: dict[str, User] = {}
     for index, entry in enumerate(entries):
-        where = f"{path}: users[{index}]"
         try:
             user = _user(entry)
         except _Fault as fault:
-            problems.append(Problem(f"{where}.{fault.field}" if fault.field else where, str(fault)))
+            field = f".{fault.field}" if fault.field else ""
+            problems.append(f"users[{index}]{field}: {fault}")
             continue
         if user.name in users:
-            problems.append(Problem(f"{where}.name", f"{user.name!r} is there twice"))
+            problems.append(f"users[{index}].name: {user.name!r} is there twice")
         users[user.name] = user
     if problems:
-        raise ConfigError(*problems)
+        raise ConfigError.in_file(_SETTING, path, *problems)
     return list(users.values())
 
 
@@ -123,12 +123,12 @@ def _content(path: Path) -> Mapping[str, object]:
         text = path.read_text(encoding="utf-8")
         content = json.loads(text) if path.suffix == ".json" else tomllib.loads(text)
     except OSError as error:
-        raise ConfigError(Problem(str(path), f"cannot read it: {error.strerror}")) from None
+        raise ConfigError.in_file(_SETTING, path, f"cannot read it: {error.strerror}") from None
     except ValueError as error:  # of JSON, TOML or UTF-8
         kind = "JSON" if path.suffix == ".json" else "TOML"
-        raise ConfigError(Problem(str(path), f"not {kind}: {error}")) from None
+        raise ConfigError.in_file(_SETTING, path, f"not {kind}: {error}") from None
     if not isinstance(content, dict):
-        raise ConfigError(Problem(str(path), "holds no list called users"))
+        raise ConfigError.in_file(_SETTING, path, "holds no list called users")
     return content
 
 

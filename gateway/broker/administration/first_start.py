@@ -18,7 +18,7 @@ from gateway.broker.definitions.errors import DefinitionsError
 from gateway.broker.definitions.reading import ReadDefinitions, read_definitions
 from gateway.broker.definitions.report import Outcome
 from gateway.broker.kept_table import KeptTable
-from gateway.config import ConfigError, Problem
+from gateway.config import ConfigError
 from gateway.log.names import server_table
 from store.api import SegmentStore
 
@@ -27,6 +27,7 @@ log = logging.getLogger(__name__)
 _STATE: Final = b"f"
 _BEGUN: Final = b"begun"
 _DONE: Final = b"done"
+_SETTING: Final = "definitions.file"
 
 
 class FirstStart:
@@ -82,7 +83,7 @@ class FirstStart:
         except DefinitionsError as error:
             raise _unusable(self._file, error) from error
         except AdministrationError as error:
-            raise ConfigError(Problem(str(self._file), str(error))) from error
+            raise ConfigError.in_file(_SETTING, self._file, str(error)) from error
         for row in plan.rows:
             if row.outcome is not Outcome.IMPORTED:
                 log.info(
@@ -102,10 +103,10 @@ def _read(file: Path) -> ReadDefinitions:
             content = opened.read(BYTES_MAX + 1)
         return read_definitions(content)
     except OSError as error:
-        raise ConfigError(Problem(str(file), f"cannot read it: {error.strerror}")) from None
+        raise ConfigError.in_file(_SETTING, file, f"cannot read it: {error.strerror}") from None
     except DefinitionsError as error:
         raise _unusable(file, error) from error
 
 
 def _unusable(file: Path | None, error: DefinitionsError) -> ConfigError:
-    return ConfigError(*(Problem(str(file), line) for line in str(error).splitlines()))
+    return ConfigError.in_file(_SETTING, file, *str(error).splitlines())

@@ -23,9 +23,17 @@ def users_of(path: Path, content: str) -> Found:
 def faults_of(path: Path, content: str) -> list[tuple[str, str]]:
     with pytest.raises(ConfigError) as caught:
         users_of(path, content)
-    return [
-        (setting.replace(str(path), "FILE"), reason) for setting, reason in caught.value.problems
-    ]
+    assert {problem.setting for problem in caught.value.problems} == {"users.file"}
+    faults = []
+    for problem in caught.value.problems:
+        assert problem.reason.startswith(f"{path}: ")
+        told = problem.reason.removeprefix(f"{path}: ")
+        place, delimiter, reason = told.partition(": ")
+        if delimiter and place.startswith(("users", "permissions")):
+            faults.append((f"FILE: {place}", reason))
+        else:
+            faults.append(("FILE", told))
+    return faults
 
 
 def test_without_a_file_there_is_guest_who_may_do_everything() -> None:
