@@ -9,41 +9,50 @@ Numbers and generations are never used twice, so a binding says exactly which ex
 stream it joins. One whose exchange or stream is gone means nothing; the next opening removes it.
 """
 
-import hashlib
 import json
 import logging
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from gateway.broker.catalogue import DELETING, LIVE, TOPOLOGY_PREFIX, Catalogue
+from gateway.broker.catalogue import DELETING, Catalogue
 from gateway.broker.errors import ExchangeDoesNotExist, InternalError, PreconditionFailed
+from gateway.broker.exchange import (
+    BINDING_KEY,
+    DIRECT,
+    EXCHANGE_KEY,
+    FANOUT,
+    HEADERS,
+    PARTITION_ORDER,
+    ROUTES,
+    TOPIC,
+    Binding,
+    Declared,
+    Exchange,
+    number_in,
+)
 from gateway.broker.naming import clean_name
-from gateway.broker.routing import DirectRoutes, FanoutRoutes, NoRoutes, Routes, TopicRoutes
 from gateway.broker.streams import Stream, Streams
 from gateway.broker.turns import Turns
 from store.api import TableEntry
 from store.errors import StoreError
 
-log = logging.getLogger(__name__)
+__all__ = [
+    "DEFAULT_EXCHANGE",
+    "DIRECT",
+    "PARTITION_ORDER",
+    "Binding",
+    "Declared",
+    "Exchange",
+    "Exchanges",
+    "is_predeclared",
+    "open_exchanges",
+]
 
-DIRECT: Final = "direct"
-FANOUT: Final = "fanout"
-TOPIC: Final = "topic"
-HEADERS: Final = "headers"
+log = logging.getLogger(__name__)
 
 DEFAULT_EXCHANGE: Final = ""
 """Leads to every stream by its name; nothing else can be bound to it."""
 
-PARTITION_ORDER: Final = "x-stream-partition-order"
-"""Argument of a binding: the partition's place in its super stream."""
-
-_ROUTES: Final[Mapping[str, Callable[[], Routes]]] = {
-    DIRECT: DirectRoutes,
-    FANOUT: FanoutRoutes,
-    TOPIC: TopicRoutes,
-}
 _PREDECLARED: Final = (
     ("amq.direct", DIRECT),
     ("amq.fanout", FANOUT),
@@ -53,154 +62,6 @@ _PREDECLARED: Final = (
     ("amq.topic", TOPIC),
     ("amq.rabbitmq.log", TOPIC),  # bindings hold the number of the place here: add at the end
 )
-_EXCHANGE_KEY: Final = TOPOLOGY_PREFIX + b"exchange."
-_BINDING_KEY: Final = TOPOLOGY_PREFIX + b"binding."
-_NUMBER_BYTES: Final = 8
-_INTEGER: Final = re.compile("[+-]?[0-9]{1,18}")
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """An exchange as it was declared.
-
-    Attributes:
-        name: As clients say it.
-        type: DIRECT, FANOUT or TOPIC; HEADERS for two of those that are always there.
-        durable: Outlives the server's process.
-        auto_delete: Goes with its last binding.
-        internal: Nobody publishes to it over HTTP. Stream clients ask where a key leads, and
-            publish to streams.
-        arguments: Values as JSON has them.
-    """
-
-    name: str
-    type: str = DIRECT
-    durable: bool = True
-    auto_delete: bool = False
-    internal: bool = False
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Binding:
-    """A way from an exchange to a stream.
-
-    Attributes:
-        source: The exchange.
-        destination: The stream.
-        routing_key: A key, or a topic's pattern.
-        arguments: Values as JSON has them. Two bindings may differ in these alone.
-    """
-
-    source: str
-    destination: str
-    routing_key: str = ""
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-
-
-class Declared:
-    """An exchange that exists, with its bindings.
-
-    Attributes:
-        exchange: What it was declared as.
-        number: No other exchange or stream of the virtual host ever had it.
-        bindings: By their keys in the table, in the order in which they were made.
-        is_stored: Whether it is in the table.
-    """
-
-    def __init__(self, exchange: Exchange, number: int, *, is_stored: bool) -> None:
-        self.exchange = exchange
-        self.number = number
-        self.is_stored = is_stored
-        self.bindings: dict[bytes, Binding] = {}
-        self._routes = _ROUTES.get(exchange.type, NoRoutes)()
-        self._partitions: tuple[str, ...] | None = None
-
-    def add(self, key: bytes, binding: Binding) -> None:
-        """Take a binding in; its stream exists."""
-        self.bindings[key] = binding
-        self._routes.add(binding.routing_key, binding.destination)
-        self._partitions = None
-
-    def remove(self, key: bytes) -> None:
-        """Take a binding out."""
-        binding = self.bindings.pop(key)
-        self._routes.remove(binding.routing_key, binding.destination)
-        self._partitions = None
-
-    def route(self, routing_key: str) -> list[str]:
-        """Return the streams that a routing key leads to, each once, by name."""
-        return sorted(self._routes.match(routing_key))
-
-    @property
-    def partitions(self) -> tuple[str, ...]:
-        """The streams of all bindings, by the order that these state; those without come last."""
-        if self._partitions is None:
-            ordered = sorted(self.bindings.values(), key=_place)
-            self._partitions = tuple(binding.destination for binding in ordered)
-        return self._partitions
-
-    def orders_of(self, stream: str) -> list[int | None]:
-        """Return the order that each binding of a stream states, None for one that does not."""
-        return [_order(each) for each in self.bindings.values() if each.destination == stream]
-
-    @property
-    def last_order(self) -> int:
-        """The highest order that a binding states, -1 if none does."""
-        orders = (_order(each) for each in self.bindings.values())
-        return max((order for order in orders if order is not None), default=-1)
-
-    def row(self, state: str = LIVE) -> TableEntry:
-        """Return the exchange as the table has it."""
-        exchange = self.exchange
-        fields = {
-            "name": exchange.name,
-            "number": self.number,
-            "state": state,
-            "type": exchange.type,
-            "durable": exchange.durable,
-            "auto_delete": exchange.auto_delete,
-            "internal": exchange.internal,
-            "arguments": dict(exchange.arguments),
-        }
-        return TableEntry(self.key, _packed(fields))
-
-    @property
-    def key(self) -> bytes:
-        """Key of the exchange in the table."""
-        return _EXCHANGE_KEY + self.number.to_bytes(_NUMBER_BYTES)
-
-    def binding_row(self, binding: Binding, generation: int) -> TableEntry:
-        """Return a binding as the table has it; `generation` is that of its stream."""
-        fields = {
-            "exchange": self.number,
-            "stream": generation,
-            "routing_key": binding.routing_key,
-            "arguments": dict(binding.arguments),
-        }
-        value = _packed(fields)
-        digest = hashlib.sha256(value).digest()
-        return TableEntry(_BINDING_KEY + self.number.to_bytes(_NUMBER_BYTES) + digest, value)
-
-
-def _packed(fields: Mapping[str, Any]) -> bytes:
-    """Encode; what is equal has equal bytes. Raises PreconditionFailed."""
-    try:
-        return json.dumps(fields, sort_keys=True).encode()
-    except (TypeError, ValueError, RecursionError) as error:
-        raise PreconditionFailed(f"arguments cannot be kept: {error}") from error
-
-
-def _order(binding: Binding) -> int | None:
-    order = binding.arguments.get(PARTITION_ORDER)
-    if isinstance(order, str) and _INTEGER.fullmatch(order):
-        return int(order)
-    return order if isinstance(order, int) else None
-
-
-def _place(binding: Binding) -> tuple[bool, int, str]:
-    order = _order(binding)
-    return order is None, order or 0, binding.destination  # the same after each restart
 
 
 class Exchanges:
@@ -280,7 +141,7 @@ class Exchanges:
         """
         if clean_name(exchange.name) != exchange.name:
             raise PreconditionFailed("an exchange's name has no line breaks")
-        if exchange.type not in _ROUTES:
+        if exchange.type not in ROUTES:
             raise PreconditionFailed(f"exchanges of type {exchange.type!r} are not supported")
         await self.turns.take(exchange.name)
         try:
@@ -342,7 +203,7 @@ class Exchanges:
 
     async def _bind(self, source: str, bindings: Sequence[Binding]) -> None:
         declared = self.declared(source)
-        if declared.exchange.type not in _ROUTES:
+        if declared.exchange.type not in ROUTES:
             raise PreconditionFailed(f"exchange {source!r} takes no bindings")
         added: dict[bytes, tuple[TableEntry, Binding, Stream]] = {}
         for binding in bindings:
@@ -350,10 +211,15 @@ class Exchanges:
             row = declared.binding_row(binding, stream.entry.generation)
             if row.key not in declared.bindings:
                 added[row.key] = row, binding, stream
-        if added:
+        if not added:
+            return
+        self.keep(declared)
+        try:
             await self._put(declared, *(row for row, _, _ in added.values()))
-        for key, (_, binding, stream) in added.items():
-            self.join(declared, key, binding, stream)
+            for key, (_, binding, stream) in added.items():
+                self.join(declared, key, binding, stream)
+        finally:
+            await self.let_go(declared)
 
     async def unbind(self, binding: Binding) -> None:
         """Undo a binding; nothing happens if there is none like this.
@@ -369,11 +235,23 @@ class Exchanges:
             stream = self._streams.find(binding.destination)
             key = declared.binding_row(binding, stream.entry.generation).key
             if key in declared.bindings:
-                is_last = len(declared.bindings) == 1 and declared.exchange.auto_delete
-                await self._remove(declared, key, *([declared.key] if is_last else []))
-                self._part(declared, key, stream)
+                await self._unbind(declared, key, stream)
         finally:
             self.turns.end(binding.source)
+
+    async def _unbind(self, declared: Declared, key: bytes, stream: Stream) -> None:
+        is_last = len(declared.bindings) == 1 and declared.exchange.auto_delete
+        self.keep(declared)
+        try:
+            await self._remove(declared, key, *([declared.key] if is_last else []))
+            if is_last:
+                declared.is_stored = False
+            if key in declared.bindings:  # its stream may have gone meanwhile
+                declared.remove(key)
+                stream.bound_by.discard(key)
+                self._lost_binding(declared)
+        finally:
+            await self.let_go(declared)
 
     # What is known, apart from the table
 
@@ -394,8 +272,25 @@ class Exchanges:
             declared.remove(key)
             if binding.destination in self._streams:
                 self._streams.find(binding.destination).bound_by.discard(key)
-        self._declared.pop(declared.exchange.name, None)
+        if self._declared.get(declared.exchange.name) is declared:
+            del self._declared[declared.exchange.name]
         self._by_number.pop(declared.number, None)
+
+    def keep(self, declared: Declared) -> None:
+        """Let an exchange not go with its last binding until `let_go`; whose turn it is may."""
+        declared.is_kept = True
+
+    async def let_go(self, declared: Declared) -> None:
+        """End `keep`: if the exchange should have gone meanwhile, and nothing is bound, it goes."""
+        is_to_go = declared.is_bereft and not declared.bindings
+        declared.is_kept = declared.is_bereft = False
+        if not is_to_go:
+            return
+        self.drop(declared)
+        try:
+            await self._remove(declared, declared.key)
+        except InternalError as error:
+            log.warning("exchange without bindings not removed error=%s", error)
 
     def join(self, declared: Declared, key: bytes, binding: Binding, stream: Stream) -> None:
         """Know a binding that is stored."""
@@ -403,21 +298,22 @@ class Exchanges:
             declared.add(key, binding)
             stream.bound_by.add(key)
 
-    def _part(self, declared: Declared, key: bytes, stream: Stream) -> None:
-        if key in declared.bindings:  # its stream may have gone meanwhile
-            declared.remove(key)
-            stream.bound_by.discard(key)
-        if declared.exchange.auto_delete and not declared.bindings:
-            self.drop(declared)
+    def _lost_binding(self, declared: Declared) -> bool:
+        """Let an exchange go that should with its last binding, now or later; tell whether now."""
+        if declared.bindings or not declared.exchange.auto_delete:
+            return False
+        declared.is_bereft = True
+        if declared.is_kept:
+            return False
+        self.drop(declared)
+        return True
 
     def _stream_gone(self, stream: Stream) -> None:
         """Forget the bindings of a stream; in the table they go with it."""
         for key in list(stream.bound_by):
-            number = int.from_bytes(key[len(_BINDING_KEY) :][:_NUMBER_BYTES])
-            declared = self._by_number[number]
+            declared = self._by_number[number_in(key)]
             declared.remove(key)
-            if declared.exchange.auto_delete and not declared.bindings:
-                self.drop(declared)
+            if self._lost_binding(declared):
                 stream.bound_by.add(declared.key)
 
     # The table
@@ -452,7 +348,7 @@ class Exchanges:
     def _load_exchanges(self, values: Mapping[bytes, dict[str, Any]]) -> list[bytes]:
         """Take over the exchanges; return the keys of those that are dead."""
         dead: list[bytes] = []
-        found = [key for key in values if key.startswith(_EXCHANGE_KEY)]
+        found = [key for key in values if key.startswith(EXCHANGE_KEY)]
         for key in sorted(found, reverse=True):  # of two with one name the later one lives
             fields = dict(values[key])
             number, state = fields.pop("number"), fields.pop("state")
@@ -470,7 +366,7 @@ class Exchanges:
         bereft: set[int] = set()
         streams = {stream.entry.generation: stream for stream in self._streams}
         for key, fields in values.items():
-            if not key.startswith(_BINDING_KEY):
+            if not key.startswith(BINDING_KEY):
                 continue
             number = fields["exchange"]
             declared, stream = self._by_number.get(number), streams.get(fields["stream"])

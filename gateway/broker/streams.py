@@ -275,14 +275,20 @@ class Streams:
         """Let a stream be gone for clients."""
         del self._streams[stream.name]
         stream.is_deleted = True
-        self.when_gone(stream)
-        gone(stream)
+        for told in (self.when_gone, gone):
+            try:
+                told(stream)
+            except Exception:  # it is gone all the same, and so must be what is stored of it
+                log.exception("telling that a stream is gone failed stream=%s", stream.name)
 
     def tell_watchers(self, stream: Stream) -> None:
         """Tell everybody who uses a stream that it is gone."""
         watchers, stream.watchers = stream.watchers, set()
         for watcher in watchers:
-            watcher.stream_gone(stream)
+            try:
+                watcher.stream_gone(stream)
+            except Exception:  # the others must know it too
+                log.exception("telling that a stream is gone failed stream=%s", stream.name)
 
     # Opening
 

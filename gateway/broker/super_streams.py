@@ -181,12 +181,16 @@ async def _create_partitions(
         for row, binding, stream in zip(rows(created), bindings, created, strict=True):
             exchanges.join(declared, row.key, binding, stream)
 
-    await streams.create_together(
-        partitions,
-        parsed,
-        topology=lambda created: [declared.row(), *rows(created)],
-        born=born,
-    )
+    exchanges.keep(declared)
+    try:
+        await streams.create_together(
+            partitions,
+            parsed,
+            topology=lambda created: [declared.row(), *rows(created)],
+            born=born,
+        )
+    finally:
+        await exchanges.let_go(declared)
 
 
 async def delete_super_stream(

@@ -1,0 +1,184 @@
+"""One exchange with its bindings, and how both stand in the catalogue's table."""
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from gateway.broker.catalogue import LIVE, TOPOLOGY_PREFIX
+from gateway.broker.errors import PreconditionFailed
+from gateway.broker.routing import DirectRoutes, FanoutRoutes, NoRoutes, Routes, TopicRoutes
+from store.api import TableEntry
+
+DIRECT: Final = "direct"
+FANOUT: Final = "fanout"
+TOPIC: Final = "topic"
+HEADERS: Final = "headers"
+
+PARTITION_ORDER: Final = "x-stream-partition-order"
+"""Argument of a binding: the partition's place in its super stream."""
+
+ROUTES: Final[Mapping[str, Callable[[], Routes]]] = {
+    DIRECT: DirectRoutes,
+    FANOUT: FanoutRoutes,
+    TOPIC: TopicRoutes,
+}
+EXCHANGE_KEY: Final = TOPOLOGY_PREFIX + b"exchange."
+BINDING_KEY: Final = TOPOLOGY_PREFIX + b"binding."
+_NUMBER_BYTES: Final = 8
+_INTEGER: Final = re.compile("[+-]?[0-9]{1,18}")
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """An exchange as it was declared.
+
+    Attributes:
+        name: As clients say it.
+        type: DIRECT, FANOUT or TOPIC; HEADERS for two of those that are always there.
+        durable: Outlives the server's process.
+        auto_delete: Goes with its last binding.
+        internal: Nobody publishes to it over HTTP. Stream clients ask where a key leads, and
+            publish to streams.
+        arguments: Values as JSON has them.
+    """
+
+    name: str
+    type: str = DIRECT
+    durable: bool = True
+    auto_delete: bool = False
+    internal: bool = False
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """A way from an exchange to a stream.
+
+    Attributes:
+        source: The exchange.
+        destination: The stream.
+        routing_key: A key, or a topic's pattern.
+        arguments: Values as JSON has them. Two bindings may differ in these alone.
+    """
+
+    source: str
+    destination: str
+    routing_key: str = ""
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Declared:
+    """An exchange that exists, with its bindings.
+
+    Attributes:
+        exchange: What it was declared as.
+        number: No other exchange or stream of the virtual host ever had it.
+        bindings: By their keys in the table, in the order in which they were made.
+        is_stored: Whether it is in the table.
+        is_kept: Whether somebody, whose turn it is, is about to bind or unbind something: until
+            then the exchange does not go with its last binding.
+        is_bereft: Whether the last binding went meanwhile.
+    """
+
+    def __init__(self, exchange: Exchange, number: int, *, is_stored: bool) -> None:
+        self.exchange = exchange
+        self.number = number
+        self.is_stored = is_stored
+        self.is_kept = self.is_bereft = False
+        self.bindings: dict[bytes, Binding] = {}
+        self._routes = ROUTES.get(exchange.type, NoRoutes)()
+        self._partitions: tuple[str, ...] | None = None
+
+    def add(self, key: bytes, binding: Binding) -> None:
+        """Take a binding in; its stream exists."""
+        self.bindings[key] = binding
+        self._routes.add(binding.routing_key, binding.destination)
+        self._partitions = None
+
+    def remove(self, key: bytes) -> None:
+        """Take a binding out."""
+        binding = self.bindings.pop(key)
+        self._routes.remove(binding.routing_key, binding.destination)
+        self._partitions = None
+
+    def route(self, routing_key: str) -> list[str]:
+        """Return the streams that a routing key leads to, each once, by name."""
+        return sorted(self._routes.match(routing_key))
+
+    @property
+    def partitions(self) -> tuple[str, ...]:
+        """The streams of all bindings, by the order that these state; those without come last."""
+        if self._partitions is None:
+            ordered = sorted(self.bindings.values(), key=_place)
+            self._partitions = tuple(binding.destination for binding in ordered)
+        return self._partitions
+
+    def orders_of(self, stream: str) -> list[int | None]:
+        """Return the order that each binding of a stream states, None for one that does not."""
+        return [_order(each) for each in self.bindings.values() if each.destination == stream]
+
+    @property
+    def last_order(self) -> int:
+        """The highest order that a binding states, -1 if none does."""
+        orders = (_order(each) for each in self.bindings.values())
+        return max((order for order in orders if order is not None), default=-1)
+
+    def row(self, state: str = LIVE) -> TableEntry:
+        """Return the exchange as the table has it."""
+        exchange = self.exchange
+        fields = {
+            "name": exchange.name,
+            "number": self.number,
+            "state": state,
+            "type": exchange.type,
+            "durable": exchange.durable,
+            "auto_delete": exchange.auto_delete,
+            "internal": exchange.internal,
+            "arguments": dict(exchange.arguments),
+        }
+        return TableEntry(self.key, _packed(fields))
+
+    @property
+    def key(self) -> bytes:
+        """Key of the exchange in the table."""
+        return EXCHANGE_KEY + self.number.to_bytes(_NUMBER_BYTES)
+
+    def binding_row(self, binding: Binding, generation: int) -> TableEntry:
+        """Return a binding as the table has it; `generation` is that of its stream."""
+        fields = {
+            "exchange": self.number,
+            "stream": generation,
+            "routing_key": binding.routing_key,
+            "arguments": dict(binding.arguments),
+        }
+        value = _packed(fields)
+        digest = hashlib.sha256(value).digest()
+        return TableEntry(BINDING_KEY + self.number.to_bytes(_NUMBER_BYTES) + digest, value)
+
+
+def _packed(fields: Mapping[str, Any]) -> bytes:
+    """Encode; what is equal has equal bytes. Raises PreconditionFailed."""
+    try:
+        return json.dumps(fields, sort_keys=True).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise PreconditionFailed(f"arguments cannot be kept: {error}") from error
+
+
+def _order(binding: Binding) -> int | None:
+    order = binding.arguments.get(PARTITION_ORDER)
+    if isinstance(order, str) and _INTEGER.fullmatch(order):
+        return int(order)
+    return order if isinstance(order, int) else None
+
+
+def _place(binding: Binding) -> tuple[bool, int, str]:
+    order = _order(binding)
+    return order is None, order or 0, binding.destination  # the same after each restart
+
+
+def number_in(binding_key: bytes) -> int:
+    """Return the number of the exchange whose binding has this key in the table."""
+    return int.from_bytes(binding_key[len(BINDING_KEY) :][:_NUMBER_BYTES])
