@@ -117,7 +117,7 @@ EXPECTED: tuple[Expected, ...] = (
             script=f"create with stream-max-segment-size-bytes={size}",
             reason="RabbitMQ accepts it, and then rolls segments without end; Hutch refuses it",
         )
-        for size in ("0", "-5")
+        for size in ("8", "1", "0", "-5")
     ),
     Expected(
         script="pipelined: properties and mechanisms",

@@ -30,7 +30,13 @@ NAMES: Final = (
     "stream-initial-offset",
 )
 """What `StreamArguments.parse` looks at."""
-LEADER_LOCATORS: Final = ("client-local", "balanced", "least-leaders", "random")
+LEADER_LOCATORS: Final = (
+    "client-local",
+    "balanced",
+    "least-leaders",
+    "random",
+    "min-masters",
+)
 
 _DAY_S: Final = 86_400
 _UNIT_S: Final = {"Y": 365 * _DAY_S, "M": 30 * _DAY_S, "D": _DAY_S, "h": 3_600, "m": 60, "s": 1}

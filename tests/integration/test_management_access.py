@@ -154,6 +154,25 @@ def test_tags_open_what_rabbitmq_says(tag: str, target: HutchServer) -> None:
     root.status("DELETE", f"users/{name}")
 
 
+def test_who_may_write_to_an_exchange_publishes_over_http_to_whatever_it_leads_to(
+    target: HutchServer,
+) -> None:
+    root = Api(*target.management)
+    assert root.status("PUT", "users/posts", {"password": PASSWORD, "tags": "management"}) == 201
+    mine = root.by("posts", PASSWORD)
+    assert root.status("PUT", "queues/%2F/letters", {}) == 201
+    message = {
+        "routing_key": "letters", "payload": "x", "payload_encoding": "string", "properties": {}
+    }  # fmt: skip
+    for write, may in (("^amq[.]default$", True), ("^(|letters)$", False), ("", False)):
+        patterns = {"configure": "", "write": write, "read": ""}
+        assert root.status("PUT", "permissions/%2F/posts", patterns) in {201, 204}
+        answer = mine.ask("POST", "exchanges/%2F/amq.default/publish", message)
+        assert answer.status == (200 if may else 401), write
+    for path in ("users/posts", "queues/%2F/letters"):
+        assert root.status("DELETE", path) == 204
+
+
 def test_a_monitor_sees_all_connections_and_others_their_own(target: HutchServer) -> None:
     root = Api(*target.management)
     for name, tag in (("sees-own", "management"), ("sees-all", "monitoring")):

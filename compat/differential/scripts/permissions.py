@@ -138,6 +138,27 @@ PARTS = (
     ),
 )
 
+DEFAULT_EXCHANGE = tuple(
+    script(
+        f"rights on the default exchange: {right} on {pattern}",
+        opened("G"),
+        ask("G", f.create("~-q")),
+        *member(**{each: pattern if each == right else NOTHING for each in RIGHTS}),
+        ask("A", f.route("~-q", ""), label="route"),
+        ask("A", f.route("~-none", ""), label="route to nothing"),
+        *(ask("A", f.partitions(""), label="partitions") for _ in range(is_alone)),
+    )
+    for right in ("write", "read")
+    for pattern, is_alone in (
+        # Where other streams would tell, partitions are not asked for.
+        (r"^amq\.default$|^~-q$", False),
+        (r"^amq\.default$", True),
+        ("^(|~-q)$", True),
+        ("^$", True),
+        (".*", False),
+    )
+)
+
 PATTERNS = tuple(
     script(
         f"pattern: {what}",
@@ -236,5 +257,6 @@ TAKEN_AWAY = (
 )
 
 SCRIPTS: tuple[Script, ...] = (
-    *MATRIX, *ON_A_SUPER_STREAM, *PARTS, *PATTERNS, *OFFSETS, *CHANGES, *TAKEN_AWAY
+    *MATRIX, *ON_A_SUPER_STREAM, *PARTS, *DEFAULT_EXCHANGE,
+    *PATTERNS, *OFFSETS, *CHANGES, *TAKEN_AWAY
 )  # fmt: skip

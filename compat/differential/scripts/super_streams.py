@@ -234,8 +234,8 @@ TAKEN = (
     script(
         "the locator of a partition",
         opened("A"),
-        three(queue_leader_locator="random"),
-        ask("A", f.create("~x-0", {"queue-leader-locator": "random"})),
+        three(queue_leader_locator="min-masters"),
+        ask("A", f.create("~x-0", {"queue-leader-locator": "min-masters"})),
         ask("A", f.create("~x-0", {"queue-leader-locator": "balanced"})),
     ),
     script(

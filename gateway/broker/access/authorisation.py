@@ -52,14 +52,14 @@ def to_read(name: str) -> list[Demand]:
     return [Demand((Right.READ,), name)]
 
 
-def to_write(name: str) -> list[Demand]:
-    """What it takes to publish to a stream."""
-    return [Demand((Right.WRITE,), name)]
+def name_of_exchange(exchange: str) -> str:
+    """Return what an exchange is called where permissions are looked up."""
+    return exchange or DEFAULT_EXCHANGE
 
 
 def to_publish(exchange: str) -> list[Demand]:
-    """What it takes to publish to an exchange."""
-    return [Demand((Right.WRITE,), exchange or DEFAULT_EXCHANGE)]
+    """What it takes to publish to an exchange, to whichever streams that leads."""
+    return [Demand((Right.WRITE,), name_of_exchange(exchange))]
 
 
 def to_bind(source: str, destination: str) -> list[Demand]:

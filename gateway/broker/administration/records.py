@@ -2,10 +2,11 @@
 
 from typing import Final
 
-from gateway.broker.access.authorisation import Demand, to_publish, to_read, to_write
+from gateway.broker.access.authorisation import Demand, to_publish, to_read
 from gateway.broker.administration.administration import Administration, Role, Row
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import WrongRequest
+from gateway.broker.errors import ExchangeDoesNotExist
 from gateway.broker.exchanges import DEFAULT_EXCHANGE
 from gateway.log.adding import RECORD_BYTES_MAX, RecordTooLarge, add_record
 
@@ -55,11 +56,12 @@ def _named(found: dict[bytes, int]) -> dict[str, int]:
 
 
 def _to_publish(administration: Administration, arguments: Arguments) -> list[Demand]:
-    """Demand to write to the exchange, and as on the wire to every stream it leads to."""
+    """Demand to write to the exchange, which is there: where it leads to is its own affair."""
     host = administration.host(arguments.text("virtual_host", "/"))
-    exchange, routing_key = arguments.text("exchange"), arguments.text("routing_key")
-    streams = host.exchanges.route(exchange, routing_key)
-    return [*to_publish(exchange), *(one for name in streams for one in to_write(name))]
+    exchange = arguments.text("exchange")
+    if exchange not in host.exchanges:
+        raise ExchangeDoesNotExist(exchange)
+    return to_publish(exchange)
 
 
 def _to_read(_: Administration, arguments: Arguments) -> list[Demand]:

@@ -9,7 +9,7 @@ Source: RabbitMQ stream protocol; order of checks and codes as observed on Rabbi
 from collections.abc import Sequence
 
 from gateway.broker import super_streams
-from gateway.broker.access.authorisation import Demand, to_manage_super_stream
+from gateway.broker.access.authorisation import Demand, name_of_exchange, to_manage_super_stream
 from gateway.broker.errors import PreconditionFailed
 from gateway.broker.naming import clean_name, without_line_ends
 from gateway.broker.streams import Stream
@@ -53,7 +53,7 @@ async def delete_super_stream(link: Link, request: m.DeleteSuperStream) -> m.Sta
 
 async def route(link: Link, request: m.Route) -> m.StreamsReply:
     """Find the streams that a routing key leads to; there may be none."""
-    link.require(Permission.WRITE, request.super_stream)
+    link.require(Permission.WRITE, name_of_exchange(request.super_stream))
     streams = link.virtual_host.exchanges.route(request.super_stream, request.routing_key)
     await link.require_each(Demand(RIGHTS[Permission.WRITE], stream) for stream in streams)
     return m.StreamsReply(ResponseCode.OK, tuple(streams))
@@ -61,7 +61,7 @@ async def route(link: Link, request: m.Route) -> m.StreamsReply:
 
 async def partitions(link: Link, request: m.Partitions) -> m.StreamsReply:
     """List the streams that are bound to an exchange, in the order that their bindings state."""
-    link.require(Permission.READ_OR_WRITE, request.super_stream)
+    link.require(Permission.READ_OR_WRITE, name_of_exchange(request.super_stream))
     streams = super_streams.partitions_of(link.virtual_host, request.super_stream)
     await link.require_each(Demand(RIGHTS[Permission.READ_OR_WRITE], stream) for stream in streams)
     return m.StreamsReply(ResponseCode.OK, tuple(streams))

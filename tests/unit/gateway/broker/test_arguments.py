@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.broker.arguments import InvalidArgument, MaxAge, StreamArguments
+from gateway.broker.arguments import LEADER_LOCATORS, InvalidArgument, MaxAge, StreamArguments
 
 DAY = 24 * 60 * 60
 
@@ -133,12 +133,12 @@ def test_integers_are_taken_from_their_range_only(
             StreamArguments.parse({name: text})
 
 
-@pytest.mark.parametrize("text", ["client-local", "balanced", "least-leaders", "random"])
-def test_the_four_leader_locators_are_taken(text: str) -> None:
+@pytest.mark.parametrize("text", LEADER_LOCATORS)
+def test_the_five_leader_locators_are_taken(text: str) -> None:
     assert parse(queue_leader_locator=text).leader_locator == text
 
 
-@pytest.mark.parametrize("text", ["", "Balanced", "min-masters", "client-local "])
+@pytest.mark.parametrize("text", ["", "Balanced", "min_masters", "client-local "])
 def test_any_other_leader_locator_is_refused(text: str) -> None:
     with pytest.raises(InvalidArgument, match="queue-leader-locator"):
         parse(queue_leader_locator=text)

@@ -21,6 +21,7 @@ EXISTS = ResponseCode.STREAM_ALREADY_EXISTS
 PRECONDITION = ResponseCode.PRECONDITION_FAILED
 REFUSED = ResponseCode.ACCESS_REFUSED
 INTERNAL = ResponseCode.INTERNAL_ERROR
+EITHER = Permission.READ_OR_WRITE
 
 
 def create(
@@ -353,6 +354,19 @@ def test_a_route_takes_permission_to_write_to_the_exchange_and_to_what_it_leads_
     assert route(client, "0") == (OK, ("x-0",))
     assert route(client, "1") == (REFUSED, ())
     assert route(client, "1", "y") == (REFUSED, ())
+
+
+def test_the_default_exchange_is_called_amq_default_where_permissions_are_looked_up(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        refuse(patch, (Permission.WRITE, ""), (EITHER, ""))
+        assert route(client, "s", "") == (OK, ("s",))
+        assert partitions(client, "") == (OK, ("s",))
+    refuse(monkeypatch, *((each, "amq.default") for each in (Permission.WRITE, EITHER)))
+    assert route(client, "s", "") == (REFUSED, ())
+    assert route(client, "nowhere", "") == (REFUSED, ())
+    assert partitions(client, "") == (REFUSED, ())
 
 
 def test_partitions_take_permission_to_read_or_write_them_all(
