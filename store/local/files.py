@@ -72,7 +72,9 @@ class File(Protocol):
         """Sync the data (fdatasync). If it fails, never acknowledge anything of it again."""
         ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close the file; fine if it is closed. Whatever is asked of it later fails."""
+        ...
 
 
 class Files(Protocol):
@@ -166,6 +168,8 @@ class PosixFile:
 
     def allocate(self, position: int, size: int) -> None:
         failure = _fallocate(self.fileno, position, size)
+        if failure == errno.EBADF:
+            raise SegmentFailed(f"{self._path}: cannot allocate: {os.strerror(failure)}")
         if failure in NO_SPACE:
             raise DiskFull(f"{self._path}: no space to allocate {size} bytes")
 
@@ -182,6 +186,8 @@ class PosixFile:
             raise _translated(error, "cut", self._path) from error
 
     def sync(self) -> None:
+        if self.fileno < 0:
+            raise SegmentFailed(f"{self._path}: sync failed: the file is closed")
         try:
             os.fdatasync(self.fileno)
         except OSError as error:
@@ -189,8 +195,10 @@ class PosixFile:
             raise SegmentFailed(f"{self._path}: sync failed: {error.strerror}") from error
 
     def close(self) -> None:
+        # The number may soon be another file's.
+        descriptor, self.fileno = self.fileno, -1
         with contextlib.suppress(OSError):
-            os.close(self.fileno)
+            os.close(descriptor)
 
 
 class BackgroundSync:

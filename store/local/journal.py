@@ -237,15 +237,24 @@ class Journal:
             self._preparing = False
 
     def release_before(self, place: JournalPlace) -> None:
-        """Make spares of the files that only hold frames before `place`."""
+        """Make spares of the files that only hold frames before `place`.
+
+        A durable checkpoint contains these frames, and recovery begins behind them: nobody needs
+        them on the disk any more, so a sync that they still waited for is given up.
+        """
         while self._used and self._used[0].number != place.file:
-            self._spares.append(self._used.popleft())
+            released = self._used.popleft()
+            # Before it is a spare: a frame that is written into it from then on is to be synced.
+            self._dirty.discard(released.file)
+            self._spares.append(released)
 
     def trim(self) -> None:
         """Remove surplus spare files. Not on the loop's thread."""
         while len(self._spares) > self._spare_count_max:
             surplus = self._spares.pop()
-            surplus.file.close()
+            # A sync that began before the file was released may come to it yet.
+            with self._sync_lock:
+                surplus.file.close()
             self._files.remove(path_of(surplus.number))
 
     def close(self) -> None:

@@ -226,11 +226,6 @@ def delete_record(segment: int, *, durable: bool) -> bytes:
     return _change(Kind.DELETE, segment, b"", durable=durable)
 
 
-def append_flags(*, durable: bool, inline: bool, has_writer: bool) -> int:
-    """Combine the flags of an append."""
-    return (DURABLE if durable else 0) | (INLINE if inline else 0) | (HAS_WRITER * has_writer)
-
-
 def _change(kind: Kind, segment: int, body: bytes, *, durable: bool) -> bytes:
     size = CHANGE_HEAD.size + len(body)
     return CHANGE_HEAD.pack(size, kind, DURABLE if durable else 0, 0, segment) + body

@@ -110,8 +110,8 @@ class Failure:
         return True
 
 
-def _go_on(_: Write) -> None:
-    """Let every write happen at once."""
+def _go_on(_: Step) -> None:
+    """Let every write and sync happen at once."""
 
 
 def parent_of(path: str) -> str:
@@ -128,6 +128,8 @@ class Disk:
         self.failures: list[Failure] = []
         # Called before each write, on the thread that writes: it may hold the write up.
         self.before_write: Callable[[Write], object] = _go_on
+        # The same before each sync of a file.
+        self.before_sync: Callable[[Sync], object] = _go_on
         self.is_cold = is_cold
         # Any thread of the store may call: this makes one order of it.
         self._lock = threading.Lock()
@@ -240,8 +242,10 @@ class Disk:
             content.extend(bytes(size - len(content)))
 
     def sync(self, inode: Inode) -> None:
+        step = Sync(inode)
+        self.before_sync(step)
         with self._lock:
-            self._record_sync(Sync(inode), Sync(inode, has_failed=True))
+            self._record_sync(step, Sync(inode, has_failed=True))
 
     def close(self, file: "MemoryFile") -> None:
         with self._lock:
@@ -286,13 +290,20 @@ def put(content: bytearray, position: int, data: bytes) -> None:
 
 
 class MemoryFile:
-    """An open file of the disk."""
+    """An open file of the disk; closed, it fails whatever is asked of it, as a descriptor would."""
 
     def __init__(self, disk: Disk, inode: Inode, path: str) -> None:
         self.path = path
         self.holds_lock = False
         self._disk = disk
-        self._inode = inode
+        self._open_inode: Inode | None = inode
+
+    @property
+    def _inode(self) -> Inode:
+        inode = self._open_inode
+        if inode is None:
+            raise SegmentFailed(f"{self.path}: the file is closed")
+        return inode
 
     @property
     def fileno(self) -> int:
@@ -305,7 +316,8 @@ class MemoryFile:
         return self._disk.read(self._inode, size, position)
 
     def read_cached_at(self, size: int, position: int) -> bytes | None:
-        return None if self._disk.is_cold else self.read_at(size, position)
+        inode = self._inode
+        return None if self._disk.is_cold else self._disk.read(inode, size, position)
 
     def allocate(self, position: int, size: int) -> None:
         self._disk.allocate(self._inode, position + size)
@@ -320,7 +332,9 @@ class MemoryFile:
         self._disk.sync(self._inode)
 
     def close(self) -> None:
-        self._disk.close(self)
+        if self._open_inode is not None:
+            self._open_inode = None
+            self._disk.close(self)
 
 
 SECTOR_BYTES: Final = 512

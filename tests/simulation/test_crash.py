@@ -2,7 +2,9 @@
 
 import bisect
 import random
+import time
 from pathlib import Path
+from typing import Final
 from uuid import UUID
 
 import pytest
@@ -11,7 +13,7 @@ from store.api import Durability
 from tests.conformance.harness import Loop, Rig
 from tests.conformance.implementations import open_local
 from tests.simulation.crash import Aftermath, Crash
-from tests.simulation.disk import Disk
+from tests.simulation.disk import Disk, Remove, Write
 from tests.simulation.trace import ALL, TABLES_MOSTLY, Mix
 from tests.simulation.world import FACTOR, SEED, SIZES, World
 
@@ -38,6 +40,48 @@ def test_what_the_system_was_handed_survives_the_process(
     while world.states < 400 * FACTOR:
         world.crash_everywhere(record, expectation)
     assert all(world.by_kind[crash] > 10 for crash in Crash)
+
+
+LATE_FILES: Final = 12
+"""So many journal files there are before a late checkpoint is written."""
+LATE_S: Final = 0.3
+LATE_SIZES: Final = SIZES | {
+    "journal_file_bytes": 512,
+    "checkpoint_bytes": 512,
+    "interval_ms": 3_000,
+}
+"""The ring keeps three files, and whatever syncs the journal comes seldom."""
+GROWING: Final = Mix(
+    {"append_small": 80, "append_bulk": 5, "open_session": 7, "create": 10}, own_durability=0
+)
+DELETING: Final = Mix({"append_small": 5, "delete": 10})
+"""A deletion has the journal synced before files go."""
+
+
+def _hold_checkpoints_up(disk: Disk) -> None:
+    """Let each checkpoint wait until the journal has grown, but not for long."""
+
+    def hold(step: Write) -> None:
+        if disk.image().names.get("checkpoint.new") == step.inode:
+            deadline = time.monotonic() + LATE_S
+            while len(disk.names("journal")) < LATE_FILES and time.monotonic() < deadline:
+                time.sleep(0.001)
+
+    disk.before_write = hold
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("durability", Durability)
+def test_late_checkpoints_let_files_go_that_nobody_has_synced(
+    tmp_path: Path, durability: Durability
+) -> None:
+    world = World(durability, SEED, tmp_path, LATE_SIZES, _hold_checkpoints_up)
+    record, expectation = world.run_parts([(220, GROWING), (30, DELETING)] * 3, 2 * LATE_S)
+    removed = [
+        step for step in record if isinstance(step, Remove) and step.path.startswith("journal/")
+    ]
+    assert len(removed) > LATE_FILES
+    world.crash_at(record, expectation, range(0, len(record), 1 + len(record) // int(100 * FACTOR)))
 
 
 def _open(disk: Disk) -> Rig:

@@ -135,8 +135,9 @@ class Trace:
         self._under_way = 0
         self._fill = 0
 
-    def run(self, count: int) -> None:
-        """Issue this many operations, and wait for all answers at the end."""
+    def run(self, count: int, mix: Mix | None = None) -> None:
+        """Issue operations until there are so many, and wait for all answers at the end."""
+        self._mix = mix or self._mix
         while len(self.operations) < count:
             for _ in range(self._chance.randint(1, 9)):
                 self._make(self._mix.choose(self._chance))

@@ -4,7 +4,7 @@ import contextlib
 import logging
 import os
 import random
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from store.api import Durability
-from store.errors import DiskFull
+from store.errors import DiskFull, StoreClosed
 from store.local import compaction, table
 from tests.conformance.harness import Loop, Rig
 from tests.conformance.implementations import open_local
@@ -91,6 +91,10 @@ def _makes_checkpoint(step: Step) -> bool:
     return isinstance(step, Create) and step.path == "checkpoint.new"
 
 
+def _leave(_: Disk) -> None:
+    """Leave the disk as it is."""
+
+
 @dataclass
 class World:
     """One history's crashes, in one durability, from one seed."""
@@ -99,6 +103,9 @@ class World:
     seed: int
     dump: Path
     """Where the disk is left that a store could not be opened from, or not rightly."""
+    sizes: Mapping[str, int] = field(default_factory=lambda: SIZES)
+    prepare: Callable[[Disk], object] = _leave
+    """Is handed the disk of the history when the store is open on it."""
     states: int = 0
     by_kind: dict[Crash, int] = field(default_factory=dict)
 
@@ -111,7 +118,7 @@ class World:
         self._next_record: list[Step] = []
 
     def open(self, disk: Disk) -> Rig:
-        return Rig(lambda loop: open_local(disk, loop, self.durability, **SIZES), self._loop)
+        return Rig(lambda loop: open_local(disk, loop, self.durability, **self.sizes), self._loop)
 
     def _open_after(self, disk: Disk) -> Rig:
         """Open what a crash has left, now and then on a full disk."""
@@ -128,12 +135,24 @@ class World:
 
     def run(self, count: int, mix: Mix = ALL) -> tuple[list[Step], Expectation]:
         """Run a history on an empty disk; gives its record and what it promises."""
+        return self.run_parts([(count, mix)])
+
+    def run_parts(
+        self, parts: Iterable[tuple[int, Mix]], rest_s: float = 0
+    ) -> tuple[list[Step], Expectation]:
+        """Run a history of parts; after each the store has time for what it does by itself."""
         disk = Disk()
         rig = self.open(disk)
-        trace = Trace(rig, disk, self.durability, self.chance, mix=mix)
-        trace.run(count)
+        self.prepare(disk)
+        trace = Trace(rig, disk, self.durability, self.chance)
+        for count, mix in parts:
+            trace.run(len(trace.operations) + count, mix)
+            rig.loop.run_for(rest_s)
         rig.close()
         assert not rig.violations, rig.violations[:5]
+        # On a disk that does not fail nothing stops the store.
+        stopped = [each for each in trace.operations if isinstance(each.result, StoreClosed)]
+        assert not stopped, stopped[0]
         return disk.record, trace.expectation()
 
     def run_failing(self, count: int, failure: Failure) -> tuple[Disk, Expectation, int]:

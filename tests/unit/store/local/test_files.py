@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -92,6 +93,33 @@ def test_cutting_shortens_and_extends(files: DirectoryFiles) -> None:
     file.cut(3)
     assert file.read_at(10, 0) == b"01\0"
     file.close()
+
+
+def test_a_closed_file_touches_no_other_that_has_its_number(
+    files: DirectoryFiles, tmp_path: Path
+) -> None:
+    closed = files.open("a", create=True)
+    number = closed.fileno
+    closed.close()
+    other = files.open("b", create=True)
+    assert other.fileno == number
+    other.write_at(b"other", 0)
+    calls: tuple[Callable[[], object], ...] = (
+        lambda: closed.write_at(b"x", 0),
+        lambda: closed.read_at(1, 0),
+        lambda: closed.read_cached_at(1, 0),
+        lambda: closed.allocate(0, 8_192),
+        closed.size,
+        lambda: closed.cut(0),
+        closed.sync,
+    )
+    for call in calls:
+        with pytest.raises(SegmentFailed):
+            call()
+    closed.close()
+    assert other.read_at(10, 0) == b"other"
+    assert (tmp_path / "b").stat().st_size == 5
+    other.close()
 
 
 def test_a_full_disk_is_told_from_a_broken_one() -> None:

@@ -1,3 +1,5 @@
+import threading
+
 import pytest
 
 from store.errors import DiskFull, StoreClosed
@@ -6,7 +8,9 @@ from store.local.journal import (
     JOURNAL_DIRECTORY,
     RESERVE_PART,
     Journal,
+    JournalFile,
     JournalPlace,
+    path_of,
 )
 from store.local.journal_reader import JournalReader
 from store.local.records import FRAME_HEAD_BYTES, create_record
@@ -212,3 +216,65 @@ def test_a_sync_covers_every_file_written_since_the_last() -> None:
     assert len(disk.record) - begin == 3
     journal.sync()
     assert len(disk.record) - begin == 3
+
+
+def inode_of(disk: Disk, journal_file: JournalFile) -> int:
+    return disk.image().names[path_of(journal_file.number)]
+
+
+def test_what_a_checkpoint_contains_needs_no_sync() -> None:
+    disk = Disk()
+    journal = journal_on(disk)
+    for _ in range(5):
+        journal.append([RECORD], 1)
+    journal.release_before(journal.place())
+    begin = len(disk.record)
+    journal.sync()
+    assert disk.record[begin:] == [Sync(inode_of(disk, journal._current))]
+
+
+def test_a_file_that_was_removed_before_its_sync_is_not_in_the_way_of_the_next_one() -> None:
+    disk = Disk()
+    journal = journal_on(disk, spare_count_max=1)
+    for _ in range(20):
+        journal.append([RECORD], 1)
+    journal.release_before(journal.place())
+    journal.trim()
+    journal.append([RECORD], 1)
+    journal.sync()
+    assert journal.failure is None
+
+
+def test_a_frame_in_a_file_that_is_used_again_is_synced() -> None:
+    disk = Disk()
+    journal = journal_on(disk)
+    for _ in range(5):
+        journal.append([RECORD], 1)
+    journal.release_before(journal.place())
+    spares = {inode_of(disk, spare) for spare in journal._spares}
+    for _ in range(3):
+        journal.append([RECORD], 1)
+    begin = len(disk.record)
+    journal.sync()
+    synced = {step.inode for step in disk.record[begin:] if isinstance(step, Sync)}
+    assert inode_of(disk, journal._current) in synced & spares
+
+
+def test_no_file_is_closed_that_a_sync_may_come_to() -> None:
+    disk = Disk()
+    journal = journal_on(disk, spare_count_max=0)
+    for _ in range(9):
+        journal.append([RECORD], 1)
+    trimming = threading.Thread(target=journal.trim)
+
+    def while_syncing(_: Sync) -> None:
+        if not trimming.ident:
+            journal.release_before(journal.place())
+            trimming.start()
+            trimming.join(0.1)
+
+    disk.before_sync = while_syncing
+    journal.sync()
+    trimming.join()
+    assert journal.failure is None
+    assert len(disk.names(JOURNAL_DIRECTORY)) == 1
