@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import socket
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,15 +15,13 @@ from gateway.stream.wire.offsets import FIRST
 from tests.client import Client
 from tests.integration.administrator import can_log_in, ctl, refusal
 from tests.integration.server import HutchServer
+from tests.integration.tools import FAILED, TOOLS, UNREACHABLE, USAGE, run, said
 
-TOOLS = Path(__file__).parents[2] / "compat" / "suites" / "bin"
-COMMAND_SECONDS = 60
 CONNECT_SECONDS = 10
 LEADER_KILLED = (
     'case rabbit_stream_manager:lookup_leader(<<"/">>, <<"s">>) of'
     " {ok, Pid} -> exit(Pid, kill); Pid -> exit(Pid, kill) end."
 )
-USAGE, UNREACHABLE, FAILED = 64, 69, 70
 
 
 @pytest.fixture(autouse=True)
@@ -33,27 +29,6 @@ def no_settings_in_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith("HUTCH_"):
             monkeypatch.delenv(name)
-
-
-def run(server: HutchServer, tool: str, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run one of RabbitMQ's tools, as a client suite does."""
-    return subprocess.run(
-        [TOOLS / tool, *arguments],
-        capture_output=True,
-        text=True,
-        timeout=COMMAND_SECONDS,
-        env={
-            "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
-            "HUTCH_ADMIN_SOCKET": str(server.data_dir / "admin.sock"),
-        },
-        check=False,
-    )
-
-
-def said(server: HutchServer, tool: str, *arguments: str) -> str:
-    done = run(server, tool, *arguments)
-    assert (done.returncode, done.stderr) == (0, "")
-    return done.stdout
 
 
 def evaluated(server: HutchServer, expression: str) -> str:
