@@ -4,7 +4,8 @@
 
 Of the policies whose pattern is found in a stream's name the one of the highest priority counts,
 and of equal ones the first by name; it alone. What it defines takes the place of what the stream
-was created with. Definitions may hold more than streams know: it is kept for the export.
+was created with. Definitions may hold more than streams know: it is kept for the export. A policy
+with a setting that streams do not have applies to no stream at all: the next one counts.
 
 Source: RabbitMQ, "Policies"; that policies stand above arguments: "Streams", Data Retention.
 """
@@ -12,6 +13,7 @@ Source: RabbitMQ, "Policies"; that policies stand above arguments: "Streams", Da
 import dataclasses
 import json
 import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,6 +23,7 @@ from gateway.broker.access.model import check_name
 from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.kept_table import KeptTable
 from gateway.broker.patterns import Pattern, UnusablePattern
+from gateway.broker.policy_settings import DEFINED, not_of_streams
 from gateway.log.names import policy_table
 from store.api import SegmentStore
 
@@ -36,41 +39,6 @@ APPLY_TO: Final = (
 )
 """What RabbitMQ's policies may be for."""
 _STREAMS: Final = frozenset(("all", "queues", "streams"))
-
-DEFINED: Final = (
-    "max-length-bytes",
-    "max-age",
-    "stream-max-segment-size-bytes",
-    "stream-filter-size-bytes",
-)
-"""The keys of a definition that mean something for a stream."""
-
-KNOWN: Final = frozenset(
-    (
-        *DEFINED,
-        "alternate-exchange",
-        "consumer-disconnected-timeout",
-        "consumer-timeout",
-        "dead-letter-exchange",
-        "dead-letter-routing-key",
-        "dead-letter-strategy",
-        "delayed-retry-max",
-        "delayed-retry-min",
-        "delayed-retry-type",
-        "delivery-limit",
-        "expires",
-        "initial-cluster-size",
-        "max-in-memory-bytes",
-        "max-in-memory-length",
-        "max-length",
-        "message-ttl",
-        "overflow",
-        "queue-leader-locator",
-        "queue-version",
-        "target-group-size",
-    )
-)
-"""The keys that RabbitMQ's own policies may have; its plugins bring more."""
 
 POLICY_BYTES_MAX: Final = 64 * 1024
 
@@ -91,14 +59,19 @@ class Policy:
         pattern: A regular expression that is sought in the names of streams.
         apply_to: One of `APPLY_TO`; those for other things than streams are kept, no more.
         definition: Names of arguments to values, numbers as numbers; not empty.
-        priority: The highest counts.
+        priority: The highest counts; any number.
     """
 
     name: str
     pattern: str
     apply_to: str = "all"
     definition: Mapping[str, Any] = field(default_factory=dict)
-    priority: int = 0
+    priority: float = 0
+
+    @property
+    def is_for_streams(self) -> bool:
+        """Whether it applies to the streams whose names it fits."""
+        return self.apply_to in _STREAMS and not not_of_streams(self.definition)
 
     def pack(self) -> bytes:
         """Encode for the table."""
@@ -118,7 +91,7 @@ class _Ready:
     pattern: Pattern
     defined: StreamArguments
 
-    def comes_before(self) -> tuple[int, str]:
+    def comes_before(self) -> tuple[float, str]:
         return -self.policy.priority, self.policy.name
 
 
@@ -127,19 +100,12 @@ def check_policy(policy: Policy) -> StreamArguments:
     return _ready(policy).defined
 
 
-def check_known(definition: Mapping[str, Any]) -> None:
-    """Refuse keys that mean nothing to anybody, as one misspelt. Raises Unusable."""
-    unknown = sorted(definition.keys() - KNOWN)
-    if unknown:
-        raise Unusable(f"{', '.join(unknown)[:200]} are not recognised policy settings")
-
-
 def _ready(policy: Policy) -> _Ready:
     check_name(policy.name, "policy")
     if policy.apply_to not in APPLY_TO:
         raise Unusable(f"a policy applies to one of {', '.join(APPLY_TO)}, not {policy.apply_to!r}")
-    if type(policy.priority) is not int:  # a bool is one to isinstance
-        raise Unusable("the priority of a policy is a whole number")
+    if type(policy.priority) not in (int, float) or not _is_finite(policy.priority):
+        raise Unusable("the priority of a policy is a number")
     try:
         packed = policy.pack()
     except (TypeError, ValueError) as error:
@@ -151,6 +117,10 @@ def _ready(policy: Policy) -> _Ready:
     except UnusablePattern as error:
         raise Unusable(f"the pattern of policy {policy.name!r} {error}") from error
     return _Ready(policy, pattern, _defined(policy.definition))
+
+
+def _is_finite(number: float) -> bool:
+    return isinstance(number, int) or math.isfinite(number)  # which an int may be too large for
 
 
 def _defined(definition: Mapping[str, Any]) -> StreamArguments:
@@ -222,6 +192,8 @@ class Policies:
         self._ready[policy.name] = ready
         self._sort()
         log.info("policy set name=%s pattern=%s", policy.name, policy.pattern)
+        if why := not_of_streams(policy.definition):
+            log.warning("policy applies to no stream name=%s because_of=%s", policy.name, why)
         self.changed()
 
     async def delete(self, name: str) -> None:
@@ -253,7 +225,7 @@ class Policies:
         return next((each for each in self._in_order if each.pattern.matches(stream_name)), None)
 
     def _sort(self) -> None:
-        for_streams = [each for each in self._ready.values() if each.policy.apply_to in _STREAMS]
+        for_streams = [each for each in self._ready.values() if each.policy.is_for_streams]
         self._in_order = sorted(for_streams, key=_Ready.comes_before)
 
 

@@ -46,6 +46,11 @@ def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:
             {"pattern": "x", "definition": {"nope": 1, "max-age": "1D"}},
             "nope are not recognised policy settings",
         ),
+        (
+            "policies/%2F/bad",
+            {"pattern": "x", "definition": {"max-age": "1D", "message-ttl": "5"}},
+            '"5" is not a valid message TTL',
+        ),
         ("policies/%2F/bad", {"pattern": "[", "definition": {"max-age": "1D"}}, "cannot be used"),
         ("policies/%2F/bad", {"pattern": "x", "definition": {"max-age": "0s"}}, "no age"),
     ],

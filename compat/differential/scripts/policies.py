@@ -210,6 +210,32 @@ SEGMENTS = (
     ),
 )
 
+NOT_OF_STREAMS: dict[str, object] = {
+    "dead-letter-exchange": "x",
+    "dead-letter-routing-key": "x",
+    "dead-letter-strategy": "at-least-once",
+    "delivery-limit": 3,
+    "expires": 60_000,
+    "max-in-memory-bytes": 5,
+    "max-in-memory-length": 5,
+    "max-length": 5,
+    "message-ttl": 5,
+    "overflow": "drop-head",
+    "queue-mode": "lazy",
+    "target-group-size": 3,
+}
+"""A policy with one of these applies to no stream."""
+OF_STREAMS: dict[str, object] = {
+    "alternate-exchange": "x",
+    "consumer-disconnected-timeout": 500,
+    "consumer-timeout": 60_000,
+    "delayed-retry-max": 5,
+    "delayed-retry-min": 5,
+    "initial-cluster-size": 1,
+    "queue-leader-locator": "balanced",
+    "queue-version": 2,
+}
+
 
 def of_two(name: str, first: dict[str, object], second: dict[str, object], records: int) -> Script:
     """Return a script in which two policies fit: a size of 5,000 bytes, and one of 100,000."""
@@ -240,6 +266,28 @@ CHOSEN = (
         *stream(SEGMENT),
         *messages(0, 6),
         *left(7),
+    ),
+    *(
+        script(
+            f"policies: one with {key} is none for a stream",
+            policy({"max-length-bytes": 5000}, name="~a", priority=1),
+            policy({"max-length-bytes": 100_000, key: value}, name="~b", priority=2),
+            *stream(SEGMENT),
+            *messages(0, 6),
+            *left(4),
+        )
+        for key, value in NOT_OF_STREAMS.items()
+    ),
+    *(
+        script(
+            f"policies: one with {key} counts for a stream",
+            policy({"max-length-bytes": 5000}, name="~a", priority=1),
+            policy({"max-length-bytes": 100_000, key: value}, name="~b", priority=2),
+            *stream(SEGMENT),
+            *messages(0, 6),
+            *left(7),
+        )
+        for key, value in OF_STREAMS.items()
     ),
     script(
         "policies: the next one counts when the first is cleared",
@@ -304,6 +352,26 @@ WRONG = tuple(
         {"stream-filter-size-bytes": 256},
         {"initial-cluster-size": 3},
         {"queue-leader-locator": "client-local"},
+        {"alternate-exchange": 5},
+        {"consumer-timeout": -1},
+        {"dead-letter-strategy": "x"},
+        {"delayed-retry-min": 0},
+        {"delayed-retry-type": "all"},
+        {"delivery-limit": -5},
+        {"delivery-limit": "5"},
+        {"expires": 0},
+        {"expires": 1},
+        {"initial-cluster-size": 0},
+        {"max-length": "many"},
+        {"max-length": True},
+        {"message-ttl": "5"},
+        {"overflow": "x"},
+        {"overflow": "reject-publish-dlx"},
+        {"queue-leader-locator": "x"},
+        {"queue-leader-locator": "balanced"},
+        {"queue-mode": "lazy"},
+        {"queue-version": 3},
+        {"target-group-size": 0},
         {"something else": 1},
         {},
     )

@@ -58,6 +58,14 @@ class Arguments:
             raise WrongRequest(f"{name} is not within -{_INTEGER_MAX} and {_INTEGER_MAX}")
         return value
 
+    def number(self, name: str, default: float) -> float:
+        """Take a number, a whole one of any size."""
+        value = self._given.pop(name, default)
+        if type(value) not in (int, float):  # a bool is an int to isinstance
+            raise WrongRequest(f"{name} is not a number")
+        assert isinstance(value, int | float)
+        return value
+
     def optional_integer(self, name: str) -> int | None:
         """Take a whole number if there is one."""
         return None if self._given.get(name) is None else self.integer(name, 0)

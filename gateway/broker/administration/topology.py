@@ -17,7 +17,8 @@ from gateway.broker.administration.errors import WrongRequest
 from gateway.broker.administration.streams import stream_arguments
 from gateway.broker.exchanges import Binding, Exchange, is_predeclared
 from gateway.broker.naming import without_line_ends
-from gateway.broker.policies import Policy, check_known
+from gateway.broker.policies import Policy
+from gateway.broker.policy_settings import check_known, check_values
 from gateway.broker.virtual_host import VirtualHost
 
 PARTITIONS_MAX: Final = 10_000
@@ -218,10 +219,11 @@ async def set_policy(administration: Administration, arguments: Arguments, _: by
         arguments.text("pattern"),
         arguments.text("apply_to", "streams"),
         arguments.mapping("definition"),
-        arguments.integer("priority", 0),
+        arguments.number("priority", 0),
     )
     arguments.end()
     check_known(policy.definition)
+    check_values(policy.definition)
     await host.policies.put(policy)
     return None
 

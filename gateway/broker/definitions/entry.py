@@ -73,6 +73,13 @@ class Entry:
         assert isinstance(value, int)
         return value
 
+    def number(self, field: str, default: float) -> float:
+        """Return a number."""
+        value = self._content.get(field, default)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise Fault(f"{field} is {shown(value)}, not a number")
+        return value
+
     def mapping(self, field: str) -> Mapping[str, object]:
         """Return an object, empty where it is missing; an empty list is one (PHP writes it)."""
         value = self._content.get(field)

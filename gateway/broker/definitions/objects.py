@@ -74,7 +74,7 @@ class PolicyObject:
     pattern: str
     apply_to: str
     definition: Mapping[str, Json]
-    priority: int
+    priority: float
 
     @property
     def key(self) -> Hashable:

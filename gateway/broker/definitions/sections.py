@@ -29,7 +29,8 @@ from gateway.broker.definitions.objects import (
     UserObject,
 )
 from gateway.broker.patterns import Pattern, UnusablePattern
-from gateway.broker.policies import APPLY_TO, DEFINED, Policy, check_policy
+from gateway.broker.policies import APPLY_TO, Policy, check_policy
+from gateway.broker.policy_settings import DEFINED, check_values, not_of_streams
 
 RESERVED_PREFIX: Final = "amq."
 EXCHANGE_TYPES: Final = ("direct", "fanout", "topic")
@@ -175,16 +176,19 @@ def policy(entry: Entry, context: Context) -> PolicyObject:
     for key in sorted(POLICY_KEYS & definition.keys()):
         _require_kind(f"definition.{key}", definition[key], is_text=key in _POLICY_TEXTS)
     pattern = context.require_pattern(entry, "pattern")
-    taken = Policy(name, pattern, apply_to, definition, entry.integer("priority", 0))
+    taken = Policy(name, pattern, apply_to, definition, entry.number("priority", 0))
     if apply_to not in APPLY_TO:
         raise Fault(f"apply-to is {shown(apply_to)}")
     _named(name, "policy")
     try:
         check_policy(taken)
+        check_values(definition)
     except Unusable as error:
         raise Skip(str(error)) from None
     if apply_to not in _STREAM_TARGETS:
         entry.notes.append(f"is for {apply_to}: kept for an export, no more")
+    elif why := not_of_streams(definition):
+        entry.notes.append(f"does not apply to streams because of {', '.join(why)}"[:200])
     elif others := sorted(definition.keys() - POLICY_KEYS):
         entry.notes.append(
             f"means nothing to a stream, kept for an export: {', '.join(others)}"[:200]

@@ -9,6 +9,7 @@ import pytest
 from gateway.broker.access.errors import Unusable
 from gateway.broker.arguments import StreamArguments
 from gateway.broker.policies import NoSuchPolicy, Policies, Policy, check_policy
+from gateway.broker.policy_settings import KNOWN, NOT_OF_STREAMS
 from gateway.log.names import policy_table
 from store.errors import DiskFull
 from tests.unit.gateway.stream.link_rig import Broker
@@ -61,6 +62,48 @@ def test_of_equal_priorities_the_first_by_name_counts(broker: Broker, policies: 
     assert size_of(policies, "s") == 1
 
 
+def test_priorities_may_be_broken_or_very_large(broker: Broker, policies: Policies) -> None:
+    put(broker, sized("whole", "s", 1, priority=1), sized("broken", "s", 2, priority=1.5))
+    assert size_of(policies, "s") == 2
+
+    put(broker, sized("large", "s", 3, priority=2**1100))
+    assert size_of(policies, "s") == 3
+
+
+@pytest.mark.parametrize("key", sorted(NOT_OF_STREAMS))
+def test_a_policy_with_a_setting_that_streams_do_not_have_does_not_act_and_hides_none(
+    broker: Broker, policies: Policies, key: str
+) -> None:
+    high = {"max-length-bytes": 2, key: 1}
+    put(broker, sized("low", "s", 1), Policy("high", "s", definition=high, priority=5))
+
+    acting = policies.of("s")
+
+    assert acting is not None
+    assert (acting.name, size_of(policies, "s")) == ("low", 1)
+    assert len(policies.all()) == 2
+
+
+@pytest.mark.parametrize("key", sorted(KNOWN - NOT_OF_STREAMS - {"max-length-bytes"}))
+def test_a_policy_with_a_setting_that_streams_may_have_acts(
+    broker: Broker, policies: Policies, key: str
+) -> None:
+    value: object = "1h" if key == "max-age" else 20
+
+    put(broker, sized("low", "s", 1))
+    put(broker, Policy("p", "s", definition={"max-length-bytes": 2, key: value}, priority=5))
+
+    assert size_of(policies, "s") == 2
+
+
+def test_why_a_policy_applies_to_no_stream_is_logged(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    put(broker, Policy("p", "s", definition={"overflow": "drop-head", "max-length": 1}))
+
+    assert "applies to no stream name=p because_of=['max-length', 'overflow']" in caplog.text
+
+
 def test_a_pattern_is_sought_anywhere_in_a_name(broker: Broker, policies: Policies) -> None:
     put(broker, sized("p", "b.d", 1))
 
@@ -102,7 +145,7 @@ def test_what_a_policy_defines_takes_the_place_of_the_arguments(
                 "max-age": "2h",
                 "stream-max-segment-size-bytes": 1_000_000,
                 "stream-filter-size-bytes": 32,
-                "delivery-limit": 7,
+                "consumer-timeout": 7,
             },
         ),
     )
@@ -175,8 +218,10 @@ def test_what_the_store_refuses_does_not_count(
         (Policy("p", "("), "pattern of policy 'p'"),
         (Policy("p", "(?=x)"), "pattern of policy 'p'"),
         (Policy("p", "x", "streamz"), "applies to one of all"),
-        (Policy("p", "x", priority=True), "whole number"),
-        (Policy("p", "x", priority=1.5), "whole number"),  # type: ignore[arg-type]
+        (Policy("p", "x", priority=True), "is a number"),
+        (Policy("p", "x", priority=float("inf")), "is a number"),
+        (Policy("p", "x", priority=float("nan")), "is a number"),
+        (Policy("p", "x", priority="1"), "is a number"),  # type: ignore[arg-type]
         (Policy("p", "x", definition={"x": object()}), "no JSON"),
         (Policy("p", "x", definition={"x": "y" * 70_000}), "at most 65536 bytes"),
         (Policy("p", "x", definition={"max-age": "soon"}), "no age"),

@@ -253,6 +253,10 @@ def test_policies_are_changed_and_looked_at(rig: Rig) -> None:
     ]
     with pytest.raises(WrongRequest):
         rig.ask("set_policy", policy | {"pattern": "("})
+    with pytest.raises(WrongRequest, match='"x" is not a valid overflow value'):
+        rig.ask("set_policy", policy | {"definition": {"max-age": "7D", "overflow": "x"}})
+    with pytest.raises(WrongRequest, match="priority is not a number"):
+        rig.ask("set_policy", policy | {"priority": "1"})
     with pytest.raises(WrongRequest, match="max-ege are not recognised policy settings"):
         rig.ask("set_policy", policy | {"definition": {"max-ege": "7D", "expires": 1}})
     rig.ask("clear_policy", {"name": "p"})

@@ -188,8 +188,13 @@ POLICY = {"name": "p", "vhost": "/", "pattern": "^a", "definition": {"max-age": 
     [
         ({}, ""),
         ({"apply-to": "classic_queues"}, "is for classic_queues"),
-        ({"definition": {"max-length": 5, "max-age": "1h"}}, "for an export: max-length"),
-        ({"definition": {"ha-mode": "all"}}, "for an export: ha-mode"),
+        ({"definition": {"max-age": "1h", "queue-version": 2}}, "for an export: queue-version"),
+        (
+            {"definition": {"max-length": 5, "max-age": "1h", "overflow": "drop-head"}},
+            "does not apply to streams because of max-length, overflow",
+        ),
+        ({"definition": {"ha-mode": "all"}}, "does not apply to streams because of ha-mode"),
+        ({"priority": 1.5}, ""),
     ],
 )
 def test_a_policy_is_kept_whole_with_a_note_on_what_means_nothing_here(
@@ -210,6 +215,8 @@ def test_a_policy_is_kept_whole_with_a_note_on_what_means_nothing_here(
         ({"pattern": "(?!a)"}, Skip, "cannot be used"),
         ({"definition": {"max-age": "soon"}}, Skip, "no age such as 7D"),
         ({"definition": {"max-length-bytes": -1}}, Skip, "below 0"),
+        ({"definition": {"overflow": "x"}}, Skip, '"x" is not a valid overflow value'),
+        ({"priority": "1"}, Fault, "priority is '1', not a number"),
         ({"apply-to": "x"}, Fault, "apply-to is 'x'"),
         ({"definition": {"max-age": 7}}, Fault, "definition.max-age is 7, not text"),
         ({"definition": 7}, Fault, "definition is 7"),
