@@ -11,6 +11,10 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 
+class Abandoned(Exception):
+    """Nobody wants any more what a coroutine is doing: it ends where it waits."""
+
+
 class Pending(Generic[T]):
     """A value or an exception, given once; awaitable, and observable by callback."""
 

@@ -12,7 +12,7 @@ from typing import Final
 
 from gateway.broker.connections import Transport
 from gateway.log.log import StreamLog
-from gateway.pending import Pending
+from gateway.pending import Abandoned, Pending
 from gateway.server.delivery import Delivery
 from gateway.server.edge import PlainEdge
 from gateway.server.heartbeats import HeartbeatPorts, Heartbeats
@@ -88,7 +88,7 @@ class Connection:
         self._skip_bytes = 0
         self._commands_left = _COMMANDS_A_TURN
         self._after_reply: list[Callable[[], object]] = []
-        self._waits: set[asyncio.TimerHandle] = set()
+        self._waits: dict[Pending[None], asyncio.TimerHandle] = {}
         self._step_timer: asyncio.TimerHandle | None = None
         self._step = self._session.state
 
@@ -126,8 +126,10 @@ class Connection:
             self._heartbeats.stop()
         if self._step_timer is not None:
             self._step_timer.cancel()
-        for timer in self._waits:
+        for pending, timer in self._waits.items():  # who waits may hold what others wait for
             timer.cancel()
+            self._shared.loop.call_soon(pending.settle, Abandoned())
+        self._waits.clear()
         self.link.close()
         self._shared.closed(self)
 
@@ -317,15 +319,17 @@ class Connection:
             action()
 
     def wait(self, delay_ms: int) -> Pending[None]:
-        """Return what is settled after a delay."""
+        """Return what is settled after a delay, or as Abandoned once the connection is over."""
         pending: Pending[None] = Pending()
 
         def over() -> None:
-            self._waits.discard(timer)
+            del self._waits[pending]
             pending.settle(None)
 
-        timer = self._shared.loop.call_later(delay_ms / 1000, over)
-        self._waits.add(timer)
+        if self._is_over:
+            pending.settle(Abandoned())
+        else:
+            self._waits[pending] = self._shared.loop.call_later(delay_ms / 1000, over)
         return pending
 
     def later(self, delay_ms: int, action: Callable[[], object]) -> Callable[[], object]:

@@ -118,7 +118,7 @@ class LinkPorts(Protocol):
         ...
 
     def wait(self, delay_ms: int) -> Pending[None]:
-        """Return what is settled after a delay."""
+        """Return what is settled after a delay; as Abandoned when the connection ends before."""
         ...
 
     def later(self, delay_ms: int, action: Callable[[], object]) -> Callable[[], object]:
@@ -373,10 +373,6 @@ class Link:
         del self.publishers[publisher.publisher_id]
         self.references.discard((publisher.stream.name, publisher.reference))
         publisher.close()
-
-    def drop_subscription(self, subscription: Subscription) -> None:
-        """Forget a subscription; its group goes on without it."""
-        carry_out(self.take_out([subscription]))
 
     def take_out(self, subscriptions: Iterable[Subscription]) -> list[Order]:
         """Forget subscriptions, all at once; return what their groups want, to be carried out."""

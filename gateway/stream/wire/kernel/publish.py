@@ -86,8 +86,7 @@ _PUBLISHING_ID_BYTES = cython.declare(cython.Py_ssize_t, 8)
 _SIMPLE_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 4)
 _SUB_BATCH_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 11)
 _CODEC_MAX = cython.declare(cython.int, 4)
-_SUB_BATCH_FLAG = cython.declare(cython.uint, 0x80000000)  # a bare literal is a Python int
-_PUBLISH_V1 = cython.declare(cython.uint, 0x00020001)
+_PUBLISH_V1 = cython.declare(cython.uint, 0x00020001)  # a bare literal is a Python int
 _NO_FILTER = cython.declare(cython.int, 0xFFFF)
 
 
