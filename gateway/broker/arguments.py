@@ -67,7 +67,8 @@ class MaxAge:
         match = _AGE.fullmatch(self.text)
         meaning: int | str = self.text
         if match is not None and len(self.text) <= _DIGITS_MAX:
-            meaning = int(match[1]) * _UNIT_S[match[2]]
+            # None at all is what it says: RabbitMQ tells `0s` from `0h`.
+            meaning = int(match[1]) * _UNIT_S[match[2]] or self.text
         object.__setattr__(self, "meaning", meaning)
 
     @property

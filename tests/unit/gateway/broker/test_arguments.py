@@ -190,6 +190,13 @@ def test_a_max_age_that_means_nothing_is_taken_and_never_expires(text: str) -> N
     assert age.seconds is None
 
 
+def test_no_age_agrees_with_itself_and_not_with_none_in_another_unit() -> None:
+    assert parse(max_age="0s") == parse(max_age="0s")
+    assert parse(max_age="0s") != parse(max_age="0h")
+    assert parse(max_age="0s") != parse(max_age="00s")
+    assert parse(max_age="1h") == parse(max_age="060m")
+
+
 def test_a_max_age_too_long_to_be_meant_never_expires() -> None:
     age = parse(max_age="9" * 5_000 + "s").max_age
 
