@@ -3,7 +3,7 @@
 Most permissions are of this kind: `^orders-`, `^(orders|returns)-.*`, `^(one|two|three)$`, with
 hundreds of names where somebody generates them. As programs those would be large.
 
-Source: RE2's syntax.
+Source: PCRE2, "pcre2pattern".
 """
 
 import re
@@ -29,10 +29,11 @@ class Beginnings(NamedTuple):
 
     def match(self, name: bytes) -> bool:
         """Tell whether a name begins so."""
+        line = name.removesuffix(b"\n")  # `$` is found in front of a last line's end too
         return (
-            name in self.whole
+            line in self.whole
             or name.startswith(self.first)
-            or (name.startswith(self.of_one_line) and b"\n" not in name)
+            or (name.startswith(self.of_one_line) and b"\n" not in line)
         )
 
 

@@ -2,7 +2,8 @@
 
 RabbitMQ's semantics: a name matches if the pattern is found anywhere in it, byte by byte. Of
 Perl's syntax there is no looking ahead or behind and no reference back to a group: these are what
-can take for ever, and a pattern with one is refused when it is given.
+can take for ever, and a pattern with one is refused when it is given. What is left means what it
+means there, which `pattern_syntax` sees to.
 
 What is left takes, at worst, a time that grows with the name times the compiled pattern. So the
 pattern has a limit when it is compiled, and in a name that is too long for its pattern it is not
@@ -18,6 +19,7 @@ from typing import Final
 import re2
 
 from gateway.broker.beginnings import beginnings
+from gateway.broker.pattern_syntax import ForeignSyntax, to_re2
 
 log = logging.getLogger(__name__)
 
@@ -31,7 +33,7 @@ _MEMORY_BYTES: Final = 2 * 1024 * 1024
 """What a compiled pattern may take, most of it for what it has learnt of names. With a fourth of
 this some patterns of nested repetitions take longer, since they forget it again."""
 
-_EVERYTHING: Final = frozenset(("", "^", ".*", "^.*", ".*$", "^.*$"))
+_EVERYTHING: Final = frozenset(("", "^", ".*", "^.*", ".*$"))
 """The patterns that almost everybody has; every name matches, and nobody need look."""
 
 _OPTIONS: Final = re2.Options()
@@ -69,7 +71,9 @@ class Pattern:
         if self._beginnings is not None:
             return
         try:
-            self._compiled = re2.compile(raw, _OPTIONS)
+            self._compiled = re2.compile(to_re2(raw), _OPTIONS)
+        except ForeignSyntax as error:
+            raise UnusablePattern(f"{text[:80]!r} cannot be used: {error}") from None
         except re2.error as error:
             reason = error.args[0].decode("utf-8", "replace")
             raise UnusablePattern(f"{text[:80]!r} cannot be used: {reason}") from None

@@ -13,6 +13,7 @@ from compat.differential.script import (
     administer,
     allow,
     ask,
+    judged,
     opened,
     script,
     silence,
@@ -21,6 +22,7 @@ from compat.differential.script import (
 
 RIGHTS = ("configure", "write", "read")
 NOTHING = "^$"
+NAMES = ("", "a", "ab", "aab", "b", "A B", "K", "a\n", "a\nb", "\x0b", "\x01", "a{,3}b", "é")
 
 
 def member(letter: str = "A", **patterns: str) -> tuple[Step, ...]:
@@ -188,6 +190,36 @@ PATTERNS = tuple(
     )
 )
 
+# Names that no stream has: one that the pattern allows is answered otherwise than one it does not.
+SYNTAX = tuple(
+    script(
+        f"pattern, of Perl's: {pattern}",
+        *member(read=pattern),
+        *(ask("A", f.query_offset("r", name), label=repr(name)) for name in NAMES),
+    )
+    for pattern in (
+        r"^a{,2}$", r"a{,3}b", r"^a{ 1,2 }b", r"a{,}", r"\v", r"\h", r"\s", r"^\N$", r"^a$", r"a\Z",
+        r"a\z", r"^(a|b$)$", r"^.*$", r"(?s)^a.b", r"\cA", r"\o{141}b", r"(?#x)ab", r"a\Kb", r"\Ga",
+        r"\Qa{,\E", r"(?<n>a)b", r"(?|a|K)$", r"(?i)^k|B$", r"[[:upper:]]", r"[^\W]$", r"\p{Ll}",
+        r"[a-c-z]b", r"\x61\x{62}", r"\141b",
+    )
+)  # fmt: skip
+
+JUDGED = tuple(
+    script(
+        f"pattern, judged: {pattern}",
+        add_user("~u"),
+        judged(
+            "set_permissions", user="~u", virtual_host="/", configure=pattern, write="", read=""
+        ),
+    )
+    for pattern in (
+        r"[\d-z]", r"[:alpha:]", r"[[.a.]]", r"a**", r"^*", r"a{2,1}", r"\x{100}", r"\q", r"[z-a]",
+        r"(?=a)a", r"(?<!a)b", r"(?>a)b", r"a++b", r"(a)\1", r"(?m)^a$", r"(?x)a b", r"\R", r"\X",
+        r"a$\n",
+    )
+)  # fmt: skip
+
 OFFSETS = (
     script(
         "storing an offset without the right to read",
@@ -258,5 +290,5 @@ TAKEN_AWAY = (
 
 SCRIPTS: tuple[Script, ...] = (
     *MATRIX, *ON_A_SUPER_STREAM, *PARTS, *DEFAULT_EXCHANGE,
-    *PATTERNS, *OFFSETS, *CHANGES, *TAKEN_AWAY
+    *PATTERNS, *SYNTAX, *JUDGED, *OFFSETS, *CHANGES, *TAKEN_AWAY
 )  # fmt: skip

@@ -27,7 +27,8 @@ from gateway.broker.patterns import (
         (r"^\d$", "3", True),
         (r"\d", "٣", False),
         (".*", "\udcff", True),
-        ("^.*$", "two\nlines", True),
+        ("^.*$", "two\nlines", False),
+        (".*$", "two\nlines", True),
         ("[^a]", "\udcff", True),
     ],
 )
