@@ -16,6 +16,7 @@ from gateway.log import names
 from gateway.log.log import StreamLog
 from gateway.log.opening import LogNames
 from gateway.log.persisting import save_log
+from gateway.log.seldom import Seldom
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking
 from gateway.pending import Pending, start
@@ -48,6 +49,9 @@ class StreamStorage:
         self._last_generation = 0
         self._catalogue = catalogue
         self._tracking = tracking
+        # The store's refusals are no bugs, so there is nothing that a traceback would tell.
+        self._not_created = Seldom(log, "streams not created streams=%s error=%s")
+        self._not_deleted = Seldom(log, "streams not deleted streams=%s error=%s")
 
     def names_of(self, entry: StreamEntry) -> LogNames:
         """Return the names of a stream's segments."""
@@ -88,7 +92,7 @@ class StreamStorage:
             await self._catalogue.put(stream.entry)
             await self.make_segment(stream.entry)
         except StoreError as error:
-            log.exception("stream not created stream=%s", stream.name)
+            self._not_created.error([stream.name], error)
             with suppress(InternalError):
                 await self.discard(stream)
             raise InternalError(str(error)) from error
@@ -116,7 +120,7 @@ class StreamStorage:
                 entry.state = LIVE
             await self._catalogue.put(*entries, topology=topology(streams))
         except StoreError as error:
-            log.exception("streams not created streams=%s", [entry.name for entry in entries])
+            self._not_created.error([entry.name for entry in entries], error)
             with suppress(InternalError):
                 await self.discard(*streams)
             raise InternalError(str(error)) from error
@@ -165,7 +169,7 @@ class StreamStorage:
         try:
             await self._remove(streams, topology, is_marked=is_marked)
         except StoreError as error:
-            log.exception("streams not deleted streams=%s", [stream.name for stream in streams])
+            self._not_deleted.error([stream.name for stream in streams], error)
             raise InternalError(str(error)) from error
         for stream in streams:
             del self.leftovers[stream.name]

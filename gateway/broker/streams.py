@@ -33,6 +33,7 @@ from gateway.log.errors import LogError
 from gateway.log.log import LogPorts, StreamLog
 from gateway.log.opening import LogSettings, open_log
 from gateway.log.retention import Limits, span_for
+from gateway.log.seldom import Seldom
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking, open_tracking
 from gateway.pending import Pending, start
@@ -93,6 +94,7 @@ class Streams:
         self._streams: dict[str, Stream] = {}
         self.room = Room(self.__len__)
         self.storage = StreamStorage(virtual_host, ports.store, ports.clock_ms, catalogue, tracking)
+        self._found_no_space = Seldom(log, "stream failed stream=%s error=%s")
         # Creations and deletions of one name go one after the other.
         self.turns = Turns()
         self.retention = Retention(
@@ -347,7 +349,9 @@ class Streams:
         if stream.is_deleted:  # its watchers are told after the reply to the deletion
             log.debug("deleted stream failed stream=%s error=%s", stream.name, error)
         else:
-            if not isinstance(error, StreamRestarted):
+            if isinstance(error, DiskFull):
+                self._found_no_space.error(stream.name, error)
+            elif not isinstance(error, StreamRestarted):
                 log.error("stream failed stream=%s error=%s", stream.name, error)
             self.tell_watchers(stream)
         if isinstance(error, DiskFull):  # what may go should go now

@@ -113,8 +113,8 @@ class VirtualHosts:
                 continue
             try:
                 await self._finish_deletion(opened)
-            except (StoreError, InternalError):
-                log.exception("virtual host not deleted name=%s", entry.name)
+            except (StoreError, InternalError) as error:
+                log.error("virtual host not deleted name=%s error=%s", entry.name, error)  # noqa: TRY400  # a full disk is no bug
 
     async def _open(self, name: str) -> VirtualHost:
         opened = await self._ports.open_host(name)

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from gateway.log.names import generation_of, snapshot_key, tracking_key
+from gateway.log.seldom import Seldom
 from gateway.log.snapshot import Snapshot, unpack_head
 from gateway.pending import Pending
 from store.api import Durability, SegmentStore, TableEntry, TablePage
@@ -44,6 +45,7 @@ class Tracking:
         self._settled_count = 0
         self._update: Pending[None] | None = None
         self._is_scheduled = False
+        self._not_stored = Seldom(log, "offsets not stored table=%s error=%s")
 
     # Offsets
 
@@ -129,7 +131,7 @@ class Tracking:
 
         def done(outcome: Sequence[int] | StoreError) -> None:
             if isinstance(outcome, StoreError):
-                log.error("offsets not stored table=%s error=%s", self._table, outcome)
+                self._not_stored.error(self._table, outcome)
             self._update = None
             self._settled_count = settles
             if self._waiting:

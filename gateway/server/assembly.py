@@ -152,6 +152,7 @@ class Server:
             call_soon_threadsafe=self._loop.call_soon_threadsafe,
             call_soon=self._schedule.call_soon,
             watch=self._watch,
+            failed=self._fatal,
             durability=settings.durability,
             interval_ms=settings.interval_ms,
             data_file_bytes=settings.data_file_bytes,

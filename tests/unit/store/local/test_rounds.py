@@ -6,7 +6,8 @@ import pytest
 
 from store.api import Appended, Durability
 from store.errors import DiskFull, SegmentFailed, StoreClosed
-from tests.conformance.harness import Pending
+from tests.conformance.harness import Loop, Pending, Rig
+from tests.conformance.implementations import open_local
 from tests.simulation.disk import Create, Disk, Failure, Inode, Step, Sync, Write
 from tests.unit.store.local.opened import KIB, WRITER, Opened, opened
 
@@ -252,4 +253,32 @@ def test_results_of_a_whole_round_come_in_the_order_of_the_calls() -> None:
     assert seen == [
         "append", "info", "append", "append", "get_attribute", "truncate_segment",
     ]  # fmt: skip
+    rig.close()
+
+
+@pytest.mark.parametrize("durability", [Durability.OS, Durability.DISK])
+def test_a_bug_in_a_commit_stops_the_store_and_tells_of_it(
+    monkeypatch: pytest.MonkeyPatch, durability: Durability
+) -> None:
+    told: list[StoreClosed] = []
+    loop = Loop()
+    rig = Rig(lambda loop: open_local(Disk(), loop, durability, failed=told.append), loop)
+    session = rig.writer(rig.create("a"), WRITER)
+
+    def broken(*_: object, **__: object) -> None:
+        raise RuntimeError("for the test")
+
+    monkeypatch.setattr("store.local.journal.frame_of", broken)
+    rig.refused(StoreClosed, session.append, b"x", 1)
+    assert len(told) == 1
+    rig.refused(StoreClosed, rig.store.create_segment, "b")
+    rig.close(may_fail=True)
+
+
+def test_a_clock_before_1970_breaks_nothing() -> None:
+    disk = Disk()
+    loop = Loop()
+    rig = Rig(lambda loop: open_local(disk, loop, Durability.DISK, now_ms=lambda: -5_000), loop)
+    rig.create("a", b"content")
+    assert rig.do(rig.store.info, "a").modified_at_ms == 0
     rig.close()

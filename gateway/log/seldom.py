@@ -1,0 +1,35 @@
+"""Lines that would be many: said at once, and then no more often than every few seconds.
+
+A full disk refuses every client that tries again, and its log must not fill it further.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Final
+
+AGAIN_S: Final = 10.0
+
+
+class Seldom:
+    """One kind of line."""
+
+    def __init__(
+        self, log: logging.Logger, message: str, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        """Say `message` through `log`, with `unsaid=` for how many were kept back before it."""
+        self._log = log
+        self._message = message
+        self._clock = clock
+        self._again_at = 0.0
+        self._unsaid = 0
+
+    def error(self, *args: object) -> None:
+        """Say it as an error, or count it."""
+        now = self._clock()
+        if now < self._again_at:
+            self._unsaid += 1
+            return
+        unsaid, self._unsaid = self._unsaid, 0
+        self._again_at = now + AGAIN_S
+        self._log.error(self._message + " unsaid=%d", *args, unsaid)
