@@ -7,6 +7,9 @@ and of equal ones the first by name; it alone. What it defines takes the place o
 was created with. Definitions may hold more than streams know: it is kept for the export. A policy
 with a setting that streams do not have applies to no stream at all: the next one counts.
 
+Operators set policies of their own, chosen among themselves in the same way; the one that counts
+stands beside the other, and of two sizes the smaller one holds.
+
 Source: RabbitMQ, "Policies"; that policies stand above arguments: "Streams", Data Retention.
 """
 
@@ -23,8 +26,14 @@ from gateway.broker.access.model import check_name
 from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.kept_table import KeptTable
 from gateway.broker.patterns import Pattern, UnusablePattern
-from gateway.broker.policy_settings import DEFINED, not_of_streams
-from gateway.log.names import policy_table
+from gateway.broker.policy_settings import (
+    DEFINED,
+    KNOWN_TO_OPERATORS,
+    check_known,
+    merged,
+    not_of_streams,
+)
+from gateway.log.names import operator_policy_table, policy_table
 from store.api import SegmentStore
 
 log = logging.getLogger(__name__)
@@ -46,8 +55,8 @@ POLICY_BYTES_MAX: Final = 64 * 1024
 class NoSuchPolicy(AccessError):
     """There is no policy of that name."""
 
-    def __init__(self, name: str) -> None:
-        super().__init__(f"there is no policy {name!r}")
+    def __init__(self, name: str, called: str = "policy") -> None:
+        super().__init__(f"there is no {called} {name!r}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,15 +155,16 @@ def _text_of(name: str, value: object) -> str:
     return str(value)
 
 
-class Policies:
-    """The policies of one virtual host. Create it with `open_policies`.
+class PolicyTable:
+    """Policies of one virtual host, from which one counts for a stream.
 
     Attributes:
         changed: Called after every change.
     """
 
-    def __init__(self, kept: KeptTable) -> None:
+    def __init__(self, kept: KeptTable, called: str = "policy") -> None:
         self._kept = kept
+        self._called = called
         self._ready: dict[str, _Ready] = {}
         self._in_order: list[_Ready] = []
         self.changed: Callable[[], object] = lambda: None
@@ -168,17 +178,10 @@ class Policies:
         found = self._find(stream_name)
         return None if found is None else found.policy
 
-    def over(self, stream_name: str, arguments: StreamArguments) -> StreamArguments:
-        """Return a stream's arguments with what its policy puts in their place."""
-        found = self._find(stream_name)
-        if found is None:
-            return arguments
-        defined = {
-            each.name: value
-            for each in dataclasses.fields(found.defined)
-            if (value := getattr(found.defined, each.name)) is not None
-        }
-        return dataclasses.replace(arguments, **defined)
+    def definition_for(self, stream_name: str) -> Mapping[str, Any]:
+        """Return what the policy says that counts for a stream of this name; empty for none."""
+        found = self.of(stream_name)
+        return {} if found is None else found.definition
 
     async def put(self, policy: Policy) -> None:
         """Write a policy down, in place of one of that name; it counts at once.
@@ -191,7 +194,7 @@ class Policies:
         await self._kept.write({policy.name.encode(): policy.pack()})
         self._ready[policy.name] = ready
         self._sort()
-        log.info("policy set name=%s pattern=%s", policy.name, policy.pattern)
+        log.info("%s set name=%s pattern=%s", self._called, policy.name, policy.pattern)
         if why := not_of_streams(policy.definition):
             log.warning("policy applies to no stream name=%s because_of=%s", policy.name, why)
         self.changed()
@@ -204,11 +207,11 @@ class Policies:
             StoreError: The store refused.
         """
         if name not in self._ready:
-            raise NoSuchPolicy(name)
+            raise NoSuchPolicy(name, self._called)
         await self._kept.write({name.encode(): None})
         self._ready.pop(name, None)
         self._sort()
-        log.info("policy deleted name=%s", name)
+        log.info("%s deleted name=%s", self._called, name)
         self.changed()
 
     async def load(self) -> None:
@@ -229,8 +232,56 @@ class Policies:
         self._in_order = sorted(for_streams, key=_Ready.comes_before)
 
 
+class Policies(PolicyTable):
+    """The policies of one virtual host. Create it with `open_policies`.
+
+    Attributes:
+        operators: Those that operators set beside them; a change there is one here as well.
+    """
+
+    def __init__(self, kept: KeptTable, operators: PolicyTable) -> None:
+        super().__init__(kept)
+        self.operators = operators
+        operators.changed = self._operators_changed
+
+    def _operators_changed(self) -> None:
+        self.changed()
+
+    def effective(self, stream_name: str) -> dict[str, Any]:
+        """Return all that policies say of a stream of this name."""
+        of_operators = self.operators.definition_for(stream_name)
+        return merged(self.definition_for(stream_name), of_operators)
+
+    def over(self, stream_name: str, arguments: StreamArguments) -> StreamArguments:
+        """Return a stream's arguments with what its policies put in their place."""
+        effective = self.effective(stream_name)
+        if not effective:
+            return arguments
+        said = _defined(effective)
+        defined = {
+            each.name: value
+            for each in dataclasses.fields(said)
+            if (value := getattr(said, each.name)) is not None
+        }
+        return dataclasses.replace(arguments, **defined)
+
+    async def load(self) -> None:
+        """Read what is kept. Raises StoreError."""
+        await self.operators.load()
+        await super().load()
+
+
+def check_operator_policy(policy: Policy) -> None:
+    """Refuse what no operator's policy can be. Raises Unusable."""
+    check_policy(policy)
+    check_known(policy.definition, KNOWN_TO_OPERATORS)
+
+
 async def open_policies(store: SegmentStore, virtual_host: str) -> Policies:
     """Open the policies of a virtual host. Raises StoreError."""
-    policies = Policies(KeptTable(store, policy_table(virtual_host)))
+    operators = PolicyTable(
+        KeptTable(store, operator_policy_table(virtual_host)), "operator policy"
+    )
+    policies = Policies(KeptTable(store, policy_table(virtual_host)), operators)
     await policies.load()
     return policies

@@ -72,6 +72,25 @@ _OTHERS: Final[Mapping[str, tuple[str, Check]]] = {
 KNOWN: Final = frozenset(DEFINED) | _OTHERS.keys()
 """The keys that RabbitMQ's own policies may have; its plugins bring more."""
 
+KNOWN_TO_OPERATORS: Final = frozenset(
+    (
+        "delayed-retry-max",
+        "delayed-retry-min",
+        "delayed-retry-type",
+        "delivery-limit",
+        "expires",
+        "max-in-memory-bytes",
+        "max-in-memory-length",
+        "max-length",
+        "max-length-bytes",
+        "message-ttl",
+        "overflow",
+        "queue-version",
+        "target-group-size",
+    )
+)
+"""The keys that operators' policies may have; of these only max-length-bytes is one of streams."""
+
 NOT_OF_STREAMS: Final = frozenset(
     (
         "dead-letter-exchange",
@@ -105,11 +124,21 @@ def not_of_streams(definition: Mapping[str, Any]) -> list[str]:
     return sorted(definition.keys() & NOT_OF_STREAMS)
 
 
-def check_known(definition: Mapping[str, Any]) -> None:
+def check_known(definition: Mapping[str, Any], known: frozenset[str] = KNOWN) -> None:
     """Refuse keys that mean nothing to anybody, as one misspelt. Raises Unusable."""
-    unknown = sorted(definition.keys() - KNOWN)
+    unknown = sorted(definition.keys() - known)
     if unknown:
         raise Unusable(f"{', '.join(unknown)[:200]} are not recognised policy settings")
+
+
+def merged(policy: Mapping[str, Any], of_operators: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what two definitions say together: of what both limit, the smaller limit."""
+    together = {**policy, **of_operators}
+    for key in policy.keys() & of_operators.keys():
+        both = policy[key], of_operators[key]
+        if all(type(value) is int for value in both):
+            together[key] = min(both)
+    return together
 
 
 def check_values(definition: Mapping[str, Any]) -> None:

@@ -13,7 +13,12 @@ from gateway.pending import Pending
 from store.api import SegmentStore
 from store.errors import NoSuchSegment
 
-_TABLES = (names.meta_table, names.tracking_table, names.policy_table)
+_TABLES = (
+    names.meta_table,
+    names.tracking_table,
+    names.policy_table,
+    names.operator_policy_table,
+)
 """All tables of a virtual host; they go with it."""
 
 PARTITIONS_MAX_DEFAULT: Final = 1_000

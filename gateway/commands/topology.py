@@ -84,6 +84,19 @@ def _partitions(answer: Any) -> str:  # noqa: ANN401  # what JSON holds
     return "".join(f"{name}\n" for name in answer["partitions"])
 
 
+_SAID: Final = (
+    argument("name", metavar="POLICY", help="name of the policy"),
+    argument("pattern", metavar="PATTERN", help="looked for in the names of streams"),
+    argument("definition", metavar="JSON", help="what it says"),
+    argument(
+        "--apply-to",
+        choices=("streams", "queues", "all"),
+        default="streams",
+        help="for RabbitMQ; here all three mean streams (default: streams)",
+    ),
+    argument("--priority", metavar="N", type=int, default=0, help="the highest counts"),
+)
+
 COMMANDS: Final = (
     Command(
         "list_super_streams",
@@ -188,19 +201,7 @@ COMMANDS: Final = (
     Command(
         "set_policy",
         "say what holds for streams by their names",
-        (
-            HOST,
-            argument("name", metavar="POLICY", help="name of the policy"),
-            argument("pattern", metavar="PATTERN", help="looked for in the names of streams"),
-            argument("definition", metavar="JSON", help="what it says"),
-            argument(
-                "--apply-to",
-                choices=("streams", "queues", "all"),
-                default="streams",
-                help="for RabbitMQ; here all three mean streams (default: streams)",
-            ),
-            argument("--priority", metavar="N", type=int, default=0, help="the highest counts"),
-        ),
+        (HOST, *_SAID),
         _policy,
         examples=("""hutch ctl set_policy keep7d '^orders' '{"max-age": "7D"}' --priority 1""",),
         more="It counts at once, over what the streams were created with: max-age,\n"
@@ -213,5 +214,29 @@ COMMANDS: Final = (
         (HOST, argument("name", metavar="POLICY", help="name of the policy")),
         _named,
         examples=("hutch ctl clear_policy keep7d",),
+    ),
+    Command(
+        "list_operator_policies",
+        "limits that hold beside the policies",
+        (ANY_HOST,),
+        _in_host,
+        listed("virtual_host", "name", "pattern", "apply_to", "definition", "priority"),
+    ),
+    Command(
+        "set_operator_policy",
+        "set a limit that holds beside the policies",
+        (HOST, *_SAID),
+        _policy,
+        examples=(
+            """hutch ctl set_operator_policy most '.*' '{"max-length-bytes": 5000000000}'""",
+        ),
+        more="Of a stream's policy and its operator policy the smaller max-length-bytes counts.",
+    ),
+    Command(
+        "clear_operator_policy",
+        "delete an operator policy",
+        (HOST, argument("name", metavar="POLICY", help="name of the policy")),
+        _named,
+        examples=("hutch ctl clear_operator_policy most",),
     ),
 )

@@ -6,6 +6,7 @@
     rmq-<host>/_meta_kvtable/0.#epoch.0                   stream name → what it is
     rmq-<host>/_tracking_kvtable/0.#epoch.0               generation, NUL, reference → offset
     rmq-<host>/_policies_kvtable/0.#epoch.0               policy name → policy
+    rmq-<host>/_operator-policies_kvtable/0.#epoch.0      the same of operators' policies
     hutch/_<what>_kvtable/0.#epoch.0                      what belongs to no virtual host
 
 In a virtual host's or stream's name every byte outside A-Z a-z 0-9 - is written `.hh`; where that
@@ -72,6 +73,11 @@ def tracking_table(virtual_host: str) -> str:
 def policy_table(virtual_host: str) -> str:
     """Table of the policies of a virtual host."""
     return f"{scope_of(virtual_host)}/_policies_kvtable{_SUFFIX}"
+
+
+def operator_policy_table(virtual_host: str) -> str:
+    """Table of the policies of a virtual host that its operators set over all others."""
+    return f"{scope_of(virtual_host)}/_operator-policies_kvtable{_SUFFIX}"
 
 
 def server_table(what: str) -> str:

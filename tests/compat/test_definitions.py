@@ -45,6 +45,8 @@ def filled(rabbitmq: RunningBroker) -> Iterator[RunningBroker]:
     ):
         policy = {"pattern": "^o", "definition": definition, "apply-to": target, "priority": 1}
         put(f"policies/{orders}/{name}", policy)
+    limit = {"pattern": "^o", "definition": {"max-length-bytes": 10_000_000}, "apply-to": "all"}
+    put(f"operator-policies/{orders}/most", limit | {"priority": 2})
     arguments = {
         "x-queue-type": "stream",
         "x-max-length-bytes": 20_000_000_000,
@@ -94,6 +96,12 @@ def comparable(definitions: Mapping[str, Any]) -> dict[str, Any]:
         json.dumps({k: v for k, v in json.loads(text).items() if k != "internal"})
         for text in result["exchanges"]
     }
+    result["operator policies"] = {
+        json.dumps(entry, sort_keys=True)
+        for entry in definitions["parameters"]
+        if entry["vhost"] in HOSTS and entry["component"] == "operator_policy"
+    }
+    assert len(result["operator policies"]) == 1
     users = [user for user in definitions["users"] if user["name"] in USERS]
     result["users"] = {user["name"]: user for user in users}
     hosts = [host for host in definitions["vhosts"] if host["name"] in HOSTS]

@@ -110,9 +110,15 @@ def test_exchanges_bindings_and_policies_are_made_and_removed(server: HutchServe
         )
     [policy] = ctl(server, "list_policies")
     assert (policy["definition"], policy["priority"]) == ({"max-age": "7D"}, 3)
+    ctl(server, "set_operator_policy", "most", "^l", '{"max-length-bytes": 9000}')
+    [most] = ctl(server, "list_operator_policies")
+    assert (most["definition"], most["apply_to"]) == ({"max-length-bytes": 9000}, "streams")
     server.restart()
     assert ctl(server, "list_bindings") == [binding]
     assert ctl(server, "list_policies") == [policy]
+    assert ctl(server, "list_operator_policies") == [most]
+    ctl(server, "clear_operator_policy", "most")
+    assert ctl(server, "list_operator_policies") == []
     ctl(server, "unbind", "events", "log", "--routing-key", "order.#")
     ctl(server, "delete_exchange", "events")
     ctl(server, "clear_policy", "keep")

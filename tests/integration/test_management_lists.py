@@ -249,6 +249,7 @@ def test_the_connections_of_a_user_are_listed_and_ended(
         ("vhosts/%2F/topic-permissions", 401),
         ("operator-policies", 200),
         ("operator-policies/%2F", 200),
+        ("parameters/operator_policy", 401),
         ("channels", 200),
         ("vhosts/%2F/channels", 200),
     ],
@@ -316,6 +317,35 @@ def test_sums_of_messages_are_those_of_the_open_streams(api: Api, target: HutchS
         overview["churn_rates"]["connection_created"] == overview["statistics_db_event_queue"] == 0
     )
     assert overview["erlang_version"] == ""
+
+
+def test_an_operators_policy_stands_beside_the_other(api: Api, plain: Api) -> None:
+    path = "operator-policies/%2F/most"
+    policy = {"pattern": "^tw", "definition": {"max-length-bytes": 4000}, "apply-to": "all"}
+    assert api.status("PUT", "policies/%2F/own", policy | {"definition": {"max-age": "1D"}}) == 201
+
+    assert api.status("PUT", path, policy) == 201
+    assert api.status("PUT", path, policy) == 204
+
+    kept = {"vhost": "/", "name": "most", "priority": 0, **policy}
+    assert api.get(path) == kept
+    assert api.get("operator-policies") == api.get("operator-policies/%2F") == [kept]
+    (parameter,) = api.get("parameters/operator_policy/%2F")
+    assert (parameter["name"], parameter["value"]) == ("most", policy | {"priority": 0})
+    exported = api.get("definitions")["parameters"]
+    assert [one for one in exported if one["component"] == "operator_policy"] == [parameter]
+    shown = api.get("queues/%2F/two")
+    assert (shown["policy"], shown["operator_policy"]) == ("own", "most")
+    assert shown["effective_policy_definition"] == {"max-age": "1D", "max-length-bytes": 4000}
+    for field, wrong in (("definition", {"max-age": "1D"}), ("definition", {}), ("priority", "x")):
+        assert api.status("PUT", path, policy | {field: wrong}) == 400
+    assert api.status("PUT", path, {"pattern": "x"}) == 400
+    assert plain.status("GET", path) == plain.status("PUT", path, policy) == 401
+    assert plain.status("DELETE", path) == 401
+    assert plain.status("GET", "operator-policies") == 200
+    assert api.status("DELETE", path) == 204
+    assert api.status("DELETE", path) == api.status("GET", path) == 404
+    assert api.status("DELETE", "policies/%2F/own") == 204
 
 
 def test_a_queue_names_the_policy_that_counts(api: Api) -> None:

@@ -13,6 +13,7 @@ from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.broker.administration.administration import Role
 from gateway.broker.administration.errors import NotFound, WrongRequest
 from gateway.broker.definitions.objects import NO_PASSWORD
+from gateway.broker.definitions.sections import OPERATOR_POLICIES
 from gateway.broker.policies import Policy
 
 _LIMITS: Final = "vhost-limits"
@@ -243,16 +244,21 @@ async def delete_user_limit(call: Call) -> Response:
 
 
 async def list_parameters(call: Call) -> Response:
-    """What plugins would keep: only the limits of virtual hosts are kept so."""
+    """The limits of virtual hosts and operators' policies; nothing else is kept so."""
     call.require(Role.POLICYMAKER)
     access = call.administration.access
-    found = [(host.name, dict(access.virtual_host_limits(host.name))) for host in call.hosts()]
-    is_wanted = call.path.get("component", _LIMITS) == _LIMITS
-    return await listed(
-        call,
-        [one for one in found if one[1] and is_wanted],
-        lambda one: {"vhost": one[0], "component": _LIMITS, "name": "limits", "value": one[1]},
-    )
+    found: list[dict[str, object]] = []
+    for host in call.hosts():
+        if limits := dict(access.virtual_host_limits(host.name)):
+            where = {"vhost": host.name, "component": _LIMITS}
+            found.append({**where, "name": "limits", "value": limits})
+        for policy in host.policies.operators.all():
+            value = policy_view(host.name, policy)
+            where = {"vhost": host.name, "component": OPERATOR_POLICIES}
+            del value["vhost"]
+            found.append({**where, "name": value.pop("name"), "value": value})
+    wanted = call.path.get("component")
+    return await listed(call, [one for one in found if wanted in (None, one["component"])], dict)
 
 
 async def list_global_parameters(call: Call) -> Response:
@@ -264,7 +270,8 @@ async def list_global_parameters(call: Call) -> Response:
 # Policies
 
 
-def _policy_view(host: str, policy: Policy) -> dict[str, object]:
+def policy_view(host: str, policy: Policy) -> dict[str, object]:
+    """Show a policy, of users or of operators."""
     return {
         "vhost": host,
         "name": policy.name,
@@ -278,13 +285,7 @@ def _policy_view(host: str, policy: Policy) -> dict[str, object]:
 async def list_policies(call: Call) -> Response:
     """All policies, or those of a virtual host."""
     found = [(host.name, policy) for host in call.hosts() for policy in host.policies.all()]
-    return await listed(call, found, lambda one: _policy_view(*one))
-
-
-async def list_operator_policies(call: Call) -> Response:
-    """There are none."""
-    call.hosts()
-    return await listed(call, [], dict)
+    return await listed(call, found, lambda one: policy_view(*one))
 
 
 async def get_policy(call: Call) -> Response:
@@ -292,7 +293,7 @@ async def get_policy(call: Call) -> Response:
     host = call.host()
     for policy in host.policies.all():
         if policy.name == call.path["policy"]:
-            return object_answer(call, _policy_view(host.name, policy))
+            return object_answer(call, policy_view(host.name, policy))
     raise NotFound("there is no such policy")
 
 
@@ -301,19 +302,23 @@ async def put_policy(call: Call) -> Response:
     call.require(Role.POLICYMAKER)
     host, name = call.host(), call.path["policy"]
     is_new = all(policy.name != name for policy in host.policies.all())
+    await call.ask("set_policy", policy_said(call, host.name, name))
+    return made_answer(is_new=is_new)
+
+
+def policy_said(call: Call, host: str, name: str) -> dict[str, object]:
+    """Return the arguments of a request for the policy that a body describes."""
     for needed in ("pattern", "definition"):
         if needed not in call.body:
             raise WrongRequest(f"[{{key_missing,{needed}}}]")
-    given = {
-        "virtual_host": host.name,
+    return {
+        "virtual_host": host,
         "name": name,
         "pattern": call.text("pattern"),
         "apply_to": call.text("apply-to", "all"),
         "definition": call.mapping("definition"),
         "priority": call.body.get("priority", 0),
     }
-    await call.ask("set_policy", given)
-    return made_answer(is_new=is_new)
 
 
 async def delete_policy(call: Call) -> Response:

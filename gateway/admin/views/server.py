@@ -120,7 +120,7 @@ async def overview(call: Call) -> Response:
             "cluster_tags": {},
             "node_tags": {},
             "enable_queue_totals": False,
-            "is_op_policy_updating_enabled": False,
+            "is_op_policy_updating_enabled": True,
             "require_definition_json_extension": False,
             "sample_retention_policies": {},
             "statistics_db_event_queue": 0,

@@ -68,6 +68,7 @@ def queue_view(facts: Facts, placed: Placed) -> dict[str, object]:
     """Show a stream; how many records it has only if it is open."""
     host, stream = placed
     policy = host.policies.of(stream.name)
+    of_operators = host.policies.operators.of(stream.name)
     shown: dict[str, object] = {
         "name": stream.name,
         "vhost": host.name,
@@ -82,9 +83,9 @@ def queue_view(facts: Facts, placed: Placed) -> dict[str, object]:
         "exclusive": False,
         "internal": False,
         "arguments": queue_arguments(stream.arguments),
-        "effective_policy_definition": {} if policy is None else dict(policy.definition),
+        "effective_policy_definition": host.policies.effective(stream.name),
         "policy": None if policy is None else policy.name,
-        "operator_policy": None,
+        "operator_policy": None if of_operators is None else of_operators.name,
         "internal_owner": False,
         "memory": 0,
         **counted([("reductions", 0)]),

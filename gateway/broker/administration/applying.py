@@ -38,7 +38,7 @@ from gateway.broker.errors import (
     StreamExists,
 )
 from gateway.broker.exchanges import Binding, Exchange
-from gateway.broker.policies import Policy
+from gateway.broker.policies import Policy, PolicyTable
 from gateway.pending import Pending, start
 from store.errors import StoreError
 
@@ -119,6 +119,7 @@ class Applier:
             await self._in_parallel([self._put_permissions(permissions)])
         for kind, put in (
             ("policies", self._put_policy),
+            ("operator_policies", self._put_operator_policy),
             ("streams", self._put_stream),
             ("exchanges", self._put_exchange),
         ):
@@ -209,7 +210,13 @@ class Applier:
         self._undo.append(undo)
 
     async def _put_policy(self, wanted: PolicyObject) -> None:
-        policies = self._administration.host(wanted.virtual_host).policies
+        await self._put_into(self._administration.host(wanted.virtual_host).policies, wanted)
+
+    async def _put_operator_policy(self, wanted: PolicyObject) -> None:
+        policies = self._administration.host(wanted.virtual_host).policies.operators
+        await self._put_into(policies, wanted)
+
+    async def _put_into(self, policies: PolicyTable, wanted: PolicyObject) -> None:
         before = next((one for one in policies.all() if one.name == wanted.name), None)
         await policies.put(
             Policy(wanted.name, wanted.pattern, wanted.apply_to, wanted.definition, wanted.priority)

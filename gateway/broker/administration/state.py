@@ -13,15 +13,18 @@ from gateway.broker.definitions.objects import (
     Definitions,
     ExchangeObject,
     HostObject,
+    OperatorPolicyObject,
     PermissionObject,
     PolicyObject,
     StreamObject,
     UserObject,
 )
 from gateway.broker.exchanges import is_predeclared
+from gateway.broker.policies import PolicyTable
 from gateway.broker.virtual_host import VirtualHost
 
 Thing = TypeVar("Thing", bound=DefinedObject)
+Ruling = TypeVar("Ruling", bound=PolicyObject)
 
 
 def current_definitions(administration: Administration) -> Definitions:
@@ -33,7 +36,11 @@ def current_definitions(administration: Administration) -> Definitions:
         _take(result.hosts, [host_object(administration, name)])
         host = administration.host(name)
         _take(result.streams, _streams(host))
-        _take(result.policies, _policies(host))
+        _take(result.policies, _policies(host, host.policies, PolicyObject))
+        _take(
+            result.operator_policies,
+            _policies(host, host.policies.operators, OperatorPolicyObject),
+        )
         _take(result.exchanges, _exchanges(host))
         _take(result.bindings, _bindings(host))
     _take(
@@ -83,10 +90,10 @@ def _streams(host: VirtualHost) -> Iterable[StreamObject]:
         yield StreamObject(host.name, name, arguments)
 
 
-def _policies(host: VirtualHost) -> Iterable[PolicyObject]:
-    for one in host.policies.all():
+def _policies(host: VirtualHost, table: PolicyTable, kind: type[Ruling]) -> Iterable[Ruling]:
+    for one in table.all():
         definition = dict(one.definition)
-        yield PolicyObject(host.name, one.name, one.pattern, one.apply_to, definition, one.priority)
+        yield kind(host.name, one.name, one.pattern, one.apply_to, definition, one.priority)
 
 
 def _exchanges(host: VirtualHost) -> Iterable[ExchangeObject]:

@@ -25,7 +25,7 @@ from gateway.broker.definitions.objects import HostObject
 from gateway.broker.definitions.planning import Plan
 from gateway.broker.errors import BrokerError, ExchangeDoesNotExist, StreamDoesNotExist
 from gateway.broker.exchanges import Binding
-from gateway.broker.policies import NoSuchPolicy, Policy
+from gateway.broker.policies import NoSuchPolicy, Policy, PolicyTable
 from gateway.broker.virtual_host import VirtualHost
 from store.errors import StoreError
 
@@ -35,13 +35,20 @@ Before: TypeAlias = Mapping[str, Mapping[str, list[Any]]]
 """`new` and `old`: kind → what JSON can hold."""
 Found: TypeAlias = tuple[Any, Any]
 
-_NEW: Final = ("hosts", "bindings", "exchanges", "streams", "policies", "permissions", "users")
+_NEW: Final = (
+    *("hosts", "bindings", "exchanges", "streams"),
+    *("policies", "operator_policies", "permissions", "users"),
+)
 """The order in which things go; with a virtual host all that is in it."""
 _NEVER_CAME: Final = (
     *(NotFound, NoSuchPermission, NoSuchPolicy, NoSuchUser, NoSuchVirtualHost),
     *(ExchangeDoesNotExist, StreamDoesNotExist),
 )
-_OLD: Final = ("hosts", "users", "permissions", "policies")
+_OLD: Final = ("hosts", "users", "permissions", "policies", "operator_policies")
+_IN_HOSTS: Final = (
+    *("permissions", "policies", "operator_policies"),
+    *("streams", "exchanges", "bindings"),
+)
 
 
 def remember(administration: Administration, plan: Plan) -> Before:
@@ -56,7 +63,7 @@ def remember(administration: Administration, plan: Plan) -> Before:
             else:
                 old[kind].append(known)
     gone = set(new["hosts"])
-    for kind in ("permissions", "policies", "streams", "exchanges", "bindings"):
+    for kind in _IN_HOSTS:
         new[kind] = [name for name in new[kind] if name[0] not in gone]
     made = {(host, exchange) for host, exchange in new["exchanges"]}
     new["bindings"] = [name for name in new["bindings"] if (name[0], name[1]) not in made]
@@ -84,10 +91,18 @@ def _permission(administration: Administration, one: Any) -> Found:  # noqa: ANN
 
 
 def _policy(administration: Administration, one: Any) -> Found:  # noqa: ANN401
-    name = [one.virtual_host, one.name]
     host = administration.virtual_hosts.find(one.virtual_host)
-    policies = () if host is None else host.policies.all()
-    for known in policies:
+    return _ruling(None if host is None else host.policies, one)
+
+
+def _operator_policy(administration: Administration, one: Any) -> Found:  # noqa: ANN401
+    host = administration.virtual_hosts.find(one.virtual_host)
+    return _ruling(None if host is None else host.policies.operators, one)
+
+
+def _ruling(table: PolicyTable | None, one: Any) -> Found:  # noqa: ANN401
+    name = [one.virtual_host, one.name]
+    for known in () if table is None else table.all():
         if known.name == one.name:
             return name, [one.virtual_host, known.pack().decode()]
     return name, None
@@ -108,6 +123,7 @@ _FIND: Final[Mapping[str, Callable[[Administration, Any], Found]]] = {
     "users": _user,
     "permissions": _permission,
     "policies": _policy,
+    "operator_policies": _operator_policy,
     "streams": _made,
     "exchanges": _made,
     "bindings": _bound,
@@ -189,6 +205,10 @@ class _TakingBack:
         host, name = parts
         await self._host(host).policies.delete(name)
 
+    async def remove_operator_policies(self, parts: Sequence[str]) -> None:
+        host, name = parts
+        await self._host(host).policies.operators.delete(name)
+
     async def remove_permissions(self, parts: Sequence[str]) -> None:
         host, user = parts
         await self._administration.access.delete_permission(user, host)
@@ -211,3 +231,7 @@ class _TakingBack:
     async def restore_policies(self, parts: Sequence[str]) -> None:
         host, packed = parts
         await self._host(host).policies.put(Policy.unpack(packed.encode()))
+
+    async def restore_operator_policies(self, parts: Sequence[str]) -> None:
+        host, packed = parts
+        await self._host(host).policies.operators.put(Policy.unpack(packed.encode()))

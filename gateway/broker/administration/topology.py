@@ -1,6 +1,6 @@
 """Requests on super streams, exchanges, bindings and policies."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count, islice
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ from gateway.broker.administration.errors import WrongRequest
 from gateway.broker.administration.streams import stream_arguments
 from gateway.broker.exchanges import Binding, Exchange, is_predeclared
 from gateway.broker.naming import without_line_ends
-from gateway.broker.policies import Policy
+from gateway.broker.policies import Policy, PolicyTable, check_operator_policy
 from gateway.broker.policy_settings import check_known, check_values
 from gateway.broker.virtual_host import VirtualHost
 
@@ -192,12 +192,27 @@ def _binding(administration: Administration, arguments: Arguments) -> tuple[Virt
 
 async def list_policies(administration: Administration, arguments: Arguments, _: bytes) -> object:
     """Return the policies of a virtual host, or of all."""
+    return _listed(administration, arguments, lambda host: host.policies)
+
+
+async def list_operator_policies(
+    administration: Administration, arguments: Arguments, _: bytes
+) -> object:
+    """Return the operators' policies of a virtual host, or of all."""
+    return _listed(administration, arguments, lambda host: host.policies.operators)
+
+
+def _listed(
+    administration: Administration,
+    arguments: Arguments,
+    table: Callable[[VirtualHost], PolicyTable],
+) -> list[dict[str, Any]]:
     virtual_host = arguments.optional_text("virtual_host")
     arguments.end()
     return [
         {"virtual_host": host.name, **_policy_fields(policy)}
         for host in administration.hosts(virtual_host)
-        for policy in host.policies.all()
+        for policy in table(host).all()
     ]
 
 
@@ -214,6 +229,26 @@ def _policy_fields(policy: Policy) -> dict[str, Any]:
 async def set_policy(administration: Administration, arguments: Arguments, _: bytes) -> object:
     """Create a policy, or replace the one of that name; it counts at once."""
     host = _host(administration, arguments)
+    policy = _policy(arguments)
+    check_known(policy.definition)
+    check_values(policy.definition)
+    await host.policies.put(policy)
+    return None
+
+
+async def set_operator_policy(
+    administration: Administration, arguments: Arguments, _: bytes
+) -> object:
+    """Create an operators' policy, or replace the one of that name; it counts at once."""
+    host = _host(administration, arguments)
+    policy = _policy(arguments)
+    check_operator_policy(policy)
+    check_values(policy.definition)
+    await host.policies.operators.put(policy)
+    return None
+
+
+def _policy(arguments: Arguments) -> Policy:
     policy = Policy(
         arguments.text("name"),
         arguments.text("pattern"),
@@ -222,10 +257,7 @@ async def set_policy(administration: Administration, arguments: Arguments, _: by
         arguments.number("priority", 0),
     )
     arguments.end()
-    check_known(policy.definition)
-    check_values(policy.definition)
-    await host.policies.put(policy)
-    return None
+    return policy
 
 
 async def clear_policy(administration: Administration, arguments: Arguments, _: bytes) -> object:
@@ -233,6 +265,16 @@ async def clear_policy(administration: Administration, arguments: Arguments, _: 
     host, name = _host(administration, arguments), arguments.text("name")
     arguments.end()
     await host.policies.delete(name)
+    return None
+
+
+async def clear_operator_policy(
+    administration: Administration, arguments: Arguments, _: bytes
+) -> object:
+    """Delete an operators' policy."""
+    host, name = _host(administration, arguments), arguments.text("name")
+    arguments.end()
+    await host.policies.operators.delete(name)
     return None
 
 
@@ -281,4 +323,7 @@ ROWS: Final = (
     Row("list_policies", list_policies, Role.MONITORING),
     Row("set_policy", set_policy, Role.POLICYMAKER, needs=_to_enter),
     Row("clear_policy", clear_policy, Role.POLICYMAKER, needs=_to_enter),
+    Row("list_operator_policies", list_operator_policies, Role.MONITORING),
+    Row("set_operator_policy", set_operator_policy),
+    Row("clear_operator_policy", clear_operator_policy),
 )

@@ -16,13 +16,14 @@ from gateway.broker.definitions.objects import (
     Definitions,
     ExchangeObject,
     HostObject,
+    OperatorPolicyObject,
     PermissionObject,
     PolicyObject,
     StreamObject,
     UserObject,
     named,
 )
-from gateway.broker.definitions.sections import STREAM_ARGUMENTS
+from gateway.broker.definitions.sections import OPERATOR_POLICIES, STREAM_ARGUMENTS
 
 RABBITMQ_VERSION: Final = "4.3.6"
 _QUEUE_ARGUMENTS: Final = {ours: theirs for theirs, ours in STREAM_ARGUMENTS.items()}
@@ -136,7 +137,10 @@ class _Export:
                 where = {"vhost": host.name} if self._only is None else {}
                 limits.append({**parameter, "value": dict(host.limits), **where})
         return {
-            "parameters": limits,
+            "parameters": [
+                *limits,
+                *self._entries(definitions.operator_policies, _operator_policy),
+            ],
             "policies": self._entries(definitions.policies, _policy),
             "queues": self._entries(definitions.streams, _queue),
             "exchanges": self._entries(definitions.exchanges, _exchange),
@@ -189,6 +193,11 @@ def _policy(policy: PolicyObject) -> dict[str, object]:
         "definition": dict(policy.definition),
         "priority": policy.priority,
     }
+
+
+def _operator_policy(policy: OperatorPolicyObject) -> dict[str, object]:
+    value = _policy(policy)
+    return {"component": OPERATOR_POLICIES, "name": value.pop("name"), "value": value}
 
 
 def _queue(stream: StreamObject) -> dict[str, object]:

@@ -83,6 +83,11 @@ class PolicyObject:
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorPolicyObject(PolicyObject):
+    """The same, set by operators beside it."""
+
+
+@dataclass(frozen=True, slots=True)
 class StreamObject:
     """A stream."""
 
@@ -147,6 +152,7 @@ DefinedObject: TypeAlias = (
     | UserObject
     | PermissionObject
     | PolicyObject
+    | OperatorPolicyObject
     | StreamObject
     | ExchangeObject
     | BindingObject
@@ -161,6 +167,7 @@ class Definitions:
     users: dict[Hashable, UserObject] = field(default_factory=dict)
     permissions: dict[Hashable, PermissionObject] = field(default_factory=dict)
     policies: dict[Hashable, PolicyObject] = field(default_factory=dict)
+    operator_policies: dict[Hashable, OperatorPolicyObject] = field(default_factory=dict)
     streams: dict[Hashable, StreamObject] = field(default_factory=dict)
     exchanges: dict[Hashable, ExchangeObject] = field(default_factory=dict)
     bindings: dict[Hashable, BindingObject] = field(default_factory=dict)
@@ -194,6 +201,8 @@ def named(thing: DefinedObject) -> str:
             what = f"permission of {shown(thing.user)}"
         case BindingObject():
             what = f"binding from {shown(thing.source)} to {shown(thing.destination)}"
+        case OperatorPolicyObject():
+            what = f"operator policy {shown(thing.name)}"
         case PolicyObject():
             what = f"policy {shown(thing.name)}"
         case StreamObject():

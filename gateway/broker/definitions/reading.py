@@ -96,7 +96,7 @@ def read_definitions(
         reader.result.only_named.add(only_host)
     for section, kind, read, named_by in _SECTIONS:
         reader.read(document, section, kind, read, named_by)
-    reader.take_host_limits(document)
+    reader.take_parameters(document)
     reader.skip_the_rest(document)
     reader.order_partitions()
     if reader.problem_count:
@@ -212,11 +212,27 @@ class _Reader:
             Row(kind, _text(host), _text(name), Outcome.SKIPPED, str(reason), is_lost)
         )
 
-    def take_host_limits(self, document: dict[str, object]) -> None:
-        """Give virtual hosts the limits that older exports keep as parameters."""
+    def _take_operator_policy(self, index: int, content: object) -> None:
+        where = label("parameters", index, content)
+        try:
+            entry = Entry(content)
+            thing = sections.operator_policy(entry, self._context)
+        except Fault as fault:
+            self.complain(f"{where}: {fault}")
+        except Skip as skip:
+            self._skip("operator_policies", content, "name", skip)
+        else:
+            kept = self.result.definitions.operator_policies
+            self._keep(kept, "operator_policies", thing, entry.notes, where)
+
+    def take_parameters(self, document: dict[str, object]) -> None:
+        """Take operators' policies, and the limits of virtual hosts as older exports have them."""
         hosts = self.result.definitions.hosts
         for index, content in self._entries(document, "parameters"):
-            if not isinstance(content, dict) or content.get("component") != _LIMITS_COMPONENT:
+            component = content.get("component") if isinstance(content, dict) else None
+            if component == sections.OPERATOR_POLICIES:
+                self._take_operator_policy(index, content)
+            if component != _LIMITS_COMPONENT:
                 continue
             try:
                 entry = Entry(content)
@@ -241,7 +257,7 @@ class _Reader:
                 if not isinstance(content, dict):
                     content = {}  # noqa: PLW2901
                 component = content.get("component")
-                if component == _LIMITS_COMPONENT:
+                if component in (_LIMITS_COMPONENT, sections.OPERATOR_POLICIES):
                     continue
                 shown_kind = kind if component is None else f"{kind} of {_text(component)}"
                 host = content.get("vhost", self._context.virtual_host)
@@ -285,6 +301,7 @@ _KIND_IN_WORDS: Final = {
     "users": "user",
     "permissions": "permission",
     "policies": "policy",
+    "operator_policies": "operator policy",
     "queues": "queue",
     "exchanges": "exchange",
     "bindings": "binding",
@@ -316,6 +333,7 @@ KIND_OF: Final = {
     "users": "user",
     "permissions": "permission",
     "policies": "policy",
+    "operator_policies": "operator policy",
     "streams": "stream",
     "exchanges": "exchange",
     "bindings": "binding",

@@ -7,7 +7,7 @@ Source: RabbitMQ, "Definition Export and Import"; rabbit_definitions.erl; export
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
@@ -23,15 +23,18 @@ from gateway.broker.definitions.objects import (
     BindingObject,
     ExchangeObject,
     HostObject,
+    OperatorPolicyObject,
     PermissionObject,
     PolicyObject,
     StreamObject,
     UserObject,
 )
 from gateway.broker.patterns import Pattern, UnusablePattern
-from gateway.broker.policies import APPLY_TO, Policy, check_policy
+from gateway.broker.policies import APPLY_TO, Policy, check_operator_policy, check_policy
 from gateway.broker.policy_settings import DEFINED, check_values, not_of_streams
 
+OPERATOR_POLICIES: Final = "operator_policy"
+"""The component of parameters that are operators' policies."""
 RESERVED_PREFIX: Final = "amq."
 EXCHANGE_TYPES: Final = ("direct", "fanout", "topic")
 STREAM_ARGUMENTS: Final[Mapping[str, str]] = {
@@ -170,6 +173,23 @@ def policy(entry: Entry, context: Context) -> PolicyObject:
     A policy without a word about streams is kept too: of those that fit a name only the one of the
     highest priority counts, so another would take its place.
     """
+    taken = _policy(entry, context, check_policy)
+    return PolicyObject(context.host_of(entry), taken.name, *_said(taken))
+
+
+def operator_policy(entry: Entry, context: Context) -> OperatorPolicyObject:
+    """Read a parameter that is an operators' policy."""
+    said = Entry({**entry.mapping("value"), "name": entry.name()})
+    taken = _policy(said, context, check_operator_policy)
+    entry.notes.extend(said.notes)
+    return OperatorPolicyObject(context.host_of(entry), taken.name, *_said(taken))
+
+
+def _said(policy: Policy) -> tuple[str, str, Mapping[str, object], float]:
+    return policy.pattern, policy.apply_to, policy.definition, policy.priority
+
+
+def _policy(entry: Entry, context: Context, check: Callable[[Policy], object]) -> Policy:
     name = entry.name()
     apply_to = entry.text("apply-to", "all")
     definition = entry.mapping("definition")
@@ -181,7 +201,7 @@ def policy(entry: Entry, context: Context) -> PolicyObject:
         raise Fault(f"apply-to is {shown(apply_to)}")
     _named(name, "policy")
     try:
-        check_policy(taken)
+        check(taken)
         check_values(definition)
     except Unusable as error:
         raise Skip(str(error)) from None
@@ -193,7 +213,7 @@ def policy(entry: Entry, context: Context) -> PolicyObject:
         entry.notes.append(
             f"means nothing to a stream, kept for an export: {', '.join(others)}"[:200]
         )
-    return PolicyObject(context.host_of(entry), name, pattern, apply_to, definition, taken.priority)
+    return taken
 
 
 def _require_kind(name: str, value: object, *, is_text: bool) -> None:

@@ -10,7 +10,7 @@ from gateway.broker.access.errors import Unusable
 from gateway.broker.arguments import StreamArguments
 from gateway.broker.policies import NoSuchPolicy, Policies, Policy, check_policy
 from gateway.broker.policy_settings import KNOWN, NOT_OF_STREAMS
-from gateway.log.names import policy_table
+from gateway.log.names import operator_policy_table, policy_table
 from store.errors import DiskFull
 from tests.unit.gateway.stream.link_rig import Broker
 
@@ -246,13 +246,64 @@ def test_a_policy_that_cannot_be_is_refused_in_words(
     assert policies.all() == []
 
 
+@pytest.mark.parametrize(
+    ("of_user", "of_operator", "size"), [(5000, 4000, 4000), (3000, 4000, 3000), (None, 4000, 4000)]
+)
+def test_beside_an_operators_policy_the_smaller_size_counts(
+    broker: Broker, policies: Policies, of_user: int | None, of_operator: int, size: int
+) -> None:
+    if of_user is not None:
+        put(broker, Policy("p", "s", definition={"max-length-bytes": of_user, "max-age": "1h"}))
+
+    broker.store_rig.run(policies.operators.put(sized("o", "s", of_operator)))
+
+    given = StreamArguments.parse({"max-length-bytes": "700"})
+    assert policies.over("s", given).max_length_bytes == size
+    assert policies.effective("s")["max-length-bytes"] == size
+    assert ("max-age" in policies.effective("s")) is (of_user is not None)
+
+
+def test_of_operators_policies_one_counts_as_of_others(broker: Broker, policies: Policies) -> None:
+    for policy in (
+        sized("low", "s", 4000),
+        sized("high", "s", 5000, priority=1),
+        sized("for exchanges", "s", 1, priority=2, apply_to="exchanges"),
+        Policy("ttl", "s", "all", {"max-length-bytes": 2, "message-ttl": 5}, 3),
+    ):
+        broker.store_rig.run(policies.operators.put(policy))
+
+    assert size_of(policies, "s") == 5000
+
+
+def test_operators_policies_are_there_after_a_restart_and_change_streams_when_they_go(
+    tmp_path: Path,
+) -> None:
+    broker = Broker(tmp_path)
+    broker.store_rig.run(broker.virtual_host.policies.operators.put(sized("o", "s", 4000)))
+    put(broker, sized("o", "s", 9000))
+    broker.close()
+
+    again = Broker(tmp_path)
+    policies, told = again.virtual_host.policies, []
+    policies.changed = lambda: told.append(size_of(policies, "s"))
+
+    assert policies.operators.all() == [sized("o", "s", 4000)]
+    assert size_of(policies, "s") == 4000
+    again.store_rig.run(policies.operators.delete("o"))
+    assert told == [9000]
+    again.close()
+
+
 def test_policies_go_with_their_virtual_host(broker: Broker) -> None:
     run = broker.store_rig.run
     host = run(broker.virtual_hosts.create("h"))
     run(host.policies.put(sized("p", ".*", 1)))
+    run(host.policies.operators.put(sized("p", ".*", 1)))
     assert broker.virtual_host.policies.all() == []
 
     run(broker.virtual_hosts.delete("h"))
 
-    assert run(broker.virtual_hosts.create("h")).policies.all() == []
+    again = run(broker.virtual_hosts.create("h")).policies
+    assert again.all() == again.operators.all() == []
+    assert operator_policy_table("h") not in {policy_table("h"), operator_policy_table("/")}
     assert policy_table("h") != policy_table("/")

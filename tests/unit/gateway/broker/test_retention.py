@@ -148,6 +148,34 @@ def test_a_policy_acts_at_once_and_its_end_too(client: LinkRig) -> None:
     assert first_chunk(client) == 6
 
 
+def test_an_operators_policy_acts_at_once_and_its_end_too(client: LinkRig) -> None:
+    broker = client.broker
+    create(client)
+    write(client, 9)
+    run, operators = broker.store_rig.run, broker.streams.policies.operators
+
+    run(operators.put(Policy("o", "^s$", definition={"max-length-bytes": 7 * CHUNK})))
+    broker.loop.run_for(0.05)
+    assert first_chunk(client) == 3
+
+    run(operators.delete("o"))
+    write(client, 12)
+    assert first_chunk(client) == 3
+
+
+def test_a_policy_with_a_setting_that_streams_do_not_have_deletes_nothing(client: LinkRig) -> None:
+    broker = client.broker
+    create(client)
+    write(client, 9)
+    definition = {"max-length-bytes": 7 * CHUNK, "message-ttl": 1000}
+
+    broker.store_rig.run(broker.streams.policies.put(Policy("p", "^s$", definition=definition)))
+    broker.loop.run_for(0.05)
+    write(client, 4)
+
+    assert first_chunk(client) == 0
+
+
 def test_a_full_disk_lets_go_at_once_what_may_go(
     client: LinkRig, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -65,6 +65,7 @@ def test_segments_are_named_as_other_readers_of_the_store_expect() -> None:
     assert names.index_segment("/", "orders", 7) == "rmq-.2f/_orders-7-index/0.#epoch.0"
     assert names.filter_segment("/", "orders", 7) == "rmq-.2f/_orders-7-filters/0.#epoch.0"
     assert names.meta_table("/") == "rmq-.2f/_meta_kvtable/0.#epoch.0"
+    assert names.operator_policy_table("/") == "rmq-.2f/_operator-policies_kvtable/0.#epoch.0"
     assert names.tracking_table("/") == "rmq-.2f/_tracking_kvtable/0.#epoch.0"
 
 

@@ -24,7 +24,7 @@ def test_an_export_is_imported_once_and_given_back(rig: Rig) -> None:
     again = rig.ask("import_definitions", body=FULL)
 
     assert first["rows"] == dry["rows"]
-    assert first["changes"] == dry["changes"] == 32
+    assert first["changes"] == dry["changes"] == 33
     assert again["changes"] == 0
     exported = rig.ask("export_definitions")
     back = rig.ask("import_definitions", body=json.dumps(exported["definitions"]).encode())
@@ -78,6 +78,9 @@ def failing_at(number: int, real: Callable[..., Any]) -> Callable[..., Any]:
     return create
 
 
+LIMITING = {"pattern": "b", "definition": {"max-length-bytes": 10_000_000}}
+
+
 @pytest.mark.parametrize(
     ("method", "number"), [("create", 1), ("create", 5), ("declare", 1), ("bind", 1)]
 )
@@ -103,6 +106,10 @@ def test_when_something_fails_all_that_was_done_is_undone(
             {"name": "kept", "vhost": "/", "pattern": "b", "definition": {"max-age": "2h"}},
             {"name": "made", "vhost": "/", "pattern": "b", "definition": {"max-age": "2h"}},
         ],
+        "parameters": [
+            {"component": "operator_policy", "name": name, "vhost": "/", "value": LIMITING}
+            for name in ("kept", "made")
+        ],
         "queues": queues,
         "exchanges": [{"name": "e", "vhost": "/", "type": "fanout"}],
         "bindings": [
@@ -110,6 +117,8 @@ def test_when_something_fails_all_that_was_done_is_undone(
         ],
     }
     rig.ask("set_policy", {"name": "kept", "pattern": "a", "definition": {"max-age": "1h"}})
+    limit = {"name": "kept", "pattern": "a", "definition": {"max-length-bytes": 1}}
+    rig.ask("set_operator_policy", limit)
     before = current_definitions(rig.administration)
     host = rig.administration.host("/")
     owner = host.streams if method == "create" else host.exchanges
@@ -120,7 +129,7 @@ def test_when_something_fails_all_that_was_done_is_undone(
 
     assert current_definitions(rig.administration) == before
     monkeypatch.undo()
-    assert rig.ask("import_definitions", body=json.dumps(content).encode())["changes"] == 21
+    assert rig.ask("import_definitions", body=json.dumps(content).encode())["changes"] == 23
 
 
 def test_what_cannot_be_undone_is_said_and_finished_by_the_next_import(

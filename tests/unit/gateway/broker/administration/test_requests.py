@@ -244,6 +244,26 @@ def test_super_streams_exchanges_and_bindings_are_changed_and_looked_at(rig: Rig
     assert rig.ask("list_streams") == rig.ask("list_bindings") == []
 
 
+def test_operators_policies_are_changed_and_looked_at(rig: Rig) -> None:
+    policy = {"name": "p", "pattern": "^s", "definition": {"max-length-bytes": 5}, "priority": 2}
+    rig.ask("set_operator_policy", policy)
+
+    assert rig.ask("list_operator_policies") == [
+        {"virtual_host": "/", "apply_to": "streams", **policy},
+    ]
+    assert rig.ask("list_policies") == []
+    for definition, why in (
+        ({"max-age": "7D"}, "max-age are not recognised"),
+        ({}, "says nothing"),
+        ({"expires": 0}, "0 is not a valid queue expiry"),
+    ):
+        with pytest.raises(WrongRequest, match=why):
+            rig.ask("set_operator_policy", policy | {"definition": definition})
+    rig.ask("clear_operator_policy", {"name": "p"})
+    with pytest.raises(NotFound, match="no operator policy 'p'"):
+        rig.ask("clear_operator_policy", {"name": "p"})
+
+
 def test_policies_are_changed_and_looked_at(rig: Rig) -> None:
     policy = {"name": "p", "pattern": "^s", "definition": {"max-age": "7D"}, "priority": 2}
     rig.ask("set_policy", policy)

@@ -135,6 +135,7 @@ async def refuse(*_: object) -> None:
     raise InternalError("the disk is full")
 
 
+LIMITING = {"pattern": "b", "definition": {"max-length-bytes": 10_000_000}}
 MUCH = {
     "vhosts": [
         {"name": "/", "description": "other", "limits": {"max-queues": 100}},
@@ -153,6 +154,10 @@ MUCH = {
         {"name": name, "vhost": host, "pattern": "b", "definition": {"max-age": "2h"}}
         for name, host in (("kept", "/"), ("made", "/"), ("made", "new"))
     ],
+    "parameters": [
+        {"component": "operator_policy", "name": name, "vhost": host, "value": LIMITING}
+        for name, host in (("kept", "/"), ("made", "/"), ("made", "new"))
+    ],
     "queues": [
         {"name": name, "vhost": host, "type": "stream", "durable": True, "arguments": {}}
         for host in ("/", "new")
@@ -167,16 +172,18 @@ MUCH = {
         for name in STREAMS
     ],
 }  # fmt: skip
-"""An import of 13 steps in what is there already, and more in a new virtual host."""
+"""An import of 15 steps in what is there already, and more in a new virtual host."""
 
 
-@pytest.mark.parametrize("steps", range(13))
+@pytest.mark.parametrize("steps", range(15))
 def test_what_a_dead_server_had_begun_and_the_next_cannot_finish_is_taken_back(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, steps: int
 ) -> None:
     administration, host = rig.administration, rig.administration.host("/")
     rig.ask("add_stream", {"name": "own"})
     rig.ask("set_policy", {"name": "kept", "pattern": "a", "definition": {"max-age": "1h"}})
+    limit = {"name": "kept", "pattern": "a", "definition": {"max-length-bytes": 1}}
+    rig.ask("set_operator_policy", limit)
     before, guest = current_definitions(administration), rig.broker.access.user("guest")
     done = 0
 
@@ -196,6 +203,7 @@ def test_what_a_dead_server_had_begun_and_the_next_cannot_finish_is_taken_back(
             (rig.broker.access, "put_many"),
             (rig.broker.access, "set_virtual_host_limits"),
             (host.policies, "put"),
+            (host.policies.operators, "put"),
             (host.streams, "create"),
             (host.exchanges, "declare"),
             (host.exchanges, "bind"),

@@ -30,7 +30,7 @@ def test_a_real_export_goes_in_and_the_second_time_there_is_nothing_to_do() -> N
     after, changes, _ = planned(FULL, with_default_host())
     again, more, reasons = planned(FULL, after)
 
-    assert changes == 33
+    assert changes == 34
     assert more == 0
     assert again == after
     assert all(reason.endswith(ALREADY) for reason in reasons)

@@ -44,6 +44,9 @@ def test_a_real_export_is_read_whole() -> None:
     assert {
         exchange.name for exchange in definitions.exchanges.values() if exchange.is_super_stream
     } == {"invoices", "regions"}
+    assert [(one.name, one.definition) for one in definitions.operator_policies.values()] == [
+        ("op", {"max-length-bytes": 50_000_000_000})
+    ]
     assert {(row.kind, row.name) for row in result.skipped} == {
         ("queue", "classic"),
         ("queue", "quorum"),
@@ -51,7 +54,6 @@ def test_a_real_export_is_read_whole() -> None:
         ("exchange", "heads"),
         ("binding", "events → fan"),
         ("topic permission", "app"),
-        ("parameter of operator_policy", "op"),
         ("global parameter", "cluster_tags"),
         ("global parameter", "thing"),
     }

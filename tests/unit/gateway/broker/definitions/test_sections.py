@@ -209,6 +209,48 @@ def test_a_policy_is_kept_whole_with_a_note_on_what_means_nothing_here(
     assert [note in text for text in entry.notes] == ([True] if note else [])
 
 
+OPERATORS: dict[str, object] = {"pattern": "^a", "definition": {"max-length-bytes": 10}}
+
+
+def operator_policy(value: object) -> dict[str, object]:
+    return {"component": "operator_policy", "name": "p", "vhost": "/", "value": value}
+
+
+def test_an_operators_policy_is_a_parameter() -> None:
+    entry = Entry(operator_policy(OPERATORS | {"apply-to": "streams", "priority": 2}))
+
+    policy = sections.operator_policy(entry, CONTEXT)
+
+    assert (policy.virtual_host, policy.name, policy.pattern) == ("/", "p", "^a")
+    assert (policy.apply_to, policy.priority) == ("streams", 2)
+    assert policy.definition == {"max-length-bytes": 10}
+    assert entry.notes == []
+
+
+@pytest.mark.parametrize(
+    ("value", "kind", "words"),
+    [
+        (OPERATORS | {"definition": {"max-age": "1h"}}, Skip, "max-age are not recognised"),
+        (OPERATORS | {"definition": {"overflow": "x"}}, Skip, "not a valid overflow value"),
+        (OPERATORS | {"pattern": 5}, Fault, "pattern is 5, not text"),
+        ("x", Fault, "value is 'x', not an object"),
+        (None, Fault, "pattern is missing"),
+    ],
+)
+def test_an_operators_policy_that_cannot_be_here_is_skipped_or_a_fault(
+    value: object, kind: type[Exception], words: str
+) -> None:
+    assert words in fault(sections.operator_policy, operator_policy(value), kind)
+
+
+def test_why_an_operators_policy_applies_to_no_stream_is_noted() -> None:
+    entry = Entry(operator_policy(OPERATORS | {"definition": {"message-ttl": 5}}))
+
+    sections.operator_policy(entry, CONTEXT)
+
+    assert entry.notes == ["does not apply to streams because of message-ttl"]
+
+
 @pytest.mark.parametrize(
     ("given", "kind", "words"),
     [
