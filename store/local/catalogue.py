@@ -7,6 +7,7 @@ from typing import Final
 
 from store.errors import SegmentFailed, StoreError
 from store.local.data_file import DataFile
+from store.local.files import PASSING
 from store.local.segment import Segment
 
 log = logging.getLogger(__name__)
@@ -133,7 +134,12 @@ class Catalogue:
                 owner.bulk_files.discard(file)
 
     def file_failed(self, file: DataFile, error: StoreError) -> None:
-        """Note that a write or sync of a file failed: its segment takes no more appends."""
+        """Note that a write or sync of a file failed: its segment takes no more appends.
+
+        Unless the failure passes: nothing was written or synced then.
+        """
+        if isinstance(error, PASSING):
+            return
         owner = self.segments.get(file.owner)
         if owner is not None and owner.failure is None:
             log.error("segment failed segment=%s error=%s", owner.name, error)

@@ -38,6 +38,10 @@ class OutOfDescriptors(SegmentFailed):
     """The process has no file descriptor left; closing some files helps, so it does not last."""
 
 
+PASSING: Final = (DiskFull, OutOfDescriptors)
+"""Failures that leave every file as it was: the next try may succeed."""
+
+
 class File(Protocol):
     """An open file. Positions and sizes are bytes. All of it may be called from any thread."""
 
@@ -100,12 +104,20 @@ class Files(Protocol):
         """Unlink a file; fine if it is not there."""
         ...
 
+    def keep_open(self, directory: str) -> None:
+        """Keep a directory open until `close`, so that no sync of it fails for a descriptor."""
+        ...
+
     def sync_directory(self, directory: str) -> None:
         """Make the creations, renames and removals in a directory durable."""
         ...
 
     def lock(self, path: str) -> File:
         """Take an exclusive lock that ends with the process; StoreLocked names the holder."""
+        ...
+
+    def close(self) -> None:
+        """Close the directories that are kept open."""
         ...
 
 
@@ -208,17 +220,24 @@ class BackgroundSync:
     """
 
     def __init__(self, watch: Watch) -> None:
-        """Begin without a thread; the first sync starts it."""
+        """Begin without a thread."""
         self._watch = watch
         self._done: Callable[[StoreError | None], object] | None = None
         self._thread: threading.Thread | None = None
         self._requests = self._answers = -1
 
-    def sync(self, fileno: int, done: Callable[[StoreError | None], object]) -> None:
-        """Sync the data of a file; `done` gets what failed. One at a time."""
-        assert self._done is None
+    def start(self) -> bool:
+        """Start the thread if there is none; tells whether there is one: it takes descriptors."""
         if self._thread is None:
-            self._start()
+            try:
+                self._start()
+            except OSError:
+                return False
+        return True
+
+    def sync(self, fileno: int, done: Callable[[StoreError | None], object]) -> None:
+        """Sync the data of a file; `done` gets what failed. Started, and one at a time."""
+        assert self._done is None
         self._done = done
         os.write(self._requests, fileno.to_bytes(NUMBER_BYTES, sys.byteorder, signed=True))
 
@@ -234,8 +253,15 @@ class BackgroundSync:
         os.close(self._answers)
 
     def _start(self) -> None:
-        their_requests, self._requests = os.pipe()
-        self._answers, their_answers = os.pipe()
+        requests = os.pipe()
+        try:
+            answers = os.pipe()
+        except OSError:
+            for descriptor in requests:
+                os.close(descriptor)
+            raise
+        their_requests, self._requests = requests
+        self._answers, their_answers = answers
         self._watch(self._answers, self._answered)
 
         def run() -> None:
@@ -259,6 +285,7 @@ class DirectoryFiles:
 
     def __init__(self, root: Path) -> None:
         self._root = str(root)
+        self._kept: dict[str, int] = {}
 
     def make_directory(self, path: str) -> None:
         place = Path(self._place(path))
@@ -299,12 +326,28 @@ class DirectoryFiles:
         except OSError as error:
             raise _translated(error, "remove", place) from error
 
-    def sync_directory(self, directory: str) -> None:
+    def keep_open(self, directory: str) -> None:
         place = self._place(directory)
         try:
-            _sync_directory(place)
+            if directory not in self._kept:
+                self._kept[directory] = _open_directory(place)
+        except OSError as error:
+            raise _translated(error, "open", place) from error
+
+    def sync_directory(self, directory: str) -> None:
+        place = self._place(directory)
+        kept = self._kept.get(directory)
+        try:
+            descriptor = _open_directory(place) if kept is None else kept
+        except OSError as error:
+            raise _translated(error, "open", place) from error
+        try:
+            os.fsync(descriptor)
         except OSError as error:
             raise SegmentFailed(f"{place}: sync failed: {error.strerror}") from error
+        finally:
+            if kept is None:
+                os.close(descriptor)
 
     def lock(self, path: str) -> PosixFile:
         file = self.open(path, create=True)
@@ -325,12 +368,21 @@ class DirectoryFiles:
             file.cut(len(name))
         return file
 
+    def close(self) -> None:
+        kept, self._kept = self._kept, {}
+        for descriptor in kept.values():
+            os.close(descriptor)
+
     def _place(self, path: str) -> str:
         return f"{self._root}/{path}" if path else self._root
 
 
+def _open_directory(place: str) -> int:
+    return os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
 def _sync_directory(place: str) -> None:
-    descriptor = os.open(place, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = _open_directory(place)
     try:
         os.fsync(descriptor)
     finally:

@@ -1,5 +1,6 @@
 """The syncs of `interval` durability: soon after the acknowledgement, on a thread of their own."""
 
+import logging
 import threading
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -8,9 +9,11 @@ from typing import Final
 from store.errors import StoreClosed, StoreError
 from store.local.catalogue import Catalogue
 from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles
-from store.local.files import Files
+from store.local.files import PASSING, Files
 from store.local.journal import Journal
 from store.local.threads import Worker
+
+log = logging.getLogger(__name__)
 
 # The sync begins after this part of the interval, so that it has the rest to be finished in.
 _BEGIN_AFTER: Final = 0.5
@@ -43,6 +46,8 @@ class IntervalSync:
         self._soon: set[DataFile] = set()
         self._noted = False
         self._running = False
+        # What the last try could not sync is tried again, and that was said.
+        self._is_late = False
 
     def note(self, soon: Iterable[DataFile]) -> None:
         """Note a committed round that has left these files and the journal to be synced."""
@@ -97,12 +102,22 @@ class IntervalSync:
         failures: dict[DataFile, StoreError],
         fatal: StoreClosed | None,
     ) -> None:
+        passing = None
         for file, mark in files:
-            if file in failures:
-                self._catalogue.file_failed(file, failures[file])
-            else:
+            error = failures.get(file)
+            if error is None:
                 self._catalogue.file_synced(file, mark)
+            elif isinstance(error, PASSING):
+                passing = error
+                # Later than promised, but it is synced.
+                self._soon.add(file)
+                self._noted = True
+            else:
+                self._catalogue.file_failed(file, error)
             self._open_files.unpin(file)
+        if passing is not None and not self._is_late:
+            log.warning("data is synced later than its interval error=%s", passing)
+        self._is_late = passing is not None
         self._running = False
         if fatal is not None:
             self._failed(fatal)

@@ -38,6 +38,8 @@ def begin(
     """
     files.make_directory(JOURNAL_DIRECTORY)
     files.make_directory(DATA_DIRECTORY)
+    for directory in ("", JOURNAL_DIRECTORY, DATA_DIRECTORY):
+        files.keep_open(directory)
     recovered = recover(files, data_file_bytes)
     catalogue = recovered.catalogue
     salt = secrets.randbits(64)

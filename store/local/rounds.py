@@ -14,20 +14,17 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from store.errors import DiskFull, StoreClosed, StoreError
+from store.errors import StoreClosed, StoreError
 from store.local.catalogue import Catalogue
 from store.local.changes import AppendChange, Change, DeleteChange, Key, Later, TruncateChange
 from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles
-from store.local.files import BackgroundSync, Files, OutOfDescriptors
+from store.local.files import PASSING, BackgroundSync, Files
 from store.local.journal import FRAME_BYTES_MAX, Journal
 from store.local.round import Outcome, Round
 from store.local.segment import Segment
 from store.local.threads import Worker, run_all
 
 log = logging.getLogger(__name__)
-
-# Failures that leave every file as it was: the next try may succeed.
-PASSING: Final = (DiskFull, OutOfDescriptors)
 
 # Changes after which there is more space.
 SPACE_GIVERS: Final = (DeleteChange, TruncateChange)
@@ -194,13 +191,14 @@ class Rounds:
 
     def _sync_and_finish(self, round_: Round, outcome: Outcome) -> None:
         """Have the journal synced, where nothing but that is left to do for a round."""
-        fileno = self._journal.begin_sync()
-        if fileno is None or self._sync is None:
+        sync = self._sync
+        fileno = self._journal.begin_sync() if sync is not None and sync.start() else None
+        if fileno is None or sync is None:
             work = partial(self._sync_journal, outcome)
             self._thread.submit(partial(self._on_thread, round_, work))
             return
         self._syncing = (round_, outcome)
-        self._sync.sync(fileno, self._synced)
+        sync.sync(fileno, self._synced)
 
     def _synced(self, failure: StoreError | None) -> None:
         assert self._syncing is not None
@@ -319,8 +317,7 @@ class Rounds:
         """Take the issued view of what was touched back to the committed one."""
         catalogue = self._catalogue
         for file, error in outcome.failed.items():
-            if not isinstance(error, PASSING):
-                catalogue.file_failed(file, error)
+            catalogue.file_failed(file, error)
         for change in outcome.dropped:
             if isinstance(change, AppendChange) and change.extent is not None:
                 catalogue.discard([change.extent.file])

@@ -197,6 +197,7 @@ class LocalStore:
                 spare_count_max=2 + tuning.checkpoint_bytes // tuning.journal_file_bytes,
             )
         except BaseException:
+            files.close()
             lock.close()
             raise
         return cls(
@@ -436,6 +437,7 @@ class LocalStore:
         self._closer.stop_threads()
         self._open_files.close_all()
         self._journal.close()
+        self._files.close()
         self._lock.close()
         done = self._closing
         assert done is not None

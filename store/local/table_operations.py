@@ -28,7 +28,6 @@ from store.local.catalogue import Catalogue
 from store.local.changes import AppendChange, NoChange
 from store.local.operations import SegmentOperations, info_of
 from store.local.reading import Reading, places_of
-from store.local.rounds import PASSING
 from store.local.segment import Place, Segment
 from store.local.table import KeyChange, KeyEntry, Table, key_entry_of
 from store.local.table_entries import (
@@ -205,8 +204,7 @@ class TableOperations:
         try:
             self._staging.append(change, data, len(data), durability)
         except StoreError as error:
-            if not isinstance(error, PASSING):
-                self._staging.failed(segment, error)
+            self._staging.failed(segment, error)
             self._rounds.after(segment, partial(done, error))
             return
         table.issue(changes)

@@ -34,7 +34,7 @@ from store.local.records import (
     KIND_APPEND,
     NO_WRITER,
 )
-from store.local.rounds import PASSING, Rounds
+from store.local.rounds import Rounds
 from store.local.segment import Extent, Segment
 from store.local.threads import Worker
 
@@ -159,7 +159,7 @@ class Staging:
                 round_.sync(file)
 
     def failed(self, segment: Segment, error: StoreError) -> None:
-        """Note that the append that raised `error` was the last for the segment."""
+        """Note that the append that raised `error` was the last for the segment, if it was."""
         self.catalogue.file_failed(segment.pending.extents[-1].file, error)
 
     def _write(self, change: AppendChange, data: Buffer, size: int) -> DataFile:
@@ -333,8 +333,7 @@ class LocalWriter:
             staging.append(change, data, size, durability)
         except StoreError as error:
             self._error = error
-            if not isinstance(error, PASSING):
-                staging.failed(segment, error)
+            staging.failed(segment, error)
             staging.rounds.after(segment, partial(done, error))
             return
         self.event_number = event_number

@@ -4,6 +4,7 @@ It is what the store sees while it runs: every write is there at once. What of i
 crash is for crash.py to say.
 """
 
+import math
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Final
 from typing_extensions import Buffer
 
 from store.errors import DiskFull, SegmentFailed, StoreLocked
+from store.local.files import OutOfDescriptors
 
 Inode = int
 """What a name leads to. A file removed and made again is another inode."""
@@ -131,6 +133,9 @@ class Disk:
         # The same before each sync of a file.
         self.before_sync: Callable[[Sync], object] = _go_on
         self.is_cold = is_cold
+        # How many files and directories may be open at once, and how many are.
+        self.descriptors_max = math.inf
+        self.descriptors = 0
         # Any thread of the store may call: this makes one order of it.
         self._lock = threading.Lock()
         self._directories = {"", *image.directories}
@@ -139,6 +144,7 @@ class Disk:
         self._contents: dict[Inode, bytes | bytearray] = dict(image.contents)
         self._next_inode = max(self._contents, default=0) + 1
         self._locked: set[str] = set()
+        self._kept: set[str] = set()
 
     def image(self) -> Image:
         """Give the disk as it is seen now."""
@@ -159,6 +165,7 @@ class Disk:
 
     def open(self, path: str, *, create: bool = False) -> "MemoryFile":
         with self._lock:
+            self._need_descriptor(path)
             inode = self._names.get(path)
             if inode is None:
                 if not create or parent_of(path) not in self._directories:
@@ -168,10 +175,12 @@ class Disk:
                 self._next_inode += 1
                 self._names[path] = inode
                 self._contents[inode] = b""
+            self.descriptors += 1
             return MemoryFile(self, inode, path)
 
     def names(self, directory: str) -> list[str]:
         with self._lock:
+            self._need_descriptor(directory)
             if directory not in self._directories:
                 raise SegmentFailed(f"{directory}: cannot list: it is not there")
             paths = [*self._names, *(path for path in self._directories if path)]
@@ -190,8 +199,17 @@ class Disk:
                 self._take(Remove(path, self._names[path]))
                 del self._names[path]
 
+    def keep_open(self, directory: str) -> None:
+        with self._lock:
+            if directory not in self._kept:
+                self._need_descriptor(directory)
+                self._kept.add(directory)
+                self.descriptors += 1
+
     def sync_directory(self, directory: str) -> None:
         with self._lock:
+            if directory not in self._kept:
+                self._need_descriptor(directory)
             if directory not in self._directories:
                 raise SegmentFailed(f"{directory}: sync failed: it is not there")
             self._sync(directory)
@@ -199,11 +217,17 @@ class Disk:
     def lock(self, path: str) -> "MemoryFile":
         file = self.open(path, create=True)
         with self._lock:
-            if path in self._locked:
-                raise StoreLocked(f"{path} is in use")
+            file.holds_lock = path not in self._locked
             self._locked.add(path)
-        file.holds_lock = True
+        if not file.holds_lock:
+            file.close()
+            raise StoreLocked(f"{path} is in use")
         return file
+
+    def close(self) -> None:
+        with self._lock:
+            self.descriptors -= len(self._kept)
+            self._kept.clear()
 
     # What an open file does
 
@@ -247,12 +271,17 @@ class Disk:
         with self._lock:
             self._record_sync(step, Sync(inode, has_failed=True))
 
-    def close(self, file: "MemoryFile") -> None:
+    def close_file(self, file: "MemoryFile") -> None:
         with self._lock:
+            self.descriptors -= 1
             if file.holds_lock:
                 self._locked.discard(file.path)
 
     # All of it under the lock
+
+    def _need_descriptor(self, path: str) -> None:
+        if self.descriptors >= self.descriptors_max:
+            raise OutOfDescriptors(f"{path}: cannot open: too many open files")
 
     def _take(self, step: Step) -> None:
         """Record a step, or let it fail with nothing done."""
@@ -334,7 +363,7 @@ class MemoryFile:
     def close(self) -> None:
         if self._open_inode is not None:
             self._open_inode = None
-            self._disk.close(self)
+            self._disk.close_file(self)
 
 
 SECTOR_BYTES: Final = 512

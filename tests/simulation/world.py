@@ -2,6 +2,7 @@
 
 import contextlib
 import logging
+import math
 import os
 import random
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -169,6 +170,28 @@ class World:
         assert not rig.violations, rig.violations[:5]
         self._record = disk.record
         return disk, trace.expectation(is_strict=False), began_at
+
+    def run_lacking(
+        self, count: int, lacks: int, use: Callable[[Rig], object]
+    ) -> tuple[Disk, Expectation, int]:
+        """Run a history in which descriptors lack some times, then `use` the store.
+
+        Gives also where in the record the history ends.
+        """
+        disk = Disk()
+        rig = self.open(disk)
+        trace = Trace(rig, disk, self.durability, self.chance, mix=SAFE)
+        for lack in range(1, lacks + 1):
+            trace.run(count * (2 * lack - 1) // (2 * lacks))
+            disk.descriptors_max = disk.descriptors + self.chance.randint(-1, 2)
+            trace.run(count * lack // lacks)
+            disk.descriptors_max = math.inf
+        ends_at = len(disk.record)
+        use(rig)
+        rig.close()
+        assert not rig.violations, rig.violations[:5]
+        self._record = disk.record
+        return disk, trace.expectation(is_strict=False), ends_at
 
     def crash_at(self, record: list[Step], expectation: Expectation, cuts: Iterable[int]) -> None:
         """Crash at these steps only, in growing order."""

@@ -7,7 +7,14 @@ from pathlib import Path
 import pytest
 
 from store.errors import DiskFull, SegmentFailed, StoreError, StoreLocked
-from store.local.files import DirectoryFiles, OutOfDescriptors, PosixFile, descriptor_limit
+from store.local.files import (
+    PASSING,
+    BackgroundSync,
+    DirectoryFiles,
+    OutOfDescriptors,
+    PosixFile,
+    descriptor_limit,
+)
 
 
 @pytest.fixture
@@ -162,6 +169,44 @@ def test_no_descriptor_left_is_told_apart(
         files.open("a", create=True)
 
 
+def test_a_directory_that_is_kept_open_is_synced_without_another_descriptor(
+    files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted(*_: object) -> int:
+        raise OSError(24, "Too many open files")
+
+    files.make_directory("kept")
+    files.make_directory("other")
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    files.keep_open("kept")
+    files.keep_open("kept")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "open", exhausted)
+        files.sync_directory("kept")
+        with pytest.raises(OutOfDescriptors):
+            files.sync_directory("other")
+        with pytest.raises(OutOfDescriptors):
+            files.keep_open("other")
+    files.close()
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    files.sync_directory("kept")
+    files.close()
+
+
+def test_a_failed_sync_of_a_kept_directory_does_not_pass(
+    files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(_: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    files.keep_open("")
+    monkeypatch.setattr(os, "fsync", broken)
+    with pytest.raises(SegmentFailed) as caught:
+        files.sync_directory("")
+    assert not isinstance(caught.value, PASSING)
+    files.close()
+
+
 def test_names_are_made_renamed_and_removed(files: DirectoryFiles, tmp_path: Path) -> None:
     files.make_directory("deep/er")
     files.make_directory("deep/er")
@@ -218,3 +263,27 @@ def test_a_failed_sync_is_never_a_full_disk(
 
 def test_the_limit_of_descriptors_is_a_number_to_work_with() -> None:
     assert descriptor_limit() > 8
+
+
+@pytest.mark.parametrize("left", [0, 1])
+def test_a_sync_in_the_background_that_cannot_start_leaves_nothing_open(
+    monkeypatch: pytest.MonkeyPatch, left: int
+) -> None:
+    watched: list[int] = []
+    sync = BackgroundSync(lambda fileno, _: watched.append(fileno))
+    pipe, pipes = os.pipe, iter(range(left))
+
+    def scarce() -> tuple[int, int]:
+        if next(pipes, None) is None:
+            raise OSError(24, "Too many open files")
+        return pipe()
+
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    monkeypatch.setattr(os, "pipe", scarce)
+    assert not sync.start()
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+    monkeypatch.undo()
+    assert sync.start()
+    assert sync.start()
+    assert len(set(watched)) == 1
+    sync.stop()

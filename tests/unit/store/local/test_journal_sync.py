@@ -1,5 +1,6 @@
 """Rounds that wait for nothing but a sync of the journal: on a thread without interpreter."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -99,4 +100,23 @@ def test_after_a_failed_sync_nothing_is_acknowledged_any_more(
         each.error(StoreClosed)
     rig.refused(StoreClosed, session.append, b"fourth", 4)
     monkeypatch.undo()
+    rig.close()
+
+
+def test_without_descriptors_for_its_thread_a_sync_takes_the_longer_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def exhausted() -> tuple[int, int]:
+        raise OSError(24, "Too many open files")
+
+    def open_store(loop: Loop) -> object:
+        return open_local(DirectoryFiles(tmp_path), loop, Durability.DISK, watch=loop.watch)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "pipe", exhausted)
+        rig = Opened(open_store, Loop())  # type: ignore[arg-type]  # it is known to be local
+        session = rig.session("a")
+        rig.do(session.append, b"first", 1)
+    rig.do(session.append, b"second", 2)
+    assert rig.content("a") == b"firstsecond"
     rig.close()
