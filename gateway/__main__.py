@@ -4,6 +4,7 @@ Loading the command line takes a while, and the server more: before that comes w
 a server that is only about to be one.
 """
 
+import errno
 import os
 import signal
 import sys
@@ -13,6 +14,9 @@ from types import FrameType
 from typing import Final
 
 _STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+_PIPE_CLOSED: Final = 141
+"""As a shell says of a process that SIGPIPE has ended."""
+_CANNOT_WRITE: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO))
 
 
 def main() -> int:
@@ -21,13 +25,36 @@ def main() -> int:
     if sys.argv[1:2] == ["serve"]:
         with _ended_by_signals():
             return _run()
-    return _run()
+    return _run_and_print()
 
 
 def _run() -> int:
     from gateway import cli  # noqa: PLC0415 (see above)
 
     return cli.main()
+
+
+def _run_and_print() -> int:
+    """Run a command whose output somebody reads, or not: `hutch ctl list_users | head -1`."""
+    try:
+        try:
+            return _run()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_output()
+        return _PIPE_CLOSED
+    except OSError as error:
+        if error.errno not in _CANNOT_WRITE:
+            raise
+        _drop_output()
+        sys.stderr.write(f"hutch: cannot write what was asked for: {error.strerror}\n")
+        return 1
+
+
+def _drop_output() -> None:
+    """Let what is left in the buffer, which is written at exit, go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _open_standard_descriptors() -> None:

@@ -4,9 +4,11 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from gateway.broker.definitions.report import visible
 from gateway.commands import people, service, streams, topology
 from gateway.commands.asking import Refused, Unreachable, ask
 from gateway.commands.grammar import Command, WrongUse
@@ -114,8 +116,12 @@ def run(options: argparse.Namespace) -> int:
 
     def do() -> int:
         asked = {name: item for name, item in command.asked(options).items() if item is not None}
-        answer = ask(data_directory(options), command.request or command.name, asked)
-        if options.json:
+        server = partial(ask, data_directory(options))
+        if command.conversation is None:
+            answer = server(command.request or command.name, asked)
+        else:
+            answer = command.conversation(server, asked)
+        if options.json or getattr(options, "formatter", "") == "json":
             sys.stdout.write(json.dumps(answer, indent=2, ensure_ascii=True) + "\n")
         else:
             sys.stdout.write(command.shown(answer))
@@ -141,5 +147,5 @@ def within_edge(do: Callable[[], int]) -> int:
 def complain(lines: str, code: int) -> int:
     """Print lines for a person and return the exit code."""
     for line in lines.splitlines():
-        sys.stderr.write(f"hutch: {line}\n")
+        sys.stderr.write(f"hutch: {visible(line)}\n")
     return code

@@ -132,6 +132,8 @@ def _export(options: argparse.Namespace) -> int:
     text = json.dumps(answer["definitions"], indent=2, ensure_ascii=False) + "\n"
     try:
         _write(options.file, text.encode())
+    except BrokenPipeError:  # of standard output: nobody reads it, which is said elsewhere
+        raise
     except OSError as error:
         raise WrongUse(f"cannot write {options.file}: {error.strerror}") from None
     for warning in answer["warnings"]:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.broker.arguments import NAMES
-from gateway.broker.definitions.report import table
+from gateway.broker.arguments import NAMES, MaxAge
+from gateway.broker.definitions.report import table, visible
 
 
 class WrongUse(Exception):
@@ -28,6 +28,8 @@ def argument(*names: str, **options: Any) -> Argument:  # noqa: ANN401  # argpar
 
 Options = argparse.Namespace
 Asked = Mapping[str, Any]
+Ask = Callable[[str, Asked], Any]
+"""Asks the server for a request by its name, and returns the answer."""
 
 
 def _nothing(_: Options) -> Asked:
@@ -51,6 +53,7 @@ class Command:
         examples: Lines that work as they stand.
         request: Its name where that is not the command's.
         more: What else its help says.
+        conversation: Asks for what `asked` made, where that is not just the request.
     """
 
     name: str
@@ -61,6 +64,12 @@ class Command:
     examples: Sequence[str] = ()
     request: str = ""
     more: str = ""
+    conversation: Callable[[Ask, Asked], Any] | None = None
+
+
+def lines(answer: Sequence[str]) -> str:
+    """Show names, one a line."""
+    return "".join(f"{visible(name)}\n" for name in answer)
 
 
 def listed(*columns: str) -> Callable[[Sequence[Mapping[str, Any]]], str]:
@@ -122,7 +131,8 @@ def stream_arguments(texts: Sequence[str]) -> dict[str, str]:
     """Read the arguments of a stream, which may be written as those of a queue, x-max-age=7D.
 
     Raises:
-        WrongUse: One is not name=value, is none that streams have, or is given twice.
+        WrongUse: One is not name=value, is none that streams have, is given twice, or is an age
+            that is none. Clients may give such a one, and their streams keep everything.
     """
     given: dict[str, str] = {}
     for text in texts:
@@ -132,6 +142,8 @@ def stream_arguments(texts: Sequence[str]) -> dict[str, str]:
                 raise WrongUse(f"streams have no argument {written!r}, but {', '.join(NAMES)}")
             if name in given:
                 raise WrongUse(f"{name} is given twice")
+            if name == "max-age" and MaxAge(value).seconds is None:
+                raise WrongUse(f"max-age is {value[:40]!r}, which is no age above 0, as 7D or 36h")
             given[name] = value
     return given
 

@@ -1,4 +1,4 @@
-"""A password asked for at the terminal, or read from a pipe: never from the command line.
+"""A password asked for at the terminal, or read from a pipe; from the command line with a warning.
 
 What is on a command line stands in the shell's history, and every user of the machine can see it.
 """
@@ -8,6 +8,11 @@ import sys
 
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.commands.grammar import WrongUse
+
+SEEN = (
+    "everybody on this machine can see a password that is an argument, and it stays in the shell's"
+    " history; without it the password is asked for, or read from standard input"
+)
 
 
 def read_password() -> str:
@@ -22,6 +27,10 @@ def read_password() -> str:
             raise WrongUse("the two passwords differ")
     else:
         password = sys.stdin.readline().rstrip("\r\n")
+    return _usable(password)
+
+
+def _usable(password: str) -> str:
     if not password:
         raise WrongUse("an empty password can never log in")
     try:
@@ -31,7 +40,20 @@ def read_password() -> str:
     return password
 
 
-def read_hash(algorithm: str) -> dict[str, str]:
-    """Read a password and return its hash as a request takes it. Raises WrongUse."""
-    hashed = PasswordHash.of(read_password(), Algorithm[algorithm.upper()])
+def read_hash(algorithm: str, given: str | None = None) -> dict[str, str]:
+    """Return a password's hash as a request takes it.
+
+    Args:
+        algorithm: By which it is hashed, as argon2id.
+        given: The password, if it was an argument; else it is read.
+
+    Raises:
+        WrongUse: It cannot be a password.
+    """
+    if given is None:
+        password = read_password()
+    else:
+        password = _usable(given)
+        sys.stderr.write(f"hutch: warning: {SEEN}\n")
+    hashed = PasswordHash.of(password, Algorithm[algorithm.upper()])
     return {"password_hash": str(hashed), "hashing_algorithm": hashed.algorithm.value}

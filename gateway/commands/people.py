@@ -2,18 +2,30 @@
 
 from typing import Final
 
+from gateway.commands.erlang import NODE
 from gateway.commands.grammar import (
     ANY_HOST,
     HOST,
+    Ask,
     Asked,
     Command,
     Options,
+    WrongUse,
     argument,
     key_list,
     listed,
     number_pairs,
 )
 from gateway.commands.password import read_hash
+from gateway.commands.rows import (
+    LAYOUT,
+    Row,
+    chosen,
+    columns_argument,
+    layout_arguments,
+    picked,
+    tabbed,
+)
 
 _HASH: Final = argument(
     "--password-hash",
@@ -26,7 +38,11 @@ _NO_PASSWORD: Final = argument(
     "--no-password", action="store_true", help="the user cannot log in with a password"
 )
 _HOW_TYPED: Final = (
-    "The password is asked for, or is the first line of standard input; it is never an argument."
+    "Without PASSWORD it is asked for, or is the first line of standard input. As an argument, as\n"
+    "rabbitmqctl takes it, everybody on the machine can see it while the command runs."
+)
+_PASSWORD: Final = argument(
+    "password", metavar="PASSWORD", nargs="?", help="better left out: see above"
 )
 _USER: Final = argument("name", metavar="USER", help="name of the user")
 _TAGS_OPTION: Final = argument(
@@ -38,7 +54,11 @@ _LIMITS: Final = argument(
 
 
 def _hash(options: Options) -> Asked:
-    return {"password_hash": ""} if options.no_password else read_hash(options.password_hash)
+    if not options.no_password:
+        return read_hash(options.password_hash, options.password)
+    if options.password is not None:
+        raise WrongUse("say either a password or --no-password")
+    return {"password_hash": ""}
 
 
 def _add_user(options: Options) -> Asked:
@@ -47,6 +67,30 @@ def _add_user(options: Options) -> Asked:
 
 def _limits(options: Options) -> Asked:
     return {"name": options.name, "limits": number_pairs(options.limits)}
+
+
+_CONNECTION: Final = ("node", "conn_name", "pid", "user", "vhost", "client_properties")
+
+
+def _stream_connections(server: Ask, asked: Asked) -> list[Row]:
+    connections = [
+        {
+            "node": NODE,
+            "conn_name": each["name"],
+            "pid": f"<{NODE}.1.{each['number']}.0>",
+            "user": each["user"],
+            "vhost": each["virtual_host"],
+            "client_properties": each["client_properties"],
+        }
+        for each in server("list_connections", {"virtual_host": asked["virtual_host"]})
+    ]
+    return picked(connections, asked["columns"])
+
+
+def _without_permissions(server: Ask, asked: Asked) -> None:
+    """Clear permissions if there are any; who has none has none already."""
+    if server("list_permissions", asked):
+        server("clear_permissions", asked)
 
 
 COMMANDS: Final = (
@@ -58,21 +102,29 @@ COMMANDS: Final = (
     Command(
         "add_user",
         "create a user, who may nothing yet",
-        (_USER, _TAGS_OPTION, _HASH, _NO_PASSWORD),
+        (_USER, _PASSWORD, _TAGS_OPTION, _HASH, _NO_PASSWORD),
         _add_user,
         examples=(
             "hutch ctl add_user app",
             "hutch ctl add_user app --password-hash sha256 < password-file",
         ),
-        more=_HOW_TYPED + " What the user may do is said by set_permissions.",
+        more=_HOW_TYPED + "\nWhat the user may do is said by set_permissions.",
     ),
     Command(
         "change_password",
         "give a user another password",
-        (_USER, _HASH, _NO_PASSWORD),
+        (_USER, _PASSWORD, _HASH, _NO_PASSWORD),
         lambda options: {"name": options.name, **_hash(options)},
         examples=("hutch ctl change_password app",),
         more=_HOW_TYPED,
+    ),
+    Command(
+        "clear_password",
+        "let a user log in without a password only, as by a certificate",
+        (_USER,),
+        lambda options: {"name": options.name, "password_hash": ""},
+        examples=("hutch ctl clear_password app",),
+        request="change_password",
     ),
     Command(
         "set_user_tags",
@@ -141,6 +193,8 @@ COMMANDS: Final = (
         (HOST, argument("user", metavar="USER", help="name of the user")),
         lambda options: {"virtual_host": options.vhost, "user": options.user},
         examples=("hutch ctl clear_permissions -p orders app",),
+        conversation=_without_permissions,
+        more="Fine if it had nothing there.",
     ),
     Command(
         "list_auth_attempts",
@@ -205,6 +259,19 @@ COMMANDS: Final = (
         (ANY_HOST, argument("--user", metavar="USER", help="only of this user")),
         lambda options: {"virtual_host": options.vhost, "user": options.user},
         listed("number", "peer", "user", "virtual_host", "client_properties"),
+    ),
+    Command(
+        "list_stream_connections",
+        "the same as RabbitMQ's tools list it, with a pid for eval",
+        (HOST, *layout_arguments(), columns_argument(_CONNECTION)),
+        lambda options: {
+            "virtual_host": options.vhost,
+            "columns": chosen(options.columns, _CONNECTION, ("conn_name",)),
+        },
+        tabbed(),
+        ("hutch ctl list_stream_connections conn_name,pid,client_properties",),
+        more=LAYOUT,
+        conversation=_stream_connections,
     ),
     Command(
         "close_connections",

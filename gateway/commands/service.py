@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from gateway.commands.erlang import EVAL
 from gateway.commands.grammar import Asked, Command, Options, argument
 
 _MS: Final = 1_000
@@ -37,6 +38,12 @@ def _shown(answer: Mapping[str, Any]) -> str:
 
 COMMANDS: Final = (
     Command("status", "where clients come in, and what stands against it", shown=_shown),
+    Command(
+        "ping",
+        "say whether a server is there",
+        shown=lambda _: "the server answers\n",
+        request="status",
+    ),
     Command(
         "set_alarm",
         "say that the server is short of disk or memory",
@@ -79,4 +86,5 @@ COMMANDS: Final = (
         more="Who does not answer in time loses its connection. " + _UNTIL + "\n"
         "stream.consumer_update_timeout_ms is the setting.",
     ),
+    EVAL,
 )

@@ -8,6 +8,7 @@ from typing import Final
 from gateway.commands.grammar import (
     ANY_HOST,
     HOST,
+    Ask,
     Asked,
     Command,
     Options,
@@ -15,6 +16,15 @@ from gateway.commands.grammar import (
     argument,
     listed,
     stream_arguments,
+)
+from gateway.commands.rows import (
+    LAYOUT,
+    Row,
+    chosen,
+    columns_argument,
+    layout_arguments,
+    picked,
+    tabbed,
 )
 
 _NAME: Final = argument("name", metavar="STREAM", help="name of the stream")
@@ -64,6 +74,22 @@ def milliseconds(text: str) -> int:
     return int(moment.timestamp() * 1_000)
 
 
+_MEMBER: Final = ("subscription_id", "connection_name", "state")
+
+
+def _status(server: Ask, asked: Asked) -> list[Row]:
+    return [{"role": "writer", **server("status_of_stream", asked)}]
+
+
+def _members(server: Ask, asked: Asked) -> list[Row]:
+    wanted = {name: value for name, value in asked.items() if name != "columns"}
+    members = [
+        {**each, "state": f"{'active' if each['is_active'] else 'waiting'} (connected)"}
+        for each in server("list_group_consumers", wanted)
+    ]
+    return picked(members, asked["columns"])
+
+
 COMMANDS: Final = (
     Command(
         "list_streams",
@@ -71,6 +97,37 @@ COMMANDS: Final = (
         (ANY_HOST,),
         lambda options: {"virtual_host": options.vhost},
         listed("virtual_host", "name", "arguments"),
+    ),
+    Command(
+        "stream_status",
+        "where a stream begins and ends, and how many read it",
+        (HOST, *layout_arguments(), _NAME),
+        lambda options: {"virtual_host": options.vhost, "name": options.name},
+        tabbed(),
+        ("hutch ctl stream_status orders",),
+        more="Offsets are -1 while nothing is in the stream.\n" + LAYOUT,
+        conversation=_status,
+    ),
+    Command(
+        "list_stream_group_consumers",
+        "the single active consumers of one name on a stream",
+        (
+            HOST,
+            argument("--stream", metavar="STREAM", required=True, help="name of the stream"),
+            argument("--reference", metavar="NAME", required=True, help="name of the consumers"),
+            *layout_arguments(),
+            columns_argument(_MEMBER),
+        ),
+        lambda options: {
+            "virtual_host": options.vhost,
+            "stream": options.stream,
+            "reference": options.reference,
+            "columns": chosen(options.columns, _MEMBER, _MEMBER),
+        },
+        tabbed("state"),
+        ("hutch ctl list_stream_group_consumers --stream orders --reference app",),
+        more=LAYOUT,
+        conversation=_members,
     ),
     Command(
         "add_stream",

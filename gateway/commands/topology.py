@@ -12,6 +12,7 @@ from gateway.commands.grammar import (
     WrongUse,
     argument,
     key_list,
+    lines,
     listed,
     stream_arguments,
 )
@@ -81,7 +82,7 @@ def _policy(options: Options) -> Asked:
 
 
 def _partitions(answer: Any) -> str:  # noqa: ANN401  # what JSON holds
-    return "".join(f"{name}\n" for name in answer["partitions"])
+    return lines(answer["partitions"])
 
 
 _SAID: Final = (

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 
 from gateway.stream.wire.offsets import FIRST
 from tests.client import Client
-from tests.integration.administrator import can_log_in, ctl
-from tests.integration.server import HutchServer
+from tests.integration.administrator import can_log_in, ctl, run_here
+from tests.integration.server import HutchServer, server_environment
 from tests.integration.tools import (
     FAILED,
     NO_SUCH_THING,
@@ -23,6 +29,7 @@ from tests.integration.tools import (
     started,
 )
 
+ADMINISTRATION = Path(__file__).parents[2] / "docs" / "administration.md"
 LISTING = ("rabbitmqctl", "list_stream_connections", "-q", "--formatter", "table")
 FORGED = 'x\n127.0.0.1:1 -> 127.0.0.1:2\t<rabbit@localhost.1.5.0>\t[{"a","b"}]\x1b[31m\x01\\'
 
@@ -164,6 +171,20 @@ def test_a_stream_and_its_group_are_shown_as_rabbitmq_shows_them(server: HutchSe
     assert [" -> " in row for row in rows] == [True, True]
 
 
+@pytest.mark.usefixtures("group")
+def test_the_same_commands_are_those_of_the_server_itself(server: HutchServer) -> None:
+    [status] = ctl(server, "stream_status", "s")
+    assert (status["committed_offset"], status["readers"]) == (0, 2)
+    group = ("list_stream_group_consumers", "--stream", "s", "--reference", "app")
+    states = [each["state"] for each in ctl(server, *group, "state")]
+    assert states == ["active (connected)", "waiting (connected)"]
+    first, second = ctl(server, "list_stream_connections", "pid")
+    kill = f'exit(rabbit_misc:string_to_pid("{first["pid"]}"), kill).'
+    assert [ctl(server, "eval", kill), ctl(server, "eval", kill)] == ["true", "true"]
+    assert ctl(server, "list_stream_connections", "pid") == [second]
+    ctl(server, "ping")
+
+
 def test_what_cannot_be_done_to_streams_has_rabbitmqs_code(server: HutchServer) -> None:
     for arguments, code in (
         (("stream_status", "none"), NO_SUCH_THING),
@@ -215,3 +236,56 @@ def test_a_listing_that_nobody_reads_ends_quietly(server: HutchServer) -> None:
         FAILED,
         "Error: cannot write: No space left on device\n",
     )
+
+
+def test_what_the_servers_own_commands_print_may_be_read_by_nobody(server: HutchServer) -> None:
+    for words in (("ctl", "list_users"), ("ctl", "list_users", "--json"), ("export",)):
+        command = [sys.executable, "-m", "gateway", *words, "--data", str(server.data_dir)]
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env=server_environment(),
+        )
+        with process:
+            assert process.stdout is not None
+            process.stdout.close()
+            _, complaint = process.communicate(timeout=60)
+        assert (process.returncode, complaint) == (141, ""), words
+
+        with open("/dev/full", "w") as full:  # noqa: PTH123  # a device
+            done = subprocess.run(
+                command,
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
+                timeout=60,
+                env=server_environment(),
+                check=False,
+            )
+        assert done.returncode in {1, 2}, words
+        assert done.stderr.startswith("hutch: cannot write"), words
+        assert done.stderr.count("\n") == 1, done.stderr
+
+
+def test_the_page_on_administration_runs_as_printed(
+    server: HutchServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("password-file").write_text("secret\n")
+    lines = re.findall(r"^    (hutch ctl .*)$", ADMINISTRATION.read_text(), re.MULTILINE)
+    commands = [re.split(r"   +", line)[0] for line in lines if "$'" not in line]
+    assert len(commands) > 20
+    with ExitStack() as clients:
+        for command in commands:
+            words, _, file = command.partition(" < ")
+            stdin = Path(file or "password-file").read_bytes()
+            code, _, complaint = run_here(
+                *shlex.split(words)[1:], "--data", str(server.data_dir), stdin=stdin
+            )
+            assert (code, complaint) == (0, ""), command
+            if command.startswith("hutch ctl restart_stream"):  # now connections are not ended
+                opened = [clients.enter_context(Client.opened(*server.endpoint)) for _ in range(7)]
+                single = {"single-active-consumer": "true", "name": "app"}
+                opened[0].subscribe(1, "orders-0", properties=single)

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from gateway import cli
+from gateway.broker.access.passwords import Algorithm, PasswordHash
+from gateway.broker.administration.requests import ROWS
 from gateway.commands import ctl
 from gateway.commands.asking import Refused, Unreachable
 from gateway.commands.ctl import COMMANDS, EXIT_FAILED, EXIT_UNREACHABLE, EXIT_USAGE
@@ -21,12 +23,14 @@ class Server:
     def __init__(self) -> None:
         self.asked: list[tuple[Path, str, dict[str, Any]]] = []
         self.answer: object = None
+        self.answers: dict[str, object] = {}
 
     def ask(self, directory: Path, name: str, arguments: dict[str, Any]) -> object:
+        assert name in ROWS
         self.asked.append((directory, name, arguments))
         if isinstance(self.answer, Exception):
             raise self.answer
-        return self.answer
+        return self.answers.get(name, self.answer)
 
 
 @pytest.fixture
@@ -74,10 +78,11 @@ def test_every_example_works_as_it_stands(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("secret\n"))
     server.answer = {"closed": 0, "first_offset": 0, "partitions": []}
+    server.answers = {"list_connections": [], "list_group_consumers": []}
     arguments = shlex.split(line.partition(" < ")[0])
 
     assert cli.main(arguments[1:]) == 0
-    assert server.asked[0][1] in COMMANDS
+    assert server.asked
 
 
 def test_names_may_be_written_with_dashes(server: Server) -> None:
@@ -133,6 +138,16 @@ def test_what_goes_wrong_is_one_line_and_a_code(
         (["add_super_stream", "s", "--binding-keys", "a,,b"], "one of the keys is empty"),
         (["add_super_stream", "s", "--binding-keys", "a,"], "one of the keys is empty"),
         (["add_super_stream", "s", "--binding-keys", ","], "either --partitions or"),
+        (["add_stream", "s", "-a", "max-age=foo"], "max-age is 'foo', which is no age"),
+        (["add_stream", "s", "-a", "max-age=5"], "max-age is '5', which is no age"),
+        (["add_stream", "s", "-a", "max-age=1x"], "max-age is '1x', which is no age"),
+        (["add_stream", "s", "-a", "x-max-age="], "max-age is '', which is no age"),
+        (["add_stream", "s", "-a", "max-age=0s"], "max-age is '0s', which is no age above 0"),
+        (["add_super_stream", "s", "--partitions", "1", "-a", "max-age=-1D"], "is no age"),
+        (["add_user", "app", "x", "--no-password"], "either a password or --no-password"),
+        (["add_user", "app", ""], "an empty password"),
+        (["eval", "halt()."], "none of the expressions that are known"),
+        (["list_stream_connections", "conn_name,x"], "no column 'x', but node, conn_name,"),
         (["truncate_stream", "s"], "either --before-offset or --before-time"),
         (["truncate_stream", "s", "--before-time", "soon"], "neither a time"),
         (["truncate_stream", "s", "--before-time", "2026-11-21"], "time zone"),
@@ -175,8 +190,8 @@ def test_one_argument_too_many_is_answered_with_the_usage_of_its_command(
     assert printed.endswith(f"{command}: error: unrecognized arguments: x\n")
 
 
-def test_a_password_is_no_argument_and_only_its_hash_is_sent(
-    server: Server, monkeypatch: pytest.MonkeyPatch
+def test_a_password_is_read_and_only_its_hash_is_sent(
+    server: Server, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("seeded secret\nnext line"))
 
@@ -187,9 +202,141 @@ def test_a_password_is_no_argument_and_only_its_hash_is_sent(
     assert arguments["password_hash"].startswith("$argon2id$")
     assert arguments["tags"] == ["a", "b"]
     assert "seeded secret" not in str(server.asked)
-    for command in COMMANDS.values():
-        names = {name for argument in command.arguments for name in argument.names}
-        assert not names & {"password", "--password", "secret", "--secret"}
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("command", ["add_user", "change_password"])
+def test_a_password_may_be_an_argument_with_a_warning(
+    command: str, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["ctl", command, "app", "seeded secret"]) == 0
+
+    [(_, name, arguments)] = server.asked
+    assert (name, arguments["name"]) == (command, "app")
+    hashed = PasswordHash.parse(arguments["password_hash"], Algorithm.ARGON2ID)
+    assert hashed.matches(b"seeded secret")
+    assert "seeded secret" not in str(server.asked)
+    said = capsys.readouterr().err
+    assert said.startswith("hutch: warning: everybody on this machine can see")
+    assert "seeded" not in said
+
+
+def test_permissions_that_are_not_there_are_cleared_already(server: Server) -> None:
+    server.answers = {"list_permissions": []}
+
+    assert cli.main(["ctl", "clear_permissions", "app"]) == 0
+    assert [name for _, name, _ in server.asked] == ["list_permissions"]
+
+    server.answers = {"list_permissions": [{"user": "app"}]}
+    assert cli.main(["ctl", "clear_permissions", "app"]) == 0
+    place = {"user": "app", "virtual_host": "/"}
+    assert server.asked[-1] == (Path("data"), "clear_permissions", place)
+
+
+def test_connections_are_listed_as_by_rabbitmqs_tools(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.answer = [
+        {
+            "name": "1.2.3.4:5 -> 6.7.8.9:10",
+            "number": 7,
+            "user": "app\t",
+            "virtual_host": "/",
+            "client_properties": {"connection_name": 'a"\n\x1b', "empty": ""},
+        }
+    ]
+
+    asked = ("list_stream_connections", "-q", "--formatter", "table")
+    cli.main(["ctl", *asked, "conn_name,pid,client_properties", "user"])
+    cli.main(["ctl", "list_stream_connections", "--formatter", "json", "pid"])
+
+    text, as_json = capsys.readouterr().out.split("\n[", 1)
+    assert text.splitlines() == [
+        "conn_name\tpid\tclient_properties\tuser",
+        "1.2.3.4:5 -> 6.7.8.9:10\t<rabbit@localhost.1.7.0>\t"
+        r'[{"connection_name","a\"\n\u001b"}]' + "\tapp\\x09",
+    ]
+    assert '"pid": "<rabbit@localhost.1.7.0>"' in as_json
+
+
+def test_a_group_and_a_stream_are_shown_as_by_rabbitmqs_tools(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.answers = {
+        "list_group_consumers": [
+            {"subscription_id": 0, "connection_name": "a -> b", "is_active": True}
+        ],
+        "status_of_stream": {"offset": 4, "readers": 1},
+    }
+    group = ("list_stream_group_consumers", "--stream", "s", "--reference", "r")
+
+    cli.main(["ctl", *group, "subscription_id,state"])
+    cli.main(["ctl", "stream_status", "s"])
+
+    assert capsys.readouterr().out.splitlines() == [
+        "subscription_id\tstate",
+        '0\t"active (connected)"',
+        "role\toffset\treaders",
+        "writer\t4\t1",
+    ]
+    wanted = {"virtual_host": "/", "stream": "s", "reference": "r"}
+    assert server.asked[0][1:] == ("list_group_consumers", wanted)
+
+
+LEADER = 'case rabbit_stream_manager:lookup_leader(<<"/">>, <<"s">>) of {ok, P} -> P end.'
+
+
+@pytest.mark.parametrize(
+    ("expression", "asked", "value"),
+    [
+        ("node().", ("status", {}), "rabbit@localhost"),
+        (" nodes() ", ("status", {}), "[]"),
+        (
+            'exit(rabbit_misc:string_to_pid("<rabbit@localhost.1.7.0>"), kill).',
+            ("close_connections", {"number": 7, "reason": "killed by its number"}),
+            "true",
+        ),
+        (
+            "rabbit_alarm:set_alarm({{resource_limit, disk, node()}, []}).",
+            ("set_alarm", {"resource": "disk"}),
+            "ok",
+        ),
+        (
+            "rabbit_alarm:clear_alarm({resource_limit, memory, node()}).",
+            ("clear_alarm", {"resource": "memory"}),
+            "ok",
+        ),
+        (
+            "application:set_env(rabbitmq_stream, request_timeout, 60).",
+            ("set_consumer_update_timeout", {"timeout_ms": 60_000}),
+            "ok",
+        ),
+        ("rabbit_maintenance:revive().", ("revive", {}), "ok"),
+        (LEADER, ("restart_stream", {"virtual_host": "/", "name": "s"}), "true"),
+    ],
+)
+def test_expressions_of_test_suites_are_evaluated(
+    expression: str,
+    asked: tuple[str, dict[str, object]],
+    value: str,
+    server: Server,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert cli.main(["ctl", "eval", expression]) == 0
+
+    assert server.asked[0][1:] == asked
+    assert capsys.readouterr().out == f"{value}\n"
+
+
+def test_killing_who_has_gone_is_done_already_and_nothing_else_is(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.answer = Refused("there is no such thing", "not_found")
+
+    gone = 'exit(rabbit_misc:string_to_pid("<rabbit@localhost.1.7.0>"), kill).'
+    assert cli.main(["ctl", "eval", gone]) == 0
+    assert capsys.readouterr().out == "true\n"
+    assert cli.main(["ctl", "eval", LEADER]) == EXIT_FAILED
 
 
 def test_a_password_of_rabbitmqs_form_or_none_can_be_asked_for(
