@@ -341,7 +341,7 @@ class Streams:
         finally:
             stream.opening = None
         stream.log = opened
-        if opened.snapshot_position < opened.start:  # what it knew of removed chunks is kept
+        if opened.has_lost_what_was_stored:
             save(opened, opened.take_snapshot())
         return opened
 

@@ -174,6 +174,11 @@ class StreamLog:
         """Whether nothing waits to be appended or acknowledged."""
         return not self._in_flight and (self._open is None or not self._open.entry_count)
 
+    @property
+    def has_lost_what_was_stored(self) -> bool:
+        """Whether no snapshot knows all removed chunks, or the index does not go as far as it."""
+        return self.snapshot_position < self.start or self.index_saved_to < self.snapshot_position
+
     # Writing
 
     def open_chunk(self, bytes_expected: int) -> OpenChunk:

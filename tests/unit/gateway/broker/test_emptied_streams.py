@@ -91,6 +91,29 @@ def test_publishers_of_removed_chunks_are_known_however_often_a_damaged_index_is
     broker.close()
 
 
+@pytest.mark.parametrize("offset", [0, 4, CHUNKS])
+def test_an_index_that_was_dropped_is_stored_anew_at_once(
+    client: LinkRig, tmp_path: Path, caplog: pytest.LogCaptureFixture, offset: int
+) -> None:
+    broker = client.broker
+    truncate(broker, offset)
+    broker.stop()
+    broker = Broker(broker.store_rig.crash_copy(tmp_path / "first"))
+    damage_index(broker, BACKWARDS)
+
+    log = broker.log("s")
+    broker.loop.run_until(lambda: log.saving is not None and log.saving.is_settled)
+    assert "stored index or snapshot does not fit" in caplog.text
+    caplog.clear()
+    again = Broker(broker.store_rig.crash_copy(tmp_path / "second"))
+
+    assert list(again.log("s").index.positions) == list(log.index.positions)
+    assert sequence(again) == CHUNKS - 1
+    assert caplog.records == []
+    broker.close()
+    again.close()
+
+
 def test_what_is_removed_next_is_covered_by_a_snapshot_though_the_index_was_dropped(
     client: LinkRig, tmp_path: Path
 ) -> None:
