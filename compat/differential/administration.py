@@ -132,7 +132,8 @@ def set_limits(kind: str, given: Mapping[str, Any]) -> list[HttpRequest]:
 
 def put_exchange(given: Mapping[str, Any]) -> list[HttpRequest]:
     """Make an exchange."""
-    return [("PUT", exchange_path(given), {"type": given["type"], "durable": True})]
+    body = {each: given[each] for each in given.keys() - {"name", "virtual_host"}}
+    return [("PUT", exchange_path(given), {"durable": True} | body)]
 
 
 def bind(given: Mapping[str, Any]) -> list[HttpRequest]:

@@ -17,6 +17,9 @@ FANOUT: Final = "fanout"
 TOPIC: Final = "topic"
 HEADERS: Final = "headers"
 
+ALTERNATE_EXCHANGE: Final = "alternate-exchange"
+"""Argument of an exchange: where goes what it cannot route."""
+
 PARTITION_ORDER: Final = "x-stream-partition-order"
 """Argument of a binding: the partition's place in its super stream."""
 
@@ -51,6 +54,30 @@ class Exchange:
     auto_delete: bool = False
     internal: bool = False
     arguments: Mapping[str, Any] = field(default_factory=dict)
+
+    def check_again(self, asked: "Exchange") -> None:
+        """Refuse to declare this exchange again as another one.
+
+        Of the arguments only the alternate exchange makes a difference; the others stay as they
+        are, whatever is asked.
+
+        Raises:
+            PreconditionFailed: It says what differs.
+        """
+        pairs = {
+            name: (getattr(asked, name), getattr(self, name))
+            for name in ("type", "durable", "auto_delete", "internal")
+        }
+        pairs[ALTERNATE_EXCHANGE] = (
+            asked.arguments.get(ALTERNATE_EXCHANGE),
+            self.arguments.get(ALTERNATE_EXCHANGE),
+        )
+        for name, (received, current) in pairs.items():
+            if received != current:
+                raise PreconditionFailed(
+                    f"inequivalent arg {name!r} for exchange {self.name!r}:"
+                    f" received {json.dumps(received)[:200]} but current is {json.dumps(current)}"
+                )
 
 
 @dataclass(frozen=True, slots=True)

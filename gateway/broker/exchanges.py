@@ -139,17 +139,16 @@ class Exchanges:
             PreconditionFailed: A bad name, an unknown type, or it exists as something else.
             InternalError: The store refused.
         """
-        if clean_name(exchange.name) != exchange.name:
-            raise PreconditionFailed("an exchange's name has no line breaks")
-        if exchange.type not in ROUTES:
-            raise PreconditionFailed(f"exchanges of type {exchange.type!r} are not supported")
         await self.turns.take(exchange.name)
         try:
             existing = self._declared.get(exchange.name)
             if existing is not None:
-                if existing.exchange != exchange:
-                    raise PreconditionFailed(f"exchange {exchange.name!r} exists as another one")
+                existing.exchange.check_again(exchange)
                 return
+            if clean_name(exchange.name) != exchange.name:
+                raise PreconditionFailed("an exchange's name has no line breaks")
+            if exchange.type not in ROUTES:
+                raise PreconditionFailed(f"exchanges of type {exchange.type!r} are not supported")
             declared = self.draft(exchange)
             await self._put(declared, declared.row())
             self.adopt(declared)

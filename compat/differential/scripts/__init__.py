@@ -6,6 +6,7 @@ from compat.differential.script import Script
 from compat.differential.scripts import (
     amqplain,
     deduplication,
+    exchanges,
     filtering,
     framing,
     group_rights,
@@ -37,6 +38,7 @@ SCRIPTS: tuple[Script, ...] = (
     *streams.SCRIPTS,
     *super_streams.SCRIPTS,
     *super_stream_codes.SCRIPTS,
+    *exchanges.SCRIPTS,
     *publishing.SCRIPTS,
     *deduplication.SCRIPTS,
     *reading.SCRIPTS,

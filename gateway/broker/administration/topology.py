@@ -15,7 +15,7 @@ from gateway.broker.administration.administration import Administration, Role, R
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import WrongRequest
 from gateway.broker.administration.streams import stream_arguments
-from gateway.broker.exchanges import Binding, Exchange, is_predeclared
+from gateway.broker.exchanges import Binding, Exchange
 from gateway.broker.naming import without_line_ends
 from gateway.broker.policies import Policy, PolicyTable, check_operator_policy
 from gateway.broker.policy_settings import check_known, check_values
@@ -133,9 +133,7 @@ async def add_exchange(administration: Administration, arguments: Arguments, _: 
         arguments.mapping("arguments"),
     )
     arguments.end()
-    is_there = is_predeclared(exchange.name) and exchange in host.exchanges.all()
-    if not is_there:
-        await host.exchanges.declare(exchange)
+    await host.exchanges.declare(exchange)
     return None
 
 

@@ -84,10 +84,34 @@ def test_an_exchange_is_declared_again_only_as_what_it_is(broker: Broker) -> Non
     declare(broker, kind="topic")
     declare(broker, kind="topic")
 
-    for other in (Exchange("e", "fanout"), Exchange("e", "topic", arguments={"x": 1})):
-        with pytest.raises(PreconditionFailed):
+    for name, other in (
+        ("type", Exchange("e", "fanout")),
+        ("durable", Exchange("e", "topic", durable=False)),
+        ("auto_delete", Exchange("e", "topic", auto_delete=True)),
+        ("internal", Exchange("e", "topic", internal=True)),
+        ("alternate-exchange", Exchange("e", "topic", arguments={"alternate-exchange": "f"})),
+    ):
+        with pytest.raises(PreconditionFailed, match=f"inequivalent arg '{name}'"):
             broker.store_rig.run(exchanges(broker).declare(other))
     assert [each.name for each in exchanges(broker).all()].count("e") == 1
+
+
+def test_other_arguments_of_an_exchange_may_be_asked_for_again_and_stay_what_they_are(
+    broker: Broker,
+) -> None:
+    declare(broker, arguments={"x": 1, "alternate-exchange": "f"})
+
+    for arguments in ({"alternate-exchange": "f"}, {"alternate-exchange": "f", "x": [2], "y": {}}):
+        declare(broker, arguments=arguments)
+    with pytest.raises(PreconditionFailed, match='received null but current is "f"'):
+        declare(broker)
+
+    assert exchanges(broker).declared("e").exchange.arguments == {
+        "x": 1,
+        "alternate-exchange": "f",
+    }
+    declare(broker, "amq.direct", arguments={"a": 1})
+    assert exchanges(broker).declared("amq.direct").exchange.arguments == {}
 
 
 @pytest.mark.parametrize(
