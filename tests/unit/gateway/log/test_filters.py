@@ -1,6 +1,7 @@
 """Filter values of a chunk, and which chunks a subscription's filter lets through."""
 
 import random
+import tracemalloc
 
 import pytest
 from hypothesis import given
@@ -60,14 +61,33 @@ def test_without_such_a_property_everything_is_wanted(properties: dict[str, str]
     assert filter_of(properties) is None
 
 
-def test_a_subscription_with_very_many_values_gets_everything() -> None:
-    values = {f"filter.{number}": f"value-{number}" for number in range(WANTED_MAX)}
-    wanted = filter_of(values)
-    assert wanted is not None
-    assert wanted.lets_through(pack_filters({b"value-1023"}))
-    assert not wanted.lets_through(pack_filters({b"value-1024"}))
+@pytest.mark.parametrize("count", [WANTED_MAX, WANTED_MAX + 1, 20_000])
+@pytest.mark.parametrize("others", [0, 100, 1000])
+def test_very_many_wanted_values_are_all_found_and_hardly_any_other(
+    count: int, others: int
+) -> None:
+    wanted = filter_of({f"filter.{at}": f"value-{at}" for at in range(count)})
+    foreign = [b"foreign-%d" % number for number in range(others)]
 
-    assert filter_of(values | {"filter.more": "pear"}) is None
+    assert wanted is not None
+    assert not wanted.lets_through(b"")
+    for at in (0, count // 2, count - 1):
+        assert wanted.lets_through(pack_filters({b"value-%d" % at, *foreign}))
+    if not others:
+        passed = sum(wanted.lets_through(pack_filters({b"not-%d" % at})) for at in range(1_000))
+        assert passed <= 20
+
+
+def test_what_is_kept_of_very_many_wanted_values_does_not_grow_with_their_size() -> None:
+    tracemalloc.start()
+    try:
+        wanted = filter_of({f"filter.{at}": f"{at}" + "x" * 1_000 for at in range(4_096)})
+        kept_bytes, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert wanted is not None
+    assert kept_bytes < 4_096 * 300
 
 
 # What a chunk says
