@@ -51,8 +51,9 @@ class Change:
         if self.name == "add_exchange":
             names = ("virtual_host", "name")
             return Change("delete_exchange", {each: self.arguments[each] for each in names})
-        if self.name == "set_policy":
-            return Change("clear_policy", {"name": self.arguments["name"]})
+        if self.name in ("set_policy", "set_operator_policy"):
+            cleared = self.name.replace("set", "clear")
+            return Change(cleared, {"name": self.arguments["name"]})
         return None
 
 
@@ -143,7 +144,7 @@ def bind(given: Mapping[str, Any]) -> list[HttpRequest]:
     return [("POST", path, {each: given[each] for each in ("routing_key", "arguments")})]
 
 
-def put_policy(given: Mapping[str, Any]) -> list[HttpRequest]:
+def put_policy(given: Mapping[str, Any], kind: str = "policies") -> list[HttpRequest]:
     """Make or replace a policy."""
     body = {
         "pattern": given["pattern"],
@@ -151,12 +152,12 @@ def put_policy(given: Mapping[str, Any]) -> list[HttpRequest]:
         "priority": given.get("priority", 0),
         "apply-to": given.get("apply_to", "streams"),
     }
-    return [("PUT", policy_path(given), body)]
+    return [("PUT", policy_path(given, kind), body)]
 
 
-def policy_path(given: Mapping[str, Any]) -> str:
+def policy_path(given: Mapping[str, Any], kind: str = "policies") -> str:
     """Return where a policy is."""
-    return f"policies/{named(given.get('virtual_host', '/'))}/{named(given['name'])}"
+    return f"{kind}/{named(given.get('virtual_host', '/'))}/{named(given['name'])}"
 
 
 def exchange_path(given: Mapping[str, Any]) -> str:
@@ -174,6 +175,7 @@ def named(name: str) -> str:
     return quote(name, safe="")
 
 
+OPERATORS = "operator-policies"
 HTTP_REQUESTS: dict[str, Callable[[dict[str, Any]], list[HttpRequest]]] = {
     "add_user": put_user,
     "change_password": put_user,
@@ -187,6 +189,8 @@ HTTP_REQUESTS: dict[str, Callable[[dict[str, Any]], list[HttpRequest]]] = {
     "bind": bind,
     "set_policy": put_policy,
     "clear_policy": lambda given: [("DELETE", policy_path(given), None)],
+    "set_operator_policy": lambda given: put_policy(given, OPERATORS),
+    "clear_operator_policy": lambda given: [("DELETE", policy_path(given, OPERATORS), None)],
     "set_user_limits": lambda given: set_limits("user", given),
     "set_vhost_limits": lambda given: set_limits("vhost", given),
 }

@@ -36,6 +36,12 @@ def cleared(name: str = "~p") -> Step:
     return administer("clear_policy", name=name)
 
 
+def of_operators(definition: dict[str, object], **arguments: object) -> Step:
+    """Set an operator policy for the script's stream."""
+    given = {"name": "~o", "pattern": "^~s$", "definition": definition} | arguments
+    return administer("set_operator_policy", **given)
+
+
 def stream(arguments: dict[str, str]) -> tuple[Step, ...]:
     """Make a stream to publish to."""
     return opened("A"), ask("A", f.create("~s", arguments)), ask("A", f.declare(1, "~s"))
@@ -377,6 +383,59 @@ WRONG = tuple(
     )
 )
 
+BESIDE = (
+    *(
+        script(
+            f"operator policies: {of_operator} bytes beside {of_user} of a policy",
+            policy({"max-length-bytes": of_user}),
+            of_operators({"max-length-bytes": of_operator}),
+            *stream(SEGMENT),
+            *messages(0, 6),
+            *left(records),
+        )
+        for of_operator, of_user, records in ((5000, 100_000, 4), (100_000, 5000, 4))
+    ),
+    script(
+        "operator policies: a larger size stands above the argument",
+        of_operators({"max-length-bytes": 100_000}),
+        *stream(SEGMENT | {"max-length-bytes": "5000"}),
+        *messages(0, 6),
+        *left(7),
+    ),
+    script(
+        "operator policies: a size acts at once, and its end too",
+        *stream(SEGMENT),
+        *messages(0, 6),
+        of_operators({"max-length-bytes": 5000}),
+        pause(CHANGED_S),
+        *described("with it"),
+        administer("clear_operator_policy", name="~o"),
+        pause(CHANGED_S),
+        *messages(7, 12),
+        *described("without it"),
+    ),
+    script(
+        "operator policies: one with message-ttl is none for a stream",
+        of_operators({"max-length-bytes": 5000, "message-ttl": 5}),
+        *stream(SEGMENT),
+        *messages(0, 6),
+        *left(7),
+    ),
+    *(
+        script(
+            f"operator policy: {definition!r} is judged",
+            judged(
+                "set_operator_policy",
+                name="~o",
+                pattern="^~s$",
+                definition=definition,
+                label="judged",
+            ),
+        )
+        for definition in ({"max-length-bytes": 5}, {"max-age": "1h"}, {"overflow": "x"}, {})
+    ),
+)
+
 OTHERS = (
     script(
         "policy: a pattern that is none",
@@ -409,4 +468,4 @@ OTHERS = (
     ),
 )
 
-SCRIPTS: tuple[Script, ...] = (*SIZE, *CLEARED, *AGE, *SEGMENTS, *CHOSEN, *WRONG, *OTHERS)
+SCRIPTS: tuple[Script, ...] = (*SIZE, *CLEARED, *AGE, *SEGMENTS, *CHOSEN, *WRONG, *BESIDE, *OTHERS)
