@@ -86,3 +86,13 @@ def test_every_test_that_the_page_of_checks_names_exists() -> None:
 
     assert len(named) > 30
     assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_page_at_the_front_counts_the_scenarios_that_the_table_of_clients_has() -> None:
+    said = re.search(r"\b([0-9]+)\s+scenarios\b", (ROOT / "README.md").read_text())
+    assert said is not None
+
+    page = (ROOT / "compat" / "README.md").read_text()
+    table = page[page.index("<!-- clients") :].split("\n\n|  | rstream")[1].split("\n\n")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| `")]
+    assert len(rows) == int(said[1])

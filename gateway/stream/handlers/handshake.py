@@ -118,6 +118,9 @@ async def _refuse_login(link: Link, refusal: Refusal) -> m.SaslAuthenticateReply
     log.warning(
         "login refused peer=%s user=%r code=%d", link.ports.peer, refusal.reason, refusal.code
     )
+    if "\\" in refusal.reason and refusal.reason == link.ports.certificate_user:
+        # Above each of its backslashes is two; this is what an administrator has to type.
+        log.warning("name of the user that the certificate names user=%s", refusal.reason)
     if refusal.code in _DELAYED:
         await link.ports.wait(link.host.settings.refusal_delay_ms)
     link.session.is_done = True

@@ -248,6 +248,19 @@ def test_a_refusal_is_logged_without_the_password(
     assert "hunter2" not in caplog.text
 
 
+def test_the_user_that_a_certificate_names_is_logged_as_it_is_to_be_typed(
+    broker: Broker, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in (r"CN=Zo\C3\AB\, of acme", "CN=plain"):
+        link = broker.link(is_open=False)
+        link.ports.certificate_user = name
+        greet(link)
+        assert log_in(link, m.SaslAuthenticate("EXTERNAL", b"")) != OK
+
+    said = [record.getMessage() for record in caplog.records if "certificate" in record.msg]
+    assert said == [r"name of the user that the certificate names user=CN=Zo\C3\AB\, of acme"]
+
+
 @pytest.mark.parametrize("name", ["", "//", "other"])
 def test_a_virtual_host_that_is_not_there_is_refused_after_a_delay(
     fresh: LinkRig, name: str
