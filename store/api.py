@@ -358,6 +358,7 @@ class SegmentStore(Protocol):
         done: Done[Sequence[int]],
         expected_length: int | None = None,
         durability: Durability | None = None,
+        gives_space: bool = False,
     ) -> None:
         """Write entries, all or none; gives their versions in order.
 
@@ -366,6 +367,8 @@ class SegmentStore(Protocol):
         the table segment's length (LengthMismatch). A later entry of the same key wins. Versions of
         one key grow and are never used again for other content. InvalidArgument for a key of 0 or
         above KEY_BYTES_MAX bytes, of the wrong length, or an entry above ENTRY_BYTES_MAX.
+        `gives_space` says that something will be deleted in consequence: like deletions,
+        truncations and the removal of keys it may use room that is kept for that on a full disk.
         """
         ...
 

@@ -147,8 +147,18 @@ class Catalogue:
                 streams.append(StreamEntry.unpack(entry))
         return streams
 
-    async def put(self, *entries: StreamEntry, topology: Sequence[TableEntry] = ()) -> None:
+    async def put(
+        self,
+        *entries: StreamEntry,
+        topology: Sequence[TableEntry] = (),
+        gives_space: bool = False,
+    ) -> None:
         """Write streams or their new states down, and topology with them: all or nothing.
+
+        Args:
+            entries: The streams.
+            topology: Other rows.
+            gives_space: They will be deleted in consequence.
 
         Raises:
             StoreError: Nothing was written.
@@ -156,7 +166,9 @@ class Catalogue:
         rows = [*(TableEntry(key_of(entry.name), entry.pack()) for entry in entries), *topology]
         if rows:
             written: Pending[Any] = Pending()
-            self._store.update_table(self._table, rows, done=written.settle)
+            self._store.update_table(
+                self._table, rows, done=written.settle, gives_space=gives_space
+            )
             await written
 
     async def remove(self, *entries: StreamEntry, topology: Iterable[bytes] = ()) -> None:

@@ -34,14 +34,28 @@ class KeptTable:
         await self._sweep([entry.key for entry in entries if entry.value == _REMOVED])
         return {entry.key: entry.value for entry in entries if entry.value != _REMOVED}
 
-    async def write(self, changes: Mapping[bytes, bytes | None]) -> None:
-        """Write values, and remove keys whose value is None: all or nothing. Raises StoreError."""
+    async def write(
+        self, changes: Mapping[bytes, bytes | None], *, gives_space: bool = False
+    ) -> None:
+        """Write values, and remove keys whose value is None: all or nothing.
+
+        Args:
+            changes: By key.
+            gives_space: They are removed in consequence, and more with them.
+
+        Raises:
+            StoreError: Nothing was written.
+        """
         if not changes:
             return
         entries = [TableEntry(key, value or _REMOVED) for key, value in changes.items()]
         written: Pending[Any] = Pending()
         self._store.update_table(
-            self._table, entries, done=written.settle, durability=Durability.DISK
+            self._table,
+            entries,
+            done=written.settle,
+            durability=Durability.DISK,
+            gives_space=gives_space or not any(changes.values()),
         )
         await written
         await self._sweep([key for key, value in changes.items() if not value])

@@ -49,7 +49,12 @@ class Openings:
         value = json.dumps({"unclean": self.unclean_count, "clean": clean}).encode()
         written: Pending[Any] = Pending()
         # On the disk in any mode: a power cut that took the mark would pass for a clean end.
+        # A start on a full disk must be able to say this, so that streams can be deleted there.
         self._store.update_table(
-            _TABLE, [TableEntry(_KEY, value)], done=written.settle, durability=Durability.DISK
+            _TABLE,
+            [TableEntry(_KEY, value)],
+            done=written.settle,
+            durability=Durability.DISK,
+            gives_space=True,
         )
         await written

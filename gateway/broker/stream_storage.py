@@ -6,8 +6,9 @@ store that nobody knows of.
 
 import logging
 import secrets
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
+from typing import Any, Final
 
 from gateway.broker.catalogue import DELETING, LIVE, Catalogue, StreamEntry
 from gateway.broker.errors import InternalError
@@ -21,9 +22,11 @@ from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking
 from gateway.pending import Pending, start
 from store.api import SegmentStore, TableEntry
-from store.errors import NoSuchSegment, SegmentExists, StoreError
+from store.errors import DiskFull, NoSuchSegment, SegmentExists, StoreError
 
 log = logging.getLogger(__name__)
+
+_TRIES: Final = 3
 
 
 class StreamStorage:
@@ -146,7 +149,11 @@ class StreamStorage:
         for stream in streams:
             stream.entry.state = DELETING
         try:
-            await self._catalogue.put(*(stream.entry for stream in streams), topology=topology)
+            await _tried_again(
+                lambda: self._catalogue.put(
+                    *(stream.entry for stream in streams), topology=topology, gives_space=True
+                )
+            )
         except StoreError as error:
             for stream in streams:
                 stream.entry.state = LIVE
@@ -165,9 +172,10 @@ class StreamStorage:
         Raises:
             InternalError: The store refused.
         """
+        topology = list(topology)
         self.leftovers.update((stream.name, stream) for stream in streams)
         try:
-            await self._remove(streams, topology, is_marked=is_marked)
+            await _tried_again(lambda: self._remove(streams, topology, is_marked=is_marked))
         except StoreError as error:
             self._not_deleted.error([stream.name for stream in streams], error)
             raise InternalError(str(error)) from error
@@ -188,7 +196,7 @@ class StreamStorage:
         if not is_marked:
             for entry in entries:
                 entry.state = DELETING
-            await self._catalogue.put(*entries)
+            await self._mark_or_make_room(entries)
         segments = [self.names_of(entry) for entry in entries]
         await self._delete_segments(each.data_segment for each in segments)
         for stream in streams:
@@ -199,6 +207,18 @@ class StreamStorage:
         bindings = [key for stream in streams for key in stream.bound_by]
         await self._catalogue.remove(*entries, topology=[*bindings, *topology])
 
+    async def _mark_or_make_room(self, entries: Sequence[StreamEntry]) -> None:
+        """Write down that streams are being deleted.
+
+        Where not even the room that the store keeps is left for that, their data goes first, which
+        needs less. After a crash in between they are there again, empty.
+        """
+        try:
+            await self._catalogue.put(*entries, gives_space=True)
+        except DiskFull:
+            await self._delete_segments(self.names_of(entry).data_segment for entry in entries)
+            await self._catalogue.put(*entries, gives_space=True)
+
     async def _delete_segments(self, segments: Iterable[str]) -> None:
         deletions: list[Pending[None]] = []
         for segment in segments:
@@ -208,6 +228,15 @@ class StreamStorage:
         for each in deletions:
             with suppress(NoSuchSegment):
                 await each
+
+
+async def _tried_again(action: Callable[[], Coroutine[Pending[Any], None, None]]) -> None:
+    """Do something that gives space; again if something that took some was in its way."""
+    for _ in range(_TRIES - 1):
+        with suppress(DiskFull):
+            await action()
+            return
+    await action()
 
 
 async def _let_finish(stream: Stream) -> None:

@@ -191,7 +191,7 @@ class VirtualHosts:
             if entry is None:
                 raise NoSuchVirtualHost(name)
             going = dataclasses.replace(entry, is_going=True)
-            await self._kept.write({_key(name): going.pack()})
+            await self._kept.write({_key(name): going.pack()}, gives_space=True)
             self._entries[name] = going
             opened = self._opened.pop(name, None)
             for connection in self._ports.connections.of(virtual_host=name):

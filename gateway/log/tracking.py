@@ -176,7 +176,11 @@ class Tracking:
             rows = _rows(generation, snapshot)
         replaced: Pending[Sequence[int]] = Pending()
         self._store.update_table(
-            self._table, rows, done=replaced.settle, durability=Durability.DISK
+            self._table,
+            rows,
+            done=replaced.settle,
+            durability=Durability.DISK,
+            gives_space=True,  # of a stream that is to be read, on a full disk too
         )
         await replaced
 

@@ -156,6 +156,7 @@ class DeleteChange(StateChange):
     """A segment goes. It goes also if what was issued before it is taken back."""
 
     __slots__ = ()
+    gives_space = True
 
     def touches(self) -> tuple[Key, ...]:
         return (self.segment.name,)
@@ -197,6 +198,7 @@ class TruncateChange(StateChange):
     """The start moves."""
 
     __slots__ = ("position",)
+    gives_space = True
 
     def __init__(
         self,
@@ -326,6 +328,11 @@ class Later:
 
     def report(self, error: StoreError | None) -> None:  # noqa: ARG002 (it finds out by itself)
         self.call()
+
+
+def gives_space(change: Change) -> bool:
+    """Tell whether there is more space after a change: on a full disk it may use the reserve."""
+    return getattr(change, "gives_space", False)
 
 
 def sealed_error(segment: Segment) -> SegmentSealed:

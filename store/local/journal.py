@@ -19,9 +19,10 @@ import time
 from collections import deque
 from typing import Final, NamedTuple
 
-from store.errors import StoreClosed, StoreError
+from store.errors import DiskFull, StoreClosed, StoreError
 from store.local.files import File, Files
 from store.local.records import FRAME_HEAD_BYTES, frame_of
+from store.local.reserve import Reserve
 
 log = logging.getLogger(__name__)
 
@@ -37,6 +38,9 @@ RESERVE_PART: Final = 16
 # After a spare file that could not be made: the disk is full, and a try takes what is left of it.
 SPARE_AGAIN_S: Final = 5.0
 _SAY_AGAIN_S: Final = 60.0
+
+# Of the usual size: a file that is made on a full disk to say what is deleted.
+SMALL_PART: Final = 16
 
 # Written in small pieces: the pages of one write make one unit of the page cache, and some file
 # systems go through the whole unit at every small write into it.
@@ -90,6 +94,7 @@ class Journal:
         file_bytes: int,
         spare_count_max: int,
         tail: Tail | None = None,
+        reserve: Reserve | None = None,
     ) -> None:
         """Take over the ring as recovery left it: nothing in it is needed any more.
 
@@ -101,8 +106,10 @@ class Journal:
             spare_count_max: More spare files than these are removed.
             tail: Instead, the frames up to here are still needed, and the next one goes behind
                 them: `sequence` and `salt` are its. Other files than its are removed.
+            reserve: Room for what deletes on a full disk, and for an opening there.
         """
         self._files = files
+        self._reserve = reserve
         self._file_bytes = file_bytes
         self._spare_count_max = spare_count_max
         self._used: deque[JournalFile] = deque()
@@ -131,7 +138,7 @@ class Journal:
         # A process that died may have made them without syncing their names.
         files.sync_directory(JOURNAL_DIRECTORY)
         self.trim()
-        self._current = self._spare_for(FRAME_HEAD_BYTES)
+        self._current = self._spare_for(FRAME_HEAD_BYTES, may_be_small=True)
 
     def place(self) -> JournalPlace:
         """Tell where the next frame goes (or, if it does not fit, the start of another file)."""
@@ -165,7 +172,7 @@ class Journal:
         size = len(frame)
         reserve = 0 if gives_space or self._spares else self._current.size // RESERVE_PART
         if self._position + size > self._current.size - reserve:
-            current = self._spare_for(size)
+            current = self._spare_for(size, may_be_small=gives_space)
             self._used.append(self._current)
             self._current = current
             self._position = 0
@@ -299,9 +306,10 @@ class Journal:
         self._position = tail.end.position
         if not kept:
             if not numbers:
-                return self._make(self._file_bytes)
+                return self._make_what_fits(FRAME_HEAD_BYTES)
             # There is no frame yet; the first is found by its sequence, at the start of any file.
-            kept, self._position = (numbers[-1],), 0
+            # The largest: another may be one that was not finished.
+            kept, self._position = (max(numbers, key=self._size_of),), 0
         for number in kept:
             file = self._files.open(path_of(number))
             self._used.append(JournalFile(number, file, file.size()))
@@ -312,14 +320,32 @@ class Journal:
                 self._files.remove(path_of(number))
         return current
 
-    def _spare_for(self, size: int) -> JournalFile:
+    def _size_of(self, number: int) -> int:
+        file = self._files.open(path_of(number))
+        try:
+            return file.size()
+        finally:
+            file.close()
+
+    def _spare_for(self, size: int, *, may_be_small: bool) -> JournalFile:
         for spare in tuple(self._spares):
             if spare.size >= size:
                 # Only trimming takes spares away at the same time.
                 with contextlib.suppress(ValueError):
                     self._spares.remove(spare)
                     return spare
+        if may_be_small:
+            return self._make_what_fits(size)
         return self._make(max(size, self._file_bytes))
+
+    def _make_what_fits(self, size: int) -> JournalFile:
+        """Make a file of `size` or more; on a full disk a small one, at the cost of the reserve."""
+        try:
+            return self._make(max(size, self._file_bytes))
+        except DiskFull:
+            if self._reserve is not None:
+                self._reserve.give_up()
+            return self._make(max(size, self._file_bytes // SMALL_PART))
 
     def _make(self, size: int) -> JournalFile:
         number = next(self._numbers)

@@ -6,7 +6,7 @@ ends, upon the checkpoint that is there, and the next one is tried when somethin
 
 import logging
 import secrets
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from store.errors import DiskFull
 from store.local.checkpoint import CheckpointWriter
@@ -15,8 +15,12 @@ from store.local.data_file import DATA_DIRECTORY
 from store.local.files import Files
 from store.local.journal import JOURNAL_DIRECTORY, Journal, JournalPlace, Tail
 from store.local.recovery import Recovered, load_tables, recover, remove_leftovers
+from store.local.reserve import Reserve
 
 log = logging.getLogger(__name__)
+
+# Of a journal file: what is kept for deletions, 2 MiB.
+RESERVE_PART: Final = 4
 
 
 class Opening(NamedTuple):
@@ -25,6 +29,7 @@ class Opening(NamedTuple):
     recovered: Recovered
     writer: CheckpointWriter
     journal: Journal
+    reserve: Reserve
     has_checkpoint: bool
 
 
@@ -40,7 +45,13 @@ def begin(
     files.make_directory(DATA_DIRECTORY)
     for directory in ("", JOURNAL_DIRECTORY, DATA_DIRECTORY):
         files.keep_open(directory)
-    recovered = recover(files, data_file_bytes)
+    reserve = Reserve(files, journal_file_bytes // RESERVE_PART)
+    try:
+        recovered = recover(files, data_file_bytes)
+    except DiskFull:
+        if not reserve.give_up():
+            raise
+        recovered = recover(files, data_file_bytes)
     catalogue = recovered.catalogue
     salt = secrets.randbits(64)
     writer = CheckpointWriter(files)
@@ -53,7 +64,12 @@ def begin(
     try:
         writer.write(head)
     except DiskFull as error:
-        tail = _tail_after(files, recovered, error)
+        if _can_go_on(recovered):
+            tail = _tail_after(files, recovered, error)
+        elif reserve.give_up():
+            writer.write(head)
+        else:
+            raise
     remove_leftovers(files, catalogue)
     load_tables(files, catalogue)
     journal = Journal(
@@ -63,20 +79,24 @@ def begin(
         file_bytes=journal_file_bytes,
         spare_count_max=spare_count_max,
         tail=tail,
+        reserve=reserve,
     )
-    return Opening(recovered, writer, journal, has_checkpoint=tail is None)
+    reserve.take()
+    return Opening(recovered, writer, journal, reserve, has_checkpoint=tail is None)
+
+
+def _can_go_on(recovered: Recovered) -> bool:
+    """Tell whether the journal can be gone on with.
+
+    Not that of a new store; nor where what is built upon the segments as they are now would be lost
+    with what the journal still says of them.
+    """
+    return recovered.reader is not None and not recovered.has_lost
 
 
 def _tail_after(files: Files, recovered: Recovered, error: DiskFull) -> Tail:
-    """Tell how to go on without a checkpoint.
-
-    Raises:
-        DiskFull: It must not be done without one.
-    """
-    if recovered.reader is None or recovered.has_lost:
-        # A new store; or what is built upon the segments as they are now would be lost with what
-        # the journal still says of them.
-        raise error
+    """Tell how to go on without a checkpoint."""
+    assert recovered.reader is not None
     # Leftovers go next, and with them the proof of what is only in the journal; and journal files
     # that this checkpoint needs no more, but the one before it does, which a power cut may bring
     # back: the process that made this one may have died, or failed, before its name was durable.

@@ -4,7 +4,7 @@
 from collections.abc import Callable, Iterable
 
 from store.errors import StoreClosed, StoreError
-from store.local.changes import Change, Key, Later
+from store.local.changes import Change, Key, Later, gives_space
 from store.local.data_file import DataFile
 
 
@@ -80,6 +80,18 @@ class Outcome:
             return
         for key in change.touches():
             self.touched.setdefault(key, error)
+
+    def drop_takers(
+        self, changes: Iterable[Change], error: StoreError, *, also_givers: bool
+    ) -> list[Change]:
+        """Drop the changes that only take space, and what builds upon them; gives the others."""
+        left = []
+        for change in changes:
+            if also_givers or (change.record and not gives_space(change)):
+                self.drop(change, error)
+            else:
+                left.append(change)
+        return self.drop_dependent(left)
 
     def drop_dependent(self, changes: Iterable[Change]) -> list[Change]:
         """Drop the changes that cannot stand; gives the others."""

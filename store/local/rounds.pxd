@@ -4,7 +4,7 @@ from store.local.journal cimport Journal
 from store.local.round cimport Outcome, Round
 from store.local.segment cimport Segment
 cdef class Rounds:
-    cdef public object _files, _call_soon, _call_soon_threadsafe, _now_ms, _committed, _failed, _thread, _helpers, _when_idle, _sync, _syncing
+    cdef public object _files, _call_soon, _call_soon_threadsafe, _now_ms, _committed, _failed, _thread, _helpers, _when_idle, _sync, _syncing, _reserve
     cdef public Journal _journal
     cdef public Catalogue _catalogue
     cdef public OpenFiles _open_files

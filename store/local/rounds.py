@@ -10,24 +10,28 @@ it is to be synced, only that is done by another thread.
 """
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
-from store.errors import StoreClosed, StoreError
+from store.errors import DiskFull, StoreClosed, StoreError
 from store.local.catalogue import Catalogue
-from store.local.changes import AppendChange, Change, DeleteChange, Key, Later, TruncateChange
+from store.local.changes import AppendChange, Change, Key, Later, gives_space
 from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles
 from store.local.files import PASSING, BackgroundSync, Files
 from store.local.journal import FRAME_BYTES_MAX, Journal
+from store.local.reserve import Reserve
 from store.local.round import Outcome, Round
 from store.local.segment import Segment
 from store.local.threads import Worker, run_all
 
 log = logging.getLogger(__name__)
 
-# Changes after which there is more space.
-SPACE_GIVERS: Final = (DeleteChange, TruncateChange)
+# How often, and how far apart, what gives space is written again where there is none: the reserve
+# was given up, files of the deletion before are being removed, a checkpoint has tried its luck.
+SPACE_TRIES: Final = 10
+SPACE_PAUSE_S: Final = 0.02
 
 # What the loop itself writes into the journal of a round that is synced.
 LOOP_BYTES_MAX: Final = 1024 * 1024
@@ -52,6 +56,7 @@ class Rounds:
         committed: Callable[[Round], object],
         failed: Callable[[StoreClosed], object],
         sync: BackgroundSync | None,
+        reserve: Reserve,
     ) -> None:
         """Begin with nothing gathered.
 
@@ -71,6 +76,7 @@ class Rounds:
         self._thread = Worker("journal")
         self._helpers = Worker("sync", SYNC_HELPERS)
         self._sync = sync
+        self._reserve = reserve
         self._syncing: tuple[Round, Outcome] | None = None
         self.gathering = Round()
         self.in_flight: Round | None = None
@@ -385,9 +391,25 @@ class Rounds:
             if change.late is None or file is None or file in outcome.failed:
                 continue
             try:
-                self._open_files.open(file, create=True).write_at(change.late, change.place)
+                self._write_data(change, file, change.late)
             except StoreError as error:
                 outcome.fail(file, error)
+
+    def _write_data(self, change: Change, file: DataFile, data: bytes) -> None:
+        if not gives_space(change):
+            if self._reserve.is_short:
+                raise DiskFull("no space left but for deletions")
+            self._open_files.open(file, create=True).write_at(data, change.place)
+            return
+        for _ in range(SPACE_TRIES):
+            try:
+                self._open_files.open(file, create=True).write_at(data, change.place)
+            except DiskFull:
+                if not self._reserve.give_up():
+                    time.sleep(SPACE_PAUSE_S)
+            else:
+                return
+        self._open_files.open(file, create=True).write_at(data, change.place)
 
     def _sync_data(self, round_: Round, outcome: Outcome) -> None:
         def sync(file: DataFile) -> None:
@@ -416,22 +438,22 @@ class Rounds:
         first = 0
         while first < len(changes):
             records = []
-            gives_space = True
+            may_use_reserve = True
             size = 0
             next_ = first
             while next_ < len(changes) and size < FRAME_BYTES_MAX:
                 record = changes[next_].record
                 if record:
                     records.append(record)
-                    gives_space = gives_space and isinstance(changes[next_], SPACE_GIVERS)
+                    may_use_reserve = may_use_reserve and gives_space(changes[next_])
                     size += len(record)
                 next_ += 1
             try:
                 if records:
-                    self._journal.append(records, outcome.at_ms, gives_space=gives_space)
+                    self._journal.append(records, outcome.at_ms, gives_space=may_use_reserve)
             except PASSING as error:
-                for change in changes[first:]:
-                    outcome.drop(change, error)
+                left = outcome.drop_takers(changes[first:], error, also_givers=may_use_reserve)
+                self._write_journal(left, outcome)
                 return
             first = next_
 

@@ -101,7 +101,8 @@ class LocalStore:
         watch: Watch | None,
         failed: Callable[[StoreClosed], object] | None,
     ) -> None:
-        recovered, checkpoint_writer, journal, has_checkpoint = opening
+        recovered, checkpoint_writer, journal, reserve, has_checkpoint = opening
+        self._reserve = reserve
         self._files, self._lock = files, lock
         self._journal, self._catalogue = journal, recovered.catalogue
         self._call_soon, self._call_soon_threadsafe = call_soon, call_soon_threadsafe
@@ -134,6 +135,7 @@ class LocalStore:
             committed=self._between_rounds,
             failed=self._stop,
             sync=self._sync,
+            reserve=reserve,
         )
         self._make_operations(durability)
         self._journal_limit = tuning.checkpoint_bytes
@@ -145,6 +147,9 @@ class LocalStore:
         soon = self._call_soon_threadsafe
         settings = WriteSettings(durability, self._tuning.inline_bytes_max)
         self._staging = Staging(self._rounds, self._catalogue, self._open_files, settings, soon)
+        self._staging.ask_for_room = partial(self._reserve.ask, self._upkeep.submit)
+        self._room_has_changed(self._reserve.is_short)
+        self._reserve.told = self._room_has_changed
         reading = self._reading = Reading(self._open_files, self._call_soon, soon)
         self._segments = SegmentOperations(self._staging, reading, self._call_soon)
         compactor = Compactor(self._staging, reading, self._segments)
@@ -280,8 +285,11 @@ class LocalStore:
         done: Done[Sequence[int]],
         expected_length: int | None = None,
         durability: Durability | None = None,
+        gives_space: bool = False,
     ) -> None:
-        self._tables.update(name, entries, done, expected_length, durability)
+        self._tables.update(
+            name, entries, done, expected_length, durability, gives_space=gives_space
+        )
 
     def remove_keys(self, name: str, keys: Sequence[TableEntry], *, done: Done[None]) -> None:
         self._tables.remove(name, keys, done)
@@ -328,7 +336,9 @@ class LocalStore:
             self._interval.note(round_.soon)
         if self._catalogue.discarded:
             self._remove_discarded()
-        if self._journal.claim_spare():
+        if self._reserve.is_short:
+            self._staging.ask_for_room()
+        elif self._journal.claim_spare():
             self._upkeep.submit(self._journal.prepare_spare)
         self._open_files.trim()
         if not self._checkpointer.running and self._checkpoint_is_due():
@@ -371,6 +381,10 @@ class LocalStore:
             except StoreError as error:
                 # The next opening removes it.
                 log.warning("data file was not removed file=%d error=%s", file.number, error)
+        self._reserve.take()
+
+    def _room_has_changed(self, is_short: bool) -> None:  # noqa: FBT001 (a callback)
+        self._staging.is_short = is_short
 
     def _retire(self, file: DataFile, handle: File) -> None:
         """Close a handle elsewhere: closing a deleted file gives its space back, which takes time.

@@ -59,7 +59,7 @@ class DeltaRange(NamedTuple):
 class TableChange(AppendChange):
     """A batch of entries."""
 
-    __slots__ = ("changes", "committed", "table", "table_done")
+    __slots__ = ("changes", "committed", "gives_space", "table", "table_done")
 
     def __init__(
         self,
@@ -69,6 +69,8 @@ class TableChange(AppendChange):
         changes: list[KeyChange],
         done: Callable[[StoreError | None], object],
         committed: Callable[[Segment], object],
+        *,
+        gives_space: bool,
     ) -> None:
         """`done` gets the error or None; `committed` is called after every commit."""
         super().__init__(catalogue, segment, None, 0)
@@ -76,6 +78,7 @@ class TableChange(AppendChange):
         self.changes = changes
         self.table_done = done
         self.committed = committed
+        self.gives_space = gives_space
 
     def apply(self, at_ms: int) -> None:
         super().apply(at_ms)
@@ -132,6 +135,8 @@ class TableOperations:
         done: Done[Sequence[int]],
         expected_length: int | None,
         durability: Durability | None,
+        *,
+        gives_space: bool,
     ) -> None:
         """Write entries."""
         found = self._find(name, done)
@@ -149,7 +154,14 @@ class TableOperations:
             return
         stored = [(entry.key, entry.value, None) for entry in entries]
         versions: list[int] = []
-        self.write(segment, stored, lambda error: done(error or versions), durability, versions)
+        self.write(
+            segment,
+            stored,
+            lambda error: done(error or versions),
+            durability,
+            versions,
+            gives_space=gives_space,
+        )
 
     def remove(self, name: str, keys: Sequence[TableEntry], done: Done[None]) -> None:
         """Remove keys."""
@@ -166,7 +178,7 @@ class TableOperations:
             self._segments.refuse(segment, done, error)
             return
         present = dict.fromkeys(e.key for e in keys if table.issued(e.key) is not None)
-        self.write(segment, [(key, None, None) for key in present], done, None)
+        self.write(segment, [(key, None, None) for key in present], done, gives_space=True)
 
     def write(
         self,
@@ -175,6 +187,8 @@ class TableOperations:
         done: Callable[[StoreError | None], object],
         durability: Durability | None = None,
         versions: list[int] | None = None,
+        *,
+        gives_space: bool = False,
     ) -> None:
         """Issue checked entries: key, value (None removes), version (None: the position).
 
@@ -199,7 +213,9 @@ class TableOperations:
         if versions is not None:
             versions.extend(entry.version for _, entry in changes)
         catalogue = self._staging.catalogue
-        change = TableChange(catalogue, segment, table, changes, done, self._committed)
+        change = TableChange(
+            catalogue, segment, table, changes, done, self._committed, gives_space=gives_space
+        )
         data = b"".join(parts)
         try:
             self._staging.append(change, data, len(data), durability)

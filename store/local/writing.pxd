@@ -11,9 +11,12 @@ cdef class Staging:
     cdef public Py_ssize_t _inline_bytes_max
     cdef public object _call_soon_threadsafe, _allocator
     cdef public Py_ssize_t written_bytes
+    cdef public bint is_short
+    cdef public object ask_for_room
     cpdef append(self, AppendChange change, data, Py_ssize_t size, durability)
     cpdef make_durable(self, Segment segment)
     cpdef DataFile _write(self, AppendChange change, data, Py_ssize_t size)
+    cpdef _write_later(self, AppendChange change, DataFile file, data)
     cpdef _note_write(self, DataFile file)
     cpdef bint _place_in_round(self, Segment segment, DataFile file, Py_ssize_t size, durability)
 cdef class Stored:

@@ -14,6 +14,7 @@ from xxhash import xxh3_64_intdigest
 from store.api import ABSENT, APPEND_BYTES_MAX, RESEND_WINDOW, Appended, Done, Durability
 from store.errors import (
     CorruptSegment,
+    DiskFull,
     EventNumberTooLow,
     InvalidArgument,
     IsATable,
@@ -23,8 +24,9 @@ from store.errors import (
     WriterFenced,
 )
 from store.local.catalogue import Catalogue
-from store.local.changes import AppendChange, NoChange, sealed_error
+from store.local.changes import AppendChange, NoChange, gives_space, sealed_error
 from store.local.data_file import ALLOCATE_STEP_MAX, DataFile, OpenFiles
+from store.local.files import PASSING
 from store.local.records import (
     APPEND,
     APPEND_BYTES,
@@ -81,6 +83,9 @@ class Staging:
         self._allocator = Worker("allocate")
         # Of data since the opening.
         self.written_bytes = 0
+        # What room there is, is for deletions; and who is asked for more when that refuses data.
+        self.is_short = False
+        self.ask_for_room: Callable[[], object] = _do_nothing
 
     def stop_threads(self) -> None:
         """End the thread."""
@@ -94,6 +99,9 @@ class Staging:
         Raises:
             StoreError: The data could not be written; nothing has changed.
         """
+        if self.is_short and size and not gives_space(change):
+            self.ask_for_room()
+            raise DiskFull("no space left but for deletions")
         segment = change.segment
         pending = segment.pending
         durability = durability or self.durability
@@ -160,7 +168,8 @@ class Staging:
 
     def failed(self, segment: Segment, error: StoreError) -> None:
         """Note that the append that raised `error` was the last for the segment, if it was."""
-        self.catalogue.file_failed(segment.pending.extents[-1].file, error)
+        if not isinstance(error, PASSING):
+            self.catalogue.file_failed(segment.pending.extents[-1].file, error)
 
     def _write(self, change: AppendChange, data: Buffer, size: int) -> DataFile:
         pending = change.segment.pending
@@ -181,17 +190,26 @@ class Staging:
         change.place = place
         handle = file.handle
         if handle is None or size > LOOP_WRITE_BYTES_MAX:
-            change.late = bytes(data)
-            self.rounds.gathering.pin(file)
-            # Counted again when it is written: no sync before that covers it.
-            self._note_write(file)
+            self._write_later(change, file, data)
         else:
-            handle.write_at(data, place)
+            try:
+                handle.write_at(data, place)
+            except DiskFull:
+                if not gives_space(change):
+                    raise
+                self._write_later(change, file, data)
             self._note_write(file)
             if place + size > file.allocate_at:
                 self._allocate(file, place + size)
         self._open_files.touch(file)
         return file
+
+    def _write_later(self, change: AppendChange, file: DataFile, data: Buffer) -> None:
+        """Leave a write to the journal's thread, which may open, and wait for space."""
+        change.late = bytes(data)
+        self.rounds.gathering.pin(file)
+        # Counted again when it is written: no sync before that covers it.
+        self._note_write(file)
 
     def _note_write(self, file: DataFile) -> None:
         file.writes += 1
@@ -227,7 +245,7 @@ class Staging:
         file.allocate_step = min(2 * file.allocate_step, ALLOCATE_STEP_MAX)
         file.allocate_at = end + step // 2 if step else _NEVER
         handle = file.handle
-        if handle is None or not step:
+        if handle is None or not step or self.is_short:
             return
         file.pins += 1
 
@@ -396,6 +414,10 @@ class LocalWriter:
         if self._error is None and self._segment.aborts != self._aborts:
             self._error = self._segment.abort_error
         return self._error
+
+
+def _do_nothing() -> None:
+    pass
 
 
 def blocked_error(segment: Segment) -> StoreError | None:

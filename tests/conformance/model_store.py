@@ -148,6 +148,7 @@ class ModelStore:
         done: Done[Sequence[int]],
         expected_length: int | None = None,
         durability: Durability | None = None,
+        gives_space: bool = False,  # noqa: ARG002 (there is no end to its room)
     ) -> None:
         def update() -> Sequence[int]:
             return self._model.update_table(

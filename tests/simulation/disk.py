@@ -136,6 +136,8 @@ class Disk:
         # How many files and directories may be open at once, and how many are.
         self.descriptors_max = math.inf
         self.descriptors = 0
+        # Bytes of all files that have a name, in whole sectors; None: there is no end to it.
+        self.capacity: int | None = None
         # Any thread of the store may call: this makes one order of it.
         self._lock = threading.Lock()
         self._directories = {"", *image.directories}
@@ -237,6 +239,7 @@ class Disk:
         with self._lock:
             failure = next((each for each in self.failures if each.does_hit(step)), None)
             if failure is None:
+                self._need(inode, position + len(data))
                 self._put(step)
                 return
             if failure.keeps_bytes:
@@ -254,6 +257,7 @@ class Disk:
 
     def allocate(self, inode: Inode, end: int) -> None:
         with self._lock:
+            self._need(inode, end)
             self._take(Allocate(inode, end))
             content = self._changing(inode)
             content.extend(bytes(max(0, end - len(content))))
@@ -277,11 +281,25 @@ class Disk:
             if file.holds_lock:
                 self._locked.discard(file.path)
 
+    def used(self) -> int:
+        """Tell how much of the capacity is taken."""
+        with self._lock:
+            return self._used()
+
     # All of it under the lock
 
     def _need_descriptor(self, path: str) -> None:
         if self.descriptors >= self.descriptors_max:
             raise OutOfDescriptors(f"{path}: cannot open: too many open files")
+
+    def _used(self) -> int:
+        return sum(_whole_sectors(len(self._contents[inode])) for inode in self._names.values())
+
+    def _need(self, inode: Inode, end: int) -> None:
+        """Have room for a file to become so long, or raise DiskFull."""
+        growth = _whole_sectors(end) - _whole_sectors(len(self._contents[inode]))
+        if self.capacity is not None and growth > max(0, self.capacity - self._used()):
+            raise DiskFull("no space left on the disk")
 
     def _take(self, step: Step) -> None:
         """Record a step, or let it fail with nothing done."""
@@ -309,6 +327,10 @@ class Disk:
         if not isinstance(content, bytearray):
             content = self._contents[inode] = bytearray(content)
         return content
+
+
+def _whole_sectors(size: int) -> int:
+    return -(-size // SECTOR_BYTES) * SECTOR_BYTES
 
 
 def put(content: bytearray, position: int, data: bytes) -> None:

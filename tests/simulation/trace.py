@@ -144,6 +144,16 @@ class Trace:
             self._breathe()
         self.settle()
 
+    def delete_all(self) -> None:
+        """Delete everything, one after the other, while something else may want to grow."""
+        for name in [each for each in NAMES if each in self._model.segments]:
+            method = "delete_table" if name in TABLES else "delete_segment"
+            self._append("append_small")
+            self._call(method, (name,), name)
+            if self._chance.random() < 0.7:
+                self.settle()
+        self.settle()
+
     def settle(self) -> None:
         self._rig.loop.run_until(lambda: not self._under_way)
 

@@ -193,6 +193,26 @@ class World:
         self._record = disk.record
         return disk, trace.expectation(is_strict=False), ends_at
 
+    def run_full(self, count: int) -> tuple[Disk, Expectation, int]:
+        """Run a history on a disk that becomes full, then delete everything there."""
+        disk = Disk()
+        rig = self.open(disk)
+        trace = Trace(rig, disk, self.durability, self.chance, mix=SAFE)
+        trace.run(count // 3)
+        began_at = len(disk.record)
+        disk.capacity = disk.used() + self.chance.randint(0, 6_000)
+        trace.run(count)
+        issued = len(trace.operations)
+        trace.delete_all()
+        rig.close(may_fail=True)
+        assert not rig.violations, rig.violations[:5]
+        refused = [each for each in trace.operations if isinstance(each.result, DiskFull)]
+        assert not [
+            each for each in refused if each.method.startswith("delete") and each.index >= issued
+        ]
+        self._record = disk.record
+        return disk, trace.expectation(is_strict=False), began_at
+
     def crash_at(self, record: list[Step], expectation: Expectation, cuts: Iterable[int]) -> None:
         """Crash at these steps only, in growing order."""
         aftermath = Aftermath()

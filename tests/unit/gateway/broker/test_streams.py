@@ -258,3 +258,26 @@ def test_a_failed_stream_is_in_the_log_once(
 
     errors = [each.message for each in caplog.records if each.levelname == "ERROR"]
     assert errors == ["stream failed stream=s error=for the test unsaid=0"]
+
+
+def test_where_there_is_no_room_to_note_a_deletion_the_data_goes_first(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = client.broker.store_rig.store
+    update, delete = store.update_table, store.delete_segment
+    deleted: list[str] = []
+
+    def full_until_deleted(name: str, rows: Any, *, done: Any, **options: Any) -> None:  # noqa: ANN401 - handed on
+        if deleted:
+            update(name, rows, done=done, **options)
+        else:
+            done(DiskFull("for the test"))
+
+    def noted(name: str, *, done: Callable[[Any], None]) -> None:
+        deleted.append(name)
+        delete(name, done=done)
+
+    monkeypatch.setattr(store, "update_table", full_until_deleted)
+    monkeypatch.setattr(store, "delete_segment", noted)
+    assert client.code("delete_stream", m.DeleteStream("s")) == ResponseCode.OK
+    assert catalogued(client.broker) == []

@@ -97,7 +97,9 @@ def test_an_opening_that_died_while_it_kept_something_is_done_again() -> None:
     left = crashed(rig, disk, flip(places[5] + 40))
     left.failures = [
         Failure(
-            lambda step: isinstance(step, Create) and step.path == "checkpoint.new", is_full=True
+            lambda step: isinstance(step, Create) and step.path == "checkpoint.new",
+            times=2,
+            is_full=True,
         )
     ]
     with pytest.raises(DiskFull):

@@ -36,7 +36,7 @@ def test_names_on_the_disk_are_numbers() -> None:
     for name in ("../escape", "a/b", "nul\0", "."):
         rig.create(name, b"x")
     assert sorted(disk.names("data")) == ["1", "2", "3", "4"]
-    assert sorted(disk.names("")) == ["checkpoint", "data", "journal", "lock"]
+    assert sorted(disk.names("")) == ["checkpoint", "data", "journal", "lock", "reserve"]
     rig.close()
 
 

@@ -1,0 +1,107 @@
+"""Room for deletions on a full disk: a file of zeros, removed when a deletion finds no space.
+
+From then on growth is refused, so that what is free is there for deletions, until there is room to
+make the file anew. What it holds is of no use, so no crash needs to be thought of.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Final
+
+from store.errors import DiskFull, StoreError
+from store.local.files import Files
+
+log = logging.getLogger(__name__)
+
+RESERVE: Final = "reserve"
+
+# Between two tries to have the room back.
+AGAIN_S: Final = 1.0
+
+_ZEROS: Final = bytes(64 * 1024)
+
+
+def _tell_nobody(_: bool) -> None:  # noqa: FBT001 (a callback)
+    pass
+
+
+class Reserve:
+    """The room that is kept. Any thread may call all of it but `ask`, which is the loop's.
+
+    Attributes:
+        is_short: It is not there: only what gives space may grow anything.
+        told: Told of each change of that, on the thread that makes it.
+    """
+
+    def __init__(self, files: Files, size: int) -> None:
+        """Look for the room that an earlier opening took; `size` in bytes."""
+        self._files = files
+        self._size = size
+        self._lock = threading.Lock()
+        self._again_at = 0.0
+        self.told: Callable[[bool], object] = _tell_nobody
+        self.is_short = not self._is_whole()
+
+    def take(self) -> None:
+        """Have the room, if there is some; may take a few milliseconds."""
+        with self._lock:
+            if not self.is_short:
+                return
+            try:
+                self._make()
+            except DiskFull:
+                self._remove()
+                return
+            except StoreError as error:
+                # What is wrong is no want of space.
+                log.warning("no room is kept for deletions error=%s", error)
+                self._remove()
+            self._set(is_short=False)
+
+    def give_up(self) -> bool:
+        """Give the room to somebody who deletes; tells whether there was any."""
+        with self._lock:
+            if self.is_short:
+                return False
+            self._set(is_short=True)
+            log.warning("disk is full, only what frees space is taken until there is room again")
+            return self._remove()
+
+    def ask(self, submit: Callable[[Callable[[], object]], object]) -> None:
+        """Have another thread try to take the room, now and then."""
+        now = time.monotonic()
+        if now >= self._again_at:
+            self._again_at = now + AGAIN_S
+            submit(self.take)
+
+    def _set(self, *, is_short: bool) -> None:
+        self.is_short = is_short
+        self.told(is_short)
+
+    def _is_whole(self) -> bool:
+        if RESERVE not in self._files.names(""):
+            return False
+        file = self._files.open(RESERVE)
+        try:
+            return file.size() >= self._size
+        finally:
+            file.close()
+
+    def _make(self) -> None:
+        file = self._files.open(RESERVE, create=True)
+        try:
+            # Written, and not only allocated: not every file system can do that.
+            for position in range(0, self._size, len(_ZEROS)):
+                file.write_at(_ZEROS[: self._size - position], position)
+            file.sync()
+        finally:
+            file.close()
+
+    def _remove(self) -> bool:
+        with suppress(StoreError):
+            self._files.remove(RESERVE)
+            return True
+        return False
