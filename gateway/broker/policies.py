@@ -99,6 +99,8 @@ class _Ready:
     policy: Policy
     pattern: Pattern
     defined: StreamArguments
+    fields: Mapping[str, Any]
+    """What is not None of it."""
 
     def comes_before(self) -> tuple[float, str]:
         return -self.policy.priority, self.policy.name
@@ -125,7 +127,10 @@ def _ready(policy: Policy) -> _Ready:
         pattern = Pattern(policy.pattern)
     except UnusablePattern as error:
         raise Unusable(f"the pattern of policy {policy.name!r} {error}") from error
-    return _Ready(policy, pattern, _defined(policy.definition))
+    defined = _defined(policy.definition)
+    values = ((each.name, getattr(defined, each.name)) for each in dataclasses.fields(defined))
+    fields = {name: value for name, value in values if value is not None}
+    return _Ready(policy, pattern, defined, fields)
 
 
 def _is_finite(number: float) -> bool:
@@ -182,6 +187,11 @@ class PolicyTable:
         """Return what the policy says that counts for a stream of this name; empty for none."""
         found = self.of(stream_name)
         return {} if found is None else found.definition
+
+    def defined_for(self, stream_name: str) -> Mapping[str, Any]:
+        """Return what the policy that counts puts in place of fields of `StreamArguments`."""
+        found = self._find(stream_name)
+        return {} if found is None else found.fields
 
     async def put(self, policy: Policy) -> None:
         """Write a policy down, in place of one of that name; it counts at once.
@@ -254,16 +264,11 @@ class Policies(PolicyTable):
 
     def over(self, stream_name: str, arguments: StreamArguments) -> StreamArguments:
         """Return a stream's arguments with what its policies put in their place."""
-        effective = self.effective(stream_name)
-        if not effective:
-            return arguments
-        said = _defined(effective)
-        defined = {
-            each.name: value
-            for each in dataclasses.fields(said)
-            if (value := getattr(said, each.name)) is not None
-        }
-        return dataclasses.replace(arguments, **defined)
+        defined = self.defined_for(stream_name)
+        limits = self.operators.defined_for(stream_name)
+        if limits:
+            defined = merged(defined, limits)
+        return dataclasses.replace(arguments, **defined) if defined else arguments
 
     async def load(self) -> None:
         """Read what is kept. Raises StoreError."""
