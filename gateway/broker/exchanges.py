@@ -104,7 +104,7 @@ class Exchanges:
         return found
 
     def route(self, exchange: str, routing_key: str) -> list[str]:
-        """Return the streams that a routing key leads to, each once.
+        """Return where a routing key leads, but for alternate exchanges (`VirtualHost.route`).
 
         Raises:
             ExchangeDoesNotExist: No such exchange.

@@ -48,6 +48,10 @@ APPLY_TO: Final = (
 )
 """What RabbitMQ's policies may be for."""
 _STREAMS: Final = frozenset(("all", "queues", "streams"))
+_EXCHANGES: Final = frozenset(("all", "exchanges"))
+
+ALTERNATE_EXCHANGE: Final = "alternate-exchange"
+"""Where an exchange sends what it cannot route; of policies and of an exchange's arguments."""
 
 POLICY_BYTES_MAX: Final = 64 * 1024
 
@@ -65,8 +69,9 @@ class Policy:
 
     Attributes:
         name: As administrators say it; 1 to 255 bytes.
-        pattern: A regular expression that is sought in the names of streams.
-        apply_to: One of `APPLY_TO`; those for other things than streams are kept, no more.
+        pattern: A regular expression that is sought in names.
+        apply_to: One of `APPLY_TO`; those for other things than streams and exchanges are kept,
+            no more.
         definition: Names of arguments to values, numbers as numbers; not empty.
         priority: The highest counts; any number.
     """
@@ -172,6 +177,7 @@ class PolicyTable:
         self._called = called
         self._ready: dict[str, _Ready] = {}
         self._in_order: list[_Ready] = []
+        self._for_exchanges: list[_Ready] = []
         self.changed: Callable[[], object] = lambda: None
 
     def all(self) -> list[Policy]:
@@ -192,6 +198,13 @@ class PolicyTable:
         """Return what the policy that counts puts in place of fields of `StreamArguments`."""
         found = self._find(stream_name)
         return {} if found is None else found.fields
+
+    def of_exchange(self, exchange: str) -> Policy | None:
+        """Return the policy that counts for an exchange of this name."""
+        for each in self._for_exchanges:
+            if each.pattern.matches(exchange):
+                return each.policy
+        return None
 
     async def put(self, policy: Policy) -> None:
         """Write a policy down, in place of one of that name; it counts at once.
@@ -238,8 +251,9 @@ class PolicyTable:
         return next((each for each in self._in_order if each.pattern.matches(stream_name)), None)
 
     def _sort(self) -> None:
-        for_streams = [each for each in self._ready.values() if each.policy.is_for_streams]
-        self._in_order = sorted(for_streams, key=_Ready.comes_before)
+        ready = sorted(self._ready.values(), key=_Ready.comes_before)
+        self._in_order = [each for each in ready if each.policy.is_for_streams]
+        self._for_exchanges = [each for each in ready if each.policy.apply_to in _EXCHANGES]
 
 
 class Policies(PolicyTable):

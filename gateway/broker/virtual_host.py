@@ -4,9 +4,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-from gateway.broker.exchanges import Exchanges, open_exchanges
+from gateway.broker.exchanges import DEFAULT_EXCHANGE, Exchanges, open_exchanges
 from gateway.broker.groups import Groups, partition_index
-from gateway.broker.policies import Policies
+from gateway.broker.policies import ALTERNATE_EXCHANGE, Policies
 from gateway.broker.streams import Streams, StreamsPorts, open_streams
 from gateway.log import names
 from gateway.pending import Pending
@@ -46,6 +46,37 @@ class VirtualHost:
     def policies(self) -> Policies:
         """What administrators say of many streams at once."""
         return self.streams.policies
+
+    def route(self, exchange: str, routing_key: str) -> list[str]:
+        """Return the streams that a routing key leads to, each once.
+
+        What leads nowhere goes by the alternate exchange, if there is one, and by that one's; each
+        is asked once.
+
+        Raises:
+            ExchangeDoesNotExist: No such exchange.
+        """
+        found = self.exchanges.route(exchange, routing_key)
+        asked = {exchange}
+        while not found:
+            other = self._alternate_of(exchange)
+            if other is None or other in asked or other not in self.exchanges:
+                break
+            exchange = other
+            asked.add(exchange)
+            found = self.exchanges.route(exchange, routing_key)
+        return found
+
+    def _alternate_of(self, exchange: str) -> str | None:
+        """Return where an exchange sends what it cannot route: by its arguments, or a policy."""
+        if exchange == DEFAULT_EXCHANGE:
+            return None
+        defined = self.exchanges.declared(exchange).exchange.arguments
+        if ALTERNATE_EXCHANGE not in defined:
+            policy = self.policies.of_exchange(exchange)
+            defined = {} if policy is None else policy.definition
+        named = defined.get(ALTERNATE_EXCHANGE)
+        return named if isinstance(named, str) else None
 
     def partition_index(self, super_stream: str, stream: str) -> int:
         """Return which partition of a super stream a stream is for its groups, -1 if none."""

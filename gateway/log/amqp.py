@@ -5,6 +5,7 @@
 Source: AMQP 1.0, parts 1 and 3; what RabbitMQ 4.3 stores for its own HTTP API, byte for byte.
 """
 
+import re
 import struct
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -20,8 +21,15 @@ NULL: Final = b"\x40"
 _TRUE: Final = b"\x41"
 _FALSE: Final = b"\x42"
 _ZERO: Final = b"\x43"
+_NOTHING: Final = b"\x45"
 _PERSISTENT: Final = 2
 _DEPTH_MAX: Final = 16
+_UUID: Final = re.compile("urn:uuid:([0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})")
+
+COPIES: Final = "CC"
+"""The header that names more routing keys; who reads the message sees it."""
+BLIND_COPIES: Final = "BCC"
+"""The same; it is not in the message."""
 
 Value: TypeAlias = "str | int | float | bool | list[Value] | dict[str, Value]"
 
@@ -58,21 +66,16 @@ def pack_message(
     payload: bytes, properties: BasicProperties, *, exchange: str, routing_key: str
 ) -> bytes:
     """Return a message as one record of a stream. Raises Unpackable."""
-    annotations: list[tuple[bytes, bytes]] = [
+    annotations, applications = _headers(properties.headers)
+    begin: list[tuple[bytes, bytes]] = [
         (symbol("x-routing-key"), text(routing_key)),
         (symbol("x-exchange"), text(exchange)),
     ]
     if properties.type is not None:
-        annotations.append((symbol("x-basic-type"), text(properties.type)))
-    applications: list[tuple[bytes, bytes]] = []
-    for name, value in sorted(properties.headers.items()):
-        if name.startswith("x-"):
-            annotations.append((symbol(name), _value(value)))
-        elif not isinstance(value, (list, dict)):  # application properties are simple
-            applications.append((text(name), _value(value)))
+        begin.append((symbol("x-basic-type"), text(properties.type)))
     sections = [
         _section(0x70, _list(_header(properties))),
-        _section(0x72, _map(annotations)),
+        _section(0x72, _map(begin + annotations)),
     ]
     described = _properties(properties)
     if described:
@@ -80,6 +83,23 @@ def pack_message(
     if applications:
         sections.append(_section(0x74, _map(applications)))
     return b"".join([*sections, _section(0x75, _sized(0xA0, payload))])
+
+
+def _headers(
+    headers: Mapping[str, Value],
+) -> tuple[list[tuple[bytes, bytes]], list[tuple[bytes, bytes]]]:
+    """Return what is said of headers among annotations, and among application properties."""
+    annotations: list[tuple[bytes, bytes]] = []
+    applications: list[tuple[bytes, bytes]] = []
+    for name, value in sorted(headers.items()):
+        if name == COPIES:
+            annotations.append((symbol("x-cc"), _value(value)))
+        elif name.startswith("x-"):
+            annotations.append((symbol(name), _value(value)))
+        # Application properties are simple.
+        elif name != BLIND_COPIES and not isinstance(value, (list, dict)):
+            applications.append((text(name), _value(value)))
+    return annotations, applications
 
 
 def _section(code: int, content: bytes) -> bytes:
@@ -107,12 +127,12 @@ def _properties(properties: BasicProperties) -> list[bytes]:
 
     reply_to, user_id, timestamp = properties.reply_to, properties.user_id, properties.timestamp
     fields = [
-        optional(properties.message_id),
+        _identifier(properties.message_id),
         NULL if user_id is None else _sized(0xA0, _raw(user_id)),
         NULL,
         NULL,
         NULL if reply_to is None else text("/queues/" + quote(reply_to, safe="")),
-        optional(properties.correlation_id),
+        _identifier(properties.correlation_id),
         NULL if properties.content_type is None else symbol(properties.content_type),
         NULL if properties.content_encoding is None else symbol(properties.content_encoding),
         NULL,
@@ -122,6 +142,14 @@ def _properties(properties: BasicProperties) -> list[bytes]:
     while fields and fields[-1] == NULL:
         fields.pop()
     return fields
+
+
+def _identifier(value: str | None) -> bytes:
+    """Encode an identifier: a text, or a UUID if it is written as the name of one."""
+    if value is None:
+        return NULL
+    found = _UUID.fullmatch(value)
+    return text(value) if found is None else b"\x98" + bytes.fromhex(found[1].replace("-", ""))
 
 
 def text(value: str) -> bytes:
@@ -180,6 +208,8 @@ def _simple(value: object) -> bytes:
 
 
 def _list(items: list[bytes]) -> bytes:
+    if not items:
+        return _NOTHING
     return _compound(0xC0, b"".join(items), len(items))
 
 

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from gateway.admin.answers import Refused, empty_answer, value_answer
 from gateway.admin.call import Call
 from gateway.broker.administration.errors import Conflict, WrongRequest
-from gateway.log.amqp import BasicProperties, Unpackable, pack_message
+from gateway.log.amqp import BLIND_COPIES, COPIES, BasicProperties, Unpackable, pack_message
 
 DEFAULT_EXCHANGE: Final = "amq.default"
 _FILTER_HEADER: Final = "x-stream-filter-value"
@@ -105,11 +105,27 @@ async def publish(call: Call) -> Response:
         )
     except Unpackable as error:
         raise WrongRequest(str(error)) from None
-    given = {"virtual_host": host.name, "exchange": exchange, "routing_key": routing_key}
-    value = _headers(properties).get(_FILTER_HEADER)
+    headers = _headers(properties)
+    given = {
+        "virtual_host": host.name,
+        "exchange": exchange,
+        "routing_keys": [routing_key, *_copies(headers)],
+    }
+    value = headers.get(_FILTER_HEADER)
     if value is not None:
         given["filter_value"] = value
     return value_answer(await call.ask("publish", given, message))
+
+
+def _copies(headers: dict[str, Any]) -> list[str]:
+    """Return the routing keys that two headers name beside the message's own."""
+    keys: list[str] = []
+    for name in (COPIES, BLIND_COPIES):
+        named = headers.get(name, [])
+        if not isinstance(named, list):
+            raise WrongRequest(f"invalid message: header {name} is no list of routing keys")
+        keys += [key for key in named if isinstance(key, str)]
+    return keys
 
 
 def _payload(call: Call) -> bytes:

@@ -1,5 +1,6 @@
 """Requests on what is in a stream: one message more, and what is remembered of its clients."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from gateway.broker.access.authorisation import Demand, to_publish, to_read
@@ -8,13 +9,14 @@ from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import WrongRequest
 from gateway.broker.errors import ExchangeDoesNotExist
 from gateway.broker.exchanges import DEFAULT_EXCHANGE
+from gateway.broker.virtual_host import VirtualHost
 from gateway.log.adding import RECORD_BYTES_MAX, RecordTooLarge, add_record
 
 
 async def publish(administration: Administration, arguments: Arguments, body: bytes) -> object:
-    """Add one message to every stream that a routing key leads to."""
+    """Add one message to every stream that any of its routing keys leads to, once."""
     host = administration.host(arguments.text("virtual_host", "/"))
-    exchange, routing_key = arguments.text("exchange"), arguments.text("routing_key")
+    exchange, routing_keys = arguments.text("exchange"), arguments.texts("routing_keys")
     filter_value = arguments.optional_text("filter_value")
     arguments.end()
     if not administration.service.takes_publishers:
@@ -24,7 +26,7 @@ async def publish(administration: Administration, arguments: Arguments, body: by
         raise WrongRequest(f"403 ACCESS_REFUSED - cannot publish to internal {where}")
     if len(body) > RECORD_BYTES_MAX:
         raise WrongRequest(f"a message has {RECORD_BYTES_MAX} bytes at most")
-    names = host.exchanges.route(exchange, routing_key)
+    names = _routed(host, exchange, routing_keys)
     for name in names:
         log = await host.streams.log_of(host.streams.find(name))
         raw = None if filter_value is None else filter_value.encode()
@@ -33,6 +35,10 @@ async def publish(administration: Administration, arguments: Arguments, body: by
         except RecordTooLarge as error:
             raise WrongRequest(str(error)) from error
     return {"routed": bool(names)}
+
+
+def _routed(host: VirtualHost, exchange: str, routing_keys: Iterable[str]) -> list[str]:
+    return sorted({name for key in routing_keys for name in host.route(exchange, key)})
 
 
 async def list_tracking(administration: Administration, arguments: Arguments, _: bytes) -> object:

@@ -10,6 +10,8 @@ from gateway.broker.access.authorisation import (
     to_bind,
     to_configure,
     to_manage_super_stream,
+    to_publish,
+    to_read,
 )
 from gateway.broker.administration.administration import Administration, Role, Row
 from gateway.broker.administration.arguments import Arguments
@@ -17,7 +19,12 @@ from gateway.broker.administration.errors import WrongRequest
 from gateway.broker.administration.streams import stream_arguments
 from gateway.broker.exchanges import Binding, Exchange
 from gateway.broker.naming import without_line_ends
-from gateway.broker.policies import Policy, PolicyTable, check_operator_policy
+from gateway.broker.policies import (
+    ALTERNATE_EXCHANGE,
+    Policy,
+    PolicyTable,
+    check_operator_policy,
+)
 from gateway.broker.policy_settings import check_known, check_values
 from gateway.broker.virtual_host import VirtualHost
 
@@ -133,6 +140,9 @@ async def add_exchange(administration: Administration, arguments: Arguments, _: 
         arguments.mapping("arguments"),
     )
     arguments.end()
+    alternate = exchange.arguments.get(ALTERNATE_EXCHANGE, "")
+    if not isinstance(alternate, str):
+        raise WrongRequest(f"invalid arg {ALTERNATE_EXCHANGE!r}: it is not text")
     await host.exchanges.declare(exchange)
     return None
 
@@ -284,6 +294,16 @@ def _to_configure(_: Administration, arguments: Arguments) -> list[Demand]:
     return to_configure(without_line_ends(arguments.name()))
 
 
+def _to_declare(administration: Administration, arguments: Arguments) -> list[Demand]:
+    """Demand to configure the exchange; of a new one also to pass on to its alternate exchange."""
+    name, host = without_line_ends(arguments.name()), _host(administration, arguments)
+    demands = to_configure(name)
+    alternate = arguments.mapping("arguments").get(ALTERNATE_EXCHANGE)
+    if isinstance(alternate, str) and name not in host.exchanges:
+        demands += [*to_read(name), *to_publish(alternate)]
+    return demands
+
+
 def _to_enter(_: Administration, __: Arguments) -> list[Demand]:
     """Demand nothing but the virtual host: policies have a tag of their own."""
     return []
@@ -313,7 +333,7 @@ ROWS: Final = (
     Row("add_partitions", add_partitions),
     Row("delete_super_stream", delete_super_stream, Role.MANAGEMENT, needs=_to_delete),
     Row("list_exchanges", list_exchanges, Role.MONITORING),
-    Row("add_exchange", add_exchange, Role.MANAGEMENT, needs=_to_configure),
+    Row("add_exchange", add_exchange, Role.MANAGEMENT, needs=_to_declare),
     Row("delete_exchange", delete_exchange, Role.MANAGEMENT, needs=_to_configure),
     Row("list_bindings", list_bindings, Role.MONITORING),
     Row("bind", bind, Role.MANAGEMENT, needs=_to_bind),
