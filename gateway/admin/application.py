@@ -8,6 +8,7 @@ known who sent it.
 import base64
 import binascii
 import logging
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -22,6 +23,7 @@ from starlette.types import Message, Receive, Scope, Send
 from gateway.admin import bodies
 from gateway.admin.answers import CHALLENGE, Refused, empty_answer, not_found, refusal
 from gateway.admin.call import Awaits, Call, Facts, Handler
+from gateway.admin.conditions import holds
 from gateway.admin.paths import WrongPath, decode, segments_of
 from gateway.admin.protocol import HEADER_BYTES_MAX
 from gateway.admin.routes import Resource
@@ -43,7 +45,10 @@ log = logging.getLogger(__name__)
 _HEADER_MORE_BYTES: Final = 4  # a colon, a space, and the line's end
 _QUERY_BYTES_MAX: Final = 4096
 _QUERY_FIELDS_MAX: Final = 32
+_PERCENT: Final = re.compile(b"%(?![0-9A-Fa-f]{2})")
 _CREDENTIALS_BYTES_MAX: Final = 4096
+_ONCE: Final = ("authorization", "content-type", "if-match", "if-none-match", "origin")
+"""Headers of which a second one could be read instead of the first."""
 
 _STATUS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "wrong_request": (HTTPStatus.BAD_REQUEST, "bad_request"),
@@ -115,9 +120,8 @@ class Application:
             status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
             reason = f"headers have {HEADER_BYTES_MAX} bytes at most"
             return refusal(status, "bad_request", reason)
-        if "transfer-encoding" in headers and "content-length" in headers:
-            reason = "a body has one length: announced, or in chunks"
-            return refusal(HTTPStatus.BAD_REQUEST, "bad_request", reason)
+        if (ambiguity := _ambiguous(headers)) is not None:
+            return refusal(HTTPStatus.BAD_REQUEST, "bad_request", ambiguity)
         if len(scope["query_string"]) > _QUERY_BYTES_MAX:
             return refusal(HTTPStatus.REQUEST_URI_TOO_LONG, "bad_request", "the query is too long")
         origin = headers.get("origin")
@@ -134,7 +138,10 @@ class Application:
         try:
             handler = _handler_of(resource, scope["method"])
             actor = await self._actor(scope)
-            return await handler(await self._call(resource, scope, receive, actor, names))
+            call = await self._call(resource, scope, receive, actor, names)
+            if not await holds(scope["method"], Headers(scope=scope), resource.handlers, call):
+                return empty_answer(HTTPStatus.PRECONDITION_FAILED)
+            return await handler(call)
         except Refused as refused:
             return refused.answer
         except AdministrationError as error:
@@ -254,6 +261,15 @@ def _refused(error: AdministrationError) -> Response:
     return refusal(status, kind, str(error))
 
 
+def _ambiguous(headers: Headers) -> str | None:
+    """Return what somebody else could read in another way, None if nothing."""
+    if any(len(headers.getlist(name)) > 1 for name in _ONCE):
+        return "a header is said twice"
+    if "transfer-encoding" in headers and "content-length" in headers:
+        return "a body has one length: announced, or in chunks"
+    return None
+
+
 def _host_of(origin: str) -> str | None:
     """Return the host of a page's origin; None if it is no address."""
     try:
@@ -277,10 +293,18 @@ def _plain_of(header: str) -> bytes:
 
 
 def _query(text: bytes) -> Mapping[str, str]:
+    """Return the fields of a query. Raises Refused: what is not read cannot be left out."""
+    if _PERCENT.search(text) is not None:
+        raise _unreadable()
     try:
         pairs: list[tuple[Any, Any]] = parse_qsl(
             text.decode("ascii"), keep_blank_values=True, max_num_fields=_QUERY_FIELDS_MAX
         )
     except ValueError:
-        return {}
+        raise _unreadable() from None
     return dict(reversed(pairs))  # the first of a name counts, as in RabbitMQ
+
+
+def _unreadable() -> Refused:
+    reason = f"a query is percent-encoded ASCII of at most {_QUERY_FIELDS_MAX} fields"
+    return Refused(HTTPStatus.BAD_REQUEST, "bad_request", reason)

@@ -101,6 +101,12 @@ class Call:
         hosts = self.administration.hosts(None)
         return [host for host in hosts if self.actor.may_see(host.name)]
 
+    def watched_hosts(self) -> list[VirtualHost]:
+        """The same for what monitoring sees in all virtual hosts. Raises as `host`."""
+        if Role.MONITORING not in self.actor.roles:
+            return self.hosts()
+        return self.administration.hosts(self.path.get("virtual_host"))
+
     def require(self, role: Role) -> None:
         """Demand a tag. Raises NotAllowed."""
         self.actor.require(role)

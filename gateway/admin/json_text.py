@@ -6,6 +6,7 @@ and so are the characters that mean something to HTML.
 """
 
 import json
+import math
 import re
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ _MARKUP: Final = (("<", r"\u003c"), (">", r"\u003e"), ("&", r"\u0026"))
 # Made once: making one takes longer than most of what it encodes.
 _encode: Final = json.JSONEncoder(separators=(",", ":")).encode
 _REPLACEMENT: Final = r"\ufffd"
+_HALVES: Final = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def pack_json(value: object) -> str:
@@ -38,11 +40,19 @@ class NotJson(Exception):
 
 
 def unpack_json(text: bytes) -> Any:  # noqa: ANN401  # what JSON holds
-    """Read JSON. Raises NotJson: it is none, or says one name of an object twice."""
+    """Read JSON. Raises NotJson: it is none, or says one name of an object twice.
+
+    Half a surrogate pair is no text, and what is beyond the largest number is none.
+    """
     try:
-        return json.loads(text, object_pairs_hook=_each_once, parse_constant=_no_number)
+        value = json.loads(
+            text, object_pairs_hook=_each_once, parse_constant=_no_number, parse_float=_number
+        )
+        if _HALVES.search(text) is not None:
+            json.dumps(value, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise NotJson from None
+    return value
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -50,6 +60,13 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(result) != len(pairs):
         raise ValueError("a name is said twice")
     return result
+
+
+def _number(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"{text} is too large a number")
+    return value
 
 
 def _no_number(text: str) -> Any:  # noqa: ANN401

@@ -6,6 +6,7 @@ Source: RabbitMQ, "Management HTTP API", Pagination Parameters; RabbitMQ 4.3 as 
 import asyncio
 import re
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from operator import itemgetter
 from typing import Any, Final, TypeVar
@@ -26,6 +27,7 @@ _Columns = Mapping[str, Any] | None
 PAGE_SIZE_DEFAULT: Final = 100
 PAGE_SIZE_MAX: Final = 500
 _DEPTH_MAX: Final = 8
+_OF_WHOLE_LISTS: Final = frozenset(("sort", "sort_reverse", "columns"))
 _NUMBER: Final = re.compile("-?[0-9]{1,9}")
 
 
@@ -33,6 +35,15 @@ def object_answer(call: Call, view: Mapping[str, object]) -> Response:
     """Answer with one object, of which the query may ask for some fields."""
     columns = _columns(call.query)
     return value_answer(view if columns is None else _narrowed(view, columns))
+
+
+async def listed_whole(call: Call, items: Iterable[T], view: View[T]) -> Response:
+    """Answer with a list that RabbitMQ gives no pages of: whole, whatever page or name is asked.
+
+    Args and errors are those of `listed`.
+    """
+    query = {name: text for name, text in call.query.items() if name in _OF_WHOLE_LISTS}
+    return await listed(replace(call, query=query), items, view)
 
 
 async def listed(call: Call, items: Iterable[T], view: View[T]) -> Response:

@@ -7,12 +7,16 @@ bounded here.
 import asyncio
 import json
 import logging
+import re
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Any, Final
 
 import h11
+from h11._receivebuffer import ReceiveBuffer
 from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from gateway.admin.bodies import LARGE_BYTES_MAX
 
 log = logging.getLogger(__name__)
 
@@ -25,12 +29,38 @@ IDLE_S: Final = 30
 CONNECTIONS_MAX: Final = 128
 
 
+_LOOSE: Final = re.compile(rb"(?<!\r)\n|\n[ \t]")
+"""Ends of lines, and lines that go on in the next, that others would read in another way."""
+_CHUNK_SIZE: Final = re.compile(rb"[0-9A-Fa-f]{1,20}")
+
+
+class StrictLines(ReceiveBuffer):
+    """What h11 has received, and takes apart only where every line ends with CR LF."""
+
+    def maybe_extract_lines(self) -> list[bytearray] | None:
+        """Take a request's line and headers, or what is behind the last chunk."""
+        before = bytes(self)
+        lines = super().maybe_extract_lines()
+        if lines and _LOOSE.search(before, 0, len(before) - len(self)) is not None:
+            raise h11.RemoteProtocolError("a line ends with CR LF, and does not go on in the next")
+        return lines
+
+    def maybe_extract_next_line(self) -> bytearray | None:
+        """Take the line before a chunk, if the chunk is no larger than any body may be."""
+        line = super().maybe_extract_next_line()
+        size = None if line is None else _CHUNK_SIZE.match(line)
+        if size is not None and int(size[0], 16) > LARGE_BYTES_MAX:
+            raise h11.RemoteProtocolError("a chunk is larger than a body may be")
+        return line
+
+
 class BoundedProtocol(H11Protocol):
     """One connection."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  # as uvicorn calls it
         super().__init__(*args, **kwargs)
         self._headers_timer: asyncio.TimerHandle | None = None
+        self.conn._receive_buffer = StrictLines()  # noqa: SLF001  # there is no other way in
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take a connection; if there are as many as may be, one that asks nothing goes for it."""
@@ -53,6 +83,10 @@ class BoundedProtocol(H11Protocol):
         """Take bytes; those of headers within a time."""
         if self._headers_timer is None and self.conn.their_state is h11.IDLE:
             self._arm()
+        if self.conn.their_state is h11.IDLE and not self.conn.trailing_data[0]:
+            data = data.removeprefix(b"\r\n")  # some end a body with it
+            if not data:
+                return
         super().data_received(data)
         if self.conn.their_state is not h11.IDLE:
             self._disarm()

@@ -64,7 +64,7 @@ class Pattern:
         self.text = text
         raw = text.encode("utf-8", "surrogateescape")
         if len(raw) > PATTERN_BYTES_MAX:
-            raise UnusablePattern(f"is above {PATTERN_BYTES_MAX} bytes")
+            raise UnusablePattern(f"must not exceed {PATTERN_BYTES_MAX} bytes")
         self._takes_all = text in _EVERYTHING
         self._beginnings = beginnings(text)
         self._was_said = False

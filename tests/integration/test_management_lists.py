@@ -118,7 +118,7 @@ def test_pages_begin_with_1_and_have_500_things_at_most(api: Api, query: str) ->
     assert (answer.status, answer.json["error"]) == (400, "invalid_pagination_parameters")
 
 
-@pytest.mark.parametrize("path", ["channels", "feature-flags", "connections"])
+@pytest.mark.parametrize("path", ["channels", "stream/connections", "connections"])
 def test_the_first_page_is_there_though_it_is_empty(api: Api, path: str) -> None:
     assert api.get(f"{path}?page=1") == {
         "items": [],

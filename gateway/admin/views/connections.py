@@ -8,7 +8,7 @@ from starlette.responses import Response
 
 from gateway.admin.answers import empty_answer
 from gateway.admin.call import Call, Facts
-from gateway.admin.listing import listed, object_answer
+from gateway.admin.listing import listed, listed_whole, object_answer
 from gateway.admin.views.figures import RATE
 from gateway.admin.views.tls import tls_fields
 from gateway.broker.administration.administration import Administration, Role
@@ -272,31 +272,36 @@ async def list_publishers(call: Call) -> Response:
     """All publishers, those of a virtual host, or those of a stream."""
     connections, stream = visible_connections(call), None
     if "stream" in call.path:
-        stream = call.host().streams.find(call.path["stream"])
-    return await listed(
+        (host,) = call.watched_hosts()
+        stream = host.streams.find(call.path["stream"])
+    return await listed_whole(
         call, _publishers(connections, stream), lambda each: _publisher_view(call, each)
     )
 
 
 async def list_consumers(call: Call) -> Response:
     """All consumers, or those of a virtual host."""
-    return await listed(
+    return await listed_whole(
         call, _consumers(visible_connections(call)), lambda each: _consumer_view(call, each)
     )
 
 
 async def list_queue_consumers(call: Call) -> Response:
     """The same as RabbitMQ shows consumers of all protocols."""
-    return await listed(
+    return await listed_whole(
         call, _consumers(visible_connections(call)), lambda each: _queue_consumer_view(call, each)
     )
 
 
 async def publishers_of(call: Call) -> Response:
     """The publishers of a connection."""
-    return await listed(call, _publishers([_named(call)]), lambda each: _publisher_view(call, each))
+    return await listed_whole(
+        call, _publishers([_named(call)]), lambda each: _publisher_view(call, each)
+    )
 
 
 async def consumers_of(call: Call) -> Response:
     """The consumers of a connection."""
-    return await listed(call, _consumers([_named(call)]), lambda each: _consumer_view(call, each))
+    return await listed_whole(
+        call, _consumers([_named(call)]), lambda each: _consumer_view(call, each)
+    )

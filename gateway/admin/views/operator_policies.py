@@ -6,7 +6,7 @@ from starlette.responses import Response
 
 from gateway.admin.answers import empty_answer, made_answer
 from gateway.admin.call import Call
-from gateway.admin.listing import listed, object_answer
+from gateway.admin.listing import listed_whole, object_answer
 from gateway.admin.views.people import policy_said, policy_view
 from gateway.broker.administration.administration import Role
 from gateway.broker.administration.errors import NotFound
@@ -15,7 +15,7 @@ from gateway.broker.administration.errors import NotFound
 async def list_all(call: Call) -> Response:
     """All operators' policies, or those of a virtual host."""
     found = [(host.name, one) for host in call.hosts() for one in host.policies.operators.all()]
-    return await listed(call, found, lambda one: policy_view(*one))
+    return await listed_whole(call, found, lambda one: policy_view(*one))
 
 
 async def get(call: Call) -> Response:

@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from gateway.admin.answers import empty_answer, made_answer
 from gateway.admin.call import Call
-from gateway.admin.listing import listed, object_answer
+from gateway.admin.listing import listed, listed_whole, object_answer
 from gateway.broker.access.model import Permission, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.broker.administration.administration import Role
@@ -129,7 +129,7 @@ async def list_permissions(call: Call) -> Response:
         for one in call.administration.access.permissions()
         if user in (None, one.user) and host in (None, one.virtual_host)
     ]
-    return await listed(call, found, _permission_view)
+    return await listed_whole(call, found, _permission_view)
 
 
 def _place(call: Call) -> dict[str, str]:
@@ -171,7 +171,7 @@ async def list_topic_permissions(call: Call) -> Response:
     call.hosts()
     if "user" in call.path:
         _user(call)
-    return await listed(call, [], dict)
+    return await listed_whole(call, [], dict)
 
 
 # Limits
@@ -180,8 +180,9 @@ async def list_topic_permissions(call: Call) -> Response:
 async def list_host_limits(call: Call) -> Response:
     """The limits of virtual hosts that have some."""
     access = call.administration.access
-    found = [(host.name, dict(access.virtual_host_limits(host.name))) for host in call.hosts()]
-    return await listed(
+    hosts = call.watched_hosts()
+    found = [(host.name, dict(access.virtual_host_limits(host.name))) for host in hosts]
+    return await listed_whole(
         call, [one for one in found if one[1]], lambda one: {"vhost": one[0], "value": one[1]}
     )
 
@@ -197,7 +198,7 @@ async def list_user_limits(call: Call) -> Response:
     else:
         call.require(Role.ADMINISTRATOR)
         users = list(access.users())
-    return await listed(
+    return await listed_whole(
         call,
         [user for user in users if user.limits],
         lambda user: {"user": user.name, "value": dict(user.limits)},
@@ -258,13 +259,15 @@ async def list_parameters(call: Call) -> Response:
             del value["vhost"]
             found.append({**where, "name": value.pop("name"), "value": value})
     wanted = call.path.get("component")
-    return await listed(call, [one for one in found if wanted in (None, one["component"])], dict)
+    return await listed_whole(
+        call, [one for one in found if wanted in (None, one["component"])], dict
+    )
 
 
 async def list_global_parameters(call: Call) -> Response:
     """There are none."""
     call.require(Role.POLICYMAKER)
-    return await listed(call, [], dict)
+    return await listed_whole(call, [], dict)
 
 
 # Policies
@@ -285,7 +288,7 @@ def policy_view(host: str, policy: Policy) -> dict[str, object]:
 async def list_policies(call: Call) -> Response:
     """All policies, or those of a virtual host."""
     found = [(host.name, policy) for host in call.hosts() for policy in host.policies.all()]
-    return await listed(call, found, lambda one: policy_view(*one))
+    return await listed_whole(call, found, lambda one: policy_view(*one))
 
 
 async def get_policy(call: Call) -> Response:

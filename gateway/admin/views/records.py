@@ -30,13 +30,14 @@ _NUMBERS: Final = ("delivery_mode", "priority", "timestamp")
 
 async def put_super_stream(call: Call) -> Response:
     """Create a super stream, with so many partitions or one for each binding key."""
+    host = call.host()
     count, keys = call.body.get("partitions"), call.body.get("binding-keys")
     if count is None and keys is None:
         raise WrongRequest("Must specify partitions or binding keys")
     if count is not None and keys is not None:
         raise WrongRequest("Specify partitions or binding keys, not both")
     given: dict[str, object] = {
-        "virtual_host": call.path["virtual_host"],
+        "virtual_host": host.name,
         "name": call.path["super_stream"],
         "arguments": _texts(call.mapping("arguments")),
     }
@@ -87,10 +88,10 @@ async def get_tracking(call: Call) -> Response:
 
 async def publish(call: Call) -> Response:
     """Publish one message to an exchange."""
+    host, exchange = call.host(), call.path["exchange"]
     for needed in ("routing_key", "properties", "payload", "payload_encoding"):
         if needed not in call.body:
             raise WrongRequest(f"[{{key_missing,{needed}}}]")
-    host, exchange = call.host(), call.path["exchange"]
     if exchange == DEFAULT_EXCHANGE:
         exchange = ""
     if exchange not in host.exchanges:

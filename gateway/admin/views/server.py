@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from gateway.admin.answers import SLICE, value_answer
 from gateway.admin.call import Call
-from gateway.admin.listing import listed, object_answer
+from gateway.admin.listing import listed_whole, object_answer
 from gateway.admin.views.connections import visible_connections
 from gateway.admin.views.figures import (
     NOT_HERE,
@@ -79,7 +79,7 @@ async def _node_view(call: Call) -> dict[str, object]:
 async def list_nodes(call: Call) -> Response:
     """This server, as the one node there is."""
     call.require(Role.MONITORING)
-    return await listed(call, [await _node_view(call)], lambda node: node)
+    return await listed_whole(call, [await _node_view(call)], lambda node: node)
 
 
 async def get_node(call: Call) -> Response:
@@ -217,4 +217,4 @@ async def aliveness(call: Call) -> Response:
 
 async def nothing(call: Call) -> Response:
     """A list of what RabbitMQ has and this server does not."""
-    return await listed(call, [], dict)
+    return await listed_whole(call, [], dict)

@@ -146,18 +146,17 @@ async def get_queue(call: Call) -> Response:
 
 async def put_queue(call: Call) -> Response:
     """Create a stream, if there is none like it."""
-    name = call.path["stream"]
+    host, name = call.host(), call.path["stream"]
     size = len(name.encode("utf-8", "surrogateescape"))
     if size > _NAME_BYTES_MAX:
         raise WrongRequest(f"queue should be less than 255 bytes, actually was {size}")
     if name.startswith("amq."):
-        call.host()
         raise NotAllowed(f"no queue can be made with a reserved name such as {name!r}")
     arguments = stream_arguments(call.mapping("arguments"))
     for property_, wanted in (("durable", True), ("auto_delete", False), ("exclusive", False)):
         if call.flag(property_, default=wanted) is not wanted:
             raise WrongRequest(f"invalid property {property_!r} for queue {name!r}: it is a stream")
-    where = {"virtual_host": call.path["virtual_host"], "name": name}
+    where = {"virtual_host": host.name, "name": name}
     try:
         await call.ask("add_stream", where | {"arguments": arguments})
     except Conflict:

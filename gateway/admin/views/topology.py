@@ -10,7 +10,7 @@ from starlette.responses import Response
 from gateway.admin.answers import empty_answer, made_answer
 from gateway.admin.call import Call
 from gateway.admin.json_text import pack_json
-from gateway.admin.listing import listed, object_answer
+from gateway.admin.listing import listed, listed_whole, object_answer
 from gateway.admin.paths import encode
 from gateway.admin.views.figures import messages
 from gateway.admin.views.streams import count_messages
@@ -62,9 +62,9 @@ def _host_view(call: Call, name: str, count: int) -> dict[str, object]:
 
 
 async def list_hosts(call: Call) -> Response:
-    """The virtual hosts that who asks may see."""
-    counted = {host.name: await count_messages(host) for host in call.hosts()}
-    names = [host.name for host in call.hosts() if host.name in counted]  # still
+    """The virtual hosts that who asks may see; all of them for monitoring."""
+    counted = {host.name: await count_messages(host) for host in call.watched_hosts()}
+    names = [host.name for host in call.watched_hosts() if host.name in counted]  # still
     return await listed(call, names, lambda name: _host_view(call, name, counted[name]))
 
 
@@ -154,8 +154,8 @@ async def get_exchange(call: Call) -> Response:
 
 async def put_exchange(call: Call) -> Response:
     """Create an exchange, if there is none like it."""
-    host, name = call.path["virtual_host"], call.path["exchange"]
-    is_new = name not in call.administration.host(host).exchanges
+    host, name = call.host().name, call.path["exchange"]
+    is_new = name not in call.host().exchanges
     if is_new and is_predeclared(name):
         raise NotAllowed(f"no exchange can be made with a reserved name such as {name!r}")
     await call.ask(
@@ -235,17 +235,18 @@ async def list_bindings(call: Call) -> Response:
         for each in _bindings(host)
         if source in (None, each.binding.source) and stream in (None, each.binding.destination)
     ]
-    return await listed(call, placed, _binding_view)
+    return await listed_whole(call, placed, _binding_view)
 
 
 async def no_bindings(call: Call) -> Response:
     """Exchanges that lead to an exchange: there are none here."""
     _named(call)
-    return await listed(call, [], _binding_view)
+    return await listed_whole(call, [], _binding_view)
 
 
 async def post_binding(call: Call) -> Response:
     """Let a routing key of an exchange lead to a stream."""
+    call.host()
     source, stream = call.path["exchange"], call.path["stream"]
     if source == _DEFAULT:
         raise NotAllowed("nothing can be bound to the default exchange")

@@ -91,7 +91,24 @@ class Arguments:
             raise WrongRequest(f"{name} is not an object")
         return value
 
+    def values(self, name: str) -> dict[str, Any]:
+        """Take an object of values that all protocols have: none of them is null."""
+        value = self.mapping(name)
+        if _holds_null(value):
+            raise WrongRequest("null_not_allowed")
+        return value
+
     def end(self) -> None:
         """Demand that nothing is left: an argument misspelt must not be lost."""
         if self._given:
             raise WrongRequest(f"there is no argument {min(self._given)!r}"[:200])
+
+
+def _holds_null(value: object) -> bool:
+    left = [value]
+    while left:
+        one = left.pop()
+        if one is None:
+            return True
+        left += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+    return False

@@ -137,7 +137,7 @@ async def add_exchange(administration: Administration, arguments: Arguments, _: 
         arguments.flag("durable", default=True),
         arguments.flag("auto_delete", default=False),
         arguments.flag("internal", default=False),
-        arguments.mapping("arguments"),
+        arguments.values("arguments"),
     )
     arguments.end()
     alternate = exchange.arguments.get(ALTERNATE_EXCHANGE, "")
@@ -192,7 +192,7 @@ def _binding(administration: Administration, arguments: Arguments) -> tuple[Virt
         arguments.name("source"),
         arguments.name("destination"),
         arguments.name("routing_key", ""),
-        arguments.mapping("arguments"),
+        arguments.values("arguments"),
     )
     arguments.end()
     return host, binding

@@ -51,7 +51,7 @@ def test_a_pattern_that_would_grow_without_end_is_refused() -> None:
 
 def test_a_pattern_has_at_most_four_kibibytes() -> None:
     Pattern("^" + "a" * (PATTERN_BYTES_MAX - 1))
-    with pytest.raises(UnusablePattern, match="above 4096 bytes"):
+    with pytest.raises(UnusablePattern, match="must not exceed 4096 bytes"):
         Pattern("^" + "a" * PATTERN_BYTES_MAX)
 
 

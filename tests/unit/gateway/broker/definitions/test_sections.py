@@ -95,7 +95,7 @@ def test_patterns_that_cannot_be_used_here_give_no_permission() -> None:
 
     assert "write '^(?!amq).*' cannot be used" in fault(sections.permission, given, Skip)
     long = given | {"configure": "a" * 5_000}
-    assert "configure is above 4096 bytes" in fault(sections.permission, long, Skip)
+    assert "configure must not exceed 4096 bytes" in fault(sections.permission, long, Skip)
 
 
 @pytest.mark.parametrize(
