@@ -33,6 +33,7 @@ class Facts:
         listeners: Protocol, address and port of each.
         started_ms: When it started, in milliseconds since 1970.
         data: The directory of everything stored.
+        connections_max: Of stream clients at a time.
     """
 
     node: str
@@ -40,6 +41,7 @@ class Facts:
     listeners: Callable[[], list[tuple[str, str, int]]]
     started_ms: int
     data: Path = Path()
+    connections_max: int = 0
 
     @property
     def version(self) -> str:

@@ -55,6 +55,7 @@ class Resource:
 
 
 _HOST: Final = "{virtual_host}"
+_QUORUM_QUEUES: Final = "/api/health/checks/quorum-queues-without-elected-leaders"
 
 RESOURCES: Final = (
     Resource("/api/overview", server.overview),
@@ -71,6 +72,18 @@ RESOURCES: Final = (
     Resource("/api/parameters", people.list_parameters),
     Resource("/api/parameters/{component}", people.list_parameters),
     Resource(f"/api/parameters/{{component}}/{_HOST}", people.list_parameters),
+    Resource(
+        f"/api/parameters/{{component}}/{_HOST}/{{name}}",
+        people.get_parameter,
+        people.put_parameter,
+        delete=people.delete_parameter,
+    ),
+    Resource("/api/auth/attempts/{node}", server.list_attempts, delete=server.reset_attempts),
+    Resource(
+        "/api/auth/attempts/{node}/source",
+        server.list_attempts_by_source,
+        delete=server.reset_attempts,
+    ),
     Resource("/api/global-parameters", people.list_global_parameters),
     Resource("/api/operator-policies", operator_policies.list_all),
     Resource(f"/api/operator-policies/{_HOST}", operator_policies.list_all),
@@ -87,6 +100,13 @@ RESOURCES: Final = (
     Resource("/api/health/checks/is-in-service", server.check_service),
     Resource("/api/health/checks/ready-to-serve-clients", server.check_service),
     Resource("/api/health/checks/node-is-quorum-critical", server.check_quorum),
+    Resource("/api/health/checks/below-node-connection-limit", server.check_connections),
+    Resource("/api/health/checks/metadata-store/initialized", server.check_store),
+    Resource("/api/health/checks/metadata-store/initialized/with-data", server.check_store),
+    Resource(f"{_QUORUM_QUEUES}/all-vhosts", server.check_quorum_queues),
+    Resource(f"{_QUORUM_QUEUES}/all-vhosts/pattern/{{pattern}}", server.check_quorum_queues),
+    Resource(f"{_QUORUM_QUEUES}/vhost/{_HOST}", server.check_quorum_queues),
+    Resource(f"{_QUORUM_QUEUES}/vhost/{_HOST}/pattern/{{pattern}}", server.check_quorum_queues),
     Resource("/api/health/checks/port-listener/{port}", server.check_port),
     Resource("/api/health/checks/protocol-listener/{protocol}", server.check_protocol),
     Resource(
@@ -106,6 +126,7 @@ RESOURCES: Final = (
         reads_body=True,
     ),
     Resource("/api/users", people.list_users),
+    Resource("/api/users/bulk-delete", post=people.delete_users),
     Resource("/api/users/without-permissions", people.list_users_without_permissions),
     Resource("/api/users/{user}", people.get_user, people.put_user, delete=people.delete_user),
     Resource("/api/users/{user}/permissions", people.list_permissions),

@@ -230,7 +230,13 @@ class Server:
         node = f"rabbit@{self._settings.stream.advertised_host}"
         directory = self._settings.store.data_directory
         await self.management.start(
-            administration, self._authenticates, self._await, node, peer_properties(), directory
+            administration,
+            self._authenticates,
+            self._await,
+            node,
+            peer_properties(),
+            directory,
+            self._settings.stream.connections_max,
         )
         self._admin = AdminSocket(directory, answered)
         self._importing = administration.importing

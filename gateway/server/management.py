@@ -45,6 +45,7 @@ class Management:
         node: str,
         peer_properties: Mapping[str, str],
         data: Path,
+        connections_max: int,
     ) -> None:
         """Answer from now on."""
         if self._socket is None:
@@ -55,7 +56,8 @@ class Management:
             http = [] if self.address is None else [("http", *self.address)]
             return [*((door.protocol, *door.address) for door in doors if not door.is_shut), *http]
 
-        facts = Facts(node, peer_properties, listeners, time.time_ns() // 1_000_000, data)
+        started_ms = time.time_ns() // 1_000_000
+        facts = Facts(node, peer_properties, listeners, started_ms, data, connections_max)
         backing = Backing(administration, authentication, facts, awaits)
         self._server = HttpServer(self._socket, backing)
         await self._server.start()

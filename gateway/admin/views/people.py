@@ -17,6 +17,7 @@ from gateway.broker.definitions.sections import OPERATOR_POLICIES
 from gateway.broker.policies import Policy
 
 _LIMITS: Final = "vhost-limits"
+_PARAMETER: Final = (_LIMITS, "limits")
 _DONE = HTTPStatus.NO_CONTENT
 
 
@@ -100,6 +101,15 @@ async def put_user(call: Call) -> Response:
 async def delete_user(call: Call) -> Response:
     """Delete a user; its connections end."""
     await call.ask("delete_user", {"name": call.path["user"]})
+    return empty_answer(_DONE)
+
+
+async def delete_users(call: Call) -> Response:
+    """Delete several users; who is not there is passed over."""
+    call.require(Role.ADMINISTRATOR)
+    if "users" not in call.body:
+        raise WrongRequest("[{key_missing,users}]")
+    await call.ask("delete_users", {"names": call.body["users"]})
     return empty_answer(_DONE)
 
 
@@ -262,6 +272,40 @@ async def list_parameters(call: Call) -> Response:
     return await listed_whole(
         call, [one for one in found if wanted in (None, one["component"])], dict
     )
+
+
+def _parameter(call: Call) -> dict[str, object]:
+    """Return the one parameter that a virtual host may have. Raises NotFound."""
+    call.require(Role.POLICYMAKER)
+    host = call.host().name
+    limits = dict(call.administration.access.virtual_host_limits(host))
+    if (call.path["component"], call.path["name"]) != _PARAMETER or not limits:
+        raise NotFound("there is no such parameter")
+    return {"vhost": host, "component": _LIMITS, "name": "limits", "value": limits}
+
+
+async def get_parameter(call: Call) -> Response:
+    """The limits of a virtual host."""
+    return object_answer(call, _parameter(call))
+
+
+async def put_parameter(call: Call) -> Response:
+    """Replace all limits of a virtual host."""
+    call.require(Role.ADMINISTRATOR)
+    host = call.host().name
+    if (call.path["component"], call.path["name"]) != _PARAMETER:
+        raise WrongRequest(f"component {call.path['component']} not found"[:200])
+    is_new = not call.administration.access.virtual_host_limits(host)
+    await call.ask("set_vhost_limits", {"name": host, "limits": call.mapping("value")})
+    return made_answer(is_new=is_new)
+
+
+async def delete_parameter(call: Call) -> Response:
+    """Take all limits from a virtual host."""
+    call.require(Role.ADMINISTRATOR)
+    host = _parameter(call)["vhost"]
+    await call.ask("set_vhost_limits", {"name": host, "limits": {}})
+    return empty_answer(_DONE)
 
 
 async def list_global_parameters(call: Call) -> Response:

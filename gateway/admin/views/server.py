@@ -9,7 +9,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from gateway.admin.answers import SLICE, value_answer
+from gateway.admin.answers import SLICE, empty_answer, value_answer
 from gateway.admin.call import Call
 from gateway.admin.listing import listed_whole, object_answer
 from gateway.admin.views.connections import visible_connections
@@ -177,6 +177,25 @@ async def check_service(call: Call) -> Response:
     return await _healthy(call)
 
 
+async def check_connections(call: Call) -> Response:
+    """Whether one more connection is let in."""
+    limit, count = call.facts.connections_max, len(call.administration.connections)
+    if count >= limit:
+        reason = "node connection limit is reached"
+        return _failed(reason, limit=limit, connections=count)
+    return await _healthy(call)
+
+
+async def check_store(call: Call) -> Response:
+    """Whether what is known of streams and users is read: it is, or there were no answer."""
+    return await _healthy(call)
+
+
+async def check_quorum_queues(call: Call) -> Response:
+    """Whether quorum queues are without a leader: there are no such queues."""
+    return await _healthy(call)
+
+
 async def check_hosts(call: Call) -> Response:
     """Whether the virtual hosts are open: they are, or there were no answer."""
     return await _healthy(call)
@@ -207,6 +226,34 @@ async def check_protocol(call: Call) -> Response:
     if missing:
         return _failed("No active listener", protocols=spoken, missing=missing)
     return value_answer({"status": "ok", "protocols": spoken})
+
+
+def _attempted_at(call: Call) -> None:
+    """Demand what figures of logins take. Raises NotFound, NotAllowed."""
+    call.require(Role.MONITORING)
+    if call.path["node"] != call.facts.node:
+        raise NotFound("there is one node")
+
+
+async def list_attempts(call: Call) -> Response:
+    """How often somebody tried to log in, by protocol."""
+    _attempted_at(call)
+    found: list[dict[str, object]] = await call.ask("list_auth_attempts", {"by": "protocol"})
+    return await listed_whole(call, found, lambda attempts: attempts)
+
+
+async def list_attempts_by_source(call: Call) -> Response:
+    """The same by address and protocol."""
+    _attempted_at(call)
+    found: list[dict[str, object]] = await call.ask("list_auth_attempts", {"by": "address"})
+    return await listed_whole(call, found, lambda attempts: attempts)
+
+
+async def reset_attempts(call: Call) -> Response:
+    """Count from 0 again, by both."""
+    _attempted_at(call)
+    await call.ask("reset_auth_attempts")
+    return empty_answer(HTTPStatus.NO_CONTENT)
 
 
 async def aliveness(call: Call) -> Response:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 from gateway.broker.access.access import Access
@@ -91,6 +92,16 @@ async def delete_user(administration: Administration, arguments: Arguments, _: b
     name = arguments.text("name")
     arguments.end()
     await administration.access.delete_user(name)
+    return None
+
+
+async def delete_users(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Delete several users; who is not there is passed over."""
+    names = arguments.texts("names")
+    arguments.end()
+    for name in names:
+        with suppress(NoSuchUser):
+            await administration.access.delete_user(name)
     return None
 
 
@@ -244,6 +255,7 @@ ROWS: Final = (
     Row("change_password", change_password),
     Row("set_user_tags", set_user_tags),
     Row("delete_user", delete_user),
+    Row("delete_users", delete_users),
     Row("set_user_limits", set_user_limits),
     Row("set_user_limit", set_user_limit),
     Row("list_permissions", list_permissions, Role.MONITORING),
