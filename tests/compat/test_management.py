@@ -33,7 +33,9 @@ ORDER: Final = {"routing_key": "0", "arguments": {"x-stream-partition-order": "0
 ALL: Final = {"configure": ".*", "write": ".*", "read": ".*"}
 HASH: Final = "kI3GCqW5JLMJa4iX1lo7X4D6XbYqlLgxIs30+P6tENUV2POR"
 
-Request = tuple[str, str, object]
+Request = tuple[str, str, object] | tuple[str, str, object, dict[str, str]]
+NEW: Final = {"If-None-Match": "*"}
+OTHER: Final = {"If-Match": '"x"'}
 
 SCRIPT: Final[tuple[Request, ...]] = (
     ("GET", "nowhere", None),
@@ -42,7 +44,16 @@ SCRIPT: Final[tuple[Request, ...]] = (
     ("PUT", "vhosts/m-v", None),
     ("PUT", "vhosts/m-v", None),
     ("GET", "vhosts/m-v", None),
-    ("GET", "vhosts/none", None),
+    ("PUT", "vhosts/m-v", {"tracing": "foo"}),
+    ("PUT", "vhosts/m-v", {"default_queue_type": "nope"}),
+    ("PUT", "vhosts/m-v", {"description": "a", "tags": "b", "default_queue_type": "stream"}),
+    ("PUT", "queues/%2F/m-q", STREAM, OTHER),
+    ("PUT", "queues/%2F/m-q", STREAM, NEW),
+    ("PUT", "queues/%2F/m-q", STREAM, NEW),
+    ("DELETE", "queues/%2F/m-q", None, OTHER),
+    ("DELETE", "queues/%2F/m-q", None, NEW),
+    ("PUT", "queues/%2F/m-q", STREAM, {"If-Match": "*"}),
+    ("POST", "exchanges/%2F/amq.default/publish", {}, NEW),
     ("PUT", "queues/%2F/m-q", STREAM),
     ("PUT", "queues/%2F/m-q", STREAM),
     ("PUT", "queues/%2F/m-q", PLAIN),
@@ -58,6 +69,9 @@ SCRIPT: Final[tuple[Request, ...]] = (
     ("PUT", "exchanges/%2F/m-e", DIRECT),
     ("PUT", "exchanges/%2F/m-e", {"type": "fanout"}),
     ("PUT", "exchanges/%2F/m-x", {"type": "nope"}),
+    ("PUT", "exchanges/%2F/m-x", {"type": "direct", "arguments": {"a": [1, {"b": None}]}}),
+    ("PUT", "exchanges/%2F/m-x", b'{"type": "direct", "arguments": {"a": "\\ud800"}}'),
+    ("PUT", "exchanges/%2F/m-x", {"type": "direct", "arguments": {"alternate-exchange": 5}}),
     ("GET", "exchanges/%2F/m-e", None),
     ("GET", "exchanges/%2F/none", None),
     ("POST", "bindings/%2F/e/m-e/q/m-q", ORDER),
@@ -92,6 +106,12 @@ SCRIPT: Final[tuple[Request, ...]] = (
     ("PUT", "users/m-u", {"password": "x", "tags": "monitoring"}),
     ("PUT", "users/m-h", {"password_hash": HASH, "tags": ""}),
     ("PUT", "users/m-x", {"password": "x"}),
+    ("PUT", "users/m-x", {"password": "x", "password_hash": HASH, "tags": ""}),
+    ("PUT", "users/m-x", {"password_hash": None, "tags": ""}),
+    ("PUT", "users/m-x", {"password": "x", "tags": ["t"] * 33}),
+    ("PUT", "users/m-u", {"password": "x", "tags": "", "limits": {"max-connections": 0}}),
+    ("POST", "users/bulk-delete", {}),
+    ("POST", "users/bulk-delete", {"users": ["m-x"]}),
     ("PUT", "permissions/%2F/m-u", ALL),
     ("PUT", "permissions/%2F/m-u", ALL),
     ("PUT", "permissions/%2F/m-u", {"configure": ".*"}),
@@ -114,6 +134,16 @@ SCRIPT: Final[tuple[Request, ...]] = (
     ("DELETE", "vhost-limits/m-v/max-connections", None),
     ("PUT", "user-limits/m-u/max-connections", {"value": 5}),
     ("GET", "user-limits/m-u", None),
+    ("PUT", "vhost-limits/m-v/max-connections", {"value": 5}),
+    ("PUT", "parameters/vhost-limits/m-v/limits", {"value": {"max-queues": 5}}),
+    ("GET", "parameters/vhost-limits/m-v/limits", None),
+    ("GET", "parameters/vhost-limits/m-v/other", None),
+    ("DELETE", "parameters/vhost-limits/m-v/limits", None),
+    ("DELETE", "parameters/vhost-limits/m-v/limits", None),
+    ("GET", "auth/attempts/none", None),
+    ("GET", "health/checks/below-node-connection-limit", None),
+    ("GET", "health/checks/metadata-store/initialized", None),
+    ("GET", "health/checks/quorum-queues-without-elected-leaders/all-vhosts", None),
     ("GET", "aliveness-test/%2F", None),
     ("GET", "health/checks/alarms", None),
     ("GET", "health/checks/port-listener/1", None),
@@ -260,6 +290,8 @@ def test_objects_have_the_same_fields(
         assert shown[0]["publisher"][name] == shown[1]["publisher"][name], name
 
 
+UUID: Final = "urn:uuid:f81d4fae-7dec-11d0-a765-00a0c91e6bf6"
+
 PROPERTIES: Final[tuple[dict[str, Any], ...]] = (
     {},
     {"content_type": "text/plain", "message_id": "m1", "headers": {"k": "v", "n": 1, "b": True}},
@@ -271,6 +303,10 @@ PROPERTIES: Final[tuple[dict[str, Any], ...]] = (
     {"user_id": "guest", "app_id": "ap", "cluster_id": "cl", "unknown": 1},
     {"message_id": "é" * 200, "priority": 0, "delivery_mode": 1},
     {"headers": {"x-stream-filter-value": "fv"}},
+    {"headers": {"CC": ["nowhere", 5], "BCC": ["nowhere"], "x-a": 1}, "type": "ty"},
+    {"headers": {"CC": [], "x-death": [], "x-l": [[], {}]}},
+    {"message_id": UUID, "correlation_id": UUID.upper().replace("URN:UUID", "urn:uuid")},
+    {"message_id": UUID.replace("-", ""), "correlation_id": UUID.upper()},
 )
 
 
