@@ -34,6 +34,7 @@ class Facts:
         started_ms: When it started, in milliseconds since 1970.
         data: The directory of everything stored.
         connections_max: Of stream clients at a time.
+        certificates: The files that TLS clients are shown, by RabbitMQ's names for them.
     """
 
     node: str
@@ -42,6 +43,7 @@ class Facts:
     started_ms: int
     data: Path = Path()
     connections_max: int = 0
+    certificates: Mapping[str, Path] = field(default_factory=dict)
 
     @property
     def version(self) -> str:

@@ -7,6 +7,7 @@ from typing import Final
 from gateway.admin.bodies import LARGE_BYTES_MAX, MESSAGE_BYTES_MAX, SMALL_BYTES_MAX
 from gateway.admin.call import Handler
 from gateway.admin.views import (
+    certificates,
     connections,
     definitions,
     operator_policies,
@@ -101,6 +102,10 @@ RESOURCES: Final = (
     Resource("/api/health/checks/ready-to-serve-clients", server.check_service),
     Resource("/api/health/checks/node-is-quorum-critical", server.check_quorum),
     Resource("/api/health/checks/below-node-connection-limit", server.check_connections),
+    Resource(
+        "/api/health/checks/certificate-expiration/{within}/{unit}",
+        certificates.check_certificates,
+    ),
     Resource("/api/health/checks/metadata-store/initialized", server.check_store),
     Resource("/api/health/checks/metadata-store/initialized/with-data", server.check_store),
     Resource(f"{_QUORUM_QUEUES}/all-vhosts", server.check_quorum_queues),

@@ -235,8 +235,7 @@ class Server:
             self._await,
             node,
             peer_properties(),
-            directory,
-            self._settings.stream.connections_max,
+            self._settings,
         )
         self._admin = AdminSocket(directory, answered)
         self._importing = administration.importing

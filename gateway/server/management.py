@@ -12,7 +12,7 @@ from gateway.admin.call import Awaits, Facts
 from gateway.admin.http_server import HttpServer
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.administration.administration import Administration
-from gateway.config import ManagementSettings
+from gateway.config import ManagementSettings, Settings
 from gateway.server.addresses import cannot_listen
 from gateway.server.listener import bind
 
@@ -44,8 +44,7 @@ class Management:
         awaits: Awaits,
         node: str,
         peer_properties: Mapping[str, str],
-        data: Path,
-        connections_max: int,
+        settings: Settings,
     ) -> None:
         """Answer from now on."""
         if self._socket is None:
@@ -57,7 +56,15 @@ class Management:
             return [*((door.protocol, *door.address) for door in doors if not door.is_shut), *http]
 
         started_ms = time.time_ns() // 1_000_000
-        facts = Facts(node, peer_properties, listeners, started_ms, data, connections_max)
+        facts = Facts(
+            node,
+            peer_properties,
+            listeners,
+            started_ms,
+            settings.store.data_directory,
+            settings.stream.connections_max,
+            _certificates(settings),
+        )
         backing = Backing(administration, authentication, facts, awaits)
         self._server = HttpServer(self._socket, backing)
         await self._server.start()
@@ -72,6 +79,11 @@ class Management:
         """Give the port back."""
         if self._socket is not None:
             self._socket.close()
+
+
+def _certificates(settings: Settings) -> dict[str, Path]:
+    given = {"certfile": settings.tls.certificate, "cacertfile": settings.tls.ca}
+    return {name: path for name, path in given.items() if path is not None}
 
 
 def _bind(settings: ManagementSettings) -> socket.socket | None:

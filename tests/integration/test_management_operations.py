@@ -1,10 +1,13 @@
 """What operators' tools ask over the management API: health, attempts to log in, many users."""
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 import pytest
 
+from compat.certificates import Certificates
 from tests.client import Client
 from tests.http_client import Api
 from tests.integration.conftest import managed_server
@@ -60,6 +63,36 @@ def test_a_server_that_lets_nobody_more_in_is_told_by_its_health(
             "limit": 1,
             "connections": 1,
         }
+
+
+def test_certificates_that_run_out_soon_are_told_by_the_health(
+    tmp_path: Path, made: Certificates
+) -> None:
+    shown = tmp_path / "shown.pem"
+    shown.write_bytes(made.server.certificate.read_bytes())
+    files = {"--tls-cert": shown, "--tls-key": made.server.key, "--tls-ca": made.ca}
+    arguments = [text for name, path in files.items() for text in (name, str(path))]
+    check = "health/checks/certificate-expiration"
+    with managed_server(tmp_path, "--durability", "os", "--tls-port", "0", *arguments) as server:
+        api = Api(*server.management)
+        assert api.get(f"{check}/1/days") == api.get(f"{check}/0/years") == {"status": "ok"}
+        answer = api.ask("GET", f"{check}/99999/years")
+        assert (answer.status, answer.json["status"]) == (503, "failed")
+        (expired,) = answer.json["expired"]
+        assert (expired["certfile"], expired["cacertfile"]) == (str(shown), str(made.ca))
+        (end,) = expired["certfile_expires_on"]
+        left = datetime.fromisoformat(end).replace(tzinfo=UTC) - datetime.now(UTC)
+        last, next_ = left.days, left.days + 1
+        assert api.status("GET", f"{check}/{last}/days") == 200
+        assert api.status("GET", f"{check}/{next_}/days") == 503
+        for wrong in ("x/days", "-1/days", "1/hours", "123456/days"):
+            assert api.status("GET", f"{check}/{wrong}") == 400
+        shown.write_text("nothing")
+        assert api.ask("GET", f"{check}/1/days").json["expired"][0]["certfile_expires_on"] == []
+
+
+def test_without_certificates_none_runs_out(api: Api) -> None:
+    assert api.get("health/checks/certificate-expiration/99/years") == {"status": "ok"}
 
 
 def test_many_users_are_deleted_at_once(api: Api) -> None:

@@ -254,8 +254,8 @@ async def delete_user_limit(call: Call) -> Response:
 # Parameters
 
 
-async def list_parameters(call: Call) -> Response:
-    """The limits of virtual hosts and operators' policies; nothing else is kept so."""
+def _parameters(call: Call) -> list[dict[str, object]]:
+    """Return the limits of virtual hosts and operators' policies; nothing else is kept so."""
     call.require(Role.POLICYMAKER)
     access = call.administration.access
     found: list[dict[str, object]] = []
@@ -269,24 +269,20 @@ async def list_parameters(call: Call) -> Response:
             del value["vhost"]
             found.append({**where, "name": value.pop("name"), "value": value})
     wanted = call.path.get("component")
-    return await listed_whole(
-        call, [one for one in found if wanted in (None, one["component"])], dict
-    )
+    return [one for one in found if wanted in (None, one["component"])]
 
 
-def _parameter(call: Call) -> dict[str, object]:
-    """Return the one parameter that a virtual host may have. Raises NotFound."""
-    call.require(Role.POLICYMAKER)
-    host = call.host().name
-    limits = dict(call.administration.access.virtual_host_limits(host))
-    if (call.path["component"], call.path["name"]) != _PARAMETER or not limits:
-        raise NotFound("there is no such parameter")
-    return {"vhost": host, "component": _LIMITS, "name": "limits", "value": limits}
+async def list_parameters(call: Call) -> Response:
+    """All parameters, those of a component, or those of it in a virtual host."""
+    return await listed_whole(call, _parameters(call), dict)
 
 
 async def get_parameter(call: Call) -> Response:
-    """The limits of a virtual host."""
-    return object_answer(call, _parameter(call))
+    """One parameter."""
+    for one in _parameters(call):
+        if one["name"] == call.path["name"]:
+            return object_answer(call, one)
+    raise NotFound("there is no such parameter")
 
 
 async def put_parameter(call: Call) -> Response:
@@ -303,7 +299,10 @@ async def put_parameter(call: Call) -> Response:
 async def delete_parameter(call: Call) -> Response:
     """Take all limits from a virtual host."""
     call.require(Role.ADMINISTRATOR)
-    host = _parameter(call)["vhost"]
+    host = call.host().name
+    is_one = (call.path["component"], call.path["name"]) == _PARAMETER
+    if not (is_one and call.administration.access.virtual_host_limits(host)):
+        raise NotFound("there is no such parameter")
     await call.ask("set_vhost_limits", {"name": host, "limits": {}})
     return empty_answer(_DONE)
 
