@@ -66,6 +66,8 @@ def test_a_real_export_is_imported_once_and_given_back(server: HutchServer) -> N
         assert {json.dumps(entry, sort_keys=True) for entry in back[section]} == {
             json.dumps(entry, sort_keys=True) for entry in theirs[section]
         }
+    limits = [one for one in theirs["parameters"] if one["component"] == "operator_policy"]
+    assert [one for one in back["parameters"] if one["component"] == "operator_policy"] == limits
     assert report(server, "-", stdin=exported)["changes"] == 0
     server.restart()
     assert report(server, str(FULL))["changes"] == 1  # the exchange that is not durable
