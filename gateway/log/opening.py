@@ -37,7 +37,15 @@ from store.api import (
     SegmentStore,
     Writer,
 )
-from store.errors import CorruptSegment, NoSuchSegment, SegmentFailed, SegmentSealed, StoreError
+from store.errors import (
+    CorruptSegment,
+    EventNumberTooLow,
+    InvalidArgument,
+    NoSuchSegment,
+    SegmentFailed,
+    SegmentSealed,
+    StoreError,
+)
 
 log = logging.getLogger(__name__)
 
@@ -192,6 +200,7 @@ async def _lead(stream: str, writer: Writer, state: LogState) -> None:
     """Agree with the writer's number on the next offset; write the epoch down if it is new."""
     last_number = writer.event_number
     if last_number == ABSENT:
+        await _note_refusal(stream, writer, last_number, state)
         return
     next_offset, last_epoch = next_offset_and_epoch(last_number)
     if state.length > 0 and state.last_chunk_id >= 0 and next_offset != state.next_offset:
@@ -200,11 +209,23 @@ async def _lead(stream: str, writer: Writer, state: LogState) -> None:
     state.next_offset = next_offset
     if state.epoch <= last_epoch:
         state.epoch = last_epoch
+        await _note_refusal(stream, writer, last_number, state)
         return
-    fenced: Pending[Appended] = Pending()
-    writer.append(b"", event_number(next_offset, state.epoch), done=fenced.settle)
+    await _note_refusal(stream, writer, event_number(next_offset, state.epoch), state)
+
+
+async def _note_refusal(stream: str, writer: Writer, number: int, state: LogState) -> None:
+    """Append nothing under a number, and find out whether the segment takes no appends at all.
+
+    With a number that is stored already nothing is written: what is wrong with the segment is told
+    before what is wrong with the number.
+    """
+    appended: Pending[Appended] = Pending()
+    writer.append(b"", number, done=appended.settle)
     try:
-        await fenced
+        await appended
+    except (EventNumberTooLow, InvalidArgument):
+        pass  # it would take others
     except (CorruptSegment, SegmentFailed, SegmentSealed) as error:
         state.read_only = error
         log.error("stream can only be read stream=%s error=%s", stream, error)  # noqa: TRY400  # for the operator

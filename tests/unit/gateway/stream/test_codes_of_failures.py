@@ -8,7 +8,7 @@ from gateway.log.errors import CorruptChunk
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST
-from store.errors import DiskFull, StoreError
+from store.errors import DiskFull, SegmentFailed, StoreError
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 NOT_AVAILABLE = ResponseCode.STREAM_NOT_AVAILABLE
@@ -95,3 +95,25 @@ def test_no_mechanism_on_offer_asks_back(broker: Broker, data: bytes) -> None:
         code = fresh.code("sasl_authenticate", m.SaslAuthenticate(mechanism, data))
 
         assert code != ResponseCode.SASL_CHALLENGE
+
+
+@pytest.mark.parametrize("is_empty", [True, False])
+def test_a_stream_that_takes_nothing_until_a_restart_takes_no_publishers(
+    client: LinkRig, *, is_empty: bool
+) -> None:
+    client.declare(1, "s")
+    if not is_empty:
+        client.publish(1, (1, b"kept"))
+        client.broker.settle("s")
+    (segment,) = [
+        each
+        for name, each in client.broker.store_rig.store._catalogue.names.items()
+        if each is not None and not each.is_table and "s" in name
+    ]
+    segment.failure = SegmentFailed("for the test")
+    segment.block()
+    client.publish(1, (2, b"refused"))
+    client.broker.settle("s")
+
+    assert client.code("declare_publisher", m.DeclarePublisher(2, "", "s")) == NOT_AVAILABLE
+    assert client.code("subscribe", m.Subscribe(1, "s", FIRST, 1, {})) == ResponseCode.OK
