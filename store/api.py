@@ -94,6 +94,12 @@ class ReadResult:
     end_of_segment: bool
 
 
+class Holder(Protocol):
+    """A file of which somebody has a region. `dead`: it is deleted, and takes space until then."""
+
+    dead: bool
+
+
 class FileRegion(NamedTuple):
     """A run of committed bytes inside one open file, for `os.sendfile`.
 
@@ -104,6 +110,7 @@ class FileRegion(NamedTuple):
     position: int
     size: int
     release: Callable[[], None]
+    holder: Holder | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from gateway.server.addresses import cannot_listen
 from gateway.server.admin_socket import AdminSocket
 from gateway.server.connection import Connection
 from gateway.server.data_directory import make_data_directory
+from gateway.server.deleted_files import let_go_of_deleted
 from gateway.server.listener import Listener, bind
 from gateway.server.management import Management
 from gateway.server.schedule import Schedule
@@ -115,6 +116,7 @@ class Server:
         self._listener: Listener | None = None
         self._clock = Clock()
         self._retention: asyncio.Task[None] | None = None
+        self._letting_go: asyncio.Task[None] | None = None
         self._admin: AdminSocket | None = None
         self._importing: Turn | None = None
         self._authenticates: Authentication | None = None
@@ -221,6 +223,7 @@ class Server:
             self._service.add_door(self.tls.start(self._listener, self._listener.shared, room))
         await self._admit_administrators(administration)
         self._retention = self._loop.create_task(self._keep_retention())
+        self._letting_go = self._loop.create_task(let_go_of_deleted(self._listener))
 
     async def _admit_administrators(self, administration: Administration) -> None:
         def answered(request: Request) -> Coroutine[Any, Any, object]:
@@ -357,8 +360,8 @@ class Server:
     async def stop(self) -> bool:
         """Stop accepting, store what was taken, confirm it, close; True if all of that was done."""
         log.info("stopping")
-        if self._retention is not None:
-            self._retention.cancel()
+        for task in filter(None, (self._retention, self._letting_go)):
+            task.cancel()
         begun_s = self._loop.time()
         await self.management.stop()
         if self._admin is not None and self._importing is not None:

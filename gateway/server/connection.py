@@ -486,6 +486,12 @@ class Connection:
         """End the connection now."""
         self._edge.abort()
 
+    def let_go_of_deleted(self) -> None:
+        """End the connection if since the last call its client has kept a deleted file."""
+        if self._edge.is_stuck_on_deleted():
+            log.warning("client does not read what is deleted, cut off peer=%s", self.peer)
+            self._edge.abort()
+
     @property
     def transport(self) -> Transport:
         """What administrators are told of the socket."""

@@ -3,7 +3,7 @@ cdef class PlainEdge:
     cdef public int _fileno
     cdef public Py_ssize_t _region_sent
     cdef public bint _is_reading, _is_writing, _is_closed, _closes_when_sent
-    cdef public object received_bytes, sent_bytes
+    cdef public object received_bytes, sent_bytes, _stuck_at
     cpdef pause_reading(self)
     cpdef resume_reading(self)
     cpdef write(self, frame)

@@ -71,6 +71,7 @@ class PlainEdge:
         self._is_closed = False
         self._closes_when_sent = False
         self._lingering: asyncio.TimerHandle | None = None
+        self._stuck_at = -1
         self.received_bytes = 0
         self.sent_bytes = 0
 
@@ -231,6 +232,16 @@ class PlainEdge:
             self._region_sent = 0
             self._queue.popleft()
             region.release()
+
+    def is_stuck_on_deleted(self) -> bool:
+        """Tell whether it sends from a deleted file, and nothing went out since the last call."""
+        holders = [item.holder for item in self._queue if isinstance(item, FileRegion)]
+        if not any(holder is not None and holder.dead for holder in holders):
+            self._stuck_at = -1
+            return False
+        is_stuck = self._stuck_at == self.sent_bytes
+        self._stuck_at = self.sent_bytes
+        return is_stuck
 
     # Closing
 

@@ -84,7 +84,7 @@ class Reading:
         file.pins += 1
         release = partial(self._open_files.unpin, file)
         self._open_files.trim()
-        return FileRegion(handle.fileno, place.position, place.size, release)
+        return FileRegion(handle.fileno, place.position, place.size, release, file)
 
     def load(
         self,

@@ -6,6 +6,7 @@ import contextlib
 import struct
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -182,3 +183,37 @@ def test_a_reader_without_credit_gets_nothing_and_costs_nothing(target: HutchSer
         client.credit(7, 1)
         assert client.delivery().subscription_id == 7
         assert client.is_silent(0.3)
+
+
+def test_readers_that_never_read_do_not_keep_the_space_of_a_deleted_stream(
+    tmp_path: Path,
+) -> None:
+    if external_endpoint() is not None:
+        pytest.skip("needs a server whose files can be watched")
+    with HutchServer(tmp_path / "data", "--durability", "os") as server:
+
+        def deleted() -> int:
+            files = Path(f"/proc/{server.pid}/fd").iterdir()
+            return sum("(deleted)" in str(each.readlink()) for each in files if each.is_symlink())
+
+        with Client.opened(*server.endpoint) as client:
+            client.create("s")
+            client.declare(1, "s")
+            for first in range(0, 8_000, 500):
+                client.publish(1, [(i, bytes(RECORD_BYTES)) for i in range(first, first + 500)])
+                client.confirmed_ids(500)
+            readers = [opened_with_small_buffer(server) for _ in range(3)]
+            for reader in readers:
+                reader.send_request("subscribe", m.Subscribe(1, "s", FIRST, 60_000, {}))
+            time.sleep(0.5)
+            client.must("delete_stream", m.DeleteStream("s"))
+            time.sleep(0.5)
+            assert deleted() == 1
+            end = time.monotonic() + 15
+            while deleted() and time.monotonic() < end:
+                time.sleep(0.2)
+            assert deleted() == 0
+        for reader in readers:
+            reader.disconnect()
+        server.terminate()
+        assert_no_traceback(server)

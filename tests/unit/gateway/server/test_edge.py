@@ -104,6 +104,13 @@ def region_of(path: Path, data: bytes, released: list[int], start: int = 3) -> F
     return FileRegion(fileno, start, len(data), release)
 
 
+class Held:
+    """A file that may be deleted."""
+
+    def __init__(self, *, dead: bool) -> None:
+        self.dead = dead
+
+
 LARGE = bytes(range(256)) * 8_192  # 2 MiB: more than both buffers take
 
 
@@ -278,3 +285,24 @@ async def test_a_reset_by_the_peer_while_sending_ends_it(line: Line) -> None:
 
     assert line.owner.lost_count == 1
     assert line.edge.is_drained
+
+
+async def test_who_takes_nothing_of_a_deleted_file_is_stuck_and_who_takes_some_is_not(
+    line: Line, tmp_path: Path
+) -> None:
+    held = Held(dead=False)
+    region = region_of(tmp_path / "file", LARGE * 8, [])._replace(holder=held)
+    assert not line.edge.is_stuck_on_deleted()
+    line.edge.write_region(region)
+    line.edge.flush()
+    await asyncio.sleep(0.05)
+    assert [line.edge.is_stuck_on_deleted() for _ in range(2)] == [False, False]
+
+    held.dead = True
+    assert [line.edge.is_stuck_on_deleted() for _ in range(2)] == [False, True]
+    line.peer.setblocking(True)  # noqa: FBT003  # the standard library's signature
+    taken = 0
+    while taken < len(LARGE):
+        taken += len(await asyncio.to_thread(line.peer.recv, 1 << 20))
+    await asyncio.sleep(0.05)
+    assert not line.edge.is_stuck_on_deleted()

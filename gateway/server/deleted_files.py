@@ -1,0 +1,21 @@
+"""Readers that have stopped reading must not keep the space of what is deleted.
+
+A chunk on its way out of a file keeps the file, also a deleted one, and with a client that does not
+read that has no end.
+"""
+
+import asyncio
+from typing import Final
+
+from gateway.server.listener import Listener
+
+LOOK_S: Final = 5.0
+"""A client that takes not one byte for so long, and at most twice that, is cut off."""
+
+
+async def let_go_of_deleted(listener: Listener) -> None:
+    """Cut off, for ever, the clients that keep deleted files by not reading."""
+    while True:
+        await asyncio.sleep(LOOK_S)
+        for connection in list(listener.connections):
+            connection.let_go_of_deleted()
