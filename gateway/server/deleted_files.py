@@ -9,13 +9,16 @@ from typing import Final
 
 from gateway.server.listener import Listener
 
-LOOK_S: Final = 5.0
+LOOK_S: Final = 10.0
 """A client that takes not one byte for so long, and at most twice that, is cut off."""
+_LOOKED_AT_IN_A_TURN: Final = 500
 
 
 async def let_go_of_deleted(listener: Listener) -> None:
     """Cut off, for ever, the clients that keep deleted files by not reading."""
     while True:
         await asyncio.sleep(LOOK_S)
-        for connection in list(listener.connections):
+        for number, connection in enumerate(list(listener.connections), start=1):
             connection.let_go_of_deleted()
+            if number % _LOOKED_AT_IN_A_TURN == 0:
+                await asyncio.sleep(0)
