@@ -18,7 +18,7 @@ TOPIC: Final = "topic"
 HEADERS: Final = "headers"
 
 ALTERNATE_EXCHANGE: Final = "alternate-exchange"
-"""Argument of an exchange: where goes what it cannot route."""
+"""Where an exchange sends what it cannot route; of policies and of an exchange's arguments."""
 
 PARTITION_ORDER: Final = "x-stream-partition-order"
 """Argument of a binding: the partition's place in its super stream."""

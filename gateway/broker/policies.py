@@ -50,9 +50,6 @@ APPLY_TO: Final = (
 _STREAMS: Final = frozenset(("all", "queues", "streams"))
 _EXCHANGES: Final = frozenset(("all", "exchanges"))
 
-ALTERNATE_EXCHANGE: Final = "alternate-exchange"
-"""Where an exchange sends what it cannot route; of policies and of an exchange's arguments."""
-
 POLICY_BYTES_MAX: Final = 64 * 1024
 
 

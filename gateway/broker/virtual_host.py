@@ -4,9 +4,10 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
+from gateway.broker.exchange import ALTERNATE_EXCHANGE
 from gateway.broker.exchanges import DEFAULT_EXCHANGE, Exchanges, open_exchanges
 from gateway.broker.groups import Groups, partition_index
-from gateway.broker.policies import ALTERNATE_EXCHANGE, Policies
+from gateway.broker.policies import Policies
 from gateway.broker.streams import Streams, StreamsPorts, open_streams
 from gateway.log import names
 from gateway.pending import Pending
@@ -51,13 +52,13 @@ class VirtualHost:
         """Return the streams that a routing key leads to, each once.
 
         What leads nowhere goes by the alternate exchange, if there is one, and by that one's; each
-        is asked once.
+        is asked once. The default exchange is no alternate one: as such it leads nowhere.
 
         Raises:
             ExchangeDoesNotExist: No such exchange.
         """
         found = self.exchanges.route(exchange, routing_key)
-        asked = {exchange}
+        asked = {exchange, DEFAULT_EXCHANGE}
         while not found:
             other = self._alternate_of(exchange)
             if other is None or other in asked or other not in self.exchanges:

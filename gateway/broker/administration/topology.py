@@ -17,14 +17,10 @@ from gateway.broker.administration.administration import Administration, Role, R
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import WrongRequest
 from gateway.broker.administration.streams import stream_arguments
+from gateway.broker.exchange import ALTERNATE_EXCHANGE
 from gateway.broker.exchanges import Binding, Exchange
 from gateway.broker.naming import without_line_ends
-from gateway.broker.policies import (
-    ALTERNATE_EXCHANGE,
-    Policy,
-    PolicyTable,
-    check_operator_policy,
-)
+from gateway.broker.policies import Policy, PolicyTable, check_operator_policy
 from gateway.broker.policy_settings import check_known, check_values
 from gateway.broker.virtual_host import VirtualHost
 

@@ -29,6 +29,7 @@ from gateway.broker.definitions.objects import (
     StreamObject,
     UserObject,
 )
+from gateway.broker.exchange import ALTERNATE_EXCHANGE
 from gateway.broker.patterns import Pattern, UnusablePattern
 from gateway.broker.policies import APPLY_TO, Policy, check_operator_policy, check_policy
 from gateway.broker.policy_settings import DEFINED, check_values, not_of_streams
@@ -205,7 +206,9 @@ def _policy(entry: Entry, context: Context, check: Callable[[Policy], object]) -
         check_values(definition)
     except Unusable as error:
         raise Skip(str(error)) from None
-    if apply_to not in _STREAM_TARGETS:
+    if apply_to == "exchanges" and definition.keys() == {ALTERNATE_EXCHANGE}:
+        pass  # it acts here as there
+    elif apply_to not in _STREAM_TARGETS:
         entry.notes.append(f"is for {apply_to}: kept for an export, no more")
     elif why := not_of_streams(definition):
         entry.notes.append(f"does not apply to streams because of {', '.join(why)}"[:200])
@@ -275,6 +278,9 @@ def exchange(entry: Entry, context: Context) -> ExchangeObject:
         raise Needless("is there from the start, or not at all")
     if kind not in EXCHANGE_TYPES:
         raise Skip(f"type {shown(kind)} is not known; there are {', '.join(EXCHANGE_TYPES)}")
+    arguments = entry.mapping("arguments")
+    if not isinstance(arguments.get(ALTERNATE_EXCHANGE, ""), str):
+        entry.notes.append(f"{ALTERNATE_EXCHANGE} is not the name of an exchange, so there is none")
     return ExchangeObject(
         context.host_of(entry),
         name,
@@ -282,7 +288,7 @@ def exchange(entry: Entry, context: Context) -> ExchangeObject:
         entry.flag("durable", default=True),
         entry.flag("auto_delete", default=False),
         entry.flag("internal", default=False),
-        entry.mapping("arguments"),
+        arguments,
     )
 
 

@@ -188,6 +188,8 @@ POLICY = {"name": "p", "vhost": "/", "pattern": "^a", "definition": {"max-age": 
     [
         ({}, ""),
         ({"apply-to": "classic_queues"}, "is for classic_queues"),
+        ({"apply-to": "exchanges"}, "is for exchanges"),
+        ({"apply-to": "exchanges", "definition": {"alternate-exchange": "f"}}, ""),
         ({"definition": {"max-age": "1h", "queue-version": 2}}, "for an export: queue-version"),
         (
             {"definition": {"max-length": 5, "max-age": "1h", "overflow": "drop-head"}},
@@ -285,6 +287,17 @@ def test_exchanges_that_are_not_here_are_skipped(given: dict[str, object], words
 
     assert words in fault(sections.exchange, content | given, Skip)
     assert sections.exchange(Entry(content), CONTEXT).durable
+
+
+@pytest.mark.parametrize(("other", "notes"), [("f", 0), ("", 0), (5, 1), (["f"], 1), (None, 1)])
+def test_an_alternate_exchange_is_taken_over_and_one_that_is_no_name_is_told(
+    other: object, notes: int
+) -> None:
+    arguments = {"alternate-exchange": other}
+    entry = Entry({"name": "e", "vhost": "/", "type": "topic", "arguments": arguments})
+
+    assert sections.exchange(entry, CONTEXT).arguments == arguments
+    assert ["is not the name of an exchange" in note for note in entry.notes] == [True] * notes
 
 
 @pytest.mark.parametrize(

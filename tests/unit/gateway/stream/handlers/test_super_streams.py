@@ -7,6 +7,7 @@ import pytest
 
 from gateway.broker.access.access import Access
 from gateway.broker.access.authorisation import Demand
+from gateway.broker.exchanges import Binding, Exchange
 from gateway.stream import link as links_module
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
@@ -306,6 +307,43 @@ def test_exchanges_that_are_always_there_are_empty(client: LinkRig, name: str) -
 def test_what_is_no_exchange_has_neither_routes_nor_partitions(client: LinkRig, name: str) -> None:
     assert partitions(client, name) == (UNKNOWN, ())
     assert route(client, "key", name) == (UNKNOWN, ())
+
+
+def declare(client: LinkRig, name: str, kind: str, other: str | None = None) -> None:
+    arguments = {} if other is None else {"alternate-exchange": other}
+    client.broker.store_rig.run(
+        client.link.virtual_host.exchanges.declare(Exchange(name, kind, arguments=arguments))
+    )
+
+
+def bind(client: LinkRig, source: str, stream: str, key: str) -> None:
+    client.broker.store_rig.run(
+        client.link.virtual_host.exchanges.bind(Binding(source, stream, key))
+    )
+
+
+def test_what_an_exchange_cannot_route_goes_by_its_alternate_one_each_asked_once(
+    client: LinkRig,
+) -> None:
+    client.create("t")
+    for name, kind, other in (
+        ("first", "direct", "second"),
+        ("second", "topic", "third"),
+        ("third", "direct", "first"),
+        ("to-nobody", "direct", "gone"),
+        ("to-default", "direct", ""),
+    ):
+        declare(client, name, kind, other)
+    for source, stream, key in (("first", "s", "a"), ("third", "s", "b"), ("third", "t", "b")):
+        bind(client, source, stream, key)
+
+    assert route(client, "a", "first") == (OK, ("s",))
+    assert route(client, "b", "first") == (OK, ("s", "t"))
+    assert route(client, "a", "second") == (OK, ("s",))
+    assert route(client, "c", "first") == (OK, ())
+    assert route(client, "s", "to-nobody") == (OK, ())
+    assert route(client, "s", "to-default") == (OK, ())
+    assert partitions(client, "first") == (OK, ("s",))
 
 
 # Permissions
