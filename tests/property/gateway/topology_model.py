@@ -104,7 +104,9 @@ class Model:
         return ways[type(operation)](*astuple(operation))
 
     def _declare(self, name: str, kind: str) -> int:
-        return OK if self.exchanges.setdefault(name, kind) == kind else PRECONDITION
+        there = self.exchanges.setdefault(name, kind)
+        # A super stream's is a direct one, and of arguments only the alternate is compared.
+        return OK if there == kind or (there, kind) == ("super", "direct") else PRECONDITION
 
     def _bind(self, *binding: Any) -> int:  # noqa: ANN401 - a binding's fields
         if binding[0] not in self.exchanges or binding[1] not in self.streams:
