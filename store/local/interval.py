@@ -57,9 +57,12 @@ class IntervalSync:
             self._running = True
             self._worker.submit(self._wait)
 
-    def stop_threads(self) -> None:
-        """End the thread without another sync."""
+    def stop(self) -> None:
+        """Begin no further sync. On the loop: a begin that waits for its turn there sees it."""
         self._stopping.set()
+
+    def stop_threads(self) -> None:
+        """End the thread, after the sync that is under way; `stop` was called before."""
         self._worker.stop_threads()
 
     def _wait(self) -> None:
@@ -67,6 +70,8 @@ class IntervalSync:
             self._call_soon_threadsafe(self._begin)
 
     def _begin(self) -> None:
+        if self._stopping.is_set():
+            return  # the thread may have ended, and the files may be closed
         files = [(file, file.writes) for file in self._soon if not file.dead]
         self._soon.clear()
         self._noted = False

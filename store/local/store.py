@@ -432,6 +432,7 @@ class LocalStore:
     def _release(self, error: StoreError | None) -> None:
         if self._sync is not None:
             self._sync.stop()
+        self._interval.stop()
         self._closer.submit(partial(self._release_on_thread, error))
 
     def _release_on_thread(self, error: StoreError | None) -> None:

@@ -25,17 +25,30 @@ class Worker:
         self._thread_count = thread_count
         self._queue: SimpleQueue[Job | None] = SimpleQueue()
         self._threads: list[threading.Thread] = []
+        self._lock = threading.Lock()
+        self._is_stopped = False
 
     def submit(self, job: Job) -> None:
-        """Queue a job. Its result is its own business; what it raises is logged as our bug."""
-        if not self._threads:
-            self._start()
-        self._queue.put(job)
+        """Queue a job. Its result is its own business; what it raises is logged as our bug.
+
+        After `stop_threads` it is done at once, by the caller: a thread that was started anew would
+        do it when what it needs has been closed.
+        """
+        with self._lock:
+            is_stopped = self._is_stopped
+            if not is_stopped:
+                if not self._threads:
+                    self._start()
+                self._queue.put(job)
+        if is_stopped:
+            self._do(job)
 
     def stop_threads(self) -> None:
         """Finish the queued jobs and end the threads; returns when they have ended."""
-        for _ in self._threads:
-            self._queue.put(_STOP)
+        with self._lock:
+            self._is_stopped = True
+            for _ in self._threads:
+                self._queue.put(_STOP)
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join()
@@ -51,12 +64,15 @@ class Worker:
 
     def _run(self) -> None:
         while (job := self._queue.get()) is not _STOP:
-            try:
-                job()
-            except Exception:
-                log.exception("store job failed thread=%s", self._name)
+            self._do(job)
             # A job holds buffers and callbacks; do not keep them alive until the next one comes.
             del job
+
+    def _do(self, job: Job) -> None:
+        try:
+            job()
+        except Exception:
+            log.exception("store job failed thread=%s", self._name)
 
 
 def run_all(jobs: Sequence[Job], helpers: Worker, helper_count: int) -> None:

@@ -1,7 +1,13 @@
 import time
+from collections.abc import Callable
+from queue import SimpleQueue
+from typing import Any
+
+import pytest
 
 from store.api import Durability
 from store.errors import SegmentFailed, StoreClosed
+from store.local.interval import IntervalSync
 from tests.simulation.disk import Disk, Failure, Sync, SyncDirectory
 from tests.unit.store.local.opened import KIB, WRITER, opened
 
@@ -86,3 +92,33 @@ def test_a_failed_sync_of_the_journal_ends_the_store() -> None:
     rig.loop.run_for(0.1)
     rig.refused(StoreClosed, session.append, b"y", 2)
     rig.close(may_fail=True)
+
+
+def test_a_sync_whose_turn_comes_after_the_stop_is_not_begun() -> None:
+    """The loop's turn may come when thread and files are closed: a sync then failed the journal."""
+    synced: list[str] = []
+
+    class SyncedJournal:
+        def sync(self) -> None:
+            synced.append("journal")
+
+    journal: Any = SyncedJournal()
+    turns: SimpleQueue[tuple[Callable[..., object], tuple[object, ...]]] = SimpleQueue()
+    nothing: Any = None  # no file is noted
+    sync = IntervalSync(
+        nothing,
+        journal,
+        nothing,
+        nothing,
+        1,
+        call_soon_threadsafe=lambda call, *arguments: turns.put((call, arguments)),
+        failed=lambda reason: pytest.fail(str(reason)),
+    )
+    sync.note(())
+    begin, arguments = turns.get(timeout=10)
+    sync.stop()
+    sync.stop_threads()
+    begin(*arguments)
+    sync.stop_threads()
+    assert turns.empty()
+    assert synced == []

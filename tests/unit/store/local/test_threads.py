@@ -37,6 +37,16 @@ def test_stopping_finishes_what_is_queued() -> None:
     assert seen == [1]
 
 
+def test_a_job_that_comes_after_the_stop_is_done_by_who_brings_it() -> None:
+    worker = Worker("test")
+    worker.submit(lambda: None)
+    worker.stop_threads()
+    seen: list[str] = []
+    worker.submit(lambda: seen.append(threading.current_thread().name))
+    assert seen == [threading.current_thread().name]
+    worker.stop_threads()
+
+
 def test_a_job_that_fails_is_logged_and_the_next_one_runs(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
