@@ -24,22 +24,25 @@ PYTEST := $(BIN)/python -m pytest --reruns $(RERUNS) -rR
 WORKERS  ?= 2
 PARALLEL := -n $(WORKERS) --dist loadfile
 STAMPS := $(VENV)/stamps
+# Spark's tests run in an environment that has the built wheel, beside the packages of $(VENV).
+SPARK_PYTHON := $(VENV)/spark/bin/python
+WHEEL_SOURCES = pyproject.toml $(shell find gateway store pyspark_hutch -follow -name '*.py' -o -name '*.pxd')
 # What is compiled: the kernels, and the modules with a .pxd beside them.
 HOT_TYPES      := $(wildcard gateway/*/*.pxd gateway/*/*/*.pxd store/*/*.pxd)
-KERNEL_SOURCES := $(wildcard gateway/log/kernel/*.py gateway/stream/wire/kernel/*.py store/local/kernel/*.py) $(HOT_TYPES) $(HOT_TYPES:.pxd=.py)
+KERNEL_SOURCES := $(wildcard gateway/log/kernel/*.py gateway/stream/wire/kernel/*.py pyspark_hutch/kernel/*.py store/local/kernel/*.py) $(HOT_TYPES) $(HOT_TYPES:.pxd=.py)
 KERNEL_FOLDERS := $(sort $(dir $(KERNEL_SOURCES)))
 KERNEL_FILES    = $(foreach folder,$(KERNEL_FOLDERS),$(wildcard $(folder)*.so $(folder)*.c $(folder)*.html))
 # The requirements in one of pyproject's lists, a line each.
 LIST           := $(BIN)/python -c 'import functools, sys, tomllib; found = functools.reduce(dict.__getitem__, sys.argv[1:], tomllib.load(open("pyproject.toml", "rb"))); print(*(line for line in found if not line.startswith("hutch-streams")), sep="\n")'
 
 # What takes longer than a cup of coffee is asked for by name.
-BY_HAND := bench or compat or soak
+BY_HAND := bench or compat or soak or spark
 NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help setup run test quick check lint types imports docs fmt kernel kernel-clean test-both \
-        integration compat differential broker bench sim soak filter-rates password-times fuzz network-fuzz \
+        integration wheel test-spark compat differential broker bench sim soak filter-rates password-times fuzz network-fuzz \
         dedup-schedules sanitize clean
 
 help: ## list these commands
@@ -93,6 +96,12 @@ sanitize: $(STAMPS)/test ## compiled modules with checks of memory and arithmeti
 
 dedup-schedules: $(STAMPS)/test $(STAMPS)/kernel ## ten thousand schedules of named publishers and restarts
 	$(BIN)/python -m tests.property.gateway.dedup_schedules --state $(FUZZ)/schedules.json $(ARGS)
+
+wheel: $(STAMPS)/wheel ## build dist/*.whl, which is what Spark's workers install
+	@ls dist/*.whl
+
+test-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the data source in a real Spark (needs Java 17)
+	$(SPARK_PYTHON) -m pytest --reruns $(RERUNS) -rRs -m "spark and not (bench or soak)" tests/spark $(ARGS)
 
 compat: $(STAMPS)/test $(STAMPS)/kernel ## real clients, and the real broker side by side
 	$(PYTEST) -rRs -m "compat and not (bench or soak)" $(ARGS)
@@ -166,7 +175,27 @@ $(STAMPS)/test: $(STAMPS)/run
 	@$(PIP) -r $(STAMPS)/test.txt
 	@touch $@
 
-$(STAMPS)/dev: $(STAMPS)/test
+$(STAMPS)/test-spark: $(STAMPS)/test
+	@echo "make: installing Spark, which takes half a minute"
+	@$(LIST) project optional-dependencies test-spark > $(STAMPS)/test-spark.txt
+	@$(PIP) -r $(STAMPS)/test-spark.txt
+	@touch $@
+
+$(STAMPS)/wheel: $(WHEEL_SOURCES) $(STAMPS)/run
+	@echo "make: building the wheel"
+	@rm -rf build dist
+	@$(BIN)/python -m pip --disable-pip-version-check --quiet wheel --no-build-isolation --no-deps --wheel-dir dist .
+	@touch $@
+
+$(STAMPS)/spark-environment: $(STAMPS)/test-spark $(STAMPS)/wheel
+	@rm -rf $(VENV)/spark
+	@$(BIN)/python -m venv --without-pip $(VENV)/spark
+	@$(BIN)/python -c 'import pathlib, sysconfig; print(sysconfig.get_path("purelib"))' > $(STAMPS)/base.pth
+	@cp $(STAMPS)/base.pth "$$($(SPARK_PYTHON) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/base.pth"
+	@$(BIN)/python -m pip --disable-pip-version-check --quiet --python $(SPARK_PYTHON) install --no-deps dist/*.whl
+	@touch $@
+
+$(STAMPS)/dev: $(STAMPS)/test-spark
 	@echo "make: installing what development needs"
 	@$(LIST) project optional-dependencies dev > $(STAMPS)/dev.txt
 	@$(PIP) -r $(STAMPS)/dev.txt

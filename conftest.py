@@ -44,7 +44,7 @@ REQUIRE_ALL = os.environ.get("HUTCH_REQUIRE_ALL") == "1"
 """Everything must run: a test that would be skipped fails with the reason it gives."""
 
 TESTS = Path(__file__).parent / "tests"
-FOLDERS_WITH_MARKER = ("compat", "integration", "simulation")
+FOLDERS_WITH_MARKER = ("compat", "integration", "simulation", "spark")
 SEARCHES = ("conformance", "property", "simulation", "integration/test_kill.py")
 """What looks for a loss in drawn histories, or by kills: found once is found."""
 

@@ -27,14 +27,15 @@ Source: RabbitMQ osiris, the log's header comment; Pravega wire protocol, Event.
 import struct
 from array import array
 from collections.abc import Iterable, Mapping
-from typing import Final, NamedTuple
-
-from typing_extensions import Buffer
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 try:
     from isal.isal_zlib import crc32
 except ImportError:  # pragma: no cover  # the wheel does not exist for every platform
     from zlib import crc32
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 __all__ = [
     "CRC_POSITION",
@@ -115,7 +116,7 @@ def pack_head(
     _HEAD.pack_into(buffer, 0, 0, event_bytes, MAGIC_AND_VERSION, USER_CHUNK, *header, 0)
 
 
-def unpack_header(source: Buffer, position: int) -> ChunkHeader:
+def unpack_header(source: "Buffer", position: int) -> ChunkHeader:
     """Decode the header at `position` (the byte after the event's head)."""
     (_, _, entries, records, timestamp_ms, epoch, chunk_id, crc, data_bytes, trailer_bytes, _) = (
         _HEADER.unpack_from(source, position)
@@ -133,7 +134,7 @@ def pack_trailer(sequences: Mapping[bytes, int]) -> bytes:
     )
 
 
-def unpack_trailer(trailer: Buffer) -> Iterable[tuple[bytes, int]]:
+def unpack_trailer(trailer: "Buffer") -> Iterable[tuple[bytes, int]]:
     """Give (reference, publishing id) pairs of a trailer; stops at anything it does not know."""
     view = bytes(trailer)
     position = 0

@@ -10,12 +10,12 @@ message or raises ProtocolError.
 Source: RabbitMQ stream protocol, Frame Structure.
 """
 
+from __future__ import annotations
+
 import struct
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from typing_extensions import Buffer
-
-from gateway.stream.wire.commands import (
+from .commands import (
     BY_NAME,
     CLIENT,
     COMMANDS,
@@ -24,9 +24,12 @@ from gateway.stream.wire.commands import (
     Command,
     Sender,
 )
-from gateway.stream.wire.errors import MalformedFrame, UnknownCommand
-from gateway.stream.wire.layout import Layout, layout_of
-from gateway.stream.wire.messages import Message
+from .errors import MalformedFrame, UnknownCommand
+from .layout import Layout, layout_of
+from .messages import Message
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
 
 SIZE_BYTES: Final = 4
 HEAD_BYTES: Final = 4

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import Enum, Flag
 from typing import Final
 
-from gateway.stream.wire import messages as m
+from . import messages as m
 
 RESPONSE_BIT: Final = 0x8000
 

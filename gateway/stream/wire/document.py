@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 from typing import Final
 
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import COMMANDS, KERNEL, Command, Sender, State
-from gateway.stream.wire.layout import layout_of
-from gateway.stream.wire.messages import Message
+from .codes import ResponseCode
+from .commands import COMMANDS, KERNEL, Command, Sender, State
+from .layout import layout_of
+from .messages import Message
 
 KERNEL_PURPOSES: Final = {
     "publish": "Appends entries to the stream of a publisher.",

@@ -11,7 +11,7 @@ What a peer merely can't have is no error of the protocol; it is answered with a
 
 from typing import ClassVar
 
-from gateway.stream.wire.codes import ResponseCode
+from .codes import ResponseCode
 
 
 class ProtocolError(Exception):

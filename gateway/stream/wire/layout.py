@@ -13,8 +13,8 @@ from itertools import starmap
 from operator import attrgetter
 from typing import Any, Final, Generic, TypeGuard, TypeVar, get_type_hints
 
-from gateway.stream.wire.errors import MalformedFrame
-from gateway.stream.wire.wire_types import Fixed, WireType
+from .errors import MalformedFrame
+from .wire_types import Fixed, WireType
 
 M = TypeVar("M")
 

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Final
 
-from gateway.stream.wire import wire_types
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.layout import Layout
-from gateway.stream.wire.offsets import NONE, OffsetSpec, OffsetType, at_offset
-from gateway.stream.wire.wire_types import STRING_TYPE, Fixed
+from . import wire_types
+from .codes import ResponseCode
+from .layout import Layout
+from .offsets import NONE, OffsetSpec, OffsetType, at_offset
+from .wire_types import STRING_TYPE, Fixed
 
 STARTING_TYPES: Final = frozenset(OffsetType) - {OffsetType.NONE}
 CODES: Final = {int(code): code for code in ResponseCode}

@@ -16,8 +16,8 @@ import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final, Generic, Protocol, TypeVar
 
-from gateway.stream.wire.errors import MalformedFrame
-from gateway.stream.wire.offsets import OffsetSpec, OffsetType
+from .errors import MalformedFrame
+from .offsets import OffsetSpec, OffsetType
 
 T = TypeVar("T")
 

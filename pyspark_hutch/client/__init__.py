@@ -1,0 +1,1 @@
+"""A blocking client of the stream protocol: one thread, bounded waits, no event loop."""

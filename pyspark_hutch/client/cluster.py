@@ -1,0 +1,235 @@
+"""The servers behind the endpoints: which stream lives where, and questions to many streams."""
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from typing import Final, NamedTuple, TypeVar
+
+from pyspark_hutch.client.connection import Connection
+from pyspark_hutch.client.errors import BadAnswer, ClientError, Refused, ServerGone, in_words
+from pyspark_hutch.client.errors import ServerSilent as Silent
+from pyspark_hutch.client.pool import POOL, Name
+from pyspark_hutch.options.settings import ConnectionSettings, Endpoint
+from pyspark_hutch.shared.wire import messages as m
+from pyspark_hutch.shared.wire.codes import ResponseCode
+from pyspark_hutch.shared.wire.offsets import OffsetSpec
+
+LOG: Final = logging.getLogger(__name__)
+
+_METADATA_NAMES: Final = 500
+"""Names in one Metadata request: a frame of 1 MiB holds some 4,000 of the longest."""
+
+_PAUSE_S_MAX: Final = 30.0
+_TRANSIENT: Final = (ServerGone, Silent)
+
+R = TypeVar("R")
+
+
+class Bounds(NamedTuple):
+    """What a stream holds.
+
+    Attributes:
+        first: The first offset that is there; the same as `next` if nothing is.
+        next: Behind the last committed offset.
+    """
+
+    first: int
+    next: int
+
+
+class Cluster:
+    """Asks the servers of one set of settings; connections come from the pool of the process."""
+
+    def __init__(
+        self, settings: ConnectionSettings, name: Name, *, retries_first: bool = False
+    ) -> None:
+        """Keep the settings.
+
+        Args:
+            settings: Where and how to connect.
+            name: Of the connections, as administrators see them.
+            retries_first: Whether a server that has never answered is worth more than one try.
+        """
+        self.settings: Final = settings
+        self.name: Final = name
+        self._is_known = retries_first
+
+    @contextmanager
+    def connection(self, endpoint: Endpoint | None = None) -> Iterator[Connection]:
+        """Lend a connection to one server, or to the first endpoint that lets us in."""
+        with ExitStack() as stack:
+            if endpoint is not None:
+                yield stack.enter_context(POOL.connection(endpoint, self.settings, self.name))
+                return
+            failures: list[str] = []
+            for candidate in self.settings.endpoints:
+                lent = POOL.connection(candidate, self.settings, self.name)
+                try:
+                    connection = stack.enter_context(lent)
+                except _TRANSIENT as error:
+                    failures.append(str(error))
+                    continue
+                yield connection
+                return
+            raise ServerGone("; ".join(failures))
+
+    def retried(self, what: str, work: Callable[[], R]) -> R:
+        """Do some work again after a lost connection, as often as the settings allow.
+
+        Args:
+            what: For the log line that each further try gets.
+            work: Connects anew each time.
+        """
+        pauses = self.pauses()
+        while True:
+            try:
+                found = work()
+            except _TRANSIENT as error:
+                pause_s = next(pauses, None) if self._is_known else None
+                if pause_s is None:
+                    raise
+                LOG.warning("%s: %s; another try in %.1f s", what, error, pause_s)
+                time.sleep(pause_s)
+            else:
+                self._is_known = True
+                return found
+
+    def pauses(self) -> Iterator[float]:
+        """Yield the seconds to wait before each further try, each time twice as many."""
+        pause_s = self.settings.planner_retry_interval_ms / 1000
+        for _ in range(self.settings.planner_retries):
+            yield pause_s
+            pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+
+    def partitions(self, super_stream: str) -> tuple[str, ...]:
+        """Return the streams of a super stream, in their order."""
+
+        def ask() -> tuple[str, ...]:
+            with self.connection() as connection:
+                reply = connection.ask(m.StreamsReply, "partitions", m.Partitions(super_stream))
+            _check(reply.code, f"super stream {super_stream!r}")
+            return reply.streams
+
+        return self.retried(f"partitions of {super_stream!r}", ask)
+
+    def leaders(
+        self, streams: Sequence[str], *, skips_missing: bool = False
+    ) -> dict[str, Endpoint]:
+        """Return where each stream is to be read.
+
+        Args:
+            streams: Their names.
+            skips_missing: Whether a stream that does not exist is left out; else it is Refused.
+        """
+        return self.retried(
+            "where streams live", lambda: self._leaders(streams, skips_missing=skips_missing)
+        )
+
+    def _leaders(self, streams: Sequence[str], *, skips_missing: bool) -> dict[str, Endpoint]:
+        requests: list[tuple[str, m.Message]] = [
+            ("metadata", m.Metadata(tuple(streams[first : first + _METADATA_NAMES])))
+            for first in range(0, len(streams), _METADATA_NAMES)
+        ]
+        with self.connection() as connection:
+            replies = list(connection.requests(requests))
+        found: dict[str, Endpoint] = {}
+        answered: set[str] = set()
+        for reply in replies:
+            if not isinstance(reply, m.MetadataReply):
+                raise BadAnswer(f"{connection.endpoint} answered metadata with {reply}")
+            brokers = {one.reference: Endpoint(one.host, one.port) for one in reply.brokers}
+            for stream in reply.streams:
+                answered.add(stream.stream)
+                if stream.code == ResponseCode.STREAM_DOES_NOT_EXIST and skips_missing:
+                    continue
+                _check(stream.code, f"stream {stream.stream!r}")
+                if stream.leader not in brokers:
+                    raise ServerGone(f"stream {stream.stream!r} has no leader now")
+                is_followed = self.settings.advertised
+                leader = brokers[stream.leader] if is_followed else connection.endpoint
+                found[stream.stream] = leader
+        for stream_name in streams:
+            if stream_name not in answered:
+                raise BadAnswer(f"no answer says where stream {stream_name!r} lives")
+        return found
+
+    def bounds(self, leaders: Mapping[str, Endpoint]) -> dict[str, Bounds]:
+        """Return what each stream holds now."""
+        asked = [(stream, m.StreamStats(stream)) for stream in leaders]
+        replies = self.ask_leaders(leaders, "stream_stats", asked)
+        return {
+            stream: _bounds(stream, reply)
+            for (stream, _), reply in zip(asked, replies, strict=True)
+        }
+
+    def resolve(
+        self, leaders: Mapping[str, Endpoint], places: Iterable[tuple[str, OffsetSpec]]
+    ) -> list[int]:
+        """Return the first offset of the chunk where reading from each place would begin."""
+        asked = [(stream, m.ResolveOffsetSpec(stream, place, {})) for stream, place in places]
+        found = []
+        replies = self.ask_leaders(leaders, "resolve_offset_spec", asked)
+        for (stream, _), reply in zip(asked, replies, strict=True):
+            if not isinstance(reply, m.ResolvedOffset):
+                raise BadAnswer(f"stream {stream!r}: an offset was answered with {reply}")
+            _check(reply.code, f"stream {stream!r}")
+            found.append(reply.offset)
+        return found
+
+    def ask_leaders(
+        self,
+        leaders: Mapping[str, Endpoint],
+        name: str,
+        asked: Sequence[tuple[str, m.Message]],
+    ) -> list[m.Message]:
+        """Send requests about streams, each to its stream's leader, many before the first answer.
+
+        Args:
+            leaders: Where each stream lives.
+            name: Of the command.
+            asked: Stream and request.
+
+        Returns:
+            The answers, in the order of the requests.
+        """
+        by_leader: dict[Endpoint, list[int]] = {}
+        for index, (stream, _) in enumerate(asked):
+            by_leader.setdefault(leaders[stream], []).append(index)
+        answers: dict[int, m.Message] = {}
+        for leader, indexes in by_leader.items():
+            requests = [(name, asked[index][1]) for index in indexes]
+            answers.update(zip(indexes, self._ask(leader, requests), strict=True))
+        return [answers[index] for index in range(len(asked))]
+
+    def _ask(self, leader: Endpoint, requests: Sequence[tuple[str, m.Message]]) -> list[m.Message]:
+        def ask() -> list[m.Message]:
+            with self.connection(leader) as connection:
+                return list(connection.requests(requests))
+
+        return self.retried(f"questions to {leader}", ask)
+
+
+def bounds_by(connection: Connection, stream: str) -> Bounds:
+    """Return what a stream holds now, as the server of a connection says."""
+    return _bounds(stream, connection.request("stream_stats", m.StreamStats(stream)))
+
+
+def _check(code: int, about: str) -> None:
+    if code != ResponseCode.OK:
+        raise Refused(f"{about} {in_words(code)}", code)
+
+
+def _bounds(stream: str, reply: m.Message) -> Bounds:
+    if not isinstance(reply, m.StreamStatsReply):
+        raise BadAnswer(f"stream {stream!r}: statistics were answered with {reply}")
+    _check(reply.code, f"stream {stream!r}")
+    numbers = reply.statistics
+    if "committed_offset" not in numbers:
+        raise ClientError(
+            f"stream {stream!r}: the broker's statistics lack committed_offset, which reading "
+            "needs; RabbitMQ has it from 4.3 on"
+        )
+    following = numbers["committed_offset"] + 1
+    first = numbers.get("first_chunk_id", -1)
+    return Bounds(following if first < 0 else first, following)

@@ -1,0 +1,154 @@
+"""Connections of this process, kept for a while after a task, since Spark uses its workers again.
+
+A process keeps one idle connection for each server and user. A thread of its own closes those that
+nothing has used for a while, and sends the heartbeats of those whose user is busy elsewhere: a
+Spark task may take minutes over one batch.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final, NamedTuple
+
+from pyspark_hutch.client.connection import Connection
+from pyspark_hutch.client.errors import ClientError
+from pyspark_hutch.options.settings import ConnectionSettings, Endpoint
+
+_LOOK_S: Final = 1.0
+
+
+class Name(NamedTuple):
+    """What administrators see of a connection.
+
+    Attributes:
+        owner: Application and query; connections of one owner are used by all its tasks in turn.
+        task: The task that opened it.
+    """
+
+    owner: str
+    task: str = ""
+
+    def __str__(self) -> str:
+        return "/".join(filter(None, self))
+
+
+class _Key(NamedTuple):
+    endpoint: Endpoint
+    settings: ConnectionSettings
+    owner: str
+
+
+class _Idle(NamedTuple):
+    connection: Connection
+    until: float
+
+
+class Pool:
+    """Connections by server, settings and name.
+
+    Connections of the process that this one was forked from are never used: they are not ours.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._process = os.getpid()
+        self._idle: dict[_Key, _Idle] = {}
+        self._lent: set[Connection] = set()
+        self._keeper: threading.Thread | None = None
+
+    @contextmanager
+    def connection(
+        self, endpoint: Endpoint, settings: ConnectionSettings, name: Name
+    ) -> Iterator[Connection]:
+        """Lend a connection; after an error in the block it is dropped, else kept for the next.
+
+        Its lock is not held: who uses it takes it for each step.
+        """
+        key = _Key(endpoint, settings, name.owner)
+        connection = self._take(key) or Connection(endpoint, settings, str(name))
+        with self._lock:
+            self._lent.add(connection)
+            self._keep()
+        try:
+            yield connection
+        except BaseException:
+            self._end_loan(connection)
+            connection.disconnect()
+            raise
+        self._end_loan(connection)
+        self._give_back(key, connection, settings.pool_idle_timeout_ms / 1000)
+
+    def close(self) -> None:
+        """Close what is idle."""
+        with self._lock:
+            ended, self._idle = self._idle, {}
+        for idle in ended.values():
+            idle.connection.close()
+
+    def _take(self, key: _Key) -> Connection | None:
+        with self._lock:
+            if self._process != os.getpid():
+                self._process, self._idle, self._lent = os.getpid(), {}, set()
+                self._keeper = None
+            idle = self._idle.pop(key, None)
+        if idle is None or idle.connection.is_broken:
+            return None
+        if not idle.connection.is_alive():
+            idle.connection.disconnect()
+            return None
+        return idle.connection
+
+    def _end_loan(self, connection: Connection) -> None:
+        with self._lock:
+            self._lent.discard(connection)
+
+    def _give_back(self, key: _Key, connection: Connection, idle_s: float) -> None:
+        with self._lock:
+            is_kept = not connection.is_broken and key not in self._idle
+            if is_kept:
+                self._idle[key] = _Idle(connection, time.monotonic() + idle_s)
+                self._keep()
+        if not is_kept:
+            connection.close()
+
+    def _keep(self) -> None:
+        """Have the thread that looks after connections; it ends when there are none."""
+        if self._keeper is None:
+            self._keeper = threading.Thread(
+                target=self._look_after, name="hutch connections", daemon=True
+            )
+            self._keeper.start()
+
+    def _look_after(self) -> None:
+        while True:
+            time.sleep(_LOOK_S)
+            now = time.monotonic()
+            with self._lock:
+                old = [key for key, idle in self._idle.items() if idle.until <= now]
+                ended = [self._idle.pop(key).connection for key in old]
+                kept = [idle.connection for idle in self._idle.values()] + list(self._lent)
+                if not kept:
+                    self._keeper = None
+            for connection in ended:
+                connection.close()
+            for connection in kept:
+                _beat(connection)
+            if not kept:
+                return
+
+
+def _beat(connection: Connection) -> None:
+    """Send a heartbeat, unless the connection's user is at it and does so itself."""
+    if connection.is_broken or not connection.lock.acquire(blocking=False):
+        return
+    try:
+        with suppress(ClientError):  # whoever uses it next will see
+            connection.beat()
+    finally:
+        connection.lock.release()
+
+
+POOL: Final = Pool()
+"""The connections of this process."""

@@ -1,0 +1,232 @@
+"""The chunks of a range of offsets of one stream, across lost connections, to the last offset.
+
+Where a range ends cannot be told by counting. A Deliver may reach past it, since Hutch joins small
+chunks. And RabbitMQ has offsets that hold no message; so the reader asks for chunks of every kind
+(`chunk_selector`), which cover each offset, and is done when one reaches the end of the range.
+
+With a filter, chunks that do not match never come. Then the range is done when nothing came for a
+while although there is credit and the server answers (`filter_quiet_ms`).
+"""
+
+import logging
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from pyspark_hutch.client.cluster import Bounds, Cluster, bounds_by
+from pyspark_hutch.client.connection import Connection, Delivery
+from pyspark_hutch.client.errors import BadAnswer, ClientError, ServerGone, ServerSilent
+from pyspark_hutch.options.settings import Endpoint
+from pyspark_hutch.shared.chunk import HEADER_BYTES, unpack_header
+from pyspark_hutch.shared.wire import messages as m
+from pyspark_hutch.shared.wire.offsets import at_offset
+
+LOG: Final = logging.getLogger(__name__)
+
+CREDIT: Final = 4
+"""Chunks under way: enough that the server never waits for the next credit."""
+
+_LOOK_S: Final = 0.1
+_OFFSETS_MAX: Final = 1 << 63
+
+
+class DataLoss(ClientError):
+    """Rows of the range are gone: removed by retention, or with a stream that was deleted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What is to be read.
+
+    Attributes:
+        stream: Its name.
+        leader: Where it is read.
+        low: The first offset.
+        high: Behind the last; all before it is committed.
+        filters: Filter values; chunks that have none of them are skipped.
+        match_unfiltered: Whether chunks without filter values come too.
+        fails_on_loss: Whether rows that are gone are an error, else a line in the log.
+    """
+
+    stream: str
+    leader: Endpoint
+    low: int
+    high: int
+    filters: tuple[str, ...] = ()
+    match_unfiltered: bool = False
+    fails_on_loss: bool = True
+
+    def properties(self) -> dict[str, str]:
+        """Return what Subscribe says of it."""
+        if not self.filters:
+            return {"chunk_selector": "all"}
+        wanted = {f"filter.{index}": value for index, value in enumerate(self.filters)}
+        return wanted | {"match-unfiltered": str(self.match_unfiltered).lower()}
+
+
+class Piece(NamedTuple):
+    """A chunk that holds offsets of the range.
+
+    Attributes:
+        chunk: Header and data, as Deliver carries them; valid until the next piece is asked for.
+        low: Rows below this offset were in pieces before, or are not in the range.
+    """
+
+    chunk: memoryview
+    low: int
+
+
+class RangeReader:
+    """Reads one range once."""
+
+    def __init__(
+        self, cluster: Cluster, wanted: Range, poll_timeout_ms: int, quiet_ms: int
+    ) -> None:
+        """Prepare; `pieces` connects.
+
+        Args:
+            cluster: Its settings say how often a lost connection is made anew.
+            wanted: The range.
+            poll_timeout_ms: The longest wait for the next chunk.
+            quiet_ms: With a filter: silence after which nothing more matches.
+        """
+        self._cluster = cluster
+        self._range = wanted
+        self._leader = wanted.leader
+        self._poll_timeout_s = poll_timeout_ms / 1000
+        self._quiet_s = quiet_ms / 1000
+        self._next = wanted.low
+        self._high = wanted.high
+        self._pauses = cluster.pauses()
+        # With a filter: where chunks were skipped and nothing has shown yet that they were there.
+        self._skipped_from: int | None = None
+        self._looked_at = 0.0
+
+    def pieces(self) -> Generator[Piece]:
+        """Yield the chunks of the range in their order.
+
+        Raises:
+            DataLoss: Rows of the range are gone.
+            ClientError: The server does not come back, or says what cannot be.
+        """
+        while self._next < self._high:
+            try:
+                with self._cluster.connection(self._leader) as connection:
+                    yield from self._read(connection)
+            except (ServerGone, ServerSilent) as error:
+                self._prepare_try(error)
+
+    def _prepare_try(self, error: ClientError) -> None:
+        """Log a failure, wait, and find the stream anew; raise if there were too many."""
+        stream = self._range.stream
+        pause_s = next(self._pauses, None)
+        if pause_s is None:
+            missing = f"offsets {self._next} to {self._high - 1} were not read"
+            raise ClientError(f"stream {stream!r}: {error}; {missing}") from None
+        LOG.warning(
+            "reading %r: %s; going on at offset %d in %.1f s", stream, error, self._next, pause_s
+        )
+        time.sleep(pause_s)
+        self._leader = self._cluster.leaders([stream])[stream]
+
+    def _read(self, connection: Connection) -> Iterator[Piece]:
+        stream = self._range.stream
+        with connection.lock:
+            self._judge_bounds(bounds_by(connection, stream))
+            if self._next >= self._high:
+                return
+            place = at_offset(self._next)
+            connection.subscribe(stream, place, CREDIT, self._range.properties())
+        while self._next < self._high:
+            with connection.lock:
+                chunk = self._receive(connection)
+                if chunk is None:  # nothing more matches
+                    break
+                connection.send("credit", m.Credit(connection.subscription_id, 1))
+            piece = self._judge_chunk(chunk)
+            if piece is not None:
+                yield piece
+                self._pauses = self._cluster.pauses()
+        with connection.lock:
+            connection.unsubscribe()
+            if self._skipped_from is not None:
+                self._judge_skipped(connection)
+        self._next = self._high
+
+    def _judge_chunk(self, chunk: memoryview) -> Piece | None:
+        """Move on behind a chunk; None if nothing of it is in the range."""
+        stream, low = self._range.stream, self._next
+        if len(chunk) < HEADER_BYTES:
+            raise BadAnswer(f"stream {stream!r}: a chunk behind offset {low} is cut short")
+        header = unpack_header(chunk, 0)
+        end = header.chunk_id + header.records
+        if header.data_bytes > len(chunk) - HEADER_BYTES or end > _OFFSETS_MAX:
+            raise BadAnswer(
+                f"stream {stream!r}: the chunk at offset {header.chunk_id} is not whole"
+            )
+        if header.chunk_id > low:
+            if self._range.filters:
+                self._skipped_from = low if self._skipped_from is None else self._skipped_from
+            else:
+                self._lose(low, min(header.chunk_id, self._high), "the server skipped it")
+        if end <= low:
+            return None
+        self._next = min(end, self._high)
+        return Piece(chunk, low) if header.chunk_id < self._high else None
+
+    def _receive(self, connection: Connection) -> memoryview | None:
+        """Return the next chunk; None if a filter lets nothing more through."""
+        begun = time.monotonic()
+        deadline = begun + self._poll_timeout_s
+        while True:
+            pause = min(deadline, time.monotonic() + _LOOK_S) if self._range.filters else deadline
+            try:
+                pushed = connection.receive(pause)
+            except ServerSilent:
+                if time.monotonic() >= deadline:
+                    raise
+                # The answer comes behind what was ready to be sent.
+                bounds_by(connection, self._range.stream)
+                if time.monotonic() - begun >= self._quiet_s and not connection.has_pushed:
+                    return None
+                continue
+            if isinstance(pushed, Delivery):
+                self._look_at_skipped(connection)
+                return pushed.chunk
+            if isinstance(pushed, m.MetadataUpdate) and pushed.stream == self._range.stream:
+                raise ServerGone(f"{connection.endpoint} no longer serves the stream")
+
+    # ---- loss --------------------------------------------------------------------------------
+
+    def _judge_bounds(self, bounds: Bounds) -> None:
+        if bounds.next < self._high:
+            reason = f"the stream ends at offset {bounds.next}: it was deleted and made again"
+            self._lose(max(self._next, bounds.next), self._high, reason)
+            self._high = bounds.next
+        if bounds.first > self._next:
+            first = min(bounds.first, self._high)
+            self._lose(self._next, first, f"the stream begins at offset {bounds.first}: retention")
+            self._next = first
+
+    def _look_at_skipped(self, connection: Connection) -> None:
+        """Now and then see whether chunks that a filter skipped are still there."""
+        now = time.monotonic()
+        if self._skipped_from is not None and now - self._looked_at > 1:
+            self._looked_at = now
+            self._judge_skipped(connection)
+
+    def _judge_skipped(self, connection: Connection) -> None:
+        skipped, self._skipped_from = self._skipped_from, None
+        first = bounds_by(connection, self._range.stream).first
+        if skipped is not None and first > skipped:
+            reason = "retention removed chunks while a filter was looking for matches"
+            self._lose(skipped, min(first, self._high), reason)
+
+    def _lose(self, low: int, high: int, reason: str) -> None:
+        if low >= high:
+            return
+        lost = f"stream {self._range.stream!r}: offsets {low} to {high - 1} are lost: {reason}"
+        if self._range.fails_on_loss:
+            raise DataLoss(f"{lost}. Set failOnDataLoss to false to go on without them.")
+        LOG.warning("%s", lost)

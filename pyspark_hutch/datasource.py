@@ -1,0 +1,40 @@
+"""The format `hutch` as Spark sees it.
+
+Spark loads this module in many processes, also of queries that use other formats. So it imports
+nothing but Spark's own classes; the rest is loaded when a query of ours needs it.
+"""
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+from pyspark.sql.types import StructType
+
+if TYPE_CHECKING:
+    from pyspark_hutch.reading import BatchReader
+    from pyspark_hutch.streaming import StreamReader
+
+FORMAT = "hutch"
+
+
+class DefaultSource(DataSource):
+    """Streams and super streams as data frames."""
+
+    @classmethod
+    def name(cls) -> str:
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """Return the columns that a read without a schema of its own gets; checks the options."""
+        from pyspark_hutch.schemas import schema_of_read
+
+        return schema_of_read(self.options)
+
+    def reader(self, schema: StructType) -> "BatchReader":
+        from pyspark_hutch.reading import BatchReader
+
+        return BatchReader(self.options, schema)
+
+    def streamReader(self, schema: StructType) -> "StreamReader":  # noqa: N802  # Spark's name
+        from pyspark_hutch.streaming import StreamReader
+
+        return StreamReader(self.options, schema)

@@ -1,0 +1,1 @@
+"""Which streams a query reads, and where in each it starts and ends."""

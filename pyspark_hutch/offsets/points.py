@@ -1,0 +1,76 @@
+"""Places in streams as users name them, turned into offsets."""
+
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark_hutch.client.cluster import Bounds, Cluster
+from pyspark_hutch.options.errors import WrongOption
+from pyspark_hutch.options.settings import Endpoint, Point, PointKind, Unmatched, Where
+from pyspark_hutch.shared.wire.offsets import at_timestamp
+
+_BY_TIME: Final = (PointKind.TIMESTAMP, PointKind.MS_BACK)
+
+
+def offsets_of(
+    cluster: Cluster,
+    leaders: Mapping[str, Endpoint],
+    bounds: Mapping[str, Bounds],
+    where: Where,
+    unmatched: Unmatched,
+) -> dict[str, int]:
+    """Return the offset of each stream at which a query starts or ends.
+
+    A start by time is the first row of the first chunk that is not older. All rows of a chunk have
+    its time, so this is exact.
+
+    Args:
+        cluster: Is asked where times are.
+        leaders: Where each stream lives; all streams of the query.
+        bounds: What each stream held when the query began. What came later counts as the end.
+        where: What the user said.
+        unmatched: What a time means that is later than all rows: an error, or the end.
+
+    Raises:
+        WrongOption: Streams are missing or too many, or no row is as late as a time.
+    """
+    points = where.points(tuple(leaders))
+    timed = [stream for stream, point in points.items() if point.kind in _BY_TIME]
+    now_ms = int(time.time() * 1000)
+    places = [(stream, at_timestamp(_time_of(points[stream], now_ms))) for stream in timed]
+    resolved = dict(zip(timed, cluster.resolve(leaders, places), strict=True))
+    found = {}
+    for stream, point in points.items():
+        held = bounds[stream]
+        if point.kind in _BY_TIME:
+            found[stream] = resolved[stream]
+            if resolved[stream] >= held.next:
+                _judge_unmatched(stream, point, where, unmatched)
+                found[stream] = held.next
+        else:
+            found[stream] = _offset_of(point, held)
+    return found
+
+
+def _time_of(point: Point, now_ms: int) -> int:
+    return point.number if point.kind is PointKind.TIMESTAMP else now_ms - point.number
+
+
+def _offset_of(point: Point, held: Bounds) -> int:
+    match point.kind:
+        case PointKind.EARLIEST:
+            return held.first
+        case PointKind.LATEST:
+            return held.next
+        case PointKind.ROWS_BACK:
+            return max(held.first, held.next - point.number)
+        case _:
+            return point.number
+
+
+def _judge_unmatched(stream: str, point: Point, where: Where, unmatched: Unmatched) -> None:
+    if point.kind is PointKind.TIMESTAMP and unmatched == "error":
+        raise WrongOption(
+            f"option {where.option}={point.number}: stream {stream!r} has no row of this time or "
+            "later (startingOffsetsByTimestampStrategy=latest begins at its end then)"
+        )

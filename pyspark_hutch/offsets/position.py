@@ -1,0 +1,59 @@
+"""A streaming query's position as the JSON that Spark keeps in its checkpoint.
+
+    {"orders-0": {"o": 123}, "orders-1": {"i": "7f3a", "o": 456}}
+
+`o` is the next offset to read. `i` is the incarnation of the stream, by which a stream that was
+deleted and made again can be told; servers of today do not say it. Spark compares positions as
+texts, so equal positions must have equal texts: names are sorted, and there is one form.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+class WrongPosition(ValueError):
+    """A checkpoint holds what is no position of this source."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a query stands in one stream.
+
+    Attributes:
+        offset: The next to read.
+        incarnation: Of the stream; None where the server does not say.
+    """
+
+    offset: int
+    incarnation: str | None = None
+
+
+Position = Mapping[str, Place]
+
+
+def position_of(document: object) -> dict[str, Place]:
+    """Read a position that Spark gives back; raises WrongPosition."""
+    if not isinstance(document, dict):
+        raise WrongPosition(f"the checkpoint's position is no object of streams: {document!r:.80}")
+    return {str(stream): _place_of(stream, value) for stream, value in document.items()}
+
+
+def _place_of(stream: object, value: object) -> Place:
+    if isinstance(value, dict) and value.keys() <= {"i", "o"}:
+        offset, incarnation = value.get("o"), value.get("i")
+        is_known = incarnation is None or isinstance(incarnation, str)
+        if isinstance(offset, int) and not isinstance(offset, bool) and offset >= 0 and is_known:
+            return Place(offset, incarnation)
+    raise WrongPosition(
+        f"the checkpoint's position of stream {stream!r} is no offset: {value!r:.80}"
+    )
+
+
+def document_of(position: Position) -> dict[str, dict[str, str | int]]:
+    """Return the one form of a position."""
+    return {stream: _value_of(position[stream]) for stream in sorted(position)}
+
+
+def _value_of(place: Place) -> dict[str, str | int]:
+    known: dict[str, str | int] = {} if place.incarnation is None else {"i": place.incarnation}
+    return known | {"o": place.offset}

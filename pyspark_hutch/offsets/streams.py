@@ -1,0 +1,63 @@
+"""The streams that a query reads: those named, and the partitions of super streams."""
+
+from dataclasses import dataclass
+
+from pyspark_hutch.client.cluster import Cluster
+from pyspark_hutch.options.errors import WrongOption
+from pyspark_hutch.options.settings import Source
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class PartitionStream:
+    """One stream.
+
+    Attributes:
+        stream: Its name.
+        super_stream: The super stream it belongs to; None for a plain stream.
+        partition: Its place in the super stream, from 0; 0 for a plain stream.
+    """
+
+    stream: str
+    super_stream: str | None = None
+    partition: int = 0
+
+
+def streams_of(cluster: Cluster, source: Source) -> tuple[PartitionStream, ...]:
+    """Find the streams of a query, each once; asks the server for those of super streams.
+
+    Raises:
+        WrongOption: Two super streams share a partition, or `assign` names one that is not there.
+        ClientError: A super stream does not exist, or no server answers.
+    """
+    if source.streams:
+        return tuple(map(PartitionStream, source.streams))
+    assigned: dict[str, tuple[int, ...] | None] = dict.fromkeys(source.super_streams)
+    assigned.update(source.assigned)
+    found: dict[str, PartitionStream] = {}
+    for super_stream, indexes in assigned.items():
+        for place in _partitions(cluster, super_stream, indexes):
+            if place.stream in found:
+                other = found[place.stream].super_stream
+                raise WrongOption(
+                    f"option {source.option}: stream {place.stream!r} is a partition of both "
+                    f"{other!r} and {super_stream!r}"
+                )
+            found[place.stream] = place
+    return tuple(found.values())
+
+
+def _partitions(
+    cluster: Cluster, super_stream: str, indexes: tuple[int, ...] | None
+) -> list[PartitionStream]:
+    streams = cluster.partitions(super_stream)
+    for index in indexes or ():
+        if index >= len(streams):
+            raise WrongOption(
+                f"option assign: super stream {super_stream!r} has {len(streams)} partitions, "
+                f"no partition {index}"
+            )
+    return [
+        PartitionStream(stream, super_stream, index)
+        for index, stream in enumerate(streams)
+        if indexes is None or index in indexes
+    ]

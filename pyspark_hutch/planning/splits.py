@@ -1,0 +1,104 @@
+"""Ranges of offsets cut into splits, one for each task, at the borders of chunks.
+
+Splits of a range follow one another without a gap, and each but the first begins where a chunk
+begins. So no chunk is read twice, and every row is in one split.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+from pyspark_hutch.client.cluster import Cluster
+from pyspark_hutch.offsets.streams import PartitionStream
+from pyspark_hutch.options.settings import Endpoint, Splitting
+from pyspark_hutch.shared.wire.offsets import OffsetSpec, at_offset
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """What one task reads.
+
+    Attributes:
+        place: The stream.
+        leader: Where it is read.
+        low: The first offset.
+        high: Behind the last.
+    """
+
+    place: PartitionStream
+    leader: Endpoint
+    low: int
+    high: int
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRange:
+    """What a batch reads of one stream: offsets from `low` to before `high`."""
+
+    place: PartitionStream
+    low: int
+    high: int
+
+
+def plan(
+    cluster: Cluster,
+    leaders: Mapping[str, Endpoint],
+    ranges: Iterable[StreamRange],
+    splitting: Splitting,
+) -> list[Split]:
+    """Cut ranges into splits; empty ranges give none.
+
+    Args:
+        cluster: Is asked where chunks begin, about all streams at once.
+        leaders: Where each stream lives.
+        ranges: What is to be read.
+        splitting: How many splits, or how many rows in each.
+    """
+    filled = [wanted for wanted in ranges if wanted.low < wanted.high]
+    counts = counts_of([wanted.high - wanted.low for wanted in filled], splitting)
+    asked: list[tuple[str, OffsetSpec]] = []
+    owners: list[int] = []
+    for index, (wanted, count) in enumerate(zip(filled, counts, strict=True)):
+        for offset in even_cuts(wanted.low, wanted.high, count):
+            asked.append((wanted.place.stream, at_offset(offset)))
+            owners.append(index)
+    borders: dict[int, list[int]] = {}
+    for owner, border in zip(owners, cluster.resolve(leaders, asked), strict=True):
+        borders.setdefault(owner, []).append(border)
+    return [
+        Split(wanted.place, leaders[wanted.place.stream], low, high)
+        for index, wanted in enumerate(filled)
+        for low, high in cut(wanted.low, wanted.high, borders.get(index, ()))
+    ]
+
+
+def counts_of(rows: Sequence[int], splitting: Splitting) -> list[int]:
+    """Return into how many splits each range goes.
+
+    Args:
+        rows: Offsets in each range, at least 1.
+        splitting: `records_max` bounds the rows of a split; `partitions_min` asks for so many
+            splits in all, spread by rows.
+    """
+    total = sum(rows)
+    counts = []
+    for count in rows:
+        parts = 1
+        if splitting.records_max is not None:
+            parts = -(-count // splitting.records_max)
+        if splitting.partitions_min is not None and splitting.partitions_min > len(rows):
+            parts = max(parts, -(-count * splitting.partitions_min // total))
+        counts.append(min(parts, count))
+    return counts
+
+
+def even_cuts(low: int, high: int, count: int) -> list[int]:
+    """Return where a range would be cut into so many parts of equal size, between its ends."""
+    rows = high - low
+    return [low + rows * part // count for part in range(1, count)]
+
+
+def cut(low: int, high: int, borders: Iterable[int]) -> list[tuple[int, int]]:
+    """Cut a range at those of the borders that lie inside it."""
+    inside = sorted({border for border in borders if low < border < high})
+    return list(pairwise([low, *inside, high]))

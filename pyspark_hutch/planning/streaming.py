@@ -1,0 +1,208 @@
+"""The plan of a streaming query, batch by batch: where it begins, how far each batch goes.
+
+Rules of Spark that shape this, seen on 4.3:
+
+- It asks twice where a query begins, and writes that down only with the first batch. So the answer
+  is kept, and the first batch of a new query is empty: it pins the beginning in the checkpoint.
+- An idle query asks every 10 ms for something new. So the ends of streams are kept for a while.
+- A failed question ends the query. So a server that is away means "nothing new" for some time.
+"""
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from pyspark_hutch.client.cluster import Bounds, Cluster
+from pyspark_hutch.client.errors import ServerGone, ServerSilent
+from pyspark_hutch.client.range_reader import DataLoss
+from pyspark_hutch.offsets.points import offsets_of
+from pyspark_hutch.offsets.position import Place, Position
+from pyspark_hutch.offsets.streams import PartitionStream
+from pyspark_hutch.options.settings import ReadSettings
+from pyspark_hutch.planning.admission import Patience, rows_for_bytes, share
+from pyspark_hutch.planning.sizes import row_bytes
+from pyspark_hutch.planning.splits import Split, StreamRange, plan
+from pyspark_hutch.planning.tails import Tails
+from pyspark_hutch.shared.wire.offsets import at_offset
+
+LOG: Final = logging.getLogger(__name__)
+
+
+class StreamPlanner:
+    """Plans one run of a streaming query; lives in Spark's planner process."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        settings: ReadSettings,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        """Prepare; nothing is asked yet."""
+        self._cluster = cluster
+        self._settings = settings
+        self._clock = clock
+        self._tails = Tails(cluster, settings.source, clock)
+        self._beginning: dict[str, Place] | None = None
+        self._is_pinned = False
+        self._target: dict[str, int] | None = None
+        self._away_since: float | None = None
+        budgets = settings.budgets
+        self._patience = Patience(budgets.offsets_min, budgets.delay_ms_max / 1000, clock())
+
+    def begin(self) -> dict[str, Place]:
+        """Return where a new query begins, the same at each call."""
+        if self._beginning is None:
+            bounds = self._tails.look(is_fresh=True)
+            settings = self._settings
+            lows = offsets_of(
+                self._cluster,
+                self._tails.leaders,
+                bounds,
+                settings.starting,
+                settings.unmatched_time,
+            )
+            self._beginning = {stream: Place(offset) for stream, offset in lows.items()}
+        return self._beginning
+
+    def aim(self) -> None:
+        """Take the ends of the streams as of now for the end of the query."""
+        bounds = self._tails.look(is_fresh=True)
+        self._target = {stream: held.next for stream, held in bounds.items()}
+
+    def latest(self) -> dict[str, Place] | None:
+        """Return the ends of the streams as last seen, for the query's progress."""
+        return {stream: Place(held.next) for stream, held in self._tails.seen.items()} or None
+
+    def advance(self, start: Position, *, is_limited: bool) -> Position:
+        """Return where the next batch ends; `start` itself if there is nothing to do.
+
+        Args:
+            start: Where it begins.
+            is_limited: Whether the budgets hold.
+
+        Raises:
+            DataLoss: A stream has gone, or ends before `start`.
+        """
+        if self._beginning is not None and not self._is_pinned:
+            self._is_pinned = True
+            if start == self._beginning:
+                return start
+        try:
+            bounds = self._tails.look()
+        except (ServerGone, ServerSilent) as error:
+            self._bear(error)
+            return start
+        self._away_since = None
+        self._judge(start, bounds)
+        ends = self._ends(start, bounds)
+        backlog = {stream: end - low for stream, (low, end) in ends.items() if end > low}
+        if not self._is_due(sum(backlog.values()), is_limited=is_limited):
+            return start if start.keys() == ends.keys() else self._at(ends, {})
+        if is_limited:
+            backlog = self._limit(ends, backlog)
+        return self._at(ends, backlog)
+
+    def splits(self, start: Position, end: Position) -> list[Split]:
+        """Return the splits of a batch; the same rows whenever it is asked.
+
+        Raises:
+            DataLoss: The batch begins before the first row that is kept.
+        """
+        bounds = self._tails.look(is_fresh=True)
+        self._judge(start, bounds)
+        ranges = []
+        for stream, place in end.items():
+            if stream not in bounds:
+                self._lose(stream, place.offset, place.offset, "the stream does not exist any more")
+                continue
+            held = bounds[stream]
+            low = start[stream].offset if stream in start else held.first
+            if low > place.offset:  # deleted and made again, and that is accepted
+                low = held.first
+            if low < held.first and low < place.offset:
+                self._lose(stream, low, min(held.first, place.offset), "retention removed them")
+                low = held.first
+            ranges.append(StreamRange(self._tails.places[stream], low, place.offset))
+        return plan(self._cluster, self._tails.leaders, ranges, self._settings.splitting)
+
+    # ---- one batch ---------------------------------------------------------------------------
+
+    def _ends(self, start: Position, bounds: Mapping[str, Bounds]) -> dict[str, tuple[int, int]]:
+        """Return for each stream where the batch begins and may end."""
+        ends = {}
+        for stream, held in bounds.items():
+            low = start[stream].offset if stream in start else held.first
+            end = held.next
+            if self._target is not None:
+                end = max(min(end, self._target.get(stream, low)), min(low, held.next))
+            ends[stream] = (low, end)
+        return ends
+
+    def _is_due(self, rows: int, *, is_limited: bool) -> bool:
+        # A query that ends with what is there now must not wait for more.
+        if not is_limited or self._target is not None:
+            return rows > 0
+        return self._patience.is_due(rows, self._clock())
+
+    def _limit(
+        self, ends: Mapping[str, tuple[int, int]], backlog: dict[str, int]
+    ) -> dict[str, int]:
+        """Return the rows of each stream within the budgets, to a border of chunks if possible."""
+        budgets = self._settings.budgets
+        rows = sum(backlog.values())
+        if budgets.offsets_max is not None:
+            rows = min(rows, budgets.offsets_max)
+        if budgets.bytes_max is not None:
+            lows = {stream: ends[stream][0] for stream in backlog}
+            sizes = row_bytes(self._cluster, self._tails.leaders, lows)
+            rows = min(rows, rows_for_bytes(backlog, sizes, budgets.bytes_max))
+        shares = share(backlog, rows)
+        cut = [stream for stream in shares if 0 < shares[stream] < backlog[stream]]
+        wanted = [(stream, at_offset(ends[stream][0] + shares[stream])) for stream in cut]
+        borders = self._cluster.resolve(self._tails.leaders, wanted)
+        for stream, border in zip(cut, borders, strict=True):
+            if ends[stream][0] < border:
+                shares[stream] = min(shares[stream], border - ends[stream][0])
+        return shares
+
+    @staticmethod
+    def _at(ends: Mapping[str, tuple[int, int]], shares: Mapping[str, int]) -> dict[str, Place]:
+        # A stream that was made again ends before it begins: it goes back to its end.
+        return {
+            stream: Place(min(low + shares.get(stream, 0), max(end, low)) if end >= low else end)
+            for stream, (low, end) in ends.items()
+        }
+
+    # ---- trouble -----------------------------------------------------------------------------
+
+    def _bear(self, error: Exception) -> None:
+        """Let a server be away for a while; log that once."""
+        now = self._clock()
+        if self._away_since is None:
+            self._away_since = now
+            LOG.warning("%s; the query waits for the server", error)
+        if now - self._away_since > self._settings.connection.poll_timeout_ms / 1000:
+            raise error
+
+    def _judge(self, start: Position, bounds: Mapping[str, Bounds]) -> None:
+        for stream, place in start.items():
+            if stream not in bounds:
+                reason = "the stream does not exist any more"
+                self._lose(stream, place.offset, place.offset, reason)
+            elif bounds[stream].next < place.offset:
+                end = bounds[stream].next
+                reason = f"the stream ends at offset {end}: it was deleted and made again"
+                self._lose(stream, end, place.offset, reason)
+
+    def _lose(self, stream: str, low: int, high: int, reason: str) -> None:
+        what = f"offsets {low} to {high - 1} are lost" if low < high else f"nothing from {low} on"
+        text = f"stream {stream!r}: {what}: {reason}"
+        if self._settings.fail_on_data_loss:
+            raise DataLoss(f"{text}. Set failOnDataLoss to false to go on without them.")
+        LOG.warning("%s", text)
+
+
+def places_by_name(places: tuple[PartitionStream, ...]) -> dict[str, PartitionStream]:
+    """Return streams by their names."""
+    return {place.stream: place for place in places}

@@ -1,0 +1,47 @@
+"""The rows of one split, as batches."""
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+
+from pyspark_hutch.client.cluster import Cluster
+from pyspark_hutch.client.range_reader import Range, RangeReader
+from pyspark_hutch.decoding.decoder import Decoder
+from pyspark_hutch.decoding.wanted import Wanted
+from pyspark_hutch.options.settings import ReadSettings
+from pyspark_hutch.planning.splits import Split
+
+FILTER_QUIET_MS = 2_000
+"""Silence after which a filter is taken to let nothing more through."""
+
+
+def rows_of(
+    cluster: Cluster, split: Split, settings: ReadSettings, wanted: Wanted
+) -> Iterator[pa.RecordBatch]:
+    """Read a split.
+
+    Args:
+        cluster: The servers.
+        split: Offsets of a stream.
+        settings: Filter, time limits, and what to do about lost rows.
+        wanted: The columns.
+
+    Raises:
+        ClientError: In one line, why the split cannot be read to its end.
+    """
+    place = split.place
+    offsets = Range(
+        place.stream,
+        split.leader,
+        split.low,
+        split.high,
+        settings.filter.values,
+        settings.filter.match_unfiltered,
+        settings.fail_on_data_loss,
+    )
+    poll_timeout_ms = settings.connection.poll_timeout_ms
+    reader = RangeReader(cluster, offsets, poll_timeout_ms, FILTER_QUIET_MS)
+    decoder = Decoder(wanted)
+    for piece in reader.pieces():
+        yield from decoder.add(piece.chunk, piece.low, split.high)
+    yield from decoder.finish()

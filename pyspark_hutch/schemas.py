@@ -1,0 +1,96 @@
+"""The columns of a read as a schema of Spark, and a user's schema as a choice of columns."""
+
+from collections.abc import Mapping
+from difflib import get_close_matches
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import DataType, StructField, StructType, VariantType
+
+from pyspark_hutch.options.errors import WrongOption
+from pyspark_hutch.options.reading import read_settings
+from pyspark_hutch.options.settings import Decoding
+from pyspark_hutch.rows.columns import APP_TYPES, COLUMNS, DEFAULT, column
+
+
+def schema_of_read(options: Mapping[str, str]) -> StructType:
+    """Return the schema of a read that names none; raise WrongOption if no read can have them.
+
+    Spark does not tell whether the read is a batch or a stream.
+    """
+    errors = []
+    for is_streaming in (False, True):
+        try:
+            decoding = read_settings(options, is_streaming=is_streaming).decoding
+        except WrongOption as error:
+            errors.append(error)
+        else:
+            return schema_of(decoding)
+    raise min(errors, key=lambda error: len(error.problems))
+
+
+def schema_of(decoding: Decoding) -> StructType:
+    """Return the schema of the default columns and those that were asked for."""
+    names = [
+        known.name
+        for known in COLUMNS
+        if known.name in DEFAULT or known.name in decoding.extra_columns
+    ]
+    types = {name: _known_type(name, variant=decoding.variant) for name in names}
+    types |= {name: _app_type(kind) for name, kind in decoding.app_columns}
+    return StructType([StructField(name, kind) for name, kind in types.items()])
+
+
+def _known_type(name: str, *, variant: bool) -> DataType:
+    known = column(name, variant=variant)
+    return VariantType() if known.spark == "variant" else from_arrow_type(known.arrow)
+
+
+def _app_type(kind: str) -> DataType:
+    return from_arrow_type(APP_TYPES[kind])
+
+
+def app_types(decoding: Decoding, columns: tuple[str, ...]) -> tuple[tuple[str, pa.DataType], ...]:
+    """Return those of the columns that are taken from application properties, with their types."""
+    return tuple((name, APP_TYPES[kind]) for name, kind in decoding.app_columns if name in columns)
+
+
+def columns_of(schema: StructType, decoding: Decoding) -> tuple[tuple[str, ...], bool]:
+    """Return the names that a schema chooses, and whether it wants its maps as variants.
+
+    Raises:
+        WrongOption: There is no such column, or it has another type.
+    """
+    applications = dict(decoding.app_columns)
+    variants = set()
+    for field in schema.fields:
+        given = field.dataType.simpleString()
+        if field.name in applications:
+            types = {False: _app_type(applications[field.name]).simpleString()}
+        else:
+            _require_known(field.name, tuple(applications))
+            types = {
+                variant: _known_type(field.name, variant=variant).simpleString()
+                for variant in (False, True)
+            }
+        fitting = {variant for variant, kind in types.items() if kind == given}
+        if not fitting:
+            raise WrongOption(
+                f"schema: column {field.name!r} has type {given}; it can be "
+                f"{' or '.join(dict.fromkeys(types.values()))}"
+            )
+        if len(fitting) == 1 and len(set(types.values())) > 1:
+            variants |= fitting
+    if len(variants) > 1:
+        raise WrongOption(
+            "schema: application properties and annotations must all be maps, or all be variants"
+        )
+    return tuple(field.name for field in schema.fields), variants == {True}
+
+
+def _require_known(name: str, others: tuple[str, ...]) -> None:
+    names = [*(known.name for known in COLUMNS), *others]
+    if name not in names:
+        near = get_close_matches(name, names, 1)
+        hint = f"did you mean {near[0]!r}" if near else f"there are {', '.join(names)}"
+        raise WrongOption(f"schema: no column {name!r} can be read; {hint}")

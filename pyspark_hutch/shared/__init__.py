@@ -1,0 +1,6 @@
+"""Files that the server and this package share: the wire table, the form of a chunk, AMQP sections.
+
+They are links to the server's own sources, so each fact is written once; a wheel holds copies of
+them. Under these names they load nothing called `gateway` or `store`, which on a Spark cluster may
+be packages of a user's job. They import each other relatively, and nothing beside Python itself.
+"""
