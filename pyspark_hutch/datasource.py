@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 if TYPE_CHECKING:
     from pyspark_hutch.reading import BatchReader
     from pyspark_hutch.streaming import StreamReader
+    from pyspark_hutch.writing import BatchWriter, StreamWriter
 
 FORMAT = "hutch"
 
@@ -34,7 +35,17 @@ class DefaultSource(DataSource):
 
         return BatchReader(self.options, schema)
 
-    def streamReader(self, schema: StructType) -> "StreamReader":  # noqa: N802  # Spark's name
+    def streamReader(self, schema: StructType) -> "StreamReader":
         from pyspark_hutch.streaming import StreamReader
 
         return StreamReader(self.options, schema)
+
+    def writer(self, schema: StructType, overwrite: bool) -> "BatchWriter":
+        from pyspark_hutch.writing import BatchWriter
+
+        return BatchWriter(self.options, schema, overwrites=overwrite)
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamWriter":
+        from pyspark_hutch.writing import StreamWriter
+
+        return StreamWriter(self.options, schema, overwrites=overwrite)

@@ -46,10 +46,10 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._made = StreamPlanner(cluster, settings)
         return self._made
 
-    def initialOffset(self) -> dict[str, Any]:  # noqa: N802  # Spark's names, here and below
+    def initialOffset(self) -> dict[str, Any]:
         return document_of(self._planner.begin())
 
-    def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802
+    def getDefaultReadLimit(self) -> ReadLimit:
         """Return one of the budgets; whichever it is, `latestOffset` keeps all of them."""
         budgets = self._task.settings.budgets
         if budgets.offsets_max is not None:
@@ -60,14 +60,14 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return ReadMinRows(budgets.offsets_min)
         return ReadAllAvailable()
 
-    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+    def prepareForTriggerAvailableNow(self) -> None:
         self._planner.aim()
 
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:  # noqa: N802
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         is_limited = not isinstance(limit, ReadAllAvailable)
         return document_of(self._planner.advance(position_of(start), is_limited=is_limited))
 
-    def reportLatestOffset(self) -> dict[str, Any] | None:  # noqa: N802
+    def reportLatestOffset(self) -> dict[str, Any] | None:
         latest = self._planner.latest()
         return None if latest is None else document_of(latest)
 

@@ -216,6 +216,8 @@ def bounds_by(connection: Connection, stream: str) -> Bounds:
 
 
 def _check(code: int, about: str) -> None:
+    if code == ResponseCode.STREAM_NOT_AVAILABLE:  # as while a broker starts
+        raise ServerGone(f"{about} {in_words(code)}")
     if code != ResponseCode.OK:
         raise Refused(f"{about} {in_words(code)}", code)
 

@@ -244,10 +244,12 @@ class Connection:
         """Send a command that is not answered."""
         self.send_bytes(encode_request(name, message))
 
-    def send_bytes(self, data: bytes | bytearray | memoryview) -> None:
-        """Send whole frames as they are."""
+    def send_bytes(
+        self, data: bytes | bytearray | memoryview, timeout_s: float | None = None
+    ) -> None:
+        """Send whole frames as they are; the server may take its time, up to a limit."""
         try:
-            self._socket.settimeout(self._timeout_s)
+            self._socket.settimeout(self._timeout_s if timeout_s is None else timeout_s)
             self._socket.sendall(data)
         except OSError as error:
             self.is_broken = True

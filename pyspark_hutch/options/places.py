@@ -1,0 +1,131 @@
+"""Where a read starts and ends: what the options about offsets and times take."""
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from pyspark_hutch.options.errors import Unfit, shown
+from pyspark_hutch.options.kinds import (
+    INTEGER_MAX,
+    Kind,
+    duration_ms,
+    is_integer,
+    json_object,
+    whole_number,
+)
+from pyspark_hutch.options.settings import Point, PointKind
+
+EARLIEST: Final = Point(PointKind.EARLIEST)
+LATEST: Final = Point(PointKind.LATEST)
+INCARNATION_CHARACTERS_MAX: Final = 64
+TIMESTAMP_MS_MAX: Final = 253_402_300_799_999
+"""The last millisecond of the year 9999, the last that Python and Spark can show."""
+
+_WORDS: Final = {"earliest": EARLIEST, "latest": LATEST}
+_KAFKA_NUMBERS: Final = {-2: EARLIEST, -1: LATEST}
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_BY_STREAM: Final = 'JSON by stream, as {"orders": 12, "bills": "latest"}'
+
+Points = tuple[tuple[str, Point], ...]
+
+
+def _starting(text: str) -> Point | Points:
+    if text.startswith("-"):
+        return _before_the_end(text[1:].strip())
+    return _offsets(text)
+
+
+def _before_the_end(text: str) -> Point:
+    if re.fullmatch("[0-9]+", text):
+        kind, number = PointKind.ROWS_BACK, whole_number(text)
+    else:
+        kind, number = PointKind.MS_BACK, duration_ms(text)
+    if not 0 < number <= (INTEGER_MAX if kind is PointKind.ROWS_BACK else TIMESTAMP_MS_MAX):
+        raise Unfit("")
+    return Point(kind, number)
+
+
+def _offsets(text: str) -> Point | Points:
+    if text.startswith("{"):
+        return _by_stream(text, _offset)
+    if text.lower() not in _WORDS:
+        raise Unfit("")
+    return _WORDS[text.lower()]
+
+
+def _by_stream(text: str, point_of: Callable[[object], Point | None]) -> Points:
+    points: dict[str, Point] = {}
+    for name, value in json_object(text).items():
+        point = point_of(value)
+        if point is None:
+            raise Unfit(f"what stream {shown(name)} has is wrong: {shown(str(value))}")
+        points[name] = point
+    return tuple(sorted(points.items()))
+
+
+def _offset(value: object) -> Point | None:
+    if isinstance(value, str):
+        return _WORDS.get(value.lower())
+    if is_integer(value, -2, -1):
+        return _KAFKA_NUMBERS[value]
+    return _plain_offset(value) or _offset_with_incarnation(value)
+
+
+def _plain_offset(value: object) -> Point | None:
+    if not is_integer(value, 0):
+        return None
+    return Point(PointKind.OFFSET, value)
+
+
+def _offset_with_incarnation(value: object) -> Point | None:
+    """Read what a checkpoint holds for a stream: `o` its next offset, `i` its incarnation."""
+    if not isinstance(value, dict) or not {"o"} <= value.keys() <= {"i", "o"}:
+        return None
+    incarnation, point = value.get("i"), _plain_offset(value["o"])
+    if incarnation is None or point is None:
+        return None if "i" in value else point
+    if not isinstance(incarnation, str) or not 0 < len(incarnation) <= INCARNATION_CHARACTERS_MAX:
+        return None
+    return Point(PointKind.OFFSET, point.number, incarnation)
+
+
+def _instant(text: str) -> Point:
+    point = _time(int(text) if re.fullmatch("[0-9]{1,19}", text) else text)
+    if point is None:
+        raise Unfit("")
+    return point
+
+
+def _instants(text: str) -> Points:
+    return _by_stream(text, _time)
+
+
+def _time(value: object) -> Point | None:
+    """Read a time; between two milliseconds the later one, since chunks have whole ones."""
+    if isinstance(value, str):
+        value = _iso_ms(value)
+    if not is_integer(value, 0, TIMESTAMP_MS_MAX):
+        return None
+    return Point(PointKind.TIMESTAMP, value)
+
+
+def _iso_ms(text: str) -> int | None:
+    try:
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    if at.tzinfo is None:
+        return None
+    return -((_EPOCH - at) // timedelta(milliseconds=1))
+
+
+_INSTANT: Final = "milliseconds since 1970, or ISO 8601 with its zone, as 2026-01-31T08:00:00Z"
+
+STARTING_OFFSETS: Final = Kind(
+    f"earliest, latest, {_BY_STREAM}, or a place before the end, as -1000 (rows) or -10 minutes",
+    _starting,
+)
+ENDING_OFFSETS: Final = Kind(f"latest, or {_BY_STREAM}", _offsets)
+INSTANT: Final = Kind(_INSTANT, _instant)
+INSTANTS: Final = Kind(f"JSON by stream with {_INSTANT}", _instants)

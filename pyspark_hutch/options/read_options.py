@@ -1,0 +1,267 @@
+"""Rows of the table: what is read, from where to where, and what the rows look like."""
+
+from typing import Final
+
+from pyspark_hutch.options.columns import APP_COLUMNS, ASSIGN, FILTER_VALUES, METADATA_FIELDS
+from pyspark_hutch.options.kinds import (
+    FLAG,
+    NAME_BYTES_MAX,
+    choice,
+    duration,
+    integer,
+    names,
+    size,
+    text_of,
+)
+from pyspark_hutch.options.option import ALL, READ, Group, Option, Use
+from pyspark_hutch.options.places import ENDING_OFFSETS, INSTANT, INSTANTS, STARTING_OFFSETS
+
+WEEK_MS: Final = 604_800_000
+PARTITIONS_MAX: Final = 100_000  # tasks of one batch; Spark itself labours with more
+_STREAMS: Final = names(what="names")
+
+SOURCE: Final = Group(
+    "Streams",
+    (
+        Option(
+            "stream",
+            ALL,
+            _STREAMS,
+            None,
+            "Streams to read; the stream to write. A read needs exactly one of `stream`, "
+            "`superStream` and `assign`. A write takes one name, here or in `superStream`; "
+            "without, the column `stream` of each row says where it goes.",
+        ),
+        Option(
+            "superStream",
+            ALL,
+            _STREAMS,
+            None,
+            "Super streams to read with all their partitions; the super stream to write.",
+        ),
+        Option(
+            "assign",
+            READ,
+            ASSIGN,
+            None,
+            'Partitions to read of super streams, by index, as `{"orders": [0, 2]}`.',
+        ),
+        Option(
+            "streamPattern",
+            READ,
+            None,
+            None,
+            "no command of the protocol lists streams; it comes with a later version",
+        ),
+        Option(
+            "readMode",
+            READ,
+            None,
+            None,
+            "rows are read over the protocol; reading segment files comes later",
+        ),
+        Option(
+            "segmentRoot",
+            READ,
+            None,
+            None,
+            "rows are read over the protocol; reading segment files comes later",
+        ),
+    ),
+)
+
+START: Final = Group(
+    "Where a read starts",
+    (
+        Option(
+            "startingOffsets",
+            READ,
+            STARTING_OFFSETS,
+            None,
+            "First rows to read. A number in JSON is an offset, -2 the earliest, -1 the latest; "
+            "it names each stream that is read, and partitions by their own names. `-1000` begins "
+            "so many rows before the end, `-10 minutes` so long before the query.",
+            without="`earliest` for a batch read, which cannot start at `latest`; else `latest`",
+        ),
+        Option(
+            "startingTimestamp",
+            READ,
+            INSTANT,
+            None,
+            "Time of the first rows to read, exact to the row; it goes before "
+            "`startingOffsetsByTimestamp`, and that before `startingOffsets`.",
+        ),
+        Option(
+            "startingOffsetsByTimestamp",
+            READ,
+            INSTANTS,
+            None,
+            'The same by stream, as `{"orders": 1767225600000}`.',
+        ),
+        Option(
+            "startingOffsetsByTimestampStrategy",
+            READ,
+            choice("error", "latest"),
+            "error",
+            "What to do where a stream has no row as late: fail, or start behind its last row.",
+        ),
+    ),
+)
+
+END: Final = Group(
+    "Where a batch read ends",
+    (
+        Option(
+            "endingOffsets",
+            Use.BATCH_READ,
+            ENDING_OFFSETS,
+            "latest",
+            "First rows not to read; in JSON as in `startingOffsets`, without `earliest`.",
+        ),
+        Option(
+            "endingTimestamp",
+            Use.BATCH_READ,
+            INSTANT,
+            None,
+            "Time of the first rows not to read; it goes before `endingOffsetsByTimestamp`, and "
+            "that before `endingOffsets`.",
+        ),
+        Option("endingOffsetsByTimestamp", Use.BATCH_READ, INSTANTS, None, "The same by stream."),
+    ),
+)
+
+BATCHES: Final = Group(
+    "Batches and tasks",
+    (
+        Option(
+            "failOnDataLoss",
+            READ,
+            FLAG,
+            "true",
+            "Whether to fail when rows that were to be read are gone, rather than go on.",
+        ),
+        Option(
+            "maxOffsetsPerTrigger",
+            Use.STREAMING_READ,
+            integer(1),
+            None,
+            "Rows that a batch takes at most.",
+        ),
+        Option(
+            "maxBytesPerTrigger",
+            Use.STREAMING_READ,
+            size(1),
+            None,
+            "Bytes that a batch takes at most.",
+        ),
+        Option(
+            "minOffsetsPerTrigger",
+            Use.STREAMING_READ,
+            integer(1),
+            None,
+            "Rows that a batch waits for.",
+        ),
+        Option(
+            "maxTriggerDelay",
+            Use.STREAMING_READ,
+            duration(1, WEEK_MS),
+            "15m",
+            "How long it waits for `minOffsetsPerTrigger`.",
+        ),
+        Option(
+            "minPartitions",
+            READ,
+            integer(1, PARTITIONS_MAX),
+            None,
+            "Tasks to make at least; streams are split for it.",
+            without="a task for each stream",
+        ),
+        Option(
+            "maxRecordsPerPartition",
+            READ,
+            integer(1),
+            None,
+            "Rows that a task reads at most, to the next border of a chunk.",
+        ),
+        Option(
+            "maxBytesPerPartition",
+            READ,
+            None,
+            None,
+            "no command of the protocol tells sizes, so splits of equal bytes come later; "
+            "use maxRecordsPerPartition",
+        ),
+    ),
+)
+
+ROWS: Final = Group(
+    "Rows",
+    (
+        Option(
+            "bodyFormat",
+            ALL,
+            choice("amqp", "raw"),
+            "amqp",
+            "Whether messages are AMQP 1.0 with a body in it, or the body is all there is.",
+        ),
+        Option(
+            "metadataFields",
+            READ,
+            METADATA_FIELDS,
+            None,
+            "Columns to add to the default ones; a schema of your own says the same.",
+        ),
+        Option(
+            "includeProperties",
+            READ,
+            FLAG,
+            "false",
+            "Short for `metadataFields=properties,application_properties`.",
+        ),
+        Option(
+            "includeChunkInfo",
+            READ,
+            FLAG,
+            "false",
+            "Whether to add where in its chunk a row was: `chunk_id`, `entry_index`, `sub_index`.",
+        ),
+        Option(
+            "applicationProperties",
+            READ,
+            choice("map", "variant"),
+            "map",
+            "Type of application properties, annotations and footer: texts, or typed values.",
+        ),
+        Option(
+            "appColumns",
+            READ,
+            APP_COLUMNS,
+            None,
+            "Application properties to add as columns of their own, as "
+            "`tenant string, user_id bigint`.",
+        ),
+        Option(
+            "filterValues",
+            READ,
+            FILTER_VALUES,
+            None,
+            "Filter values to read: chunks that hold none of them are left out. All rows of the "
+            "other chunks come, so keep the filter in the query too.",
+        ),
+        Option(
+            "filterMatchUnfiltered",
+            READ,
+            FLAG,
+            "false",
+            "Whether chunks with messages that have no filter value come as well.",
+        ),
+        Option(
+            "consumerName",
+            READ,
+            text_of(NAME_BYTES_MAX),
+            None,
+            "Name under which the position is stored on the server for its tools to show; a query "
+            "never starts from it.",
+        ),
+    ),
+)

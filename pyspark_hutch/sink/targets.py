@@ -1,0 +1,97 @@
+"""The streams that a write goes to: found, or made, before the first row is published."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from pyspark_hutch.client.cluster import Cluster
+from pyspark_hutch.client.errors import Refused, in_words
+from pyspark_hutch.options.settings import Creation, WriteSettings
+from pyspark_hutch.shared.wire import messages as m
+from pyspark_hutch.shared.wire.codes import ResponseCode
+
+_DONE = (ResponseCode.OK, ResponseCode.STREAM_ALREADY_EXISTS)
+
+
+@dataclass(frozen=True, slots=True)
+class Targets:
+    """Where rows go.
+
+    Attributes:
+        stream: All of them; None if there are partitions, or each row names its stream.
+        super_stream: Whose partitions they go to.
+        partitions: The streams of the super stream, in their order.
+    """
+
+    stream: str | None = None
+    super_stream: str | None = None
+    partitions: tuple[str, ...] = ()
+
+
+def prepare(cluster: Cluster, settings: WriteSettings) -> Targets:
+    """Find the targets of a write; make them if the settings say so.
+
+    Raises:
+        Refused: A target does not exist, or cannot be made or used by this user.
+        ClientError: No server answers.
+    """
+    if settings.stream is not None:
+        if settings.creation is not None:
+            _create_stream(cluster, settings.stream, settings.creation)
+        cluster.leaders([settings.stream])
+        return Targets(stream=settings.stream)
+    if settings.super_stream is not None:
+        if settings.creation is not None:
+            _create_super_stream(cluster, settings.super_stream, settings.creation)
+        partitions = cluster.partitions(settings.super_stream)
+        if not partitions:
+            raise Refused(f"super stream {settings.super_stream!r} has no partitions", 0)
+        return Targets(super_stream=settings.super_stream, partitions=partitions)
+    return Targets()
+
+
+def routes(
+    cluster: Cluster, super_stream: str, keys: Sequence[str]
+) -> Mapping[str, tuple[str, ...]]:
+    """Ask which streams of a super stream each routing key leads to."""
+
+    def ask() -> dict[str, tuple[str, ...]]:
+        wanted: list[tuple[str, m.Message]] = [
+            ("route", m.Route(key, super_stream)) for key in keys
+        ]
+        with cluster.connection() as connection:
+            replies = list(connection.requests(wanted))
+        found = {}
+        for key, reply in zip(keys, replies, strict=True):
+            assert isinstance(reply, m.StreamsReply), "the codec gives the row's reply"
+            if reply.code != ResponseCode.OK:
+                text = f"super stream {super_stream!r} {in_words(reply.code)}"
+                raise Refused(text, reply.code)
+            found[key] = reply.streams
+        return found
+
+    return cluster.retried(f"routes of {super_stream!r}", ask)
+
+
+def _create_stream(cluster: Cluster, stream: str, creation: Creation) -> None:
+    request = m.CreateStream(stream, dict(creation.arguments))
+    _create(cluster, "create_stream", request, f"stream {stream!r}")
+
+
+def _create_super_stream(cluster: Cluster, super_stream: str, creation: Creation) -> None:
+    assert creation.partitions is not None, "a super stream is made with partitions"
+    keys = tuple(str(index) for index in range(creation.partitions))
+    streams = tuple(f"{super_stream}-{key}" for key in keys)
+    request = m.CreateSuperStream(super_stream, streams, keys, dict(creation.arguments))
+    _create(cluster, "create_super_stream", request, f"super stream {super_stream!r}")
+
+
+def _create(cluster: Cluster, name: str, request: m.Message, about: str) -> None:
+    def ask() -> m.Status:
+        with cluster.connection() as connection:
+            return connection.ask(m.Status, name, request)
+
+    code = cluster.retried(f"creating {about}", ask).code
+    if code == ResponseCode.PRECONDITION_FAILED:
+        raise Refused(f"{about} exists with other settings, or its settings are wrong", code)
+    if code not in _DONE:
+        raise Refused(f"{about} cannot be created: it {in_words(code)}", code)

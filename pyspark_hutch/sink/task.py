@@ -1,0 +1,158 @@
+"""What one task of a write does with its rows."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from pyspark_hutch.client.cluster import Cluster
+from pyspark_hutch.encoding.columns import ANYTHING, KEY, NUMBER, Kind, check_columns
+from pyspark_hutch.encoding.frames import Ids
+from pyspark_hutch.encoding.messages import messages_of
+from pyspark_hutch.encoding.routing import ByColumn as RoutedByColumn
+from pyspark_hutch.encoding.routing import ByHash, ByKey, Routing, ToStream
+from pyspark_hutch.encoding.sub_batches import Packing
+from pyspark_hutch.options.errors import WrongOption
+from pyspark_hutch.options.settings import WriteSettings
+from pyspark_hutch.sink.numbering import ByColumn, ByPlace, Numbering, TaskIdentity, Unnamed
+from pyspark_hutch.sink.publishing import Publishing
+from pyspark_hutch.sink.targets import Targets, routes
+
+
+class Written(NamedTuple):
+    """What a task wrote.
+
+    Attributes:
+        rows: Confirmed by the server.
+        skipped: Rows that the server had from an earlier try.
+    """
+
+    rows: int
+    skipped: int
+
+
+def check_schema(schema: pa.Schema, settings: WriteSettings) -> None:
+    """Check the columns of the rows before any task runs.
+
+    Raises:
+        BadColumn: A column is missing, unknown or of another type.
+        WrongOption: An option needs a column that is not there.
+    """
+    check_columns(
+        schema,
+        extra=_extra(settings),
+        ignore_unknown=settings.ignore_unknown_columns,
+        raw=settings.body_format == "raw",
+        sub_batches=packing_of(settings).option,
+    )
+    if settings.stream is None and settings.super_stream is None and "stream" not in schema.names:
+        raise WrongOption(
+            "nothing says where rows go: set option stream or superStream, or add a column 'stream'"
+        )
+
+
+def packing_of(settings: WriteSettings) -> Packing:
+    """Return how rows become entries."""
+    return Packing(settings.compression, settings.sub_batch_size)
+
+
+def write_rows(
+    cluster: Cluster,
+    settings: WriteSettings,
+    targets: Targets,
+    task: TaskIdentity,
+    batches: Iterable[pa.RecordBatch],
+) -> Written:
+    """Publish the rows of a task and wait until all are confirmed.
+
+    Args:
+        cluster: The servers.
+        settings: Of the write.
+        targets: As `prepare` found them.
+        task: Names producers.
+        batches: The rows, whose columns `check_schema` has allowed.
+
+    Raises:
+        ClientError: The server refuses, or does not come back.
+        EncodingError: A row cannot be written.
+    """
+    routing = _routing(cluster, settings, targets)
+    numbering = _numbering(settings, task)
+    publishing = Publishing(
+        cluster, packing_of(settings), settings.in_flight_max, settings.confirm_timeout_ms
+    )
+    is_raw = settings.body_format == "raw"
+    try:
+        for batch in _ordered(batches, settings):
+            for run in numbering.runs(batch):
+                rows = batch if run.rows is None else batch.take(pa.array(run.rows))
+                messages = messages_of(rows, raw=is_raw)
+                for share in routing.split(rows):
+                    taken, ids = messages, run.ids
+                    if share.rows is not None:
+                        taken, ids = messages.take(share.rows), _chosen(run.ids, share.rows)
+                    publishing.publish(share.stream, run.reference, taken, ids)
+        publishing.finish()
+    except BaseException as error:
+        publishing.abort(error)
+        raise
+    return Written(publishing.rows, publishing.skipped)
+
+
+def _chosen(ids: Ids, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Ids:
+    chosen: Ids = ids[rows]
+    return chosen
+
+
+def _extra(settings: WriteSettings) -> dict[str, Kind]:
+    extra: dict[str, Kind] = {}
+    if settings.super_stream is not None:
+        is_named = settings.routing == "column"
+        extra["stream" if is_named else settings.routing_key_column] = KEY
+    if settings.dedup is not None:
+        extra |= dict.fromkeys(settings.dedup.order_by, ANYTHING)
+        if settings.dedup.key_column is not None:
+            extra[settings.dedup.key_column] = KEY
+        if settings.dedup.id_column is not None:
+            extra[settings.dedup.id_column] = NUMBER
+    return extra
+
+
+def _routing(cluster: Cluster, settings: WriteSettings, targets: Targets) -> Routing:
+    if targets.stream is not None:
+        return ToStream(targets.stream)
+    if targets.super_stream is None:
+        return RoutedByColumn(None)
+    super_stream, column = targets.super_stream, settings.routing_key_column
+    if settings.routing == "column":
+        return RoutedByColumn(targets.partitions)
+    if settings.routing == "key":
+
+        def lookup(keys: Sequence[str]) -> dict[str, tuple[str, ...]]:
+            return dict(routes(cluster, super_stream, keys))
+
+        return ByKey(super_stream, lookup, column)
+    return ByHash(targets.partitions, column)
+
+
+def _numbering(settings: WriteSettings, task: TaskIdentity) -> Numbering:
+    dedup = settings.dedup
+    if dedup is None:
+        return Unnamed()
+    if dedup.id_column is not None:
+        return ByColumn(dedup.producer_name, dedup.id_column, dedup.key_column)
+    return ByPlace(dedup.producer_name, task)
+
+
+def _ordered(
+    batches: Iterable[pa.RecordBatch], settings: WriteSettings
+) -> Iterator[pa.RecordBatch]:
+    """Sort the rows of the task if the settings say so; all of them are in memory then."""
+    if settings.dedup is None or not settings.dedup.order_by:
+        yield from batches
+        return
+    held = list(batches)
+    if held:
+        order = [(name, "ascending") for name in settings.dedup.order_by]
+        yield from pa.Table.from_batches(held).sort_by(order).combine_chunks().to_batches()

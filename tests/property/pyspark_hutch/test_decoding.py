@@ -1,0 +1,162 @@
+"""Chunks to rows: the kernel, its source run by the interpreter, numpy, and a slow model agree."""
+
+import zlib
+from collections.abc import Iterator
+from dataclasses import replace
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_hutch.decoding import DamagedChunk, Decoder, Wanted, gathering, sections, vectors
+from tests.chunks import HEADER
+from tests.property.pyspark_hutch.chunk_rig import WAYS, batches_of, way_of
+from tests.property.pyspark_hutch.row_model import COLUMNS, Stored, streams
+
+WANTED = Wanted(COLUMNS, stream="orders", app_columns=(("tenant", pa.string()),))
+
+
+@pytest.fixture(params=WAYS, scope="module")
+def way(request: pytest.FixtureRequest) -> ModuleType:
+    return way_of(request.param)
+
+
+@pytest.fixture(params=["as they are", "tiny"], scope="module", autouse=True)
+def limits(request: pytest.FixtureRequest) -> Iterator[None]:
+    """The limits of batches, or such that every chunk crosses some."""
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == "tiny":
+            patch.setattr(vectors, "_FEW", 1)
+            patch.setattr(gathering, "ROWS_MAX", 7)
+            patch.setattr(gathering, "SECTION_ROWS_MAX", 3)
+            patch.setattr(gathering, "BATCH_BYTES_MAX", 100)
+            patch.setattr(gathering, "_BODIES_MIN", 4)
+            patch.setattr(sections, "_PENDING_MAX", 2)
+        yield
+
+
+def simple(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with the subject instead of all properties."""
+    properties = row.pop("properties")
+    return row | {"subject": None if properties is None else properties["subject"]}
+
+
+@given(
+    chunks=streams(), cut=st.tuples(st.integers(0, 80), st.integers(0, 80)), is_amqp=st.booleans()
+)
+def test_rows_are_those_of_the_model(
+    way: ModuleType, chunks: list[Stored], cut: tuple[int, int], is_amqp: bool
+) -> None:
+    low, high = cut
+    wanted = WANTED if is_amqp else replace(WANTED, body_format="raw")
+
+    batches = batches_of([chunk.delivered() for chunk in chunks], wanted, way, low, high)
+
+    found = [simple(row) for batch in batches for row in batch.to_pylist()]
+    assert found == [row for chunk in chunks for row in chunk.rows(low, high, is_amqp=is_amqp)]
+    assert all(0 < batch.num_rows <= gathering.ROWS_MAX for batch in batches)
+
+
+@given(
+    chunks=streams(),
+    cut=st.tuples(st.integers(0, 80), st.integers(0, 80)),
+    columns=st.lists(st.sampled_from(COLUMNS), unique=True, min_size=1).map(tuple),
+)
+def test_batches_are_cut_alike_in_every_way(
+    chunks: list[Stored], cut: tuple[int, int], columns: tuple[str, ...]
+) -> None:
+    delivered = [chunk.delivered() for chunk in chunks]
+    wanted = replace(WANTED, columns=columns)
+
+    first, *others = (batches_of(delivered, wanted, way_of(name), *cut) for name in WAYS)
+
+    assert all(other == first for other in others)
+
+
+@given(
+    chunks=streams(), columns=st.lists(st.sampled_from(COLUMNS), unique=True, min_size=1).map(tuple)
+)
+def test_a_column_is_the_same_whatever_is_asked_for_beside_it(
+    way: ModuleType, chunks: list[Stored], columns: tuple[str, ...]
+) -> None:
+    delivered = [chunk.delivered() for chunk in chunks]
+    every = [row for batch in batches_of(delivered, WANTED, way) for row in batch.to_pylist()]
+    wanted = replace(WANTED, columns=columns, app_columns=())
+    if "tenant" in columns:
+        wanted = replace(wanted, app_columns=WANTED.app_columns)
+
+    batches = batches_of(delivered, wanted, way)
+
+    found = [row for batch in batches for row in batch.to_pylist()]
+    assert found == [{name: row[name] for name in wanted.schema().names} for row in every]
+
+
+@given(chunks=streams(), cut=st.integers(0, 80))
+def test_two_ranges_that_meet_give_what_one_gives(
+    way: ModuleType, chunks: list[Stored], cut: int
+) -> None:
+    delivered = [chunk.delivered() for chunk in chunks]
+
+    parts = [batches_of(delivered, WANTED, way, *part) for part in [(0, cut), (cut, 1 << 40)]]
+
+    whole = [row for batch in batches_of(delivered, WANTED, way) for row in batch.to_pylist()]
+    assert [row for part in parts for batch in part for row in batch.to_pylist()] == whole
+
+
+@given(chunks=streams())
+def test_the_memory_of_a_chunk_may_be_used_again(way: ModuleType, chunks: list[Stored]) -> None:
+    decoder = Decoder(WANTED, way)
+    batches: list[Any] = []
+    for chunk in chunks:
+        memory = bytearray(chunk.delivered())
+        batches += decoder.add(memoryview(memory), 0, 1 << 40)
+        memory[:] = b"\xff" * len(memory)
+    batches += decoder.finish()
+
+    found = [simple(row) for batch in batches for row in batch.to_pylist()]
+    assert found == [row for chunk in chunks for row in chunk.rows(0, 1 << 40, is_amqp=True)]
+
+
+def decode(way: ModuleType, chunk: bytes, low: int, high: int) -> list[Any] | str:
+    """Batches of a chunk, or what is wrong with it."""
+    decoder = Decoder(WANTED, way)
+    try:
+        batches = list(decoder.add(chunk, low, high))
+    except DamagedChunk as error:
+        return str(error)
+    batches += decoder.finish()
+    for batch in batches:
+        batch.validate(full=True)
+    return batches
+
+
+@given(chunk=st.binary(max_size=200), low=st.integers(0, 1 << 63))
+def test_any_bytes_are_rows_or_a_damaged_chunk(chunk: bytes, low: int) -> None:
+    first, *others = (decode(way_of(name), chunk, low, low + 100) for name in WAYS)
+
+    assert all(other == first for other in others)
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> bytes:
+    """A chunk with changed bytes, which often has the right checksum all the same."""
+    stored = draw(streams().filter(len))
+    chunk = bytearray(stored[0].delivered())
+    for _ in range(draw(st.integers(1, 4))):
+        place = draw(st.integers(0, len(chunk) - 1))
+        size = draw(st.integers(0, 4))
+        chunk[place : place + size] = draw(st.binary(max_size=4))
+    if draw(st.booleans()) and len(chunk) > HEADER.size:
+        data = bytes(chunk[HEADER.size :])
+        chunk[32:40] = zlib.crc32(data).to_bytes(4) + len(data).to_bytes(4)
+    return bytes(chunk)
+
+
+@given(chunk=damaged(), cut=st.tuples(st.integers(0, 40), st.integers(0, 80)))
+def test_a_chunk_with_damage_is_rows_or_a_damaged_chunk(chunk: bytes, cut: tuple[int, int]) -> None:
+    first, *others = (decode(way_of(name), chunk, *cut) for name in WAYS)
+
+    assert all(other == first for other in others)
