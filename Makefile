@@ -26,6 +26,7 @@ PARALLEL := -n $(WORKERS) --dist loadfile
 STAMPS := $(VENV)/stamps
 # Spark's tests run in an environment that has the built wheel, beside the packages of $(VENV).
 SPARK_PYTHON := $(VENV)/spark/bin/python
+SPARK_OLDEST := 4.2.1
 WHEEL_SOURCES = pyproject.toml $(shell find gateway store pyspark_hutch -follow -name '*.py' -o -name '*.pxd')
 # What is compiled: the kernels, and the modules with a .pxd beside them.
 HOT_TYPES      := $(wildcard gateway/*/*.pxd gateway/*/*/*.pxd store/*/*.pxd)
@@ -42,7 +43,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help setup run test quick check lint types imports docs fmt kernel kernel-clean test-both \
-        integration wheel test-spark compat differential broker bench sim soak filter-rates password-times fuzz network-fuzz \
+        integration wheel test-spark test-oldest-spark compat differential broker bench sim soak filter-rates password-times fuzz network-fuzz \
         dedup-schedules sanitize clean
 
 help: ## list these commands
@@ -100,8 +101,11 @@ dedup-schedules: $(STAMPS)/test $(STAMPS)/kernel ## ten thousand schedules of na
 wheel: $(STAMPS)/wheel ## build dist/*.whl, which is what Spark's workers install
 	@ls dist/*.whl
 
-test-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the data source in a real Spark (needs Java 17)
+test-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the data source in a real Spark (needs Java 17 or later)
 	$(SPARK_PYTHON) -m pytest --reruns $(RERUNS) -rRs -m "spark and not (bench or soak)" tests/spark $(ARGS)
+
+test-oldest-spark: $(STAMPS)/oldest-spark-environment $(STAMPS)/kernel ## a round trip through the oldest Spark that will do
+	$(VENV)/oldest-spark/bin/python -m pytest --reruns $(RERUNS) -rRs tests/spark/test_round_trip.py $(ARGS)
 
 compat: $(STAMPS)/test $(STAMPS)/kernel ## real clients, and the real broker side by side
 	$(PYTEST) -rRs -m "compat and not (bench or soak)" $(ARGS)
@@ -187,12 +191,18 @@ $(STAMPS)/wheel: $(WHEEL_SOURCES) $(STAMPS)/run
 	@$(BIN)/python -m pip --disable-pip-version-check --quiet wheel --no-build-isolation --no-deps --wheel-dir dist .
 	@touch $@
 
+# Packages of $(VENV) come behind the environment's own: the wheel, and another Spark if one is given.
+spark_environment = rm -rf $(1) && $(BIN)/python -m venv --without-pip $(1) \
+    && $(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path("$(1)/lib", "python" + sysconfig.get_python_version(), "site-packages", "base.pth").write_text(sysconfig.get_path("purelib"))' \
+    && $(BIN)/python -m pip --disable-pip-version-check --quiet --python $(1)/bin/python install --no-deps dist/*.whl $(2)
+
 $(STAMPS)/spark-environment: $(STAMPS)/test-spark $(STAMPS)/wheel
-	@rm -rf $(VENV)/spark
-	@$(BIN)/python -m venv --without-pip $(VENV)/spark
-	@$(BIN)/python -c 'import pathlib, sysconfig; print(sysconfig.get_path("purelib"))' > $(STAMPS)/base.pth
-	@cp $(STAMPS)/base.pth "$$($(SPARK_PYTHON) -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/base.pth"
-	@$(BIN)/python -m pip --disable-pip-version-check --quiet --python $(SPARK_PYTHON) install --no-deps dist/*.whl
+	@$(call spark_environment,$(VENV)/spark)
+	@touch $@
+
+$(STAMPS)/oldest-spark-environment: $(STAMPS)/test-spark $(STAMPS)/wheel
+	@echo "make: installing the oldest Spark that will do"
+	@$(call spark_environment,$(VENV)/oldest-spark,pyspark==$(SPARK_OLDEST))
 	@touch $@
 
 $(STAMPS)/dev: $(STAMPS)/test-spark

@@ -82,7 +82,7 @@ def pack_message(
         sections.append(_section(0x73, _list(described)))
     if applications:
         sections.append(_section(0x74, _map(applications)))
-    return b"".join([*sections, _section(0x75, _sized(0xA0, payload))])
+    return b"".join([*sections, _section(0x75, sized(0xA0, payload))])
 
 
 def _headers(
@@ -128,7 +128,7 @@ def _properties(properties: BasicProperties) -> list[bytes]:
     reply_to, user_id, timestamp = properties.reply_to, properties.user_id, properties.timestamp
     fields = [
         _identifier(properties.message_id),
-        NULL if user_id is None else _sized(0xA0, _raw(user_id)),
+        NULL if user_id is None else sized(0xA0, _raw(user_id)),
         NULL,
         NULL,
         NULL if reply_to is None else text("/queues/" + quote(reply_to, safe="")),
@@ -154,12 +154,12 @@ def _identifier(value: str | None) -> bytes:
 
 def text(value: str) -> bytes:
     """Encode a text."""
-    return _sized(0xA1, _raw(value))
+    return sized(0xA1, _raw(value))
 
 
 def symbol(value: str) -> bytes:
     """Encode a symbol."""
-    return _sized(0xA3, _raw(value))
+    return sized(0xA3, _raw(value))
 
 
 def _raw(value: str) -> bytes:
@@ -169,7 +169,7 @@ def _raw(value: str) -> bytes:
         raise Unpackable("a text is not Unicode") from None
 
 
-def _sized(code: int, raw: bytes) -> bytes:
+def sized(code: int, raw: bytes) -> bytes:
     """Encode by the code of the short form; the long one's is 16 above."""
     if len(raw) <= _SHORT_MAX:
         return bytes((code, len(raw))) + raw

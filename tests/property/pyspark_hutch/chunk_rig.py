@@ -28,7 +28,7 @@ def data_of(entries: Iterable[Entry]) -> bytes:
     )
 
 
-def chunk_of(  # noqa: PLR0913  # the header's fields, each with what it mostly is
+def chunk_of(
     *entries: Entry,
     chunk_id: int = 0,
     timestamp_ms: int = TIMESTAMP_MS,

@@ -1,5 +1,6 @@
-"""Rows of chunks by the most straightforward way: what each message means is known where it is made."""
+"""Rows of chunks by the most straightforward way: a message is made with what its row says."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -18,7 +19,7 @@ from tests.property.pyspark_hutch.chunk_rig import (
     text,
 )
 
-COMPRESS: Final = {
+COMPRESS: Final[dict[int, Callable[[bytes], Any]]] = {
     SNAPPY: cramjam.snappy.compress,
     LZ4: cramjam.lz4.compress,
     ZSTD: cramjam.zstd.compress,

@@ -4,7 +4,7 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 import pytest
@@ -45,17 +45,20 @@ def simple(row: dict[str, Any]) -> dict[str, Any]:
 
 
 @given(
-    chunks=streams(), cut=st.tuples(st.integers(0, 80), st.integers(0, 80)), is_amqp=st.booleans()
+    chunks=streams(),
+    cut=st.tuples(st.integers(0, 80), st.integers(0, 80)),
+    body_format=st.sampled_from(["amqp", "raw"]),
 )
 def test_rows_are_those_of_the_model(
-    way: ModuleType, chunks: list[Stored], cut: tuple[int, int], is_amqp: bool
+    way: ModuleType, chunks: list[Stored], cut: tuple[int, int], body_format: Literal["amqp", "raw"]
 ) -> None:
     low, high = cut
-    wanted = WANTED if is_amqp else replace(WANTED, body_format="raw")
+    wanted = replace(WANTED, body_format=body_format)
 
     batches = batches_of([chunk.delivered() for chunk in chunks], wanted, way, low, high)
 
     found = [simple(row) for batch in batches for row in batch.to_pylist()]
+    is_amqp = body_format == "amqp"
     assert found == [row for chunk in chunks for row in chunk.rows(low, high, is_amqp=is_amqp)]
     assert all(0 < batch.num_rows <= gathering.ROWS_MAX for batch in batches)
 

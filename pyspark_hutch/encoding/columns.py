@@ -1,0 +1,184 @@
+"""Which columns a DataFrame may have that is written to streams, and of which types.
+
+It is checked before the first row, so that a job with a wrong column fails at once, in one line.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.types as kinds
+
+from pyspark_hutch.encoding.errors import BadColumn
+from pyspark_hutch.encoding.messages import FILTER
+from pyspark_hutch.encoding.spark_types import spark_name
+from pyspark_hutch.rows.columns import PROPERTY_FIELDS
+
+TYPE_SUFFIX: Final = "_type"
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(kinds.is_string(kind) or kinds.is_large_string(kind))
+
+
+def _is_bytes(kind: pa.DataType) -> bool:
+    return bool(kinds.is_binary(kind) or kinds.is_large_binary(kind)) or _is_text(kind)
+
+
+def _is_texts(kind: pa.DataType) -> bool:
+    return kinds.is_map(kind) and _is_text(kind.key_type) and _is_text(kind.item_type)
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(kinds.is_int64(kind) or kinds.is_int32(kind))
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a column or field may be.
+
+    Attributes:
+        words: Spark's names of the types, for an error.
+        fits: Tells whether an Arrow type is one of them.
+        in_message: Whether it becomes a section of the message, which a raw one does not have.
+    """
+
+    words: str
+    fits: Callable[[pa.DataType], bool]
+    in_message: bool = False
+
+
+_TEXT: Final = Kind("string", _is_text)
+_BYTES: Final = Kind("binary or string", _is_bytes)
+_TEXTS: Final = Kind("map<string,string>", _is_texts, in_message=True)
+_TIME: Final = Kind("timestamp", kinds.is_timestamp)
+_NUMBER: Final = Kind("bigint or int", _is_number)
+
+COLUMNS: Final[dict[str, Kind]] = {
+    "body": _BYTES,
+    "routing_key": _TEXT,
+    "stream": _TEXT,
+    "properties": Kind("struct", kinds.is_struct, in_message=True),
+    "application_properties": _TEXTS,
+    "message_annotations": _TEXTS,
+    "filter_value": _TEXT,
+}
+"""All columns that can be written."""
+
+_OF_FIELDS: Final = {"string": _TEXT, "binary": _BYTES, "timestamp": _TIME, "bigint": _NUMBER}
+FIELDS: Final[dict[str, Kind]] = {name: _OF_FIELDS[spark] for name, spark, _ in PROPERTY_FIELDS}
+"""The fields that the struct `properties` may have, each of them optional."""
+
+ANYTHING: Final = Kind("anything", lambda _: True)
+KEY: Final = Kind("string, binary, bigint or int", lambda kind: _is_bytes(kind) or _is_number(kind))
+NUMBER: Final = _NUMBER
+
+_KNOWN_ELSEWHERE: Final = {
+    "value": "body",
+    "payload": "body",
+    "data": "body",
+    "message": "body",
+    "key": "routing_key",
+    "topic": "stream",
+    "headers": "application_properties",
+}
+"""What other connectors call these columns."""
+
+
+def check_columns(
+    schema: pa.Schema,
+    *,
+    extra: Mapping[str, Kind] = MappingProxyType({}),
+    ignore_unknown: bool = False,
+    raw: bool = False,
+    sub_batches: str = "",
+) -> None:
+    """Check the columns of a DataFrame that is to be written.
+
+    Args:
+        schema: What Spark will hand over.
+        extra: Columns that options name, which must be there, and what they may be.
+        ignore_unknown: Whether columns that are neither known nor in `extra` are passed over.
+        raw: Whether bodies are published as they are, without AMQP sections.
+        sub_batches: The option that asks for sub-batches, as an error is to show it
+            (`compression=gzip`); empty if none does.
+
+    Raises:
+        BadColumn: The first thing that is wrong.
+    """
+    _check_names(list(schema.names), ("body", *extra))
+    for field in schema:
+        if field.name in extra:
+            _check_type(field.name, field.type, extra[field.name])
+        if field.name in COLUMNS:
+            _check_known(field, raw=raw, sub_batches=sub_batches)
+        elif field.name not in extra and not ignore_unknown:
+            hint = _nearest(field.name, COLUMNS)
+            raise BadColumn(
+                field.name,
+                f"({spark_name(field.type)}) no such column can be written; {hint}"
+                f"drop it, or set ignoreUnknownColumns=true. Columns: {', '.join(COLUMNS)}",
+            )
+
+
+def _check_names(names: list[str], needed: Collection[str]) -> None:
+    for name in names:
+        if names.count(name) > 1:
+            raise BadColumn(name, "there are two of this name")
+    for name in needed:
+        if name not in names:
+            raise BadColumn(name, _missing(name, names))
+
+
+def _check_known(field: pa.Field, *, raw: bool, sub_batches: str) -> None:
+    kind = COLUMNS[field.name]
+    _check_type(field.name, field.type, kind)
+    if raw and kind.in_message:
+        raise BadColumn(field.name, "bodyFormat=raw has no place for it; drop it or use amqp")
+    if sub_batches and field.name == FILTER:
+        raise BadColumn(
+            field.name,
+            f"cannot be written together with option {sub_batches}: "
+            "the protocol has no filter values on sub-batches",
+        )
+    if kinds.is_struct(field.type):
+        _check_fields(field)
+
+
+def _check_fields(struct: pa.Field) -> None:
+    names = [field.name for field in struct.type]
+    for field in struct.type:
+        name = f"{struct.name}.{field.name}"
+        if field.name not in FIELDS:
+            hint = _nearest(field.name, FIELDS)
+            raise BadColumn(name, f"no such field; {hint}fields: {', '.join(FIELDS)}")
+        if names.count(field.name) > 1:
+            raise BadColumn(name, "there are two of this name")
+        _check_type(name, field.type, FIELDS[field.name])
+        identifier = field.name.removesuffix(TYPE_SUFFIX)
+        if identifier in FIELDS and identifier not in names:
+            raise BadColumn(name, f"there is no {identifier} beside it")
+
+
+def _check_type(name: str, found: pa.DataType, kind: Kind) -> None:
+    if not kind.fits(found):
+        raise BadColumn(name, f"is {spark_name(found)}, must be {kind.words}")
+
+
+def _missing(name: str, names: list[str]) -> str:
+    """Say that a column is missing, and which one may be meant."""
+    kind = f" ({COLUMNS[name].words})" if name in COLUMNS else ""
+    meant = [each for each in names if _KNOWN_ELSEWHERE.get(each.lower()) == name]
+    meant = meant or get_close_matches(name, names, n=1)
+    hint = f"; is it {meant[0]!r}?" if meant else ""
+    return f"missing{kind}; the rows have {', '.join(names) or 'no columns'}{hint}"
+
+
+def _nearest(name: str, names: Collection[str]) -> str:
+    lower = name.lower()
+    near = get_close_matches(lower, names, n=1)
+    meant = near[0] if near else _KNOWN_ELSEWHERE.get(lower)
+    return f"did you mean {meant!r}? " if meant in names else ""
