@@ -11,6 +11,7 @@ from typing import Final
 KERNELS: Final = (
     "gateway.log.kernel.chunks",
     "gateway.stream.wire.kernel.publish",
+    "pyspark_hutch.kernel.entries",
     "store.local.kernel.syncing",
 )
 """Every kernel module, as in the `ext-modules` of pyproject.toml."""

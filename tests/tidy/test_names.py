@@ -19,7 +19,7 @@ COMMENTED_CODE = re.compile(
 
 SOURCES = sorted(
     path
-    for folder in ("gateway", "store", "compat", "tests")
+    for folder in ("gateway", "pyspark_hutch", "store", "compat", "examples", "tests")
     for path in (ROOT / folder).rglob("*.py")
     if "node_modules" not in path.parts
 )
@@ -54,14 +54,14 @@ def test_kernels_are_listed_alike_in_pyproject_in_the_code_and_on_the_disk() -> 
     extensions = project["tool"]["setuptools"]["ext-modules"]
     on_disk = sorted(
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for folder in ("gateway", "store")
+        for folder in ("gateway", "pyspark_hutch", "store")
         for path in (ROOT / folder).rglob("kernel/*.py")
         if path.name != "__init__.py"
     )
 
     hot = sorted(
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for folder in ("gateway", "store")
+        for folder in ("gateway", "pyspark_hutch", "store")
         for path in (ROOT / folder).rglob("*.pxd")
     )
 

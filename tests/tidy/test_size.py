@@ -11,7 +11,7 @@ FUNCTION_LINES_MAX = 60
 
 SOURCES = sorted(
     path
-    for folder in ("gateway", "store", "compat", "tests")
+    for folder in ("gateway", "pyspark_hutch", "store", "compat", "examples", "tests")
     for path in (ROOT / folder).rglob("*.py")
     if "node_modules" not in path.parts
 )

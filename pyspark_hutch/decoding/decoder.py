@@ -1,0 +1,264 @@
+"""Chunks as a server delivers them, to batches of rows.
+
+    Deliver   | header 48 | data                          | whatever
+    data      | entry | entry | …
+    entry     | 0:1 size:31 | message
+              | 1:1 codec:3 0:4 | records u16 | raw size u32 | size u32 | body
+    body      | 0:1 size:31 | message | …                   of a sub-batch, compressed or not
+
+Source: RabbitMQ's stream protocol, and the log of its osiris (`pyspark_hutch.shared.chunk`).
+"""
+
+import struct
+from collections.abc import Generator, Iterator
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+
+from pyspark_hutch.decoding.amqp import body_of
+from pyspark_hutch.decoding.decompressing import BadCompression, decompress
+from pyspark_hutch.decoding.errors import DamagedChunk
+from pyspark_hutch.decoding.gathering import Gathered, Place
+from pyspark_hutch.decoding.reasons import BEYOND, DONE, FULL, ODD, SUB_BATCH
+from pyspark_hutch.decoding.skimming import Source
+from pyspark_hutch.decoding.wanted import Wanted
+from pyspark_hutch.decoding.ways import Way, fastest_way
+from pyspark_hutch.shared.chunk import HEADER_BYTES, ChunkHeader, crc32, unpack_header
+
+_MAGIC_AND_VERSION: Final = 0x50
+_USER_CHUNK: Final = 0
+_KINDS_MAX: Final = 2
+_OFFSET_MAX: Final = (1 << 63) - 1
+_DATA_BYTES_MAX: Final = (1 << 31) - 1 - HEADER_BYTES
+"""So that places in a chunk fit into 31 bits; a frame of a server is far smaller."""
+_SMALL_ENTRIES_MAX: Final = 256
+_SIZE: Final = struct.Struct(">I")
+_SUB_BATCH: Final = struct.Struct(">BHII")
+
+_Batches = Generator[pa.RecordBatch, None, tuple[int, int, int]]
+"""Batches that became full; at the end why and where it stopped, and how many records it took."""
+
+
+class _Entries(NamedTuple):
+    """Entries that are left to take, and what is known of them."""
+
+    source: Source
+    position: int
+    limit: int
+    place: Place
+
+
+class Decoder:
+    """Gathers the records of chunks into batches of about 10,000 rows or 8 MB.
+
+    A batch never refers to the memory of a chunk.
+    """
+
+    def __init__(self, wanted: Wanted, way: Way | None = None) -> None:
+        self._stream = wanted.stream
+        self._way = way or fastest_way()
+        self._gathered = Gathered(wanted)
+
+    def add(self, chunk: Source, low: int, high: int) -> Iterator[pa.RecordBatch]:
+        """Take the records of a chunk with low <= offset < high; gives batches that became full.
+
+        Nothing is done before the batches are asked for, and the chunk's memory may be used
+        otherwise as soon as there are no more. Records before `low` and from `high` on are not
+        looked at. Raises DamagedChunk.
+
+        Args:
+            chunk: Header and data; what follows them does not count.
+            low: The first offset.
+            high: The offset after the last.
+        """
+        header = self._header(chunk, low)
+        if header is None or low >= high:
+            return
+        if header.chunk_id >= high or header.chunk_id + header.records <= low:
+            return
+        limit = HEADER_BYTES + header.data_bytes
+        if crc32(memoryview(chunk)[HEADER_BYTES:limit]) != header.crc:
+            raise self._damage(header.chunk_id, "its data has another checksum")
+        place = Place(header.chunk_id, header.timestamp_ms, header.chunk_id, 0)
+        is_cut = header.chunk_id < low or header.chunk_id + header.records > high
+        if is_cut or not self._take_all(chunk, limit, header, place):
+            yield from self._chunk(_Entries(chunk, HEADER_BYTES, limit, place), header, low, high)
+
+    def finish(self) -> Iterator[pa.RecordBatch]:
+        """Give the rows that are left."""
+        if self._gathered.row:
+            yield self._gathered.batch()
+
+    def _header(self, chunk: Source, low: int) -> ChunkHeader | None:
+        """Return a chunk's header; None if it has no records of users."""
+        if len(chunk) < HEADER_BYTES:
+            raise DamagedChunk(self._stream, low, f"a chunk of {len(chunk)} bytes has no header")
+        header = unpack_header(chunk, 0)
+        kind = chunk[1]
+        reason = None
+        if chunk[0] != _MAGIC_AND_VERSION or kind > _KINDS_MAX:
+            reason = f"{bytes(chunk[:2]).hex()} does not begin a chunk"
+        elif header.chunk_id + header.records > _OFFSET_MAX:
+            reason = f"{header.records} records do not fit behind it"
+        elif header.data_bytes > min(len(chunk) - HEADER_BYTES, _DATA_BYTES_MAX):
+            reason = f"{header.data_bytes} bytes of data are not all there"
+        if reason is not None:
+            raise DamagedChunk(self._stream, header.chunk_id, reason)
+        return header if kind == _USER_CHUNK else None
+
+    def _take_all(self, source: Source, limit: int, header: ChunkHeader, place: Place) -> bool:
+        """Take a small chunk of records alone at once, if it is one; streams may have only such."""
+        gathered = self._gathered
+        before, count = gathered.row, header.entries
+        if (
+            count != header.records
+            or count > min(gathered.rows_left(), _SMALL_ENTRIES_MAX)
+            or header.data_bytes > gathered.budget()
+        ):
+            return False
+        reason, position, row, used = self._way.take_records(
+            source,
+            HEADER_BYTES,
+            limit,
+            count,
+            header.data_bytes,
+            gathered.is_amqp,
+            gathered.bodies,
+            gathered.used,
+            gathered.has_bodies,
+            gathered.ends,
+            gathered.kinds,
+            before,
+            gathered.extents,
+            gathered.step,
+        )
+        if reason != DONE or position != limit or row - before != count:
+            return False
+        if count:
+            gathered.took(row, used, limit - HEADER_BYTES - 4 * count, place, source)
+        return True
+
+    def _chunk(
+        self, entries: _Entries, header: ChunkHeader, low: int, high: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Take runs of simple entries and sub-batches by turns, up to the end or to `high`."""
+        source, position, limit, place = entries
+        end = header.chunk_id + header.records
+        while place.entry < header.entries and place.offset < high:
+            left = header.entries - place.entry
+            run = _Entries(source, position, limit, place)
+            reason, position, count = yield from self._records(run, left, low, high)
+            place = place._replace(offset=place.offset + count, entry=place.entry + count)
+            if reason == BEYOND:
+                raise self._damage(place.offset, "an entry reaches past the chunk's end")
+            if reason == SUB_BATCH:
+                run = _Entries(source, position, limit, place)
+                position, records = yield from self._sub_batch(run, low, high)
+                place = place._replace(offset=place.offset + records, entry=place.entry + 1)
+        if place.entry == header.entries and (position != limit or place.offset != end):
+            counted = place.offset - header.chunk_id
+            raise self._damage(
+                header.chunk_id,
+                f"{header.records} records in {header.data_bytes} bytes are {counted} records"
+                f" in {position - HEADER_BYTES} bytes",
+            )
+
+    def _records(self, entries: _Entries, count: int, low: int, high: int) -> _Batches:
+        """Take records behind one another that are wanted; counts those it passed over too."""
+        source, position, limit, place = entries
+        skipped = 0
+        if place.offset < low:
+            most = min(count, low - place.offset)
+            reason, position, skipped = self._way.skip_records(source, position, limit, most)
+            if reason != DONE:
+                return reason, position, skipped
+            place = _further(place, skipped)
+        count = min(count - skipped, high - place.offset)
+        run = _Entries(source, position, limit, place)
+        reason, position, taken = yield from self._take(run, count)
+        return reason, position, skipped + taken
+
+    def _take(self, entries: _Entries, count: int) -> _Batches:
+        """Take `count` records, or those in front of what is no record."""
+        source, position, limit, place = entries
+        gathered = self._gathered
+        reason, left = DONE, count
+        while left > 0 and reason not in {SUB_BATCH, BEYOND}:
+            if not gathered.rows_left():
+                yield gathered.batch()
+            first, before = position, gathered.row
+            reason, position, row, used = self._way.take_records(
+                source,
+                position,
+                limit,
+                min(left, gathered.rows_left()),
+                gathered.budget(),
+                gathered.is_amqp,
+                gathered.bodies,
+                gathered.used,
+                gathered.has_bodies,
+                gathered.ends,
+                gathered.kinds,
+                before,
+                gathered.extents,
+                gathered.step,
+            )
+            got = row - before
+            if got:
+                gathered.took(row, used, position - first - 4 * got, place, source)
+                place = _further(place, got)
+                left -= got
+            if reason == FULL:
+                if not gathered.make_room(_SIZE.unpack_from(source, position)[0]):
+                    yield gathered.batch()
+            elif reason == ODD:
+                position = self._odd(source, position, place)
+                place = _further(place, 1)
+                left -= 1
+        return reason, position, count - left
+
+    def _odd(self, source: Source, position: int, place: Place) -> int:
+        """Take a message whose body must be put together; returns the position after it."""
+        start = position + _SIZE.size
+        end: int = start + _SIZE.unpack_from(source, position)[0]
+        message = bytes(source[start:end])
+        kind, body = body_of(message)
+        self._gathered.put(kind, body, message, place)
+        return end
+
+    def _sub_batch(
+        self, entries: _Entries, low: int, high: int
+    ) -> Generator[pa.RecordBatch, None, tuple[int, int]]:
+        """Take a sub-batch; gives the position after it, and how many records it has."""
+        source, position, limit, place = entries
+        start = position + _SUB_BATCH.size
+        if start > limit:
+            raise self._damage(place.offset, "an entry reaches past the chunk's end")
+        head, records, raw_size, size = _SUB_BATCH.unpack_from(source, position)
+        end = start + size
+        if end > limit:
+            raise self._damage(place.offset, "a sub-batch reaches past the chunk's end")
+        if place.offset + records <= low:
+            return end, records
+        try:
+            raw = decompress(head >> 4 & 7, source, start, end, raw_size)
+        except BadCompression as error:
+            raise self._damage(place.offset, f"a sub-batch {error}") from None
+        inner = _Entries(raw, 0, len(raw), place._replace(sub=0))
+        reason, stop, count = yield from self._records(inner, records, low, high)
+        is_cut = place.offset + records > high
+        if reason not in {DONE, FULL, ODD} or not (is_cut or (stop, count) == (len(raw), records)):
+            raise self._damage(
+                place.offset, f"a sub-batch does not hold {records} records in {len(raw)} bytes"
+            )
+        return end, records
+
+    def _damage(self, offset: int, reason: str) -> DamagedChunk:
+        return DamagedChunk(self._stream, offset, reason)
+
+
+def _further(place: Place, count: int) -> Place:
+    """Return the place `count` records further on."""
+    if place.sub < 0:
+        return place._replace(offset=place.offset + count, entry=place.entry + count)
+    return place._replace(offset=place.offset + count, sub=place.sub + count)

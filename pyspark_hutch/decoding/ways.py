@@ -1,0 +1,56 @@
+"""Which loops go over the entries: the compiled kernel where there is one, else numpy.
+
+A kernel's source is never run by the interpreter here: it imports `cython`, which workers may lack.
+"""
+
+from importlib import import_module
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import find_spec
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from pyspark_hutch.decoding import vectors
+from pyspark_hutch.decoding.skimming import Source
+
+KERNEL: Final = "pyspark_hutch.kernel.entries"
+
+
+class Way(Protocol):
+    """The loops over entries; `pyspark_hutch/kernel/entries.py` says what they do."""
+
+    def skip_records(
+        self, source: Source, position: int, limit: int, count: int, /
+    ) -> tuple[int, int, int]:
+        """Pass over records."""
+
+    def take_records(  # noqa: PLR0913, PLR0917  # the kernel's arguments
+        self,
+        source: Source,
+        position: int,
+        limit: int,
+        count: int,
+        budget: int,
+        is_amqp: bool,  # noqa: FBT001
+        bodies: npt.NDArray[np.uint8],
+        used: int,
+        has_bodies: bool,  # noqa: FBT001
+        ends: npt.NDArray[np.int32],
+        kinds: npt.NDArray[np.uint8],
+        row: int,
+        extents: npt.NDArray[np.int64],
+        step: int,
+        /,
+    ) -> tuple[int, int, int, int]:
+        """Copy the bodies of records."""
+
+
+def fastest_way() -> Way:
+    """Return the compiled loops if they are installed."""
+    spec = find_spec(KERNEL)
+    origin = "" if spec is None or spec.origin is None else spec.origin
+    if origin.endswith(tuple(EXTENSION_SUFFIXES)):
+        way: Way = import_module(KERNEL)
+        return way
+    return vectors

@@ -1,0 +1,47 @@
+"""The compiled kernel is taken where it is, and nothing is run in its place but numpy."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from pyspark_hutch.decoding import vectors, ways
+
+ROOT = Path(__file__).parents[4]
+
+
+def test_a_kernel_that_is_not_compiled_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ways, "KERNEL", "pyspark_hutch.decoding.reasons")
+
+    assert ways.fastest_way() is vectors
+
+
+def test_a_kernel_that_is_not_there_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ways, "KERNEL", "pyspark_hutch.kernel.nothing")
+
+    assert ways.fastest_way() is vectors
+
+
+def test_a_worker_needs_only_numpy_and_arrow() -> None:
+    program = """
+import sys
+blocked = ("cython", "cramjam", "isal", "typing_extensions", "pyspark", "gateway", "store")
+class Blocker:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in blocked:
+            raise ModuleNotFoundError(name)
+sys.meta_path.insert(0, Blocker())
+from pyspark_hutch.decoding import Decoder, Wanted, vectors, ways
+ways.KERNEL = "pyspark_hutch.kernel.nothing"
+decoder = Decoder(Wanted())
+assert decoder._way is vectors
+loaded = {name.split(".")[0] for name in sys.modules}
+assert not loaded & {"asyncio", "pandas", *blocked}, loaded
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+    assert done.stderr == ""
+    assert done.returncode == 0
