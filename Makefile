@@ -43,7 +43,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help setup run test quick check lint types imports docs fmt kernel kernel-clean test-both \
-        integration wheel test-spark test-oldest-spark compat differential broker bench sim soak filter-rates password-times fuzz network-fuzz \
+        integration wheel test-spark spark-cluster test-oldest-spark compat differential broker bench bench-spark sim soak filter-rates password-times fuzz network-fuzz \
         dedup-schedules sanitize clean
 
 help: ## list these commands
@@ -86,7 +86,7 @@ password-times: $(STAMPS)/test ## ten thousand refused logins of each kind, none
 	$(BIN)/python -m tests.property.gateway.password_times --state $(VENV)/password-times.json $(ARGS)
 
 # These are stopped by Ctrl-C and go on where they were; remove $(FUZZ) to begin anew.
-fuzz: $(STAMPS)/test $(STAMPS)/kernel ## any bytes at TARGET=frame|publish|chunk|definitions|request|connection
+fuzz: $(STAMPS)/test $(STAMPS)/kernel ## any bytes at TARGET=frame|publish|chunk|definitions|request|connection|answers
 	$(BIN)/python -m tests.fuzz $(TARGET) --kept $(FUZZ) $(ARGS)
 
 network-fuzz: $(STAMPS)/test $(STAMPS)/kernel ## ten million damaged frames over 64 connections of a running server
@@ -104,6 +104,9 @@ wheel: $(STAMPS)/wheel ## build dist/*.whl, which is what Spark's workers instal
 test-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the data source in a real Spark (needs Java 17 or later)
 	$(SPARK_PYTHON) -m pytest --reruns $(RERUNS) -rRs -m "spark and not (bench or soak)" tests/spark $(ARGS)
 
+spark-cluster: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the same on a master and two workers, and by Spark Connect
+	$(SPARK_PYTHON) -m pytest --reruns $(RERUNS) -rRs -m spark tests/spark_cluster $(ARGS)
+
 test-oldest-spark: $(STAMPS)/oldest-spark-environment $(STAMPS)/kernel ## a round trip through the oldest Spark that will do
 	$(VENV)/oldest-spark/bin/python -m pytest --reruns $(RERUNS) -rRs tests/spark/test_round_trip.py $(ARGS)
 
@@ -119,6 +122,9 @@ broker: $(STAMPS)/test ## start a reference RabbitMQ and keep it until interrupt
 
 bench: $(STAMPS)/test $(STAMPS)/kernel ## Hutch against RabbitMQ on this machine (let it be quiet)
 	$(BIN)/python -m compat.bench $(ARGS)
+
+bench-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## Spark on streams against its own Parquet (let the machine be quiet)
+	$(SPARK_PYTHON) -m compat.spark_bench $(ARGS)
 
 # --------------------------------------------------------------------------------------- checking
 
@@ -138,6 +144,7 @@ docs: $(STAMPS)/kernel ## write the generated pages anew (a tidy test fails whil
 	$(BIN)/hutch config --reference > docs/configuration.md.new
 	@mv docs/configuration.md.new docs/configuration.md
 	$(BIN)/python -m gateway.stream.wire.document docs/protocol.md
+	$(BIN)/python -m pyspark_hutch.options.page docs/spark.md
 
 fmt: $(STAMPS)/dev ## ruff: format, and mend what can be mended
 	$(BIN)/ruff format

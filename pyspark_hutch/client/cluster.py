@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Final, NamedTuple, TypeVar
 
 from pyspark_hutch.client.connection import Connection
-from pyspark_hutch.client.errors import BadAnswer, ClientError, Refused, ServerGone, in_words
+from pyspark_hutch.client.errors import BadAnswer, ClientError, ServerGone, refusal
 from pyspark_hutch.client.errors import ServerSilent as Silent
 from pyspark_hutch.client.pool import POOL, Name
 from pyspark_hutch.options.settings import ConnectionSettings, Endpoint
@@ -133,26 +133,23 @@ class Cluster:
         ]
         with self.connection() as connection:
             replies = list(connection.requests(requests))
+        codes: dict[str, int] = {}
         found: dict[str, Endpoint] = {}
-        answered: set[str] = set()
         for reply in replies:
             if not isinstance(reply, m.MetadataReply):
                 raise BadAnswer(f"{connection.endpoint} answered metadata with {reply}")
             brokers = {one.reference: Endpoint(one.host, one.port) for one in reply.brokers}
             for stream in reply.streams:
-                answered.add(stream.stream)
-                if stream.code == ResponseCode.STREAM_DOES_NOT_EXIST and skips_missing:
-                    continue
-                _check(stream.code, f"stream {stream.stream!r}")
-                if stream.leader not in brokers:
-                    raise ServerGone(f"stream {stream.stream!r} has no leader now")
-                is_followed = self.settings.advertised
-                leader = brokers[stream.leader] if is_followed else connection.endpoint
-                found[stream.stream] = leader
-        for stream_name in streams:
-            if stream_name not in answered:
-                raise BadAnswer(f"no answer says where stream {stream_name!r} lives")
-        return found
+                codes[stream.stream] = stream.code
+                if stream.leader in brokers:
+                    is_followed = self.settings.advertised
+                    leader = brokers[stream.leader] if is_followed else connection.endpoint
+                    found[stream.stream] = leader
+        return {
+            name: found[name]
+            for name in streams
+            if _has_leader(name, codes.get(name), found, skips_missing=skips_missing)
+        }
 
     def bounds(self, leaders: Mapping[str, Endpoint]) -> dict[str, Bounds]:
         """Return what each stream holds now."""
@@ -215,11 +212,22 @@ def bounds_by(connection: Connection, stream: str) -> Bounds:
     return _bounds(stream, connection.request("stream_stats", m.StreamStats(stream)))
 
 
+def _has_leader(
+    stream: str, code: int | None, found: Mapping[str, Endpoint], *, skips_missing: bool
+) -> bool:
+    if code is None:
+        raise BadAnswer(f"no answer says where stream {stream!r} lives")
+    if code == ResponseCode.STREAM_DOES_NOT_EXIST and skips_missing:
+        return False
+    _check(code, f"stream {stream!r}")
+    if stream not in found:
+        raise ServerGone(f"stream {stream!r} has no leader now")
+    return True
+
+
 def _check(code: int, about: str) -> None:
-    if code == ResponseCode.STREAM_NOT_AVAILABLE:  # as while a broker starts
-        raise ServerGone(f"{about} {in_words(code)}")
     if code != ResponseCode.OK:
-        raise Refused(f"{about} {in_words(code)}", code)
+        raise refusal(about, code)
 
 
 def _bounds(stream: str, reply: m.Message) -> Bounds:
@@ -234,4 +242,8 @@ def _bounds(stream: str, reply: m.Message) -> Bounds:
         )
     following = numbers["committed_offset"] + 1
     first = numbers.get("first_chunk_id", -1)
-    return Bounds(following if first < 0 else first, following)
+    if first < 0:
+        first = following
+    if not 0 <= first <= following:
+        raise ServerGone(f"stream {stream!r} ends before it begins, says its server: {reply}")
+    return Bounds(first, following)

@@ -2,19 +2,19 @@
 
 import threading
 import time
-from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple, NoReturn, TypeVar
 
+from pyspark_hutch.client.both_ways import send_both_ways
 from pyspark_hutch.client.errors import (
     BadAnswer,
     ClientError,
-    Refused,
     ServerGone,
     ServerSilent,
-    in_words,
+    refusal,
 )
 from pyspark_hutch.client.frames import FrameReader
+from pyspark_hutch.client.inbox import Inbox
 from pyspark_hutch.client.login import HEARTBEAT_S, connect, shake_hands
 from pyspark_hutch.options.settings import ConnectionSettings, Endpoint
 from pyspark_hutch.shared.wire import messages as m
@@ -31,12 +31,16 @@ PIPELINED_MAX: Final = 128
 """Requests under way at once. More would only fill buffers."""
 
 _LOOK_S: Final = 0.001
+_LOOKS_S: Final = 1.0
 _DELIVER: Final = BY_NAME["deliver"].key.to_bytes(2, "big")
 _CONFIRM: Final = BY_NAME["publish_confirm"].key.to_bytes(2, "big")
 _HEARTBEAT: Final = BY_NAME["heartbeat"].key.to_bytes(2, "big")
 _CLOSE: Final = BY_NAME["close"].key.to_bytes(2, "big")
 _BODY: Final = 4
 """Where a frame's fields begin that has no correlation id."""
+
+_CONFIRM_IDS: Final = _BODY + 5
+"""Where the ids of a PublishConfirm begin, behind publisher and count."""
 
 M = TypeVar("M", bound=m.Message)
 
@@ -61,12 +65,12 @@ class Confirmed(NamedTuple):
 
 
 class Connection:
-    """One open connection, used by one thread at a time under its `lock`.
+    """One open connection, used by one thread; another may send heartbeats meanwhile.
 
     Attributes:
         endpoint: The address that was connected to.
         product: What the server says it is.
-        lock: Held by the thread that uses the connection.
+        lock: Held while something is sent or awaited; by its user also for longer.
         is_broken: Whether an error has left it in a state that nothing can be asked in.
         subscription_id: That of the subscription under way.
         frame_bytes_max: The largest frame that the server takes, without its size; 0: any.
@@ -84,13 +88,13 @@ class Connection:
             ClientError: In one line, why not.
         """
         self.endpoint: Final = endpoint
-        self.lock: Final = threading.Lock()
+        self.lock: Final = threading.RLock()
         self.is_broken = False
         self.frame_bytes_max = 0
         self._timeout_s: Final = settings.request_timeout_ms / 1000
         self._socket: Final = connect(endpoint, settings)
         self._frames: Final = FrameReader(self._socket, str(endpoint))
-        self._inbox: deque[bytes] = deque()
+        self._inbox: Final = Inbox()
         self._next_id = 1
         self.subscription_id = 0
         self._spoke_at = time.monotonic()
@@ -116,14 +120,16 @@ class Connection:
         self._socket.close()
 
     def is_alive(self) -> bool:
-        """Look whether the server has ended the connection meanwhile; takes what has come."""
+        """Look whether the server has ended the connection meanwhile; drops what has come."""
+        end = time.monotonic() + _LOOKS_S
         try:
-            while True:
+            while time.monotonic() < end:
                 self._frame(time.monotonic() + _LOOK_S)
         except ServerSilent:
             return True
         except ClientError:
-            return False
+            pass
+        return False
 
     # ---- requests ----------------------------------------------------------------------------
 
@@ -142,7 +148,7 @@ class Connection:
         """Send a request; raise Refused, telling `about` what, unless the answer is OK."""
         code = int(getattr(self.request(name, message), "code", 0))
         if code != ResponseCode.OK:
-            raise Refused(f"{self.endpoint}: {about} {in_words(code)}", code)
+            raise refusal(f"{self.endpoint}: {about}", code)
 
     def requests(self, wanted: Sequence[tuple[str, m.Message]]) -> Iterator[m.Message]:
         """Send requests, many before the first answer, and yield the answers in their order.
@@ -160,29 +166,36 @@ class Connection:
             self.send_bytes(b"".join(frames))
             answers: dict[int, m.Message] = {}
             deadline = time.monotonic() + self._timeout_s
+            awaited = set(ids)
+            while awaited:
+                correlation_id, message = self._answer(deadline)
+                if correlation_id not in awaited:
+                    self.is_broken = True
+                    raise BadAnswer(f"{self.endpoint} answered what was not asked: {message}")
+                awaited.remove(correlation_id)
+                answers[correlation_id] = message
             for correlation_id in ids:
-                while correlation_id not in answers:
-                    decoded = self._answer(deadline)
-                    answers[decoded.correlation_id or 0] = decoded.message
                 yield answers.pop(correlation_id)
 
-    def _answer(self, deadline: float) -> Decoded:
-        """Return the next answer; what the server pushes meanwhile is kept."""
+    def _answer(self, deadline: float) -> tuple[int, m.Message]:
+        """Return the next answer and what it is to; what the server pushes meanwhile is kept."""
         while True:
             frame = self._frame(deadline)
             if frame[:2] != _DELIVER:
                 decoded = self._decode(frame)
                 if decoded.is_response and decoded.correlation_id is not None:
-                    return decoded
+                    return decoded.correlation_id, decoded.message
             elif not self.is_subscribed(frame):
                 continue
-            self._inbox.append(bytes(frame))
+            if not self._inbox.keep(frame):
+                self.is_broken = True
+                raise BadAnswer(f"{self.endpoint} pushes more than it may instead of an answer")
 
     def tune(self) -> m.Tune:
         """Return the limits that the server proposes, which it does by itself."""
         deadline = time.monotonic() + self._timeout_s
         while True:
-            frame = self._inbox.popleft() if self._inbox else self._frame(deadline)
+            frame = self._inbox.take() if self._inbox else self._frame(deadline)
             message = self._decode(frame).message
             if isinstance(message, m.Tune):
                 self.frame_bytes_max = message.frame_bytes_max
@@ -194,6 +207,7 @@ class Connection:
         self, stream: str, offset: OffsetSpec, credit: int, properties: dict[str, str]
     ) -> int:
         """Begin a subscription, the only one of this connection; return its id."""
+        self._inbox.clear()  # it belongs to whatever was done before on this connection
         self.subscription_id = (self.subscription_id + 1) % 256
         request = m.Subscribe(self.subscription_id, stream, offset, credit, properties)
         self.must("subscribe", request, f"stream {stream!r}")
@@ -227,16 +241,23 @@ class Connection:
         """
         while True:
             if self._inbox:
-                frame: memoryview | bytes = self._inbox.popleft()
+                frame: memoryview | bytes = self._inbox.take()
             else:
                 frame = self._frame(deadline)
-            if frame[:2] == _CONFIRM and len(frame) >= _BODY + 5:
-                return Confirmed(frame[_BODY], int.from_bytes(frame[_BODY + 1 : _BODY + 5], "big"))
+            if frame[:2] == _CONFIRM and len(frame) >= _CONFIRM_IDS:
+                return self._confirmed(frame)
             if frame[:2] != _DELIVER:
                 return self._decode(frame).message
             if self.is_subscribed(frame):
                 chunk = memoryview(frame)[_BODY + 1 :]
                 return Delivery(self.subscription_id, chunk)
+
+    def _confirmed(self, frame: memoryview | bytes) -> Confirmed:
+        entries = int.from_bytes(frame[_CONFIRM_IDS - 4 : _CONFIRM_IDS], "big")
+        if len(frame) != _CONFIRM_IDS + 8 * entries:
+            self.is_broken = True
+            raise BadAnswer(f"{self.endpoint} sent a confirm of {entries} ids that has others")
+        return Confirmed(frame[_BODY], entries)
 
     # ---- frames ------------------------------------------------------------------------------
 
@@ -248,13 +269,46 @@ class Connection:
         self, data: bytes | bytearray | memoryview, timeout_s: float | None = None
     ) -> None:
         """Send whole frames as they are; the server may take its time, up to a limit."""
+        with self.lock:
+            try:
+                self._socket.settimeout(self._timeout_s if timeout_s is None else timeout_s)
+                self._socket.sendall(data)
+            except OSError as error:
+                self.is_broken = True
+                raise ServerGone(f"the connection to {self.endpoint} broke: {error}") from None
+            self._spoke_at = time.monotonic()
+
+    def publish(self, data: bytes | bytearray | memoryview, timeout_s: float) -> None:
+        """Send Publish frames; what the server pushes meanwhile is kept for `receive`.
+
+        Some servers take nothing more while their confirms are not read.
+        """
+        deadline = time.monotonic() + timeout_s
+        with self.lock:
+            try:
+                send_both_ways(self._socket, data, deadline, self._keep_pushed)
+            except OSError as error:
+                self.is_broken = True
+                raise ServerGone(f"the connection to {self.endpoint} broke: {error}") from None
+            self._spoke_at = time.monotonic()
+
+    def _keep_pushed(self) -> None:
         try:
-            self._socket.settimeout(self._timeout_s if timeout_s is None else timeout_s)
-            self._socket.sendall(data)
-        except OSError as error:
+            frame = self._frames.next(time.monotonic() + _LOOK_S)
+        except ServerSilent:
+            return
+        except ClientError:
             self.is_broken = True
-            raise ServerGone(f"the connection to {self.endpoint} broke: {error}") from None
-        self._spoke_at = time.monotonic()
+            raise
+        if frame[:2] == _CLOSE:
+            raise self._farewell(self._decode(frame))
+        if frame[:2] != _HEARTBEAT and not self._inbox.keep(frame):
+            self.is_broken = True
+            raise BadAnswer(f"{self.endpoint} pushes more than it may while it takes nothing")
+
+    def fileno(self) -> int:
+        """Return the socket's number, to wait for several connections at once."""
+        return self._socket.fileno()
 
     def beat(self) -> None:
         """Send a heartbeat if one is due."""
@@ -267,7 +321,8 @@ class Connection:
             self.beat()
             pause = min(deadline, self._spoke_at + BEAT_S)
             try:
-                frame = self._frames.next(pause)
+                with self.lock:
+                    frame = self._frames.next(pause)
             except ServerSilent:
                 if time.monotonic() >= deadline:
                     raise
@@ -284,9 +339,12 @@ class Connection:
     def _take_leave(self, close: Decoded) -> NoReturn:
         """Answer the server's Close."""
         self.send_bytes(encode_reply("close", close.correlation_id, m.OK))
+        raise self._farewell(close)
+
+    def _farewell(self, close: Decoded) -> ServerGone:
         self.is_broken = True
         reason = close.message.reason if isinstance(close.message, m.Close) else ""
-        raise ServerGone(f"{self.endpoint} closed the connection: {reason}")
+        return ServerGone(f"{self.endpoint} closed the connection: {reason!r:.200}")
 
     def _decode(self, frame: memoryview | bytes) -> Decoded:
         try:

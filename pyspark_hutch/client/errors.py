@@ -42,6 +42,14 @@ class Refused(ClientError):
         return self.text
 
 
+def refusal(about: str, code: int) -> ClientError:
+    """Return the error for an answer that is not OK; `about` says what was asked for."""
+    text = f"{about} {in_words(code)}"
+    if code == ResponseCode.STREAM_NOT_AVAILABLE:  # as while a broker starts
+        return ServerGone(text)
+    return Refused(text, code)
+
+
 _WORDS = {
     ResponseCode.STREAM_DOES_NOT_EXIST: "does not exist",
     ResponseCode.STREAM_NOT_AVAILABLE: "is not available now",

@@ -78,8 +78,8 @@ class FrameReader:
         left = deadline - time.monotonic()
         if left <= 0:
             raise ServerSilent(f"{self._place} did not answer in time")
-        self._socket.settimeout(left)
         try:
+            self._socket.settimeout(left)
             count = self._socket.recv_into(self._view[self._end : self._end + _READ_BYTES])
         except TimeoutError:
             raise ServerSilent(f"{self._place} did not answer in time") from None

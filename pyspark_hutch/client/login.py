@@ -6,8 +6,13 @@ import ssl
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Protocol, TypeVar
 
-from pyspark_hutch.client.errors import BadAnswer, Refused, ServerGone, in_words
-from pyspark_hutch.options.settings import ConnectionSettings, Endpoint, password_of
+from pyspark_hutch.client.errors import BadAnswer, ClientError, Refused, ServerGone, in_words
+from pyspark_hutch.options.settings import (
+    ConnectionSettings,
+    Endpoint,
+    TlsSettings,
+    password_of,
+)
 from pyspark_hutch.shared.wire import messages as m
 from pyspark_hutch.shared.wire.codes import ResponseCode
 
@@ -31,12 +36,19 @@ class Asking(Protocol):
 
 
 def connect(endpoint: Endpoint, settings: ConnectionSettings) -> socket.socket:
-    """Make a connection, over TLS if the settings say so; raises ServerGone."""
+    """Make a connection, over TLS if the settings say so.
+
+    Raises:
+        ServerGone: The server is not there, or ends the connection.
+        ClientError: Another try would not help: no such address, TLS that does not fit.
+    """
     timeout_s = settings.connect_timeout_ms / 1000
     try:
         connected = socket.create_connection((endpoint.host, endpoint.port), timeout_s)
     except OSError as error:
         raise ServerGone(f"cannot connect to {endpoint}: {error.strerror or error}") from None
+    except (OverflowError, ValueError) as error:  # a server may name any address as a leader's
+        raise ClientError(f"cannot connect to {endpoint}: {error}") from None
     try:
         connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
@@ -51,14 +63,28 @@ def _wrap(
 ) -> socket.socket:
     tls = settings.tls
     assert tls is not None
+    context = _context(tls)
+    try:
+        return context.wrap_socket(connected, server_hostname=tls.server_name or endpoint.host)
+    except ssl.SSLCertVerificationError as error:
+        raise ClientError(f"no TLS with {endpoint}: {error.verify_message}") from None
+    except OSError as error:
+        raise ServerGone(f"no TLS with {endpoint}: {error}") from None
+    except ValueError as error:  # a name that cannot be a server's
+        raise ClientError(f"no TLS with {endpoint}: {error}") from None
+
+
+def _context(tls: TlsSettings) -> ssl.SSLContext:
+    named = f"option tls.ca={tls.ca}"
     try:
         context = ssl.create_default_context(cafile=tls.ca)
         context.check_hostname = tls.verify_hostname
         if tls.cert is not None:
+            named = f"option tls.cert={tls.cert}" + (f", tls.key={tls.key}" if tls.key else "")
             context.load_cert_chain(tls.cert, tls.key)
-        return context.wrap_socket(connected, server_hostname=tls.server_name or endpoint.host)
     except OSError as error:
-        raise ServerGone(f"no TLS with {endpoint}: {error}") from None
+        raise ClientError(f"{named}: cannot be used here: {error.strerror or error}") from None
+    return context
 
 
 def shake_hands(
@@ -92,7 +118,7 @@ def _log_in(
     secret = b"\0" + settings.username.encode() + b"\0" + password_of(settings).encode()
     request = m.SaslAuthenticate("PLAIN", secret)
     if request.mechanism not in offer:
-        raise BadAnswer(f"{endpoint} offers no {request.mechanism}, only {', '.join(offer)}")
+        raise BadAnswer(f"{endpoint} offers no {request.mechanism}, only {offer!r:.200}")
     code = connection.ask(m.SaslAuthenticateReply, "sasl_authenticate", request).code
     if code != ResponseCode.OK:
         raise Refused(f"{endpoint} refused user {settings.username!r}: {in_words(code)}", code)

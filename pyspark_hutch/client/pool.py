@@ -1,6 +1,7 @@
 """Connections of this process, kept for a while after a task, since Spark uses its workers again.
 
-A process keeps one idle connection for each server and user. A thread of its own closes those that
+A process keeps one idle connection for each server and user. One that was named for another query
+is closed rather than used, since its name would mislead. A thread of its own closes those that
 nothing has used for a while, and sends the heartbeats of those whose user is busy elsewhere: a
 Spark task may take minutes over one batch.
 """
@@ -23,7 +24,7 @@ class Name(NamedTuple):
     """What administrators see of a connection.
 
     Attributes:
-        owner: Application and query; connections of one owner are used by all its tasks in turn.
+        owner: Application and query, whose tasks use a connection in turn.
         task: The task that opened it.
     """
 
@@ -37,11 +38,11 @@ class Name(NamedTuple):
 class _Key(NamedTuple):
     endpoint: Endpoint
     settings: ConnectionSettings
-    owner: str
 
 
 class _Idle(NamedTuple):
     connection: Connection
+    owner: str
     until: float
 
 
@@ -52,8 +53,12 @@ class Pool:
     """
 
     def __init__(self) -> None:
+        self._begin()
+        os.register_at_fork(after_in_child=self._begin)
+
+    def _begin(self) -> None:
+        """Have nothing; also in a forked process, where the lock may have been held for ever."""
         self._lock = threading.Lock()
-        self._process = os.getpid()
         self._idle: dict[_Key, _Idle] = {}
         self._lent: set[Connection] = set()
         self._keeper: threading.Thread | None = None
@@ -62,12 +67,9 @@ class Pool:
     def connection(
         self, endpoint: Endpoint, settings: ConnectionSettings, name: Name
     ) -> Iterator[Connection]:
-        """Lend a connection; after an error in the block it is dropped, else kept for the next.
-
-        Its lock is not held: who uses it takes it for each step.
-        """
-        key = _Key(endpoint, settings, name.owner)
-        connection = self._take(key) or Connection(endpoint, settings, str(name))
+        """Lend a connection; after an error in the block it is dropped, else kept for the next."""
+        key = _Key(endpoint, settings)
+        connection = self._take(key, name.owner) or Connection(endpoint, settings, str(name))
         with self._lock:
             self._lent.add(connection)
             self._keep()
@@ -77,8 +79,10 @@ class Pool:
             self._end_loan(connection)
             connection.disconnect()
             raise
-        self._end_loan(connection)
-        self._give_back(key, connection, settings.pool_idle_timeout_ms / 1000)
+        if self._end_loan(connection):
+            self._give_back(key, name.owner, connection)
+        else:
+            connection.disconnect()  # forked meanwhile: it belongs to the other process
 
     def close(self) -> None:
         """Close what is idle."""
@@ -87,28 +91,32 @@ class Pool:
         for idle in ended.values():
             idle.connection.close()
 
-    def _take(self, key: _Key) -> Connection | None:
+    def _take(self, key: _Key, owner: str) -> Connection | None:
         with self._lock:
-            if self._process != os.getpid():
-                self._process, self._idle, self._lent = os.getpid(), {}, set()
-                self._keeper = None
             idle = self._idle.pop(key, None)
         if idle is None or idle.connection.is_broken:
+            return None
+        if idle.owner != owner:
+            idle.connection.close()
             return None
         if not idle.connection.is_alive():
             idle.connection.disconnect()
             return None
         return idle.connection
 
-    def _end_loan(self, connection: Connection) -> None:
+    def _end_loan(self, connection: Connection) -> bool:
+        """Note the end of a loan; False if it was not this process that lent."""
         with self._lock:
+            was_lent = connection in self._lent
             self._lent.discard(connection)
+        return was_lent
 
-    def _give_back(self, key: _Key, connection: Connection, idle_s: float) -> None:
+    def _give_back(self, key: _Key, owner: str, connection: Connection) -> None:
+        idle_s = key.settings.pool_idle_timeout_ms / 1000
         with self._lock:
             is_kept = not connection.is_broken and key not in self._idle
             if is_kept:
-                self._idle[key] = _Idle(connection, time.monotonic() + idle_s)
+                self._idle[key] = _Idle(connection, owner, time.monotonic() + idle_s)
                 self._keep()
         if not is_kept:
             connection.close()
@@ -131,10 +139,10 @@ class Pool:
                 kept = [idle.connection for idle in self._idle.values()] + list(self._lent)
                 if not kept:
                     self._keeper = None
+            for connection in kept:  # first, since it takes a moment to close one in order
+                _beat(connection)
             for connection in ended:
                 connection.close()
-            for connection in kept:
-                _beat(connection)
             if not kept:
                 return
 

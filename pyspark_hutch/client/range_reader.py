@@ -16,10 +16,11 @@ from typing import Final, NamedTuple
 
 from pyspark_hutch.client.cluster import Bounds, Cluster, bounds_by
 from pyspark_hutch.client.connection import Connection, Delivery
-from pyspark_hutch.client.errors import BadAnswer, ClientError, ServerGone, ServerSilent
+from pyspark_hutch.client.errors import BadAnswer, ClientError, Refused, ServerGone, ServerSilent
 from pyspark_hutch.options.settings import Endpoint
 from pyspark_hutch.shared.chunk import HEADER_BYTES, unpack_header
 from pyspark_hutch.shared.wire import messages as m
+from pyspark_hutch.shared.wire.codes import ResponseCode
 from pyspark_hutch.shared.wire.offsets import at_offset
 
 LOG: Final = logging.getLogger(__name__)
@@ -28,6 +29,7 @@ CREDIT: Final = 4
 """Chunks under way: enough that the server never waits for the next credit."""
 
 _LOOK_S: Final = 0.1
+_SKIPPED_LOOK_S: Final = 1.0
 _OFFSETS_MAX: Final = 1 << 63
 
 
@@ -102,6 +104,7 @@ class RangeReader:
         # With a filter: where chunks were skipped and nothing has shown yet that they were there.
         self._skipped_from: int | None = None
         self._looked_at = 0.0
+        self._moved_at = 0.0
 
     def pieces(self) -> Generator[Piece]:
         """Yield the chunks of the range in their order.
@@ -111,47 +114,70 @@ class RangeReader:
             ClientError: The server does not come back, or says what cannot be.
         """
         while self._next < self._high:
+            failure: ClientError | None = None
             try:
                 with self._cluster.connection(self._leader) as connection:
-                    yield from self._read(connection)
-            except (ServerGone, ServerSilent) as error:
-                self._prepare_try(error)
+                    try:
+                        yield from self._read(connection)
+                    except GeneratorExit:  # no more is wanted; the connection serves the next task
+                        _leave(connection)
+                        return
+            except (Refused, ServerGone, ServerSilent) as error:
+                failure = error
+            if failure is not None:
+                self._recover(failure)
 
-    def _prepare_try(self, error: ClientError) -> None:
+    def _recover(self, failure: ClientError) -> None:
         """Log a failure, wait, and find the stream anew; raise if there were too many."""
         stream = self._range.stream
+        if isinstance(failure, Refused):
+            if failure.code != ResponseCode.STREAM_DOES_NOT_EXIST:
+                raise failure
+            self._lose_rest()
+            return
         pause_s = next(self._pauses, None)
         if pause_s is None:
-            missing = f"offsets {self._next} to {self._high - 1} were not read"
-            raise ClientError(f"stream {stream!r}: {error}; {missing}") from None
+            raise self._given_up(failure)
         LOG.warning(
-            "reading %r: %s; going on at offset %d in %.1f s", stream, error, self._next, pause_s
+            "reading %r: %s; going on at offset %d in %.1f s", stream, failure, self._next, pause_s
         )
         time.sleep(pause_s)
-        self._leader = self._cluster.leaders([stream])[stream]
+        try:
+            leaders = self._cluster.leaders([stream], skips_missing=True)
+        except (ServerGone, ServerSilent) as error:
+            raise self._given_up(error) from None
+        if stream in leaders:
+            self._leader = leaders[stream]
+        else:
+            self._lose_rest()
+
+    def _given_up(self, failure: ClientError) -> ClientError:
+        missing = f"offsets {self._next} to {self._high - 1} were not read"
+        return ClientError(f"stream {self._range.stream!r}: {failure}; {missing}")
 
     def _read(self, connection: Connection) -> Iterator[Piece]:
         stream = self._range.stream
-        with connection.lock:
-            self._judge_bounds(bounds_by(connection, stream))
-            if self._next >= self._high:
-                return
-            place = at_offset(self._next)
-            connection.subscribe(stream, place, CREDIT, self._range.properties())
+        self._judge_bounds(bounds_by(connection, stream))
+        if self._next >= self._high:
+            return
+        connection.subscribe(stream, at_offset(self._next), CREDIT, self._range.properties())
+        self._moved_at = time.monotonic()
         while self._next < self._high:
-            with connection.lock:
-                chunk = self._receive(connection)
-                if chunk is None:  # nothing more matches
-                    break
-                connection.send("credit", m.Credit(connection.subscription_id, 1))
+            chunk = self._receive(connection)
+            if chunk is None:  # nothing more matches
+                self._skipped_from = (
+                    self._next if self._skipped_from is None else self._skipped_from
+                )
+                break
+            connection.send("credit", m.Credit(connection.subscription_id, 1))
             piece = self._judge_chunk(chunk)
             if piece is not None:
                 yield piece
                 self._pauses = self._cluster.pauses()
-        with connection.lock:
-            connection.unsubscribe()
-            if self._skipped_from is not None:
-                self._judge_skipped(connection)
+                self._moved_at = time.monotonic()
+        connection.unsubscribe()
+        if self._skipped_from is not None:
+            self._judge_skipped(connection)
         self._next = self._high
 
     def _judge_chunk(self, chunk: memoryview) -> Piece | None:
@@ -169,7 +195,8 @@ class RangeReader:
             if self._range.filters:
                 self._skipped_from = low if self._skipped_from is None else self._skipped_from
             else:
-                self._lose(low, min(header.chunk_id, self._high), "the server skipped it")
+                reason = "retention removed them while they were read, or they are damaged"
+                self._lose(low, min(header.chunk_id, self._high), reason)
         if end <= low:
             return None
         self._next = min(end, self._high)
@@ -177,8 +204,9 @@ class RangeReader:
 
     def _receive(self, connection: Connection) -> memoryview | None:
         """Return the next chunk; None if a filter lets nothing more through."""
+        self._look_at_skipped(connection)
         begun = time.monotonic()
-        deadline = begun + self._poll_timeout_s
+        deadline = self._moved_at + self._poll_timeout_s
         while True:
             pause = min(deadline, time.monotonic() + _LOOK_S) if self._range.filters else deadline
             try:
@@ -192,8 +220,7 @@ class RangeReader:
                     return None
                 continue
             if isinstance(pushed, Delivery):
-                self._look_at_skipped(connection)
-                return pushed.chunk
+                return pushed.chunk  # from here on the connection must not be read
             if isinstance(pushed, m.MetadataUpdate) and pushed.stream == self._range.stream:
                 raise ServerGone(f"{connection.endpoint} no longer serves the stream")
 
@@ -212,7 +239,7 @@ class RangeReader:
     def _look_at_skipped(self, connection: Connection) -> None:
         """Now and then see whether chunks that a filter skipped are still there."""
         now = time.monotonic()
-        if self._skipped_from is not None and now - self._looked_at > 1:
+        if self._skipped_from is not None and now - self._looked_at > _SKIPPED_LOOK_S:
             self._looked_at = now
             self._judge_skipped(connection)
 
@@ -223,6 +250,10 @@ class RangeReader:
             reason = "retention removed chunks while a filter was looking for matches"
             self._lose(skipped, min(first, self._high), reason)
 
+    def _lose_rest(self) -> None:
+        self._lose(self._next, self._high, "the stream does not exist any more")
+        self._next = self._high
+
     def _lose(self, low: int, high: int, reason: str) -> None:
         if low >= high:
             return
@@ -230,3 +261,11 @@ class RangeReader:
         if self._range.fails_on_loss:
             raise DataLoss(f"{lost}. Set failOnDataLoss to false to go on without them.")
         LOG.warning("%s", lost)
+
+
+def _leave(connection: Connection) -> None:
+    """End a subscription whose chunks are not wanted any more."""
+    try:
+        connection.unsubscribe()
+    except ClientError:
+        connection.disconnect()

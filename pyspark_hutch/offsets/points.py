@@ -52,8 +52,18 @@ def offsets_of(
     return found
 
 
+def refuse_beyond(bounds: Mapping[str, Bounds], offsets: Mapping[str, int], where: Where) -> None:
+    """Refuse offsets that no row has had yet; raises WrongOption."""
+    for stream, offset in offsets.items():
+        if offset > bounds[stream].next:
+            raise WrongOption(
+                f"option {where.option}: offset {offset} of stream {stream!r} is beyond its end, "
+                f"{bounds[stream].next}"
+            )
+
+
 def _time_of(point: Point, now_ms: int) -> int:
-    return point.number if point.kind is PointKind.TIMESTAMP else now_ms - point.number
+    return point.number if point.kind is PointKind.TIMESTAMP else max(0, now_ms - point.number)
 
 
 def _offset_of(point: Point, held: Bounds) -> int:

@@ -9,6 +9,10 @@ texts, so equal positions must have equal texts: names are sorted, and there is 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
+
+OFFSETS_MAX: Final = 1 << 63
+"""No stream has so many rows; servers and Spark hold offsets in 64 bits with a sign."""
 
 
 class WrongPosition(ValueError):
@@ -42,7 +46,7 @@ def _place_of(stream: object, value: object) -> Place:
     if isinstance(value, dict) and value.keys() <= {"i", "o"}:
         offset, incarnation = value.get("o"), value.get("i")
         is_known = incarnation is None or isinstance(incarnation, str)
-        if isinstance(offset, int) and not isinstance(offset, bool) and offset >= 0 and is_known:
+        if type(offset) is int and 0 <= offset < OFFSETS_MAX and is_known:
             return Place(offset, incarnation)
     raise WrongPosition(
         f"the checkpoint's position of stream {stream!r} is no offset: {value!r:.80}"

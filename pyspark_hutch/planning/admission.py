@@ -11,17 +11,23 @@ def share(backlog: Mapping[str, int], budget: int) -> dict[str, int]:
         budget: Rows in all, at least 1.
 
     Returns:
-        Rows of each stream, together at most the budget, and at least 1 in all if any row waits.
-        A stream gets no more than waits in it.
+        Rows of each stream: all that wait, or together the budget. A stream gets no more than waits
+        in it, and at least 1 if the budget has one for each.
     """
-    total = sum(backlog.values())
-    if total <= budget:
+    if sum(backlog.values()) <= budget:
         return dict(backlog)
-    shares = {stream: count * budget // total for stream, count in backlog.items()}
+    waiting = [stream for stream, count in backlog.items() if count]
+    # A few rows beside a large backlog that never ends would wait for ever.
+    least = 1 if budget >= len(waiting) else 0
+    over = {stream: backlog[stream] - least for stream in waiting}
+    total, spread = sum(over.values()), budget - least * len(waiting)
+    shares = dict.fromkeys(backlog, 0)
+    for stream in waiting:
+        shares[stream] = least + over[stream] * spread // total
     left = budget - sum(shares.values())
-    # What rounding left over goes to those that lost most by it, so that none starves.
-    by_loss = sorted(backlog, key=lambda stream: (-(backlog[stream] * budget % total), stream))
-    for stream in by_loss[:left]:
+    # What rounding left over goes to those that lost most by it.
+    waiting.sort(key=lambda stream: (-(over[stream] * spread % total), stream))
+    for stream in waiting[:left]:
         shares[stream] += 1
     return shares
 

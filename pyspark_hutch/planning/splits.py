@@ -10,6 +10,8 @@ from itertools import pairwise
 
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.offsets.streams import PartitionStream
+from pyspark_hutch.options.errors import WrongOption
+from pyspark_hutch.options.read_options import PARTITIONS_MAX
 from pyspark_hutch.options.settings import Endpoint, Splitting
 from pyspark_hutch.shared.wire.offsets import OffsetSpec, at_offset
 
@@ -53,9 +55,18 @@ def plan(
         leaders: Where each stream lives.
         ranges: What is to be read.
         splitting: How many splits, or how many rows in each.
+
+    Raises:
+        WrongOption: There would be far too many splits.
+        ClientError: No server answers.
     """
     filled = [wanted for wanted in ranges if wanted.low < wanted.high]
     counts = counts_of([wanted.high - wanted.low for wanted in filled], splitting)
+    if sum(counts) > len(filled) + PARTITIONS_MAX:
+        raise WrongOption(
+            f"option maxRecordsPerPartition={splitting.records_max}: makes {sum(counts):,} tasks "
+            f"of one batch, which may have {PARTITIONS_MAX:,}"
+        )
     asked: list[tuple[str, OffsetSpec]] = []
     owners: list[int] = []
     for index, (wanted, count) in enumerate(zip(filled, counts, strict=True)):
@@ -77,8 +88,8 @@ def counts_of(rows: Sequence[int], splitting: Splitting) -> list[int]:
 
     Args:
         rows: Offsets in each range, at least 1.
-        splitting: `records_max` bounds the rows of a split; `partitions_min` asks for so many
-            splits in all, spread by rows.
+        splitting: `records_max` says how many rows a split has at most, to the next border of a
+            chunk; `partitions_min` asks for so many splits in all, spread by rows.
     """
     total = sum(rows)
     counts = []

@@ -16,12 +16,12 @@ from typing import Final
 from pyspark_hutch.client.cluster import Bounds, Cluster
 from pyspark_hutch.client.errors import ServerGone, ServerSilent
 from pyspark_hutch.client.range_reader import DataLoss
-from pyspark_hutch.offsets.points import offsets_of
+from pyspark_hutch.offsets.points import offsets_of, refuse_beyond
 from pyspark_hutch.offsets.position import Place, Position
-from pyspark_hutch.offsets.streams import PartitionStream
+from pyspark_hutch.offsets.storing import StoredOffsets
 from pyspark_hutch.options.settings import ReadSettings
 from pyspark_hutch.planning.admission import Patience, rows_for_bytes, share
-from pyspark_hutch.planning.sizes import row_bytes
+from pyspark_hutch.planning.sizes import RowSizes
 from pyspark_hutch.planning.splits import Split, StreamRange, plan
 from pyspark_hutch.planning.tails import Tails
 from pyspark_hutch.shared.wire.offsets import at_offset
@@ -43,17 +43,21 @@ class StreamPlanner:
         self._settings = settings
         self._clock = clock
         self._tails = Tails(cluster, settings.source, clock)
+        self._sizes = RowSizes(cluster, clock)
         self._beginning: dict[str, Place] | None = None
         self._is_pinned = False
         self._target: dict[str, int] | None = None
         self._away_since: float | None = None
+        self._stored: StoredOffsets | None = None
+        if settings.consumer_name is not None:
+            self._stored = StoredOffsets(cluster, settings.consumer_name)
         budgets = settings.budgets
         self._patience = Patience(budgets.offsets_min, budgets.delay_ms_max / 1000, clock())
 
     def begin(self) -> dict[str, Place]:
         """Return where a new query begins, the same at each call."""
         if self._beginning is None:
-            bounds = self._tails.look(is_fresh=True)
+            bounds = self._tails.look(is_fresh=True, known=())
             settings = self._settings
             lows = offsets_of(
                 self._cluster,
@@ -62,6 +66,7 @@ class StreamPlanner:
                 settings.starting,
                 settings.unmatched_time,
             )
+            refuse_beyond(bounds, lows, settings.starting)
             self._beginning = {stream: Place(offset) for stream, offset in lows.items()}
         return self._beginning
 
@@ -74,32 +79,39 @@ class StreamPlanner:
         """Return the ends of the streams as last seen, for the query's progress."""
         return {stream: Place(held.next) for stream, held in self._tails.seen.items()} or None
 
-    def advance(self, start: Position, *, is_limited: bool) -> Position:
+    def advance(self, start: Position, *, has_one_batch: bool) -> Position:
         """Return where the next batch ends; `start` itself if there is nothing to do.
 
         Args:
             start: Where it begins.
-            is_limited: Whether the budgets hold.
+            has_one_batch: Whether the query ends with this batch, which then takes all there is,
+                without a look at budgets.
 
         Raises:
             DataLoss: A stream has gone, or ends before `start`.
         """
         if self._beginning is not None and not self._is_pinned:
             self._is_pinned = True
-            if start == self._beginning:
+            if start == self._beginning and not has_one_batch:
                 return start
         try:
-            bounds = self._tails.look()
+            end = self._next(start, has_one_batch=has_one_batch)
         except (ServerGone, ServerSilent) as error:
             self._bear(error)
             return start
         self._away_since = None
+        return end
+
+    def _next(self, start: Position, *, has_one_batch: bool) -> Position:
+        bounds = self._tails.look(known=self._known(start))
         self._judge(start, bounds)
         ends = self._ends(start, bounds)
         backlog = {stream: end - low for stream, (low, end) in ends.items() if end > low}
-        if not self._is_due(sum(backlog.values()), is_limited=is_limited):
-            return start if start.keys() == ends.keys() else self._at(ends, {})
-        if is_limited:
+        if not self._is_due(sum(backlog.values()), has_one_batch=has_one_batch):
+            moved = self._at(ends, {})
+            is_same = all(start.get(stream) == place for stream, place in moved.items())
+            return start if is_same and start.keys() == moved.keys() else moved
+        if not has_one_batch:
             backlog = self._limit(ends, backlog)
         return self._at(ends, backlog)
 
@@ -109,7 +121,7 @@ class StreamPlanner:
         Raises:
             DataLoss: The batch begins before the first row that is kept.
         """
-        bounds = self._tails.look(is_fresh=True)
+        bounds = self._tails.look(is_fresh=True, known=self._known({**start, **end}))
         self._judge(start, bounds)
         ranges = []
         for stream, place in end.items():
@@ -126,6 +138,11 @@ class StreamPlanner:
             ranges.append(StreamRange(self._tails.places[stream], low, place.offset))
         return plan(self._cluster, self._tails.leaders, ranges, self._settings.splitting)
 
+    def commit(self, end: Position) -> None:
+        """Show the server how far the query is, if it has a name there; never fails."""
+        if self._stored is not None:
+            self._stored.store(end, self._tails.leaders)
+
     # ---- one batch ---------------------------------------------------------------------------
 
     def _ends(self, start: Position, bounds: Mapping[str, Bounds]) -> dict[str, tuple[int, int]]:
@@ -133,15 +150,17 @@ class StreamPlanner:
         ends = {}
         for stream, held in bounds.items():
             low = start[stream].offset if stream in start else held.first
+            if low > held.next:  # deleted and made again, and that is accepted
+                low = held.first
             end = held.next
             if self._target is not None:
-                end = max(min(end, self._target.get(stream, low)), min(low, held.next))
+                end = max(min(end, self._target.get(stream, low)), low)
             ends[stream] = (low, end)
         return ends
 
-    def _is_due(self, rows: int, *, is_limited: bool) -> bool:
+    def _is_due(self, rows: int, *, has_one_batch: bool) -> bool:
         # A query that ends with what is there now must not wait for more.
-        if not is_limited or self._target is not None:
+        if has_one_batch or self._target is not None:
             return rows > 0
         return self._patience.is_due(rows, self._clock())
 
@@ -155,7 +174,7 @@ class StreamPlanner:
             rows = min(rows, budgets.offsets_max)
         if budgets.bytes_max is not None:
             lows = {stream: ends[stream][0] for stream in backlog}
-            sizes = row_bytes(self._cluster, self._tails.leaders, lows)
+            sizes = self._sizes.look(self._tails.leaders, lows)
             rows = min(rows, rows_for_bytes(backlog, sizes, budgets.bytes_max))
         shares = share(backlog, rows)
         cut = [stream for stream in shares if 0 < shares[stream] < backlog[stream]]
@@ -168,13 +187,16 @@ class StreamPlanner:
 
     @staticmethod
     def _at(ends: Mapping[str, tuple[int, int]], shares: Mapping[str, int]) -> dict[str, Place]:
-        # A stream that was made again ends before it begins: it goes back to its end.
         return {
-            stream: Place(min(low + shares.get(stream, 0), max(end, low)) if end >= low else end)
+            stream: Place(min(low + shares.get(stream, 0), end))
             for stream, (low, end) in ends.items()
         }
 
     # ---- trouble -----------------------------------------------------------------------------
+
+    def _known(self, position: Position) -> Position | None:
+        """Return the streams that may have gone without being a mistake in an option."""
+        return position if self._settings.fail_on_data_loss else None
 
     def _bear(self, error: Exception) -> None:
         """Let a server be away for a while; log that once."""
@@ -201,8 +223,3 @@ class StreamPlanner:
         if self._settings.fail_on_data_loss:
             raise DataLoss(f"{text}. Set failOnDataLoss to false to go on without them.")
         LOG.warning("%s", text)
-
-
-def places_by_name(places: tuple[PartitionStream, ...]) -> dict[str, PartitionStream]:
-    """Return streams by their names."""
-    return {place.stream: place for place in places}

@@ -1,6 +1,7 @@
 """The rows of one split, as batches."""
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pyarrow as pa
 
@@ -42,6 +43,7 @@ def rows_of(
     poll_timeout_ms = settings.connection.poll_timeout_ms
     reader = RangeReader(cluster, offsets, poll_timeout_ms, FILTER_QUIET_MS)
     decoder = Decoder(wanted)
-    for piece in reader.pieces():
-        yield from decoder.add(piece.chunk, piece.low, split.high)
+    with closing(reader.pieces()) as pieces:  # Spark may want no more rows before the end
+        for piece in pieces:
+            yield from decoder.add(piece.chunk, piece.low, split.high)
     yield from decoder.finish()

@@ -21,6 +21,7 @@ import atheris
 with atheris.instrument_imports(
     include=[
         "gateway",
+        "pyspark_hutch.client",
         "tests.property.gateway.publish_model",
         "tests.property.gateway.chunk_model",
     ]

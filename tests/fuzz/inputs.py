@@ -14,8 +14,11 @@ from pathlib import Path
 from typing import Final
 
 from gateway.stream.wire import messages as m
+from gateway.stream.wire.codec import encode_command, encode_reply
 from gateway.stream.wire.offsets import FIRST, at_offset
 from tests.chunks import SubBatch, filtered_body, publish_body
+from tests.fake_server import chunks
+from tests.fuzz.answers import BOUNDS_ID, SUBSCRIBE_ID
 from tests.golden import golden
 from tests.property.gateway.chunk_model import Stored
 from tests.property.gateway.conversations import frame_of
@@ -157,6 +160,34 @@ def _conversations() -> dict[str, bytes]:
     }
 
 
+def _answers() -> dict[str, bytes]:
+    stats = m.StreamStatsReply(1, {"committed_offset": 99, "first_chunk_id": 0})
+    begun = b"".join(
+        (
+            encode_reply("stream_stats", BOUNDS_ID, stats),
+            encode_reply("subscribe", SUBSCRIBE_ID, m.Status(1)),
+        )
+    )
+    delivers = b"".join(
+        (len(one.data) + 5).to_bytes(4) + b"\0\x08\0\1\1" + one.data for one in chunks(40, 60)
+    )
+    update = encode_command("metadata_update", m.MetadataUpdate(6, "s"))
+    close = encode_command("close", m.Close(13, "bye"), correlation_id=1)
+    unsubscribed = encode_reply("unsubscribe", SUBSCRIBE_ID + 1, m.Status(1))
+    return {
+        "whole": b"\0" + begun + delivers + unsubscribed,
+        "in-pieces": b"\x0e" + begun + delivers + unsubscribed,
+        "filtered": b"\1" + begun + delivers,
+        "gap": b"\2" + begun + delivers[len(delivers) // 2 :],
+        "gone": b"\0" + begun + update,
+        "closed": b"\0" + begun + close,
+        "size-lie": b"\0" + begun + b"\xff\xff\xff\xff",
+        "short-chunk": b"\0" + begun + b"\0\0\0\x08\0\x08\0\1\1abc",
+        "no-such-stream": b"\0"
+        + encode_reply("stream_stats", BOUNDS_ID, m.StreamStatsReply(2, {})),
+    }
+
+
 def main() -> None:
     """Write the inputs that are made here."""
     for target, inputs in {
@@ -166,6 +197,7 @@ def main() -> None:
         "definitions": _definitions(),
         "request": _requests(),
         "connection": _conversations(),
+        "answers": _answers(),
     }.items():
         (FOLDER / target).mkdir(parents=True, exist_ok=True)
         for name, content in inputs.items():

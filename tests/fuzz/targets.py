@@ -37,6 +37,7 @@ from gateway.stream.wire.codec import (
     encode_request,
 )
 from gateway.stream.wire.errors import ProtocolError
+from tests.fuzz.answers import fuzz_answers
 from tests.property.gateway import chunk_model, publish_model
 from tests.property.gateway.conversations import HANDSHAKE, frame_of
 from tests.property.gateway.publish_calls import run
@@ -198,4 +199,5 @@ TARGETS: Final[dict[str, Target]] = {
     "definitions": fuzz_definitions,
     "request": fuzz_request,
     "connection": fuzz_connection,
+    "answers": fuzz_answers,
 }

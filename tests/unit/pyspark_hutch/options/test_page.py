@@ -1,9 +1,18 @@
 import re
+from pathlib import Path
 
 import pytest
 
-from pyspark_hutch.options.page import BEGIN, END, document, rewritten
+from pyspark_hutch.options.page import BEGIN, END, document, main, rewritten
 from pyspark_hutch.options.table import OPTIONS, TABLE
+
+PAGE = Path(__file__).parents[4] / "docs" / "spark.md"
+
+
+def test_docs_spark_md_is_what_make_docs_would_write() -> None:
+    written = PAGE.read_text(encoding="utf-8")
+
+    assert written == rewritten(written), "run `make docs`"
 
 
 def test_every_option_has_a_row_and_every_group_a_heading() -> None:
@@ -48,3 +57,15 @@ def test_a_page_is_written_anew_between_its_markers() -> None:
 def test_a_page_without_markers_is_our_mistake(page: str) -> None:
     with pytest.raises(AssertionError, match="the page lacks"):
         rewritten(page)
+
+
+def test_the_command_writes_the_page_that_it_is_given(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"{BEGIN}\n{END}\n", encoding="utf-8")
+
+    assert main([str(page)]) == 0
+    assert page.read_text(encoding="utf-8") == rewritten(f"{BEGIN}\n{END}\n")
+    assert main([]) == 2
+    assert capsys.readouterr().err.startswith("usage: ")

@@ -1,0 +1,41 @@
+"""What a server pushed while an answer was awaited, kept until somebody asks for it."""
+
+from collections import deque
+from typing import Final
+
+INBOX_BYTES_MAX: Final = 64 * 1024 * 1024
+"""A server that follows the protocol pushes no more than it has credit for, which is far less."""
+
+_FRAME_BYTES: Final = 128
+"""What a kept frame takes beside its own bytes, roughly."""
+
+
+class Inbox:
+    """Frames in the order in which they came, of bounded size."""
+
+    def __init__(self) -> None:
+        self._frames: deque[bytes] = deque()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._frames)
+
+    def keep(self, frame: memoryview) -> bool:
+        """Copy a frame; False if that would be too much. A first frame is always taken."""
+        size = len(frame) + _FRAME_BYTES
+        if self._frames and self._bytes + size > INBOX_BYTES_MAX:
+            return False
+        self._bytes += size
+        self._frames.append(bytes(frame))
+        return True
+
+    def take(self) -> bytes:
+        """Return the first frame; there must be one."""
+        frame = self._frames.popleft()
+        self._bytes -= len(frame) + _FRAME_BYTES
+        return frame
+
+    def clear(self) -> None:
+        """Drop all."""
+        self._frames.clear()
+        self._bytes = 0

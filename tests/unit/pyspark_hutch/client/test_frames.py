@@ -1,0 +1,124 @@
+import contextlib
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pyspark_hutch.client.errors import BadAnswer, ServerGone, ServerSilent
+from pyspark_hutch.client.frames import FRAME_BYTES_MAX, FrameReader
+
+Pair = tuple[socket.socket, socket.socket]
+
+
+@pytest.fixture
+def pair() -> Iterator[Pair]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
+
+
+def framed(frame: bytes) -> bytes:
+    return len(frame).to_bytes(4) + frame
+
+
+def soon() -> float:
+    return time.monotonic() + 5
+
+
+def test_frames_that_came_together_come_out_one_by_one(pair: Pair) -> None:
+    reader = FrameReader(pair[0], "here")
+    pair[1].sendall(framed(b"one") + framed(b"") + framed(b"three"))
+
+    assert [bytes(reader.next(soon())) for _ in range(3)] == [b"one", b"", b"three"]
+
+
+@given(st.lists(st.binary(max_size=40), min_size=1, max_size=8), st.data())
+def test_frames_cut_anywhere_come_out_whole(frames: list[bytes], data: st.DataObject) -> None:
+    stream = b"".join(map(framed, frames))
+    cuts = data.draw(st.lists(st.integers(0, len(stream)), max_size=6).map(sorted))
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        reader = FrameReader(ours, "here")
+        found: list[bytes] = []
+        for first, last in zip([0, *cuts], [*cuts, len(stream)], strict=True):
+            theirs.sendall(stream[first:last])
+            try:
+                while len(found) < len(frames):
+                    found.append(bytes(reader.next(time.monotonic() + 0.0005)))
+            except ServerSilent:
+                continue
+        while len(found) < len(frames):
+            found.append(bytes(reader.next(soon())))
+
+    assert found == frames
+
+
+def test_a_frame_larger_than_the_buffer_comes_whole_and_the_next_one_too(pair: Pair) -> None:
+    reader = FrameReader(pair[0], "here")
+    large = bytes(range(256)) * (20 * 1024)
+    stream = framed(b"before") + framed(large) + framed(b"behind")
+    found: list[bytes] = []
+    pair[1].settimeout(0)
+    position = 0
+    while len(found) < 3:
+        with contextlib.suppress(BlockingIOError):
+            position += pair[1].send(stream[position:])
+        try:
+            found.append(bytes(reader.next(time.monotonic() + 0.01)))
+        except ServerSilent:
+            continue
+
+    assert found == [b"before", large, b"behind"]
+
+
+def test_an_announced_size_takes_no_memory_before_its_bytes_come(pair: Pair) -> None:
+    reader = FrameReader(pair[0], "here")
+    before = len(reader._buffer)
+    pair[1].sendall(FRAME_BYTES_MAX.to_bytes(4) + b"a few bytes")
+
+    with pytest.raises(ServerSilent, match="here"):
+        reader.next(time.monotonic() + 0.05)
+
+    assert len(reader._buffer) == before
+
+
+def test_a_size_above_the_limit_is_refused_at_once(pair: Pair) -> None:
+    reader = FrameReader(pair[0], "host:1")
+    pair[1].sendall((FRAME_BYTES_MAX + 1).to_bytes(4))
+
+    with pytest.raises(BadAnswer, match="host:1 announced a frame of 268435457 bytes"):
+        reader.next(soon())
+
+
+def test_a_frame_that_dribbles_ends_at_the_deadline_and_is_not_lost(pair: Pair) -> None:
+    reader = FrameReader(pair[0], "here")
+    pair[1].sendall(framed(b"slowly")[:5])
+    begun = time.monotonic()
+
+    with pytest.raises(ServerSilent):
+        reader.next(begun + 0.1)
+
+    assert 0.1 <= time.monotonic() - begun < 2
+    pair[1].sendall(framed(b"slowly")[5:])
+    assert bytes(reader.next(soon())) == b"slowly"
+
+
+@pytest.mark.parametrize("sent", [b"", b"\0\0", b"\0\0\0\5abc"])
+def test_an_end_is_told_inside_and_between_frames(pair: Pair, sent: bytes) -> None:
+    reader = FrameReader(pair[0], "host:1")
+    pair[1].sendall(sent)
+    pair[1].close()
+
+    with pytest.raises(ServerGone, match="host:1 closed the connection"):
+        reader.next(soon())
+
+
+def test_a_socket_that_was_closed_here_is_a_lost_connection(pair: Pair) -> None:
+    reader = FrameReader(pair[0], "host:1")
+    pair[0].close()
+
+    with pytest.raises(ServerGone, match="host:1"):
+        reader.next(soon())

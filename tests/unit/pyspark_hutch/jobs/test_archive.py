@@ -1,0 +1,116 @@
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from zipfile import ZipFile
+
+import pytest
+
+from pyspark_hutch.jobs.archive import write_archive
+
+ROOT = Path(__file__).resolve().parents[4]
+
+# Runs where nothing is importable but the archive, pyarrow, numpy and Python's own modules.
+WORKER = """
+import importlib, pkgutil, sys
+
+REFUSED = {
+    "cython", "Cython", "cramjam", "isal", "typing_extensions", "gateway", "store", "pyspark",
+    "pydantic", "uvloop", "starlette", "pandas",
+}
+
+class Refusing:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in REFUSED:
+            raise ModuleNotFoundError(f"no module {name} on a worker", name=name)
+
+sys.meta_path.insert(0, Refusing())
+sys.path.insert(0, sys.argv[1])
+for package in ("client", "planning", "decoding", "encoding", "offsets", "options", "rows", "sink"):
+    whole = importlib.import_module(f"pyspark_hutch.{package}")
+    assert ".zip/" in whole.__file__, whole.__file__
+    for found in pkgutil.walk_packages(whole.__path__, f"{whole.__name__}."):
+        importlib.import_module(found.name)
+        print(found.name)
+from pyspark_hutch.decoding.ways import fastest_way
+print(fastest_way().__name__)
+"""
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    file = tmp_path_factory.mktemp("archive") / "hutch.zip"
+    write_archive(file)
+    return file
+
+
+def names_of(archive: Path) -> list[str]:
+    with ZipFile(archive) as opened:
+        return opened.namelist()
+
+
+def test_a_worker_with_only_pyarrow_and_numpy_imports_all_of_it(archive: Path) -> None:
+    folders = {str(Path(str(find_spec(name).origin)).parents[1]) for name in ("pyarrow", "numpy")}  # type: ignore[union-attr]  # both are installed
+
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-I",
+            "-c",
+            f"import sys\nsys.path += {sorted(folders)}\n{WORKER}",
+            archive,
+        ],
+        cwd=archive.parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+    assert done.returncode == 0, done.stderr
+    imported = done.stdout.split()
+    assert "pyspark_hutch.client.connection" in imported
+    assert "pyspark_hutch.decoding.decoder" in imported
+    assert imported[-1] == "pyspark_hutch.decoding.vectors"
+
+
+def test_links_are_files_in_it(archive: Path) -> None:
+    with ZipFile(archive) as opened:
+        assert (
+            opened.read("pyspark_hutch/shared/wire/messages.py")
+            == (ROOT / "gateway/stream/wire/messages.py").read_bytes()
+        )
+        assert (
+            opened.read("pyspark_hutch/shared/chunk.py")
+            == (ROOT / "gateway/log/chunk.py").read_bytes()
+        )
+
+
+def test_it_holds_sources_alone(archive: Path) -> None:
+    names = names_of(archive)
+
+    assert all(name.startswith("pyspark_hutch/") and name.endswith(".py") for name in names)
+    assert not [name for name in names if "/wire/kernel/" in name or "test" in name]
+    assert "pyspark_hutch/__init__.py" in names
+
+
+def test_it_has_the_same_bytes_each_time(archive: Path, tmp_path: Path) -> None:
+    again = tmp_path / "again.zip"
+
+    write_archive(again)
+
+    assert again.read_bytes() == archive.read_bytes()
+    assert names_of(archive) == sorted(names_of(archive))
+
+
+def test_an_older_archive_is_replaced_and_nothing_is_left_beside_it(tmp_path: Path) -> None:
+    file = tmp_path / "hutch.zip"
+    file.write_bytes(b"old")
+
+    assert write_archive(file) == len(names_of(file))
+    assert [path.name for path in tmp_path.iterdir()] == ["hutch.zip"]
+
+
+def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(OSError, match="No such file"):
+        write_archive(tmp_path / "missing" / "hutch.zip")

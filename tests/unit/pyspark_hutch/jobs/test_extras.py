@@ -1,0 +1,32 @@
+import pytest
+
+from pyspark_hutch.jobs import extras
+from pyspark_hutch.jobs.errors import JobFailed
+
+
+@pytest.mark.parametrize(
+    ("package", "extra"),
+    [
+        ("pyspark", "spark"),
+        ("pyarrow", "spark"),
+        ("deltalake", "lakehouse"),
+        ("pyiceberg", "lakehouse"),
+        ("sqlalchemy", "lakehouse"),
+        ("matplotlib", "lakehouse"),
+    ],
+)
+def test_one_line_says_which_extra_has_what_is_missing(
+    package: str, extra: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda _: None)
+
+    with pytest.raises(JobFailed) as caught:
+        extras.require(package)
+
+    assert str(caught.value) == (
+        f'{package} is not installed; this job needs it: pip install "hutch-streams[{extra}]"'
+    )
+
+
+def test_what_is_there_is_not_complained_about() -> None:
+    extras.require("numpy", "pyarrow")

@@ -1,0 +1,239 @@
+import json
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pyspark_hutch.jobs.errors import JobFailed
+from pyspark_hutch.jobs.functions import named_function
+from pyspark_hutch.jobs.transforming import OUTPUT, READ, Transform
+from pyspark_hutch.rows.columns import arrow_schema
+
+Gives = Callable[[Any], object]
+WHEN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def rows(*bodies: bytes, properties: dict[str, str] | None = None) -> pa.StructArray:
+    schema = arrow_schema(READ)
+    given = [
+        {
+            "stream": "orders",
+            "partition": 0,
+            "offset": 10 + at,
+            "timestamp": WHEN,
+            "body": body,
+            "body_type": "data",
+            "properties": {"subject": "s"},
+            "application_properties": properties,
+            "message_annotations": None,
+        }
+        for at, body in enumerate(bodies)
+    ]
+    return pa.array(given, pa.struct(list(schema)))
+
+
+def made(transform: Transform, given: pa.StructArray) -> list[dict[str, Any]]:
+    found = transform(given)
+    assert found.type == OUTPUT
+    listed: list[dict[str, Any]] = found.to_pylist(maps_as_pydicts="lossy")
+    return listed
+
+
+def test_without_a_function_rows_go_as_they_are() -> None:
+    (row,) = made(Transform(), rows(b"x", properties={"a": "1"}))
+
+    assert row["body"] == b"x"
+    assert row["properties"]["subject"] == "s"
+    assert row["application_properties"] == {"a": "1"}
+    assert row["reason"] is None
+
+
+def test_a_function_gets_where_a_row_comes_from() -> None:
+    seen: list[Any] = []
+
+    made(Transform(seen.append), rows(b"x"))
+
+    assert (seen[0]["stream"], seen[0]["offset"], seen[0]["timestamp"]) == ("orders", 10, WHEN)
+
+
+def test_a_function_can_add_to_sections_that_a_message_does_not_have() -> None:
+    def function(row: dict[str, Any]) -> dict[str, Any]:
+        row["application_properties"]["a"] = "1"
+        row["message_annotations"]["b"] = "2"
+        return row
+
+    (row,) = made(Transform(function), rows(b"x"))
+
+    assert row["application_properties"] == {"a": "1"}
+    assert row["message_annotations"] == {"b": "2"}
+
+
+def test_sections_that_stay_empty_are_not_written() -> None:
+    (row,) = made(Transform(lambda _: {"body": b"", "properties": {"to": None}}), rows(b"x"))
+
+    assert row["properties"] is None
+    assert row["application_properties"] is None
+    assert row["message_annotations"] is None
+
+
+def test_a_function_gives_a_row_several_or_none() -> None:
+    def function(row: dict[str, Any]) -> object:
+        return {b"a": row, b"b": [row, row], b"c": None, b"d": []}[row["body"]]
+
+    assert [row["body"] for row in made(Transform(function), rows(b"a", b"b", b"c", b"d"))] == [
+        b"a",
+        b"b",
+        b"b",
+    ]
+
+
+def test_what_a_function_gives_becomes_what_a_message_can_have() -> None:
+    def function(_: object) -> dict[str, Any]:
+        return {
+            "body": "text",
+            "routing_key": 7,
+            "application_properties": {"n": 1, "none": None},
+            "offset": 99,
+        }
+
+    (row,) = made(Transform(function), rows(b"x"))
+
+    assert row["body"] == b"text"
+    assert row["routing_key"] == "7"
+    assert row["application_properties"] == {"n": "1", "none": None}
+
+
+def test_with_json_a_function_gets_and_gives_values() -> None:
+    def function(row: dict[str, Any]) -> dict[str, Any]:
+        row["body"]["b"] = "é"
+        return row
+
+    (row,) = made(Transform(function, is_json=True), rows(b'{"a": 1}'))
+
+    assert row["body"] == '{"a":1,"b":"é"}'.encode()
+
+
+@pytest.mark.parametrize("body", [b"nope", b"", b"\xff\xfe", b'{"a":'])
+def test_a_body_that_is_not_json_is_a_bad_row_that_keeps_what_it_was(body: bytes) -> None:
+    good, bad = made(
+        Transform(is_json=True, fails=False), rows(b"[1]", body, properties={"a": "1"})
+    )
+
+    assert good["reason"] is None
+    assert bad["reason"].startswith("the body is not JSON: ")
+    assert bad["body"] == body
+    assert bad["properties"]["subject"] == "s"
+    assert bad["application_properties"] == {
+        "a": "1",
+        "dead-letter-reason": bad["reason"],
+        "dead-letter-stream": "orders",
+        "dead-letter-offset": "11",
+    }
+
+
+@pytest.mark.parametrize(
+    ("gives", "reason"),
+    [
+        (lambda _: 1 / 0, "ZeroDivisionError: division by zero"),
+        (lambda _: "text", "the function gave str, not a dictionary"),
+        (lambda _: 7, "TypeError: 'int' object is not iterable"),
+        (lambda _: {"routing_key": "k"}, "the function gave a row without a body"),
+        (lambda _: {"body": {1, 2}}, "TypeError: Object of type set is not JSON serializable"),
+        (lambda _: {"body": b"", "properties": {"group_sequence": "x"}}, "ArrowInvalid: "),
+        (lambda _: {"body": b"", "application_properties": 7}, "AttributeError: "),
+    ],
+)
+def test_what_a_function_does_wrong_makes_its_row_bad(gives: Gives, reason: str) -> None:
+    def function(row: dict[str, Any]) -> object:
+        return gives(row) if row["body"] == b"bad" else row
+
+    found = made(Transform(function, fails=False), rows(b"a", b"bad", b"c"))
+
+    assert [row["body"] for row in found] == [b"a", b"bad", b"c"]
+    assert found[1]["reason"].startswith(reason)
+    assert [found[0]["reason"], found[2]["reason"]] == [None, None]
+
+
+def test_a_function_that_changes_a_row_before_it_fails_does_not_change_the_bad_one() -> None:
+    def function(row: dict[str, Any]) -> None:
+        row["body"] = b"changed"
+        raise ValueError
+
+    (row,) = made(Transform(function, fails=False), rows(b"was"))
+
+    assert row["body"] == b"was"
+
+
+def test_a_bad_row_can_end_the_job_and_is_named() -> None:
+    with pytest.raises(
+        JobFailed, match="row at offset 11 of stream 'orders': the body is not JSON"
+    ):
+        Transform(is_json=True)(rows(b"1", b"x"))
+
+
+def test_a_reason_is_cut() -> None:
+    def function(_: object) -> None:
+        raise ValueError("x" * 10_000)
+
+    (row,) = made(Transform(function, fails=False), rows(b"a"))
+
+    assert len(row["reason"]) == 500
+
+
+def test_a_function_by_name_is_loaded_where_it_is_called(tmp_path: Path) -> None:
+    path = tmp_path / "f.py"
+    path.write_text("def f(row):\n    return {'body': row['body'].upper()}\n")
+
+    (row,) = made(Transform(named_function(f"{path}:f")), rows(b"a"))
+
+    assert row["body"] == b"A"
+
+
+# ------------------------------------------------------------------------- functions of batches
+
+
+def upper(batch: pa.RecordBatch) -> pa.RecordBatch:
+    if b"bad" in batch.column("body").to_pylist():
+        raise ValueError("bad one")
+    bodies = [body.upper() for body in batch.column("body").to_pylist()]
+    return pa.RecordBatch.from_pydict({"body": bodies, "routing_key": ["k"] * len(bodies)})
+
+
+def test_a_function_of_batches_gives_batches() -> None:
+    found = made(Transform(upper, takes_batches=True), rows(b"a", b"b"))
+
+    assert [(row["body"], row["routing_key"]) for row in found] == [(b"A", "k"), (b"B", "k")]
+
+
+def test_of_a_batch_that_fails_only_the_bad_rows_are_bad() -> None:
+    found = made(Transform(upper, takes_batches=True, fails=False), rows(b"a", b"bad", b"c"))
+
+    assert [row["body"] for row in found] == [b"A", b"bad", b"C"]
+    assert [row["reason"] for row in found] == [None, "ValueError: bad one", None]
+
+
+def test_with_json_bodies_of_a_batch_are_checked() -> None:
+    function = lambda batch: batch.select(["body"])  # noqa: E731
+
+    found = made(
+        Transform(function, is_json=True, takes_batches=True, fails=False), rows(b"{}", b"x")
+    )
+
+    assert json.loads(found[0]["body"]) == {}
+    assert found[1]["reason"].startswith("the body is not JSON")
+
+
+@pytest.mark.parametrize(
+    ("gives", "reason"),
+    [
+        (lambda _: None, "the function gave NoneType, not a RecordBatch"),
+        (lambda batch: batch.select(["stream"]), "the function gave a batch without a column body"),
+    ],
+)
+def test_a_batch_that_is_none_is_told(gives: Gives, reason: str) -> None:
+    (row,) = made(Transform(gives, takes_batches=True, fails=False), rows(b"a"))
+
+    assert row["reason"] == reason

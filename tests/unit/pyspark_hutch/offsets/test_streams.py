@@ -1,0 +1,60 @@
+from collections.abc import Iterator
+
+import pytest
+
+from pyspark_hutch.client.errors import Refused
+from pyspark_hutch.offsets.streams import PartitionStream, streams_of
+from pyspark_hutch.options.errors import WrongOption
+from pyspark_hutch.options.settings import Source
+from tests.fake_server import FakeServer
+from tests.reading_rig import cluster_of
+
+
+@pytest.fixture
+def server() -> Iterator[FakeServer]:
+    with FakeServer() as fake:
+        fake.super_streams = {"p": ("p-0", "p-1", "p-2"), "q": ("q-0",), "r": ("p-1",), "none": ()}
+        yield fake
+
+
+def test_plain_streams_are_those_named_and_nothing_is_asked(server: FakeServer) -> None:
+    found = streams_of(cluster_of(server), Source(streams=("b", "a")))
+
+    assert found == (PartitionStream("b"), PartitionStream("a"))
+    assert not server.talks
+
+
+def test_a_super_stream_is_its_partitions_with_their_indexes(server: FakeServer) -> None:
+    found = streams_of(cluster_of(server), Source(super_streams=("p", "q", "none")))
+
+    assert found == (
+        PartitionStream("p-0", "p", 0),
+        PartitionStream("p-1", "p", 1),
+        PartitionStream("p-2", "p", 2),
+        PartitionStream("q-0", "q", 0),
+    )
+
+
+def test_assigned_partitions_keep_their_indexes(server: FakeServer) -> None:
+    found = streams_of(cluster_of(server), Source(assigned=(("p", (2, 0)), ("q", (0,)))))
+
+    assert found == (
+        PartitionStream("p-0", "p", 0),
+        PartitionStream("p-2", "p", 2),
+        PartitionStream("q-0", "q", 0),
+    )
+
+
+def test_a_partition_that_is_not_there_is_refused(server: FakeServer) -> None:
+    with pytest.raises(WrongOption, match=r"assign: super stream 'p' has 3 partitions, no .* 3"):
+        streams_of(cluster_of(server), Source(assigned=(("p", (0, 3)),)))
+
+
+def test_a_partition_of_two_super_streams_is_refused(server: FakeServer) -> None:
+    with pytest.raises(WrongOption, match="superStream: stream 'p-1' is a partition of both 'p'"):
+        streams_of(cluster_of(server), Source(super_streams=("p", "r")))
+
+
+def test_a_super_stream_that_is_not_there_is_refused(server: FakeServer) -> None:
+    with pytest.raises(Refused, match="super stream 'x' does not exist"):
+        streams_of(cluster_of(server), Source(super_streams=("x",)))

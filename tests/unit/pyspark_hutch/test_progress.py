@@ -1,0 +1,57 @@
+"""The lag of a query from each form in which Spark gives its progress."""
+
+from __future__ import annotations
+
+import json
+from types import SimpleNamespace
+
+import pytest
+
+import pyspark_hutch
+from pyspark_hutch.progress import lag
+
+END = '{"a": {"o": 10}, "b": {"i": "7f3a", "o": 5}}'
+LATEST = '{"a": {"o": 25}, "b": {"o": 5}, "c": {"o": 3}}'
+EXPECTED = {"a": 15, "b": 0, "c": 3}
+
+
+@pytest.mark.parametrize(
+    "progress",
+    [
+        {"sources": [{"endOffset": END, "latestOffset": LATEST}]},
+        {"sources": [{"endOffset": json.loads(END), "latestOffset": json.loads(LATEST)}]},
+        SimpleNamespace(sources=[SimpleNamespace(endOffset=END, latestOffset=LATEST)]),
+        json.dumps(
+            {"sources": [{"endOffset": json.loads(END), "latestOffset": json.loads(LATEST)}]}
+        ),
+    ],
+    ids=["texts", "documents", "objects", "json"],
+)
+def test_lag_is_what_each_stream_holds_beyond_the_end_of_the_batch(progress: object) -> None:
+    assert lag(progress) == EXPECTED
+
+
+@pytest.mark.parametrize(
+    "progress",
+    [
+        None,
+        {},
+        {"sources": []},
+        {"sources": [{"endOffset": "7", "latestOffset": None}]},
+        {"sources": [{"endOffset": "x", "latestOffset": "not JSON"}]},
+        {"sources": [{"endOffset": '{"topic": {"0": 7}}', "latestOffset": '{"topic": {"0": 9}}'}]},
+    ],
+)
+def test_before_the_first_batch_and_for_other_sources_there_is_no_lag(progress: object) -> None:
+    assert lag(progress) == {}
+
+
+def test_lag_is_never_less_than_nothing() -> None:
+    source = {"endOffset": '{"a": {"o": 10}}', "latestOffset": '{"a": {"o": 4}}'}
+    assert lag({"sources": [source]}) == {"a": 0}
+
+
+def test_the_package_gives_its_names_when_they_are_asked_for() -> None:
+    assert pyspark_hutch.lag is lag
+    with pytest.raises(AttributeError, match="'pyspark_hutch' has no attribute 'lagg'"):
+        _ = pyspark_hutch.lagg
