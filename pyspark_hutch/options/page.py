@@ -1,5 +1,10 @@
-"""The page of all options, from the table: `document` and where it stands in a page."""
+"""Writes the options of `docs/spark.md`: `python -m pyspark_hutch.options.page PAGE`.
 
+The page's own text stays as it is; what stands between the markers is written anew from the table.
+"""
+
+import sys
+from pathlib import Path
 from typing import Final
 
 from pyspark_hutch.options.option import READ, WRITE, Option, Use
@@ -48,3 +53,17 @@ def _row(option: Option) -> str:
     words = dict(_USES)
     row = (f"`{option.name}`", words[option.uses], *(cell.replace("|", "\\|") for cell in cells))
     return f"| {' | '.join(row)} |"
+
+
+def main(arguments: list[str]) -> int:
+    """Write the options of the page that the argument names; return the exit code."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m pyspark_hutch.options.page docs/spark.md\n")
+        return 2
+    path = Path(arguments[0])
+    path.write_text(rewritten(path.read_text(encoding="utf-8")), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from gateway.kernels import HOT_OBJECTS, KERNELS
+from tests.tidy.sources import ROOT, SHIPPED, SOURCES, name_of
 
-ROOT = Path(__file__).parents[2]
 BANNED_MODULES = {"utils", "util", "helpers", "helper", "common", "misc", "manager", "base"}
 # Written apart, so that this file does not find itself.
 BANNED_WORDS = re.compile(r"\b(FIX" + r"ME|XX" + r"X)\b|\bTODO\b(?!\(#\d+\):)")
@@ -16,17 +16,6 @@ BANNED_WORDS = re.compile(r"\b(FIX" + r"ME|XX" + r"X)\b|\bTODO\b(?!\(#\d+\):)")
 COMMENTED_CODE = re.compile(
     r"^\s*#\s*(def \w+\(.*\):|import \w+$|return \w+|print\(|assert \w+ ==)"
 )
-
-SOURCES = sorted(
-    path
-    for folder in ("gateway", "pyspark_hutch", "store", "compat", "examples", "tests")
-    for path in (ROOT / folder).rglob("*.py")
-    if "node_modules" not in path.parts
-)
-
-
-def name_of(path: Path) -> str:
-    return str(path.relative_to(ROOT))
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
@@ -54,14 +43,14 @@ def test_kernels_are_listed_alike_in_pyproject_in_the_code_and_on_the_disk() -> 
     extensions = project["tool"]["setuptools"]["ext-modules"]
     on_disk = sorted(
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for folder in ("gateway", "pyspark_hutch", "store")
+        for folder in SHIPPED
         for path in (ROOT / folder).rglob("kernel/*.py")
         if path.name != "__init__.py"
     )
 
     hot = sorted(
         ".".join(path.relative_to(ROOT).with_suffix("").parts)
-        for folder in ("gateway", "pyspark_hutch", "store")
+        for folder in SHIPPED
         for path in (ROOT / folder).rglob("*.pxd")
     )
 

@@ -5,20 +5,10 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.tidy.sources import SOURCES, name_of
+
 FILE_LINES_MAX = 500
 FUNCTION_LINES_MAX = 60
-
-SOURCES = sorted(
-    path
-    for folder in ("gateway", "pyspark_hutch", "store", "compat", "examples", "tests")
-    for path in (ROOT / folder).rglob("*.py")
-    if "node_modules" not in path.parts
-)
-
-
-def name_of(path: Path) -> str:
-    return str(path.relative_to(ROOT))
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=name_of)
