@@ -1,17 +1,26 @@
 """Streams as data frames: `spark.read.format("hutch")` and its writer, in Python alone.
 
 Spark imports every package named `pyspark_*` to find its data sources and takes `DefaultSource`
-from it. So this module loads nothing until that name is asked for, and cannot fail before.
+from it. So this module loads nothing until a name is asked for, and cannot fail before.
+
+    DefaultSource     the format itself
+    lag               rows that a streaming query is behind, by stream
+    OffsetListener    stores the position of `consumerName` after a query's last batch too
 """
 
+from importlib import import_module
 from typing import Any
 
-__all__ = ["DefaultSource"]
+_MODULES = {
+    "DefaultSource": "pyspark_hutch.datasource",
+    "OffsetListener": "pyspark_hutch.listening",
+    "lag": "pyspark_hutch.progress",
+}
+
+__all__ = ["DefaultSource", "OffsetListener", "lag"]
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401  # the protocol of modules
-    if name == "DefaultSource":
-        from pyspark_hutch.datasource import DefaultSource
-
-        return DefaultSource
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

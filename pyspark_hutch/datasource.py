@@ -33,19 +33,28 @@ class DefaultSource(DataSource):
     def reader(self, schema: StructType) -> "BatchReader":
         from pyspark_hutch.reading import BatchReader
 
+        self._require_options()
         return BatchReader(self.options, schema)
 
     def streamReader(self, schema: StructType) -> "StreamReader":
         from pyspark_hutch.streaming import StreamReader
 
+        self._require_options()
         return StreamReader(self.options, schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> "BatchWriter":
         from pyspark_hutch.writing import BatchWriter
 
+        self._require_options()
         return BatchWriter(self.options, schema, overwrites=overwrite)
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> "StreamWriter":
         from pyspark_hutch.writing import StreamWriter
 
+        self._require_options()
         return StreamWriter(self.options, schema, overwrites=overwrite)
+
+    def _require_options(self) -> None:
+        from pyspark_hutch.tables import require_options
+
+        require_options(self.options)

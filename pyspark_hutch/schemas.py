@@ -11,6 +11,7 @@ from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.reading import read_settings
 from pyspark_hutch.options.settings import Decoding
 from pyspark_hutch.rows.columns import APP_TYPES, COLUMNS, DEFAULT, column
+from pyspark_hutch.tables import is_bare_table
 
 
 def schema_of_read(options: Mapping[str, str]) -> StructType:
@@ -18,6 +19,8 @@ def schema_of_read(options: Mapping[str, str]) -> StructType:
 
     Spark does not tell whether the read is a batch or a stream.
     """
+    if is_bare_table(options):
+        return schema_of(Decoding())
     errors = []
     for is_streaming in (False, True):
         try:

@@ -1,7 +1,7 @@
 """A streaming read as Spark runs it: one planner for the query's life, many readers."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
@@ -10,7 +10,6 @@ from pyspark.sql.streaming.datasource import (
     ReadLimit,
     ReadMaxBytes,
     ReadMaxRows,
-    ReadMinRows,
     SupportsTriggerAvailableNow,
 )
 from pyspark.sql.types import StructType
@@ -21,6 +20,8 @@ from pyspark_hutch.offsets.position import document_of, position_of
 from pyspark_hutch.options.reading import read_settings
 from pyspark_hutch.planning.streaming import StreamPlanner
 from pyspark_hutch.split_task import SplitTask
+
+_ROWS_MAX: Final = (1 << 63) - 1
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -50,22 +51,21 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return document_of(self._planner.begin())
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return one of the budgets; whichever it is, `latestOffset` keeps all of them."""
+        """Return one of the budgets; whichever it is, `latestOffset` keeps all of them.
+
+        It is always a limit: Spark asks for all that is there only where a query has one batch.
+        """
         budgets = self._task.settings.budgets
-        if budgets.offsets_max is not None:
-            return ReadMaxRows(budgets.offsets_max)
-        if budgets.bytes_max is not None:
+        if budgets.offsets_max is None and budgets.bytes_max is not None:
             return ReadMaxBytes(budgets.bytes_max)
-        if budgets.offsets_min is not None:
-            return ReadMinRows(budgets.offsets_min)
-        return ReadAllAvailable()
+        return ReadMaxRows(budgets.offsets_max or _ROWS_MAX)
 
     def prepareForTriggerAvailableNow(self) -> None:
         self._planner.aim()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        is_limited = not isinstance(limit, ReadAllAvailable)
-        return document_of(self._planner.advance(position_of(start), is_limited=is_limited))
+        has_one_batch = isinstance(limit, ReadAllAvailable)
+        return document_of(self._planner.advance(position_of(start), has_one_batch=has_one_batch))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         latest = self._planner.latest()
@@ -74,6 +74,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         splits = self._planner.splits(position_of(start), position_of(end))
         return [InputPartition(split) for split in splits]
+
+    def commit(self, end: dict[str, Any]) -> None:
+        self._planner.commit(position_of(end))
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         return self._task.read(partition.value)

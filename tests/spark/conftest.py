@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["rabbitmq"]
 
+HERE = Path(__file__).parent
 JAVA_MIN = 17
+LIMIT_S = 180
+"""For a test; the first has the start of Spark in it, which takes a minute on a busy machine."""
 
 SPARK_SETTINGS = {
     "spark.driver.bindAddress": "127.0.0.1",
@@ -41,6 +44,12 @@ SPARK_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(LIMIT_S))
 
 
 def java_trouble() -> str | None:

@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 
 import pytest
 
 from gateway.stream.wire import messages as m
-from tests.client import Client
 from tests.spark.conftest import Place, Read
+from tests.spark.proxy import Proxy
+from tests.spark.publishing import append, bodies_of, create_super_stream, publish
 
 COUNT = 2_000
-
-
-def publish(client: Client, stream: str, bodies: list[bytes], *, at_once: int = 250) -> None:
-    """Create a stream and publish to it by hand, a frame at a time."""
-    client.create(stream)
-    client.declare(1, stream, "by hand")
-    for first in range(0, len(bodies), at_once):
-        part = bodies[first : first + at_once]
-        client.publish(1, dict(enumerate(part, start=first + 1)))
-        client.confirmed_ids(len(part))
-
-
-def bodies_of(count: int) -> list[bytes]:
-    return [b"row %d" % number for number in range(count)]
+STOCK = {
+    *("peer_properties", "sasl_handshake", "sasl_authenticate", "tune", "open", "close"),
+    *("metadata", "partitions", "stream_stats", "resolve_offset_spec"),
+    *("subscribe", "credit", "unsubscribe", "heartbeat"),
+}
+"""The commands that a read may need; every broker of streams has them."""
 
 
 def test_a_batch_read_gives_every_row_in_its_order(either: Place, stream: str, read: Read) -> None:
@@ -74,3 +68,63 @@ def test_an_empty_stream_gives_no_rows(either: Place, stream: str, read: Read) -
         client.create(stream)
 
     assert read(either, stream=stream).count() == 0
+
+
+def test_what_a_stock_client_published_is_read(either: Place, stream: str, read: Read) -> None:
+    from rstream import AMQPMessage, Producer
+
+    async def produce() -> None:
+        async with Producer(either.host, either.port, username="guest", password="guest") as made:
+            await made.create_stream(stream)
+            batch = [AMQPMessage(body=body) for body in bodies_of(100)]
+            await made.send_batch(stream, batch)
+
+    asyncio.run(produce())
+
+    rows = read(either, stream=stream).collect()
+
+    assert [(bytes(row.body), row.body_type) for row in rows] == [
+        (body, "data") for body in bodies_of(100)
+    ]
+
+
+def test_a_read_needs_stock_commands_only(either: Place, stream: str, read: Read) -> None:
+    with either.client() as client, Proxy(either.host, either.port) as proxy:
+        for partition in create_super_stream(client, stream, 2):
+            append(client, partition, bodies_of(50), at_once=10)
+        through = Place(either.product, proxy.host, proxy.port)
+        found = read(through, superStream=stream, minPartitions=4, startingTimestamp=1)
+
+        assert found.count() == 100
+        assert set(proxy.requests) <= STOCK
+
+
+def test_streams_are_read_where_metadata_says_unless_that_is_ignored(
+    place: Place, stream: str, read: Read
+) -> None:
+    with place.client() as client:
+        publish(client, stream, bodies_of(10))
+    for advertised, subscriptions in (("ignore", 1), ("use", 0)):
+        with Proxy(place.host, place.port) as proxy:
+            through = Place("hutch", proxy.host, proxy.port)
+            assert read(through, stream=stream, advertised=advertised).count() == 10
+            assert proxy.requests["subscribe"] == subscriptions
+            assert proxy.requests["metadata"] == 1
+
+
+def test_filter_values_leave_out_chunks_but_no_row_of_those_that_match(
+    either: Place, stream: str, read: Read
+) -> None:
+    with either.client() as client:
+        client.create(stream)
+        client.declare(1, stream)
+        ids = iter(range(1, 1_000))
+        for values in (["eu"], ["us"], ["eu", "us"], [None], ["us"]):
+            client.publish_filtered(1, [(next(ids), value, b"row") for value in values * 10])
+            client.confirmed_ids(10 * len(values))
+
+    options = {"stream": stream, "filterValues": "eu"}
+    found = read(either, "offset bigint", **options, minPartitions=2).collect()
+    assert sorted(row.offset for row in found) == [*range(10), *range(20, 40)]
+    also = read(either, "offset bigint", **options, filterMatchUnfiltered="true").collect()
+    assert sorted(row.offset for row in also) == [*range(10), *range(20, 50)]

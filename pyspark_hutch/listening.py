@@ -1,0 +1,86 @@
+"""Stores the position of a streaming query after its last batch too.
+
+Spark tells a source only with the next batch that one is done, so the source itself stores the
+position of `consumerName` a batch late. A listener hears of each batch when it ends.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Final
+
+from pyspark.sql.streaming.listener import (
+    QueryIdleEvent,
+    QueryProgressEvent,
+    QueryStartedEvent,
+    QueryTerminatedEvent,
+    StreamingQueryListener,
+)
+
+from pyspark_hutch.client.cluster import Cluster
+from pyspark_hutch.client.errors import ClientError
+from pyspark_hutch.client.pool import Name
+from pyspark_hutch.offsets.position import Place, WrongPosition, position_of
+from pyspark_hutch.offsets.storing import LOG, StoredOffsets
+from pyspark_hutch.offsets.streams import streams_of
+from pyspark_hutch.options.errors import WrongOption
+from pyspark_hutch.options.reading import read_settings
+
+
+class OffsetListener(StreamingQueryListener):
+    """Stores the position of `consumerName` when a batch has ended.
+
+    spark.streams.addListener(OffsetListener(options))
+    """
+
+    def __init__(self, options: Mapping[str, str], query_name: str | None = None) -> None:
+        """Check the options; raises WrongOption.
+
+        Args:
+            options: Those of the read, with `consumerName`.
+            query_name: The query to hear; None: all that read these streams.
+        """
+        self._settings: Final = read_settings(options, is_streaming=True)
+        if self._settings.consumer_name is None:
+            raise WrongOption("option consumerName is missing: a position is stored under it")
+        self._query_name = query_name
+        connection = self._settings.connection
+        name = Name(connection.connection_name or "spark", f"listener pid {os.getpid()}")
+        self._cluster = Cluster(connection, name)
+        self._stored = StoredOffsets(self._cluster, self._settings.consumer_name)
+        self._streams = set(self._settings.source.streams)
+
+    def onQueryStarted(self, event: QueryStartedEvent) -> None:
+        """Hear that a query begins, which changes nothing."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:
+        """Store where a batch has ended."""
+        if self._query_name in (None, event.progress.name):
+            for source in event.progress.sources:
+                position = _position(source.endOffset)
+                if position and self._is_ours(position):
+                    self._stored.store(position)
+
+    def onQueryIdle(self, event: QueryIdleEvent) -> None:
+        """Hear that a query has nothing to do, which changes nothing."""
+
+    def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:
+        """Hear that a query has ended, which changes nothing."""
+
+    def _is_ours(self, position: Mapping[str, Place]) -> bool:
+        """Tell whether a position is one in our streams; partitions may have been added."""
+        source = self._settings.source
+        if not source.streams and not position.keys() <= self._streams:
+            try:
+                self._streams = {place.stream for place in streams_of(self._cluster, source)}
+            except (ClientError, WrongOption) as error:
+                LOG.warning("the position was not stored: %s", error)
+        return position.keys() <= self._streams
+
+
+def _position(text: str) -> dict[str, Place]:
+    """Read a position of ours; gives nothing for that of another source."""
+    try:
+        return position_of(json.loads(text))
+    except (WrongPosition, ValueError):
+        return {}

@@ -1,0 +1,262 @@
+"""What is wrong, outside or at the server: each gives one line that names it."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from tests.integration.administrator import ctl
+from tests.integration.server import HutchServer
+from tests.spark.conftest import Place, Read
+from tests.spark.proxy import DELIVER_HEAD_BYTES, Proxy
+from tests.spark.publishing import publish
+from tests.spark.queries import refusal
+
+CONTRADICTION = (
+    "options stream='x' and superStream='y' contradict each other: one of them says what is read"
+)
+HEADER_BYTES = 48
+CHUNK_ID_PLACE = DELIVER_HEAD_BYTES + 24
+DATA_SIZE_PLACE = DELIVER_HEAD_BYTES + 36
+RECORDS_PLACE = DELIVER_HEAD_BYTES + 4
+
+
+@pytest.fixture
+def rows(place: Place, stream: str) -> str:
+    """A stream of 300 rows in three chunks, each too large to be joined with the next."""
+    with place.client() as client:
+        publish(client, stream, [bytes(2_000)] * 300, at_once=100)
+    return stream
+
+
+@pytest.fixture
+def proxy(place: Place) -> Iterator[Proxy]:
+    with Proxy(place.host, place.port) as opened:
+        yield opened
+
+
+def line_of(read: Read, place: Place, stream: str, **options: object) -> str:
+    soon = {"planner.retries": 1, "planner.retryIntervalMs": 50}
+    return refusal(
+        lambda: read(place, "offset bigint", stream=stream, **(soon | options)).collect()
+    )
+
+
+# ---- options, users, addresses ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "line"),
+    [
+        (
+            {"steam": "x"},
+            "option steam='x' is unknown: the nearest is stream",
+        ),
+        (
+            {"stream": "x", "superStream": "y"},
+            CONTRADICTION,
+        ),
+        (
+            {"stream": "x", "failOnDataLoss": "perhaps"},
+            "option failOnDataLoss='perhaps': takes true or false",
+        ),
+        (
+            {"stream": "x", "minPartitions": "0"},
+            "option minPartitions='0': takes a whole number from 1 to 100000",
+        ),
+    ],
+    ids=["unknown", "contradiction", "flag", "number"],
+)
+def test_a_wrong_option_fails_at_load(
+    place: Place, read: Read, options: dict[str, str], line: str
+) -> None:
+    assert refusal(lambda: read(place, **options)) == line
+
+
+def test_a_stream_that_does_not_exist_is_named(either: Place, stream: str, read: Read) -> None:
+    assert line_of(read, either, stream) == f"stream {stream!r} does not exist"
+    frame = read(either, "offset bigint", superStream=stream)
+    assert refusal(frame.collect) == f"super stream {stream!r} does not exist"
+
+
+def test_a_wrong_password_is_told_without_the_password(
+    place: Place, stream: str, read: Read
+) -> None:
+    line = line_of(read, place, stream, username="guest", password="topsecret")
+
+    at = f"{place.host}:{place.port}"
+    assert line == f"{at} refused user 'guest': user name or password is wrong"
+
+
+def test_a_host_and_a_port_that_are_wrong_are_named(place: Place, stream: str, read: Read) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as unused:
+        port = unused.getsockname()[1]
+    line = line_of(read, place, stream, endpoints=f"127.0.0.1:{port}")
+    assert line == f"cannot connect to 127.0.0.1:{port}: Connection refused"
+
+    line = line_of(read, place, stream, endpoints="nowhere.invalid:5552")
+    assert re.fullmatch(r"cannot connect to nowhere\.invalid:5552: [\w ]+", line)
+
+
+def test_a_user_without_the_right_to_read_is_told_so(
+    hutch: HutchServer, place: Place, rows: str, read: Read
+) -> None:
+    user = f"writer-{os.urandom(4).hex()}"
+    ctl(hutch, "add_user", user, stdin=b"secret\n")
+    ctl(hutch, "set_permissions", user, ".*", ".*", "")
+
+    line = line_of(read, place, rows, username=user, password="secret")
+
+    assert line == f"stream {rows!r} may not be used by this user (access refused)"
+    line = line_of(read, place, rows, vhost="elsewhere")
+    at = f"{place.host}:{place.port}"
+    assert line == f"{at}: virtual host 'elsewhere' does not exist, or the user has no access to it"
+
+
+def test_a_broker_that_does_not_say_how_far_it_is_committed_is_refused(
+    proxy: Proxy, rows: str, read: Read
+) -> None:
+    def hide(_name: str, frame: bytearray) -> bytearray:
+        return frame.replace(b"committed_offset", b"committed_bygone")
+
+    proxy.on_answer = hide
+
+    assert line_of(read, through(proxy), rows) == (
+        f"stream {rows!r}: the broker's statistics lack committed_offset, which reading needs; "
+        "RabbitMQ has it from 4.3 on"
+    )
+
+
+# ---- a server that misbehaves ----------------------------------------------------------------
+
+
+def changed_deliver(proxy: Proxy, chunk_id: int, place: int, data: bytes) -> None:
+    """Change bytes in one of the chunks, whenever it comes by."""
+    wanted = chunk_id.to_bytes(8)
+
+    def change(name: str, frame: bytearray) -> bytearray:
+        if name == "deliver" and frame[CHUNK_ID_PLACE : CHUNK_ID_PLACE + 8] == wanted:
+            frame[place : place + len(data)] = data
+        return frame
+
+    proxy.on_answer = change
+
+
+def through(proxy: Proxy) -> Place:
+    return Place("hutch", proxy.host, proxy.port)
+
+
+def test_a_damaged_chunk_is_named_by_stream_and_offset(proxy: Proxy, rows: str, read: Read) -> None:
+    changed_deliver(proxy, 100, DELIVER_HEAD_BYTES + HEADER_BYTES + 500, b"damage")
+
+    line = line_of(read, through(proxy), rows)
+
+    assert line == f"stream {rows!r} is damaged at offset 100: its data has another checksum"
+
+
+def test_a_chunk_that_lies_about_its_size_is_named(proxy: Proxy, rows: str, read: Read) -> None:
+    changed_deliver(proxy, 0, DATA_SIZE_PLACE, b"\x7f\xff\xff\xff")
+
+    line = line_of(read, through(proxy), rows)
+
+    assert line == f"stream {rows!r}: the chunk at offset 0 is not whole"
+
+
+def test_a_chunk_that_lies_about_its_records_is_named(proxy: Proxy, rows: str, read: Read) -> None:
+    changed_deliver(proxy, 0, RECORDS_PLACE, (77).to_bytes(4))
+
+    line = line_of(read, through(proxy), rows)
+
+    assert line.startswith(f"stream {rows!r} is damaged at offset ")
+
+
+def test_a_frame_of_impossible_size_is_refused(proxy: Proxy, rows: str, read: Read) -> None:
+    def announce(name: str, frame: bytearray) -> bytearray:
+        return bytearray(b"\x7f\xff\xff\xff") + frame[4:] if name == "deliver" else frame
+
+    proxy.on_answer = announce
+
+    line = line_of(read, through(proxy), rows)
+
+    at = f"{proxy.host}:{proxy.port}"
+    assert line == f"{at} announced a frame of 2147483647 bytes, which cannot be"
+
+
+def test_frames_that_come_late_or_never_end_the_read_in_time(
+    proxy: Proxy, rows: str, read: Read
+) -> None:
+    def swallow(name: str, frame: bytearray) -> bytearray:
+        return bytearray() if name == "deliver" else frame
+
+    proxy.on_answer = swallow
+    begun = time.monotonic()
+
+    line = line_of(read, through(proxy), rows, pollTimeoutMs=300)
+
+    at = f"{proxy.host}:{proxy.port}"
+    missing = "offsets 0 to 299 were not read"
+    assert line == f"stream {rows!r}: {at} did not answer in time; {missing}"
+    assert time.monotonic() - begun < 30
+
+
+def test_answers_that_do_not_follow_the_protocol_are_told(
+    proxy: Proxy, rows: str, read: Read
+) -> None:
+    def garble(name: str, frame: bytearray) -> bytearray:
+        return frame[:4] + b"\xff" * (len(frame) - 4) if name == "metadata" else frame
+
+    proxy.on_answer = garble
+
+    line = line_of(read, through(proxy), rows)
+
+    assert line.startswith(f"{proxy.host}:{proxy.port} broke the protocol: ")
+
+
+def test_a_server_that_goes_away_in_the_middle_and_does_not_come_back_is_named(
+    proxy: Proxy, rows: str, read: Read
+) -> None:
+    delivered = 0
+
+    def leave(name: str, frame: bytearray) -> bytearray | None:
+        nonlocal delivered
+        delivered += name == "deliver"
+        if delivered < 2:
+            return frame
+        proxy.close()
+        return None
+
+    proxy.on_answer = leave
+
+    line = line_of(read, through(proxy), rows)
+
+    at = f"{proxy.host}:{proxy.port}"
+    gone = f"cannot connect to {at}: Connection refused"
+    assert line in {
+        gone,
+        f"stream {rows!r}: {gone}; offsets 100 to 299 were not read",
+        f"stream {rows!r}: {gone}; offsets 0 to 299 were not read",
+    }
+
+
+def test_a_server_that_comes_back_in_the_middle_costs_nothing(
+    proxy: Proxy, rows: str, read: Read
+) -> None:
+    delivered = 0
+
+    def drop(name: str, frame: bytearray) -> bytearray | None:
+        nonlocal delivered
+        delivered += name == "deliver"
+        return None if delivered in (2, 4) and name == "deliver" else frame
+
+    proxy.on_answer = drop
+
+    soon = {"planner.retryIntervalMs": 50}
+    found = read(through(proxy), "offset bigint", stream=rows, **soon).collect()
+
+    assert sorted(row.offset for row in found) == list(range(300))
+    assert delivered >= 5
