@@ -1,7 +1,8 @@
 """Batch and streaming writes as Spark runs them: prepared on the driver, published by tasks."""
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Final
 
 import pyarrow as pa
@@ -15,15 +16,20 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pyspark_hutch.client.cluster import Cluster
+from pyspark_hutch.client.errors import ClientError
 from pyspark_hutch.names import planner_name, task_name
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.settings import WriteSettings
 from pyspark_hutch.options.writing import write_settings
 from pyspark_hutch.sink.numbering import TaskIdentity
-from pyspark_hutch.sink.targets import prepare
+from pyspark_hutch.sink.targets import Targets, prepare
 from pyspark_hutch.sink.task import Written, check_schema, write_rows
 
 LOG: Final = logging.getLogger(__name__)
+
+AT_LEAST_ONCE: Final = (
+    "hutch: delivery=none: rows are written at least once, and again where Spark tries a %s again"
+)
 
 
 class Done(WriterCommitMessage):
@@ -34,7 +40,12 @@ class Done(WriterCommitMessage):
 
 
 class WriteTask:
-    """What a task of a write needs: settings and targets, sent from the driver to the workers."""
+    """What a task of a write needs: settings and targets, sent from the driver to the workers.
+
+    Attributes:
+        settings: Of the write.
+        targets: As `prepare` found them; None: each task looks for them itself.
+    """
 
     def __init__(
         self,
@@ -44,7 +55,7 @@ class WriteTask:
         overwrites: bool,
         is_streaming: bool,
     ) -> None:
-        """Check options and columns, find or make the targets.
+        """Check options and columns; for a batch write find or make the targets, too.
 
         Raises:
             WrongOption: An option, or the save mode, cannot be used.
@@ -53,22 +64,32 @@ class WriteTask:
         """
         if overwrites:
             raise WrongOption("mode overwrite: a stream only grows; use mode append")
-        self._settings = write_settings(options, is_streaming=is_streaming)
-        check_schema(to_arrow_schema(schema, timezone="UTC"), self._settings)
-        connection = self._settings.connection
-        self._targets = prepare(Cluster(connection, planner_name(connection)), self._settings)
-        if self._settings.dedup is None:
-            LOG.warning(
-                "hutch: delivery=none: rows are written at least once, and again where Spark "
-                "tries a task again"
-            )
+        self.settings = write_settings(options, is_streaming=is_streaming)
+        check_schema(to_arrow_schema(schema, timezone="UTC"), self.settings)
+        self.targets = None if is_streaming else self._prepare()
+
+    def __getstate__(self) -> dict[str, object]:
+        """Find or make the targets of a streaming write when it is sent to the workers.
+
+        Spark makes a writer for the commit of each batch, too, which needs none. A server that is
+        away for a moment fails no batch: the tasks, which are more patient, look again.
+        """
+        if self.targets is None:
+            with suppress(ClientError):
+                self.targets = self._prepare()
+        return self.__dict__
+
+    def _prepare(self) -> Targets:
+        connection = self.settings.connection
+        return prepare(Cluster(connection, planner_name(connection)), self.settings)
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Done:
         """Publish the rows of the task that this process runs."""
-        connection = self._settings.connection
+        task = _identity(self.settings)
+        connection = self.settings.connection
         cluster = Cluster(connection, task_name(connection), retries_first=True)
-        task = _identity(self._settings)
-        return Done(write_rows(cluster, self._settings, self._targets, task, batches))
+        targets = self.targets or prepare(cluster, self.settings)
+        return Done(write_rows(cluster, self.settings, targets, task, batches))
 
 
 class BatchWriter(DataSourceArrowWriter):
@@ -77,20 +98,48 @@ class BatchWriter(DataSourceArrowWriter):
     def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrites: bool) -> None:
         """Check and prepare; errors are those of WriteTask."""
         self._task = WriteTask(options, schema, overwrites=overwrites, is_streaming=False)
+        if self._task.settings.dedup is None:
+            LOG.warning(AT_LEAST_ONCE, "task")
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Done:
         return self._task.write(iterator)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Tell what was written; the rows are in their streams since their tasks ended."""
+        LOG.info("hutch: %s", _told(messages))
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
+        """Tell what stays: a stream takes back no row."""
+        LOG.warning("hutch: the write failed; of tasks that ended stay %s", _told(messages))
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
     """Writes the batches of a streaming query."""
 
     def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrites: bool) -> None:
-        """Check and prepare; errors are those of WriteTask."""
+        """Check options and columns; errors are those of WriteTask."""
         self._task = WriteTask(options, schema, overwrites=overwrites, is_streaming=True)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Done:
         return self._task.write(iterator)
+
+    def commit(self, messages: Sequence[WriterCommitMessage | None], batch_id: int) -> None:
+        """Tell what was written; the rows are in their streams since their tasks ended."""
+        if batch_id == 0 and self._task.settings.dedup is None:
+            LOG.warning(AT_LEAST_ONCE, "batch")
+        LOG.info("hutch: batch %d: %s", batch_id, _told(messages))
+
+    def abort(self, messages: Sequence[WriterCommitMessage | None], batch_id: int) -> None:
+        """Tell what stays: a stream takes back no row."""
+        told = _told(messages)
+        LOG.warning("hutch: batch %d failed; of tasks that ended stay %s", batch_id, told)
+
+
+def _told(messages: Sequence[WriterCommitMessage | None]) -> str:
+    done = [message.written for message in messages if isinstance(message, Done)]
+    rows, skipped = sum(one.rows for one in done), sum(one.skipped for one in done)
+    before = f", {skipped} rows were there from an earlier try" if skipped else ""
+    return f"{rows} rows{before}"
 
 
 def _identity(settings: WriteSettings) -> TaskIdentity:

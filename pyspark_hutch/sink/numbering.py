@@ -18,6 +18,9 @@ from pyspark_hutch.encoding.frames import Ids
 BATCHES_MAX: Final = 1 << 31
 """Ids stay below 2^63, since some clients have no larger numbers."""
 
+NUMBER_MAX: Final = (1 << 63) - 2
+"""Of a row, in a column; its id is one more."""
+
 ROWS_MAX: Final = (1 << 32) - 1
 REFERENCE_BYTES_MAX: Final = 255
 
@@ -119,6 +122,8 @@ class ByColumn:
         numbers: Counts = column.cast(pa.int64()).to_numpy(zero_copy_only=False)
         if len(numbers) and numbers.min() < 0:
             raise BadColumn(self._id_column, f"{numbers.min()} is negative")
+        if len(numbers) and numbers.max() > NUMBER_MAX:
+            raise BadColumn(self._id_column, f"{numbers.max()} is above what ids have room for")
         return numbers
 
     def _by_key(self, batch: pa.RecordBatch) -> list[tuple[str, Counts | None]]:

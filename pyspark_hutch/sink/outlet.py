@@ -2,16 +2,30 @@
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from pyspark_hutch.client.connection import Connection
-from pyspark_hutch.client.errors import Refused, in_words
+from pyspark_hutch.client.errors import BadAnswer, refusal
 from pyspark_hutch.encoding.frames import Frame, Packer
 from pyspark_hutch.shared.wire import messages as m
 from pyspark_hutch.shared.wire.codes import ResponseCode
 
 PUBLISHERS_MAX: Final = 256
 """Publishers of one connection: their ids have 8 bits."""
+
+
+class Stored(NamedTuple):
+    """What a confirm has completed.
+
+    Attributes:
+        frames: All of whose entries are confirmed now.
+        frame_bytes: Of these.
+        rows: In these.
+    """
+
+    frames: int
+    frame_bytes: int
+    rows: int
 
 
 @dataclass(slots=True)
@@ -22,7 +36,8 @@ class Outlet:
         stream: The target.
         reference: The producer's name; empty for none.
         number: Of this outlet in its task, from 0.
-        packer: Makes frames for it.
+        packer: Makes frames for it; None until a server has said how large they may be.
+        last_id: The highest publishing id that the server had of it; 0 for none.
         unconfirmed: Frames that were sent, the oldest first.
         confirmed_entries: Of the oldest of these.
     """
@@ -30,7 +45,8 @@ class Outlet:
     stream: str
     reference: str
     number: int
-    packer: Packer
+    packer: Packer | None = None
+    last_id: int = 0
     unconfirmed: deque[Frame] = field(default_factory=deque)
     confirmed_entries: int = 0
 
@@ -45,33 +61,45 @@ class Outlet:
         return self.number // PUBLISHERS_MAX
 
     def declare(self, connection: Connection) -> None:
-        """Make it known to a server; raises Refused."""
+        """Make it known to a server, which then has confirmed nothing of what waits.
+
+        Raises:
+            Refused: The stream does not exist, or the user may not write to it.
+            ServerGone: The stream cannot be written now.
+        """
         request = m.DeclarePublisher(self.publisher_id, self.reference, self.stream)
-        connection.must("declare_publisher", request, f"publishing to stream {self.stream!r}")
+        code = connection.ask(m.Status, "declare_publisher", request).code
+        if code != ResponseCode.OK:
+            raise refusal(f"stream {self.stream!r} cannot be published to: it", code)
+        self.confirmed_entries = 0
 
-    def forget(self, connection: Connection) -> None:
-        """End it, so that the next task may use the connection."""
-        connection.request("delete_publisher", m.DeletePublisher(self.publisher_id))
-
-    def last_id(self, connection: Connection) -> int:
-        """Return the last id that the server has of this producer; 0 if it knows none.
+    def ask_last_id(self, connection: Connection) -> None:
+        """Learn the last id that the server has of this producer.
 
         Raises:
             Refused: The user may not read the stream, which this question needs.
+            ServerGone: The stream cannot be used now.
         """
         request = m.QueryPublisherSequence(self.reference, self.stream)
         reply = connection.ask(m.PublisherSequence, "query_publisher_sequence", request)
         if reply.code != ResponseCode.OK:
-            raise Refused(f"stream {self.stream!r} {in_words(reply.code)}", reply.code)
-        return reply.sequence
+            raise refusal(f"stream {self.stream!r}", reply.code)
+        self.last_id = reply.sequence
 
-    def confirm(self, entries: int) -> tuple[int, int]:
-        """Take a confirm; return how many frames, and how many rows, are done by it."""
+    def confirm(self, entries: int) -> Stored:
+        """Take a confirm of so many entries, the oldest that are not confirmed.
+
+        Raises:
+            BadAnswer: There are not so many.
+        """
         self.confirmed_entries += entries
-        frames = rows = 0
+        frames = frame_bytes = rows = 0
         while self.unconfirmed and self.confirmed_entries >= len(self.unconfirmed[0].ids):
             frame = self.unconfirmed.popleft()
             self.confirmed_entries -= len(frame.ids)
-            frames += len(frame.data)
+            frames += 1
+            frame_bytes += len(frame.data)
             rows += frame.records
-        return frames, rows
+        if self.confirmed_entries and not self.unconfirmed:
+            raise BadAnswer(f"stream {self.stream!r}: more was confirmed than was published")
+        return Stored(frames, frame_bytes, rows)

@@ -2,21 +2,29 @@
 
 import logging
 import time
-from contextlib import ExitStack
-from typing import Final, NamedTuple
+from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.client.connection import Confirmed, Connection
-from pyspark_hutch.client.errors import ClientError, Refused, ServerGone, ServerSilent, in_words
-from pyspark_hutch.encoding.frames import Frame, Ids, Limits
+from pyspark_hutch.client.connection import Confirmed
+from pyspark_hutch.client.errors import (
+    BadAnswer,
+    ClientError,
+    Refused,
+    ServerGone,
+    ServerSilent,
+    in_words,
+)
+from pyspark_hutch.encoding.frames import FRAME_ENTRIES_MAX, Frame, Ids, Limits
 from pyspark_hutch.encoding.messages import Messages
 from pyspark_hutch.encoding.sub_batches import Packing
 from pyspark_hutch.options.settings import Endpoint
 from pyspark_hutch.shared.wire import messages as m
 from pyspark_hutch.shared.wire.codes import ResponseCode
-from pyspark_hutch.sink.outlet import PUBLISHERS_MAX, Outlet
+from pyspark_hutch.sink.links import Link, Links, heard_from, patience_with
+from pyspark_hutch.sink.outlet import Outlet
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -24,16 +32,8 @@ BYTES_MAX: Final = 32 * 1024 * 1024
 """Of frames that are not confirmed: they are kept, to be sent again."""
 
 _TRANSIENT: Final = (ServerGone, ServerSilent)
-
-
-class _Lane(NamedTuple):
-    endpoint: Endpoint
-    slot: int
-
-
-class _Link(NamedTuple):
-    connection: Connection
-    stack: ExitStack
+_GONE_AWAY: Final = (ResponseCode.STREAM_NOT_AVAILABLE, ResponseCode.PUBLISHER_DOES_NOT_EXIST)
+"""Codes of refused messages when a stream is being moved or deleted."""
 
 
 class Publishing:
@@ -62,11 +62,27 @@ class Publishing:
         self._in_flight_max = in_flight_max
         self._timeout_s = confirm_timeout_ms / 1000
         self._outlets: dict[tuple[str, str], Outlet] = {}
-        self._last_ids: dict[int, int] = {}
-        self._lanes: dict[int, _Lane] = {}
-        self._links: dict[_Lane, _Link] = {}
+        self._links = Links(cluster)
+        self._link_of: dict[int, Link] = {}
+        self._pauses = cluster.pauses()
         self._rows_waiting = 0
         self._bytes_waiting = 0
+
+    def open(self, streams: Sequence[str], reference: str) -> None:
+        """Declare publishers for streams that have none of this name, where their leaders are.
+
+        Raises:
+            ClientError: The server refuses, or does not come back.
+        """
+        new = [stream for stream in streams if (stream, reference) not in self._outlets]
+        leaders = self._cluster.leaders(new) if new else {}
+        for stream in new:
+            outlet = Outlet(stream, reference, len(self._outlets))
+            self._outlets[stream, reference] = outlet
+            try:
+                self._attach(outlet, leaders[stream])
+            except _TRANSIENT as error:
+                self._recover(error)
 
     def publish(self, stream: str, reference: str, messages: Messages, ids: Ids) -> None:
         """Publish rows of one producer to one stream; waits while too many are unconfirmed.
@@ -75,14 +91,13 @@ class Publishing:
             ClientError: The server refuses, or does not come back.
             EncodingError: A row does not fit.
         """
-        outlet = self._outlets.get((stream, reference))
-        if outlet is None:
-            outlet = self._open(stream, reference)
-        last = self._last_ids.get(outlet.number, 0)
-        if last and len(ids) and ids[0] <= last:
-            kept = np.flatnonzero(ids > last)
+        self.open([stream], reference)
+        outlet = self._outlets[stream, reference]
+        if outlet.last_id and len(ids) and ids[0] <= outlet.last_id:
+            kept = np.flatnonzero(ids > outlet.last_id)
             self.skipped += len(ids) - len(kept)
             messages, ids = messages.take(kept), ids[kept]
+        assert outlet.packer is not None, "an open outlet has one"
         if len(ids):
             for frame in outlet.packer.add(messages, ids):
                 self._send(outlet, frame)
@@ -90,19 +105,16 @@ class Publishing:
     def finish(self) -> None:
         """Publish what is left, wait until all is confirmed, and give back the connections."""
         for outlet in self._outlets.values():
+            assert outlet.packer is not None, "an open outlet has one"
             for frame in outlet.packer.finish():
                 self._send(outlet, frame)
         while self._rows_waiting:
             self._wait()
-        for outlet in self._outlets.values():
-            link = self._links[self._lanes[outlet.number]]
-            with link.connection.lock:
-                outlet.forget(link.connection)
-        self._end_links(None)
+        self._links.give_back()
 
-    def abort(self, error: BaseException) -> None:
+    def abort(self) -> None:
         """Drop the connections: their servers forget the publishers."""
-        self._end_links(error)
+        self._links.drop()
 
     # ---- sending and waiting -----------------------------------------------------------------
 
@@ -115,90 +127,87 @@ class Publishing:
         outlet.unconfirmed.append(frame)
         self._rows_waiting += frame.records
         self._bytes_waiting += len(frame.data)
-        lane = self._lanes[outlet.number]
-        connection = self._links[lane].connection
+        link = self._link_of[outlet.number]
+        link.frames_waiting += 1
         try:
-            with connection.lock:
-                connection.send_bytes(frame.data, self._timeout_s)
+            link.connection.publish(frame.data, self._timeout_s)
         except _TRANSIENT as error:
             self._recover(error)
 
     def _wait(self) -> None:
-        """Wait for a confirm of some outlet that misses one."""
-        waiting = next(outlet for outlet in self._outlets.values() if outlet.unconfirmed)
-        lane = self._lanes[waiting.number]
-        connection = self._links[lane].connection
+        """Wait for a confirm from any server that owes one."""
         try:
-            with connection.lock:
-                pushed = connection.receive(time.monotonic() + self._timeout_s)
-            self._take(lane, pushed)
+            self._await_confirm()
         except _TRANSIENT as error:
             self._recover(error)
 
-    def _take(self, lane: _Lane, pushed: object) -> None:
-        if isinstance(pushed, Confirmed):
-            outlet = self._outlet_at(lane, pushed.publisher_id)
-            if outlet is not None:
-                frame_bytes, rows = outlet.confirm(pushed.entries)
-                self._bytes_waiting -= frame_bytes
-                self._rows_waiting -= rows
-                self.rows += rows
-        elif isinstance(pushed, m.PublishError):
-            outlet = self._outlet_at(lane, pushed.publisher_id)
-            stream = outlet.stream if outlet is not None else "?"
-            code = pushed.errors[0].code if pushed.errors else 0
-            raise Refused(f"stream {stream!r}: a message {in_words(code)}", code)
-        elif isinstance(pushed, m.MetadataUpdate):
-            raise ServerGone(f"{lane.endpoint} no longer serves stream {pushed.stream!r}")
+    def _await_confirm(self) -> None:
+        links = self._links.waiting()
+        deadline = time.monotonic() + self._timeout_s
+        if sum(self._take_from(link, 0.0) for link in links):
+            return
+        while time.monotonic() < deadline:
+            heard = heard_from(links, deadline)
+            until = patience_with(links, deadline)
+            if sum(self._take_from(link, until) for link in heard):
+                return
+        places = ", ".join(dict.fromkeys(str(link.connection.endpoint) for link in links))
+        raise ServerSilent(f"{places} confirmed nothing for {self._timeout_s:g} s")
 
-    def _outlet_at(self, lane: _Lane, publisher_id: int) -> Outlet | None:
-        for outlet in self._outlets.values():
-            if outlet.publisher_id == publisher_id and self._lanes[outlet.number] == lane:
-                return outlet
-        return None
+    def _take_from(self, link: Link, until: float) -> bool:
+        """Take the next frame from a server; tell whether it confirmed something."""
+        try:
+            pushed = link.connection.receive(until)
+        except ServerSilent:
+            return False
+        if isinstance(pushed, Confirmed):
+            self._take_confirm(link, pushed)
+            return True
+        if isinstance(pushed, m.PublishError):
+            raise _refusal(link, pushed)
+        if isinstance(pushed, m.MetadataUpdate) and link.is_serving(pushed.stream):
+            place = link.connection.endpoint
+            raise ServerGone(f"{place} no longer serves stream {pushed.stream!r}")
+        return False
+
+    def _take_confirm(self, link: Link, confirmed: Confirmed) -> None:
+        outlet = link.outlets.get(confirmed.publisher_id)
+        if outlet is None:
+            place = link.connection.endpoint
+            raise BadAnswer(f"{place} confirmed messages of a publisher that is not there")
+        stored = outlet.confirm(confirmed.entries)
+        link.frames_waiting -= stored.frames
+        self._bytes_waiting -= stored.frame_bytes
+        self._rows_waiting -= stored.rows
+        self.rows += stored.rows
+        if stored.frames:
+            self._pauses = self._cluster.pauses()
 
     # ---- connections -------------------------------------------------------------------------
 
-    def _open(self, stream: str, reference: str) -> Outlet:
-        number = len(self._outlets)
-
-        def attach() -> Outlet:
-            _, link = self._link_to(stream, number)
-            limits = Limits(link.connection.frame_bytes_max)
-            packer = self._packing.packer(stream, number % PUBLISHERS_MAX, limits)
-            outlet = Outlet(stream, reference, number, packer)
-            self._attach(outlet)
-            return outlet
-
-        outlet = self._cluster.retried(f"publishing to {stream!r}", attach)
-        self._outlets[stream, reference] = outlet
-        return outlet
-
-    def _link_to(self, stream: str, number: int) -> tuple[_Lane, _Link]:
-        leader = self._cluster.leaders([stream])[stream]
-        lane = _Lane(leader, number // PUBLISHERS_MAX)
-        link = self._links.get(lane)
-        if link is None:
-            stack = ExitStack()
-            link = _Link(stack.enter_context(self._cluster.connection(leader)), stack)
-            self._links[lane] = link
-        return lane, link
-
-    def _attach(self, outlet: Outlet) -> None:
+    def _attach(self, outlet: Outlet, leader: Endpoint) -> None:
         """Declare a publisher at the leader of its stream, and send what is not confirmed."""
-        lane, link = self._link_to(outlet.stream, outlet.number)
-        with link.connection.lock:
-            outlet.declare(link.connection)
-            if outlet.reference:
-                self._last_ids[outlet.number] = self._last_id(outlet, link.connection)
-            outlet.confirmed_entries = 0
-            for frame in outlet.unconfirmed:
-                link.connection.send_bytes(frame.data, self._timeout_s)
-        self._lanes[outlet.number] = lane
+        link = self._links.link_to(leader, outlet)
+        outlet.declare(link.connection)
+        if outlet.packer is None:
+            limits = self._limits(link.connection.frame_bytes_max)
+            outlet.packer = self._packing.packer(outlet.stream, outlet.publisher_id, limits)
+        if outlet.reference:
+            self._ask_last_id(outlet, link)
+        link.outlets[outlet.publisher_id] = outlet
+        link.frames_waiting += len(outlet.unconfirmed)
+        self._link_of[outlet.number] = link
+        for frame in outlet.unconfirmed:
+            link.connection.publish(frame.data, self._timeout_s)
 
-    def _last_id(self, outlet: Outlet, connection: Connection) -> int:
+    def _limits(self, frame_bytes_max: int) -> Limits:
+        """Let no frame alone have more rows than may be in flight, if it can be helped."""
+        entries = max(1, self._in_flight_max // self._packing.sub_batch_size)
+        return Limits(frame_bytes_max, entries_max=min(entries, FRAME_ENTRIES_MAX))
+
+    def _ask_last_id(self, outlet: Outlet, link: Link) -> None:
         try:
-            return outlet.last_id(connection)
+            outlet.ask_last_id(link.connection)
         except Refused as error:
             if error.code != ResponseCode.ACCESS_REFUSED:
                 raise
@@ -208,33 +217,43 @@ class Publishing:
                     f"{error}: delivery=dedup with {self._packing.option} needs the right to read"
                 )
                 raise Refused(text, error.code) from None
-            return 0
 
     def _recover(self, error: ClientError) -> None:
-        """Attach all publishers anew after a connection was lost; raise if a server stays away."""
-        for pause_s in self._cluster.pauses():
-            self._end_links(error)
+        """Attach all publishers anew after a connection was lost.
+
+        The pauses grow until something is confirmed, so a server that takes all and confirms
+        nothing ends the task too.
+
+        Raises:
+            ClientError: The server refuses, or stays away.
+        """
+        streams = list(dict.fromkeys(outlet.stream for outlet in self._outlets.values()))
+        for pause_s in self._pauses:
+            self._links.drop()
             LOG.warning("publishing: %s; another try in %.1f s", error, pause_s)
             time.sleep(pause_s)
             try:
+                leaders = self._cluster.leaders(streams)  # which tries again by itself
+            except _TRANSIENT as gone:
+                error = gone
+                break
+            try:
                 for outlet in self._outlets.values():
-                    self._attach(outlet)
+                    self._attach(outlet, leaders[outlet.stream])
             except _TRANSIENT as again:
                 error = again
             else:
                 return
         raise ClientError(f"{error}; {self._rows_waiting} rows were not confirmed") from None
 
-    def _end_links(self, error: BaseException | None) -> None:
-        links, self._links = self._links, {}
-        for link in links.values():
-            _end(link, error)
 
-
-def _end(link: _Link, error: BaseException | None) -> None:
-    """Give a connection back, or drop it after an error."""
-    if error is None:
-        link.stack.close()
-        return
-    link.connection.disconnect()
-    link.stack.close()
+def _refusal(link: Link, refused: m.PublishError) -> ClientError:
+    """Return the error that a refused message stands for."""
+    outlet = link.outlets.get(refused.publisher_id)
+    place = link.connection.endpoint
+    if outlet is None or not refused.errors:
+        return BadAnswer(f"{place} refused messages of a publisher that is not there")
+    code = refused.errors[0].code
+    if code in _GONE_AWAY:
+        return ServerGone(f"{place} takes no more of stream {outlet.stream!r}")
+    return Refused(f"stream {outlet.stream!r}: a message {in_words(code)}", code)

@@ -1,13 +1,13 @@
 """What one task of a write does with its rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.encoding.columns import ANYTHING, KEY, NUMBER, Kind, check_columns
+from pyspark_hutch.encoding.columns import KEY, NUMBER, Kind, check_columns
 from pyspark_hutch.encoding.frames import Ids
 from pyspark_hutch.encoding.messages import messages_of
 from pyspark_hutch.encoding.routing import ByColumn as RoutedByColumn
@@ -18,6 +18,10 @@ from pyspark_hutch.options.settings import WriteSettings
 from pyspark_hutch.sink.numbering import ByColumn, ByPlace, Numbering, TaskIdentity, Unnamed
 from pyspark_hutch.sink.publishing import Publishing
 from pyspark_hutch.sink.targets import Targets, routes
+
+_ORDERED: Final = Kind(
+    "a type that has an order: no struct, map or array", lambda kind: not pa.types.is_nested(kind)
+)
 
 
 class Written(NamedTuple):
@@ -88,14 +92,16 @@ def write_rows(
             for run in numbering.runs(batch):
                 rows = batch if run.rows is None else batch.take(pa.array(run.rows))
                 messages = messages_of(rows, raw=is_raw)
-                for share in routing.split(rows):
+                shares = routing.split(rows)
+                publishing.open([share.stream for share in shares], run.reference)
+                for share in shares:
                     taken, ids = messages, run.ids
                     if share.rows is not None:
                         taken, ids = messages.take(share.rows), _chosen(run.ids, share.rows)
                     publishing.publish(share.stream, run.reference, taken, ids)
         publishing.finish()
-    except BaseException as error:
-        publishing.abort(error)
+    except BaseException:
+        publishing.abort()
         raise
     return Written(publishing.rows, publishing.skipped)
 
@@ -111,7 +117,7 @@ def _extra(settings: WriteSettings) -> dict[str, Kind]:
         is_named = settings.routing == "column"
         extra["stream" if is_named else settings.routing_key_column] = KEY
     if settings.dedup is not None:
-        extra |= dict.fromkeys(settings.dedup.order_by, ANYTHING)
+        extra |= dict.fromkeys(settings.dedup.order_by, _ORDERED)
         if settings.dedup.key_column is not None:
             extra[settings.dedup.key_column] = KEY
         if settings.dedup.id_column is not None:
