@@ -290,6 +290,18 @@ def _export(options: argparse.Namespace) -> int:
     return definitions.run_export(options)
 
 
+def _add_pipeline(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
+    from gateway.commands import pipeline  # noqa: PLC0415
+
+    pipeline.add_arguments(parser, given)
+
+
+def _pipeline(options: argparse.Namespace) -> int:
+    from gateway.commands import pipeline  # noqa: PLC0415
+
+    return pipeline.run(options)
+
+
 _COMMANDS: Final = {
     "serve": _Command("start the server", _SERVE, _DURABILITY, _add_flags, _serve),
     "config": _Command(
@@ -311,4 +323,11 @@ _COMMANDS: Final = {
     ),
     "import": _Command("take over RabbitMQ's definitions", "", "", _add_import, _import),
     "export": _Command("write definitions for RabbitMQ", "", "", _add_export, _export),
+    "pipeline": _Command(
+        "move streams on Spark: to a lakehouse, from files, from stream to stream, a report",
+        "",
+        "",
+        _add_pipeline,
+        _pipeline,
+    ),
 }

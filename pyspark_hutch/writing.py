@@ -23,7 +23,7 @@ from pyspark_hutch.options.settings import WriteSettings
 from pyspark_hutch.options.writing import write_settings
 from pyspark_hutch.sink.numbering import TaskIdentity
 from pyspark_hutch.sink.targets import Targets, prepare
-from pyspark_hutch.sink.task import Written, check_schema, write_rows
+from pyspark_hutch.sink.task import Written, check_schema, require_one_task_each, write_rows
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -105,7 +105,12 @@ class BatchWriter(DataSourceArrowWriter):
         return self._task.write(iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Tell what was written; the rows are in their streams since their tasks ended."""
+        """Tell what was written; the rows are in their streams since their tasks ended.
+
+        Raises:
+            BadColumn: Rows of one producer were in two tasks.
+        """
+        require_one_task_each(_written(messages))
         LOG.info("hutch: %s", _told(messages))
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -124,7 +129,12 @@ class StreamWriter(DataSourceStreamArrowWriter):
         return self._task.write(iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batch_id: int) -> None:
-        """Tell what was written; the rows are in their streams since their tasks ended."""
+        """Tell what was written; the rows are in their streams since their tasks ended.
+
+        Raises:
+            BadColumn: Rows of one producer were in two tasks.
+        """
+        require_one_task_each(_written(messages))
         if batch_id == 0 and self._task.settings.dedup is None:
             LOG.warning(AT_LEAST_ONCE, "batch")
         LOG.info("hutch: batch %d: %s", batch_id, _told(messages))
@@ -135,8 +145,12 @@ class StreamWriter(DataSourceStreamArrowWriter):
         LOG.warning("hutch: batch %d failed; of tasks that ended stay %s", batch_id, told)
 
 
+def _written(messages: Sequence[WriterCommitMessage | None]) -> list[Written]:
+    return [message.written for message in messages if isinstance(message, Done)]
+
+
 def _told(messages: Sequence[WriterCommitMessage | None]) -> str:
-    done = [message.written for message in messages if isinstance(message, Done)]
+    done = _written(messages)
     rows, skipped = sum(one.rows for one in done), sum(one.skipped for one in done)
     before = f", {skipped} rows were there from an earlier try" if skipped else ""
     return f"{rows} rows{before}"

@@ -77,8 +77,20 @@ def milliseconds(text: str) -> int:
 _MEMBER: Final = ("subscription_id", "connection_name", "state")
 
 
+_TRACKED: Final = (("sequence", "writers"), ("offset", "offsets"))
+"""What RabbitMQ's tool calls these, and the names in the answer."""
+
+
 def _status(server: Ask, asked: Asked) -> list[Row]:
-    return [{"role": "writer", **server("status_of_stream", asked)}]
+    place = {"virtual_host": asked["virtual_host"], "name": asked["name"]}
+    if not asked["tracking"]:
+        return [{"role": "writer", **server("status_of_stream", place)}]
+    found = server("list_tracking", place)
+    return [
+        {"type": kind, "reference": reference, "value": value}
+        for kind, name in _TRACKED
+        for reference, value in found[name].items()
+    ]
 
 
 def _members(server: Ask, asked: Asked) -> list[Row]:
@@ -101,10 +113,24 @@ COMMANDS: Final = (
     Command(
         "stream_status",
         "where a stream begins and ends, and how many read it",
-        (HOST, *layout_arguments(), _NAME),
-        lambda options: {"virtual_host": options.vhost, "name": options.name},
+        (
+            HOST,
+            *layout_arguments(),
+            argument(
+                "--tracking",
+                action="store_true",
+                help="instead, the last publishing id of each publisher and the offset that each"
+                " consumer stored",
+            ),
+            _NAME,
+        ),
+        lambda options: {
+            "virtual_host": options.vhost,
+            "name": options.name,
+            "tracking": options.tracking,
+        },
         tabbed(),
-        ("hutch ctl stream_status orders",),
+        ("hutch ctl stream_status orders", "hutch ctl stream_status orders --tracking"),
         more="Offsets are -1 while nothing is in the stream.\n" + LAYOUT,
         conversation=_status,
     ),

@@ -59,7 +59,7 @@ class Given:
     def _judge(self, option: Option) -> None:
         name = option.name.lower()
         if option.kind is None:
-            self.refuse(option.name, f"is refused: {option.meaning}")
+            self.problems.append(f"option {self.shown(option.name)} is refused: {option.meaning}")
         elif option.uses & _direction(self.use) and self.use not in option.uses:
             self.refuse(option.name, f"is for {option.uses}, and this is {self.use}")
         else:

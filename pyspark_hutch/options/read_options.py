@@ -152,7 +152,7 @@ BATCHES: Final = Group(
             Use.STREAMING_READ,
             size(1),
             None,
-            "Bytes that a batch takes at most.",
+            "Bytes that a batch takes at most, estimated by one chunk of each stream.",
         ),
         Option(
             "minOffsetsPerTrigger",
@@ -257,7 +257,7 @@ ROWS: Final = Group(
         ),
         Option(
             "consumerName",
-            READ,
+            Use.STREAMING_READ,
             text_of(NAME_BYTES_MAX),
             None,
             "Name under which the position is stored on the server for its tools to show; a query "

@@ -61,7 +61,7 @@ DELIVERY: Final = Group(
             _COLUMN,
             None,
             "Column that says which producer a row belongs to. All rows of a key must reach the "
-            "same task; few keys, since a server remembers 255 producers of a stream.",
+            "same task; few keys, since RabbitMQ remembers 255 producers of a stream.",
         ),
         Option(
             "dedupOrderBy",

@@ -68,6 +68,11 @@ class Publishing:
         self._rows_waiting = 0
         self._bytes_waiting = 0
 
+    @property
+    def producers(self) -> tuple[tuple[str, str], ...]:
+        """Streams and names of the publishers that have a name."""
+        return tuple(outlet for outlet in self._outlets if outlet[1])
+
     def open(self, streams: Sequence[str], reference: str) -> None:
         """Declare publishers for streams that have none of this name, where their leaders are.
 

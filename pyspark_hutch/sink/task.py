@@ -1,13 +1,15 @@
 """What one task of a write does with its rows."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.encoding.columns import KEY, NUMBER, Kind, check_columns
+from pyspark_hutch.encoding.errors import BadColumn
 from pyspark_hutch.encoding.frames import Ids
 from pyspark_hutch.encoding.messages import messages_of
 from pyspark_hutch.encoding.routing import ByColumn as RoutedByColumn
@@ -24,16 +26,38 @@ _ORDERED: Final = Kind(
 )
 
 
-class Written(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class Written:
     """What a task wrote.
 
     Attributes:
         rows: Confirmed by the server.
         skipped: Rows that the server had from an earlier try.
+        producers: Streams and names under which it published with ids that servers compare.
     """
 
     rows: int
     skipped: int
+    producers: tuple[tuple[str, str], ...] = field(default=(), compare=False)
+
+
+def require_one_task_each(written: Iterable[Written]) -> None:
+    """Check that no producer published in two tasks; raises BadColumn.
+
+    A server drops what is below a producer's last id. So where two tasks share one, rows of the
+    slower task may be lost, and neither task can see that.
+    """
+    seen: set[tuple[str, str]] = set()
+    for one in written:
+        for stream, reference in one.producers:
+            if (stream, reference) in seen:
+                raise BadColumn(
+                    "producer",
+                    f"rows of {reference!r} for stream {stream!r} were in two tasks, so some may "
+                    "be lost; bring all rows of a key into one task, in order, as with "
+                    "repartition(key).sortWithinPartitions(number) in foreachBatch",
+                )
+            seen.add((stream, reference))
 
 
 def check_schema(schema: pa.Schema, settings: WriteSettings) -> None:
@@ -103,7 +127,7 @@ def write_rows(
     except BaseException:
         publishing.abort()
         raise
-    return Written(publishing.rows, publishing.skipped)
+    return Written(publishing.rows, publishing.skipped, publishing.producers)
 
 
 def _chosen(ids: Ids, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Ids:

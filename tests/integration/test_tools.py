@@ -175,6 +175,8 @@ def test_a_stream_and_its_group_are_shown_as_rabbitmq_shows_them(server: HutchSe
 def test_the_same_commands_are_those_of_the_server_itself(server: HutchServer) -> None:
     [status] = ctl(server, "stream_status", "s")
     assert (status["committed_offset"], status["readers"]) == (0, 2)
+    tracked = ctl(server, "stream_status", "s", "--tracking")
+    assert tracked == [{"type": "sequence", "reference": "writer", "value": 7}]
     group = ("list_stream_group_consumers", "--stream", "s", "--reference", "app")
     states = [each["state"] for each in ctl(server, *group, "state")]
     assert states == ["active (connected)", "waiting (connected)"]

@@ -7,9 +7,6 @@ wheel (`make test-spark` makes it).
 from __future__ import annotations
 
 import os
-import re
-import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,6 +16,7 @@ import pytest
 
 from compat.broker.fixture import rabbitmq
 from compat.broker.running import RunningBroker
+from pyspark_hutch.jobs.java import java_trouble
 from tests.client import Client
 from tests.integration.server import HutchServer
 
@@ -50,21 +48,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(LIMIT_S))
-
-
-def java_trouble() -> str | None:
-    """Say in one line why there is no Java for Spark; None if there is."""
-    java = shutil.which("java", path=f"{os.environ.get('JAVA_HOME', '')}/bin:{os.environ['PATH']}")
-    if java is None:
-        return f"Spark needs Java {JAVA_MIN} or later; there is no java on the PATH"
-    version = subprocess.run(
-        [java, "-version"], capture_output=True, text=True, timeout=60, check=False
-    )
-    said = version.stderr
-    found = re.search(r'version "(\d+)', said)
-    if found is None or int(found[1]) < JAVA_MIN:
-        return f"Spark needs Java {JAVA_MIN} or later; {java} says: {said.splitlines()[0]}"
-    return None
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from pyspark_hutch.jobs.java import java_trouble
 from tests.integration.server import REPOSITORY, HutchServer
-from tests.spark.conftest import java_trouble
 
 ADDRESS = "localhost:5552"
 PINNED = ("cramjam", "numpy", "pyarrow", "pyspark")

@@ -14,9 +14,10 @@ from zipfile import ZipFile
 
 import pytest
 
+from pyspark_hutch.jobs.java import java_trouble
 from tests.integration.administrator import ctl
 from tests.integration.server import HutchServer
-from tests.spark.conftest import SPARK_SETTINGS, Place, Read, java_trouble
+from tests.spark.conftest import SPARK_SETTINGS, Place, Read
 from tests.spark.publishing import bodies_of, publish
 from tests.spark.queries import Query, eventually, rows_of
 

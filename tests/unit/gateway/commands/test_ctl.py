@@ -78,7 +78,11 @@ def test_every_example_works_as_it_stands(
 ) -> None:
     monkeypatch.setattr("sys.stdin", io.StringIO("secret\n"))
     server.answer = {"closed": 0, "first_offset": 0, "partitions": []}
-    server.answers = {"list_connections": [], "list_group_consumers": []}
+    server.answers = {
+        "list_connections": [],
+        "list_group_consumers": [],
+        "list_tracking": {"writers": {}, "offsets": {}},
+    }
     arguments = shlex.split(line.partition(" < ")[0])
 
     assert cli.main(arguments[1:]) == 0
@@ -281,6 +285,21 @@ def test_a_group_and_a_stream_are_shown_as_by_rabbitmqs_tools(
     ]
     wanted = {"virtual_host": "/", "stream": "s", "reference": "r"}
     assert server.asked[0][1:] == ("list_group_consumers", wanted)
+
+
+def test_what_a_stream_keeps_of_its_clients_is_shown_as_by_rabbitmqs_tools(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.answers = {"list_tracking": {"writers": {"w": 7}, "offsets": {"app": 41}}}
+
+    cli.main(["ctl", "stream_status", "-p", "v", "s", "--tracking"])
+
+    assert capsys.readouterr().out.splitlines() == [
+        "type\treference\tvalue",
+        "sequence\tw\t7",
+        "offset\tapp\t41",
+    ]
+    assert server.asked[0][1:] == ("list_tracking", {"virtual_host": "v", "name": "s"})
 
 
 LEADER = 'case rabbit_stream_manager:lookup_leader(<<"/">>, <<"s">>) of {ok, P} -> P end.'

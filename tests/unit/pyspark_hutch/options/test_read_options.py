@@ -105,5 +105,6 @@ def test_a_wrong_value_is_told_with_its_option_on_one_line(name: str, text: str)
 
     (problem,) = caught.value.problems
     value = " (not shown)" if OPTIONS[name].hidden or "@" in text else f"={shown(text)}"
-    assert problem.startswith(f"option {name}{value}: ")
+    said = f"option {name}{value}"
+    assert problem.startswith((f"{said}: ", f"{said} is refused: "))
     assert "\n" not in problem

@@ -149,7 +149,7 @@ def test_what_is_for_dedup_needs_it(name: str, text: str, delivery: dict[str, st
 
 def test_exactly_once_is_refused_until_it_comes() -> None:
     assert "delivery='staged': comes with" in refused(STREAM | {"delivery": "staged"})
-    assert "option writeId='x': is refused: comes with" in refused(STREAM | {"writeId": "x"})
+    assert "option writeId='x' is refused: comes with" in refused(STREAM | {"writeId": "x"})
 
 
 def test_dedup_of_a_batch_needs_a_name_and_that_of_a_stream_has_one() -> None:

@@ -11,7 +11,7 @@ from pyspark_hutch.encoding.murmur import murmur3
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.sink.numbering import TaskIdentity
 from pyspark_hutch.sink.targets import Targets
-from pyspark_hutch.sink.task import Written, check_schema, write_rows
+from pyspark_hutch.sink.task import Written, check_schema, require_one_task_each, write_rows
 from tests.sink_rig import FakeSink, batch_of, bodies_of, settings_for, write
 
 WAIT_S = 10.0
@@ -210,3 +210,11 @@ def test_a_task_that_fails_leaves_no_publisher(server: FakeSink, error: BaseExce
         assert time.monotonic() < deadline, "the connection is kept"
         time.sleep(0.01)
     assert write(settings, batch_of(bodies_of(1))) == Written(1, 0)
+
+
+def test_rows_of_one_producer_in_two_tasks_are_told_when_the_batch_ends() -> None:
+    first = Written(10, 0, (("orders", "copy-a"), ("orders", "copy-b")))
+
+    require_one_task_each([first, Written(5, 0, (("returns", "copy-a"),)), Written(1, 0)])
+    with pytest.raises(BadColumn, match="'copy-b' for stream 'orders' were in two tasks"):
+        require_one_task_each([first, Written(5, 0, (("orders", "copy-b"),))])

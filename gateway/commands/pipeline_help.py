@@ -1,0 +1,110 @@
+"""What `hutch pipeline --help` says of each job."""
+
+from typing import Final
+
+DESCRIPTION: Final = """\
+Jobs around streams, on Spark: into a lakehouse, from files, from stream to stream, a report. They
+read and write by stock commands of the protocol, so they work with RabbitMQ too. They need Java 17
+or later, and packages that the server does without:
+
+  pip install "hutch-streams[spark]"
+  pip install "hutch-streams[spark,lakehouse]"     for Delta, Iceberg and the report's plots
+
+Each says how far it is: a bar on a terminal, else a line every ten seconds with rows, MB, rows/s,
+lag (what is before it) and the time left.
+"""
+EXIT_CODES: Final = """\
+`hutch pipeline JOB --help` describes a job.
+
+exit codes: 0 done, 1 failed, 2 wrong arguments, 130 ended by Ctrl-C, after a batch
+"""
+
+TO_LAKE: Final = """\
+Land the rows of a stream or super stream as Parquet files, a Delta table or an Iceberg table.
+
+Each row is there once. The job notes in its checkpoint how far it has come, and in the lake which
+batches are there; killed, it goes on where it was when it is run again. So run it from time to
+time, or with --continuous. To begin anew, remove the folder.
+
+  parquet   a folder for each batch in DIR; a reader of Parquet sees its name as a column `batch`
+  delta     a Delta table in DIR, by delta-rs
+  iceberg   a table in the warehouse DIR, whose catalog is DIR/catalog.db, by pyiceberg
+"""
+TO_LAKE_EXAMPLES: Final = """\
+examples:
+  hutch pipeline to-lake orders ./lake/orders
+      all rows of the stream `orders` as Parquet; run again, those that came since
+  hutch pipeline to-lake orders ./lake/orders-delta --format delta --continuous
+      a Delta table that follows the stream
+  hutch pipeline to-lake events ./warehouse --super-stream --format iceberg --table raw.events
+      all partitions of a super stream into one Iceberg table
+"""
+
+FROM_FILES: Final = """\
+Publish the rows of files to a stream or super stream, each at least once.
+
+A column `body` is the body; `routing_key`, `properties`, `application_properties`,
+`message_annotations` and `filter_value` go along where they are columns of the right type. Files
+without a body become JSON: each row one object of all its columns.
+
+With --checkpoint the job notes which files are done, and run again it takes new ones only.
+"""
+FROM_FILES_EXAMPLES: Final = """\
+examples:
+  hutch pipeline from-files trips.csv trips --to-option createStream=true
+      each line of the CSV as a JSON object to the stream `trips`, which is created
+  hutch pipeline from-files ./events events --format json --key user --to-super-stream
+      by the field `user` to the partitions of a super stream
+  hutch pipeline from-files './lake/orders' orders2 --format parquet
+      what `hutch pipeline to-lake` has landed back to a stream
+"""
+
+COPY: Final = """\
+Copy a stream to another, each row at least once, through a function of yours if you name one.
+
+The function gets a row as a dictionary: stream, partition, offset, timestamp, body, body_type,
+properties, application_properties, message_annotations. It gives a row to publish, a list of them,
+or None to leave it out; routing_key and filter_value may be added. The first four and body_type are
+for it to know. A body is bytes; with --json it is what the JSON means. With --batches the function
+gets and gives a pyarrow.RecordBatch of these columns.
+
+What makes the function fail is a bad row; --bad-rows says what becomes of it. In a stream of bad
+rows each has its own body, and the application properties dead-letter-reason, dead-letter-stream
+and dead-letter-offset.
+"""
+COPY_EXAMPLES: Final = """\
+examples:
+  hutch pipeline copy orders orders-copy --checkpoint ./copy --to-option createStream=true
+      as it is
+  hutch pipeline copy orders priced --with prices.py:add_price --json --bad-rows orders-bad \\
+              --checkpoint ./priced --continuous
+      where prices.py has:
+          def add_price(order):
+              order["body"]["price"] = order["body"]["amount"] * 3
+              return order
+"""
+
+REPORT: Final = """\
+Write a page of HTML about a stream or super stream: rates over time, sizes of bodies, rows by
+stream and by key, the longest gaps in time. Its plots are in it; it needs nothing beside it.
+"""
+REPORT_EXAMPLES: Final = """\
+examples:
+  hutch pipeline report orders orders.html
+  hutch pipeline report orders orders.html --key "get_json_object(string(body), '$.user')"
+      also the most frequent users
+  hutch pipeline report events today.html --super-stream --option "startingOffsets=-24 hours"
+      what came in the last 24 hours
+"""
+
+ZIP: Final = """\
+Write the data source as an archive of Python sources, for clusters whose workers have pyarrow and
+numpy but not this package. They decode without compiled kernels then, which is slower. The same
+version gives the same bytes.
+"""
+ZIP_EXAMPLES: Final = """\
+example:
+  hutch pipeline zip hutch.zip
+  spark-submit --master spark://host:7077 --py-files hutch.zip job.py
+      the machine that submits has the package installed
+"""

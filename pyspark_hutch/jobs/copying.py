@@ -1,0 +1,163 @@
+"""Stream to stream through a user's function, bad rows to a stream of their own."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.pandas.types import from_arrow_type
+from pyspark.sql.types import ArrayType
+from pyspark.storagelevel import StorageLevel
+
+from pyspark_hutch.jobs.batches import BatchName, Count, Done, rows_left, run_batches
+from pyspark_hutch.jobs.errors import WrongArgument
+from pyspark_hutch.jobs.lakes import count_of
+from pyspark_hutch.jobs.progress import Progress
+from pyspark_hutch.jobs.sources import Pace, reading, writing
+from pyspark_hutch.jobs.transforming import OUTPUT, READ, REASON, WRITTEN, Transform
+from pyspark_hutch.rows.columns import column
+
+FAIL: Final = "fail"
+DROP: Final = "drop"
+_OF_AMQP: Final = ("properties", "application_properties", "message_annotations")
+_OF_ONE_TARGET: Final = (
+    "stream",
+    "superstream",
+    "routing",
+    "routingkeycolumn",
+    "partitions",
+    "bodyformat",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where rows go.
+
+    Attributes:
+        options: Of the write, as `frame.write.format("hutch")` takes them.
+        bad_rows: What becomes of rows that cannot be copied: `fail`, `drop`, or the name of a
+            stream.
+    """
+
+    options: Mapping[str, str]
+    bad_rows: str = FAIL
+
+    def checked(self) -> "Target":
+        """Return it with the job's defaults; raises WrongArgument."""
+        if not self.bad_rows:
+            raise WrongArgument("bad rows: say fail, drop or the name of a stream")
+        return replace(self, options=writing(self.options))
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns that can be written there."""
+        given = {name.lower(): text for name, text in self.options.items()}
+        left_out = set(_OF_AMQP) if given.get("bodyformat") == "raw" else set()
+        if given.get("compression", "none") != "none":
+            left_out.add("filter_value")  # the protocol has none on sub-batches
+        return [name for name in WRITTEN if name not in left_out]
+
+    @property
+    def dead_letters(self) -> dict[str, str]:
+        """The options of the write of bad rows."""
+        kept = {
+            name: text for name, text in self.options.items() if name.lower() not in _OF_ONE_TARGET
+        }
+        return kept | {"stream": self.bad_rows}
+
+
+def copy(
+    spark: SparkSession,
+    options: Mapping[str, str],
+    target: Target,
+    transform: Transform,
+    *,
+    pace: Pace,
+    progress: Progress | None = None,
+) -> Done:
+    """Copy the rows of streams, each at least once.
+
+    Args:
+        spark: The session.
+        options: Of the read, as `spark.readStream.format("hutch")` takes them. Without a start it
+            begins at the first row, without a budget a batch has 500,000 rows or 128 MiB at most.
+        target: Where to.
+        transform: What happens to a row on its way. Of its fields `fails` is the target's to say.
+        pace: Whether it goes on, and where it notes how far it has come.
+        progress: Shows how far it is.
+
+    Raises:
+        WrongArgument: An option is wrong, or there is no checkpoint.
+        JobFailed: The streams cannot be read or written, or a row is bad.
+    """
+    if pace.checkpoint is None:
+        raise WrongArgument("a copy needs a checkpoint, the folder where it notes how far it is")
+    target = target.checked()
+    transform = replace(transform, fails=target.bad_rows == FAIL)
+    schema = ", ".join(f"`{name}` {column(name).spark}" for name in READ)
+    chosen = reading(options)
+    source = spark.readStream.format("hutch").options(**chosen).schema(schema).load()
+
+    def handle(batch: DataFrame, _: BatchName) -> Count:
+        return _write(_transformed(batch, transform), target)
+
+    return run_batches(
+        source,
+        handle,
+        pace.checkpoint,
+        pace=pace,
+        progress=progress or Progress(None),
+        left=rows_left,
+    )
+
+
+def _transformed(batch: DataFrame, transform: Transform) -> DataFrame:
+    """Return the rows that come of a batch.
+
+    A scalar function of Arrow gives one value for each row that it gets, and unlike `mapInArrow`
+    needs no pandas. So all that it makes of its rows is one list, and the other lists are empty.
+    Spark may call a deterministic function twice, and does so before `explode`.
+    """
+
+    def made(rows: pa.Array) -> pa.Array:
+        flat = transform(rows)
+        ends = [0] + [len(flat)] * len(rows)
+        return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), flat)
+
+    kind = ArrayType(from_arrow_type(OUTPUT))
+    vectorized: Any = arrow_udf  # whose types want what its checks warn about
+    function = vectorized(made, kind)
+    lists = batch.select(function.asNondeterministic()(f.struct(*READ)).alias("rows"))
+    return lists.select(f.explode("rows").alias("row")).select("row.*")
+
+
+def _write(rows: DataFrame, target: Target) -> Count:
+    keeps = target.bad_rows not in (FAIL, DROP)
+    if keeps:  # both writes must see what the function did once
+        rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
+    try:
+        seen = Observation()
+        is_good = f.col(REASON).isNull()
+        counted = rows.observe(
+            seen,
+            f.count_if(is_good).alias("rows"),
+            f.sum(f.when(is_good, f.length("body"))).alias("size"),
+            f.count(REASON).alias("bad"),
+        )
+        _save(counted.where(is_good).select(*target.columns), target.options)
+        count = count_of(seen)
+        if keeps and count.bad:
+            bad = rows.where(~is_good).select("body", *_OF_AMQP)
+            _save(bad, target.dead_letters)
+        return count
+    finally:
+        if keeps:
+            rows.unpersist()
+
+
+def _save(rows: DataFrame, options: Mapping[str, str]) -> None:
+    rows.write.format("hutch").mode("append").options(**options).save()

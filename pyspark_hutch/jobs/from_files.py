@@ -1,0 +1,163 @@
+"""Files of Parquet, JSON, CSV or lines of text to a stream."""
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as f
+from pyspark.sql.types import StructType
+
+from pyspark_hutch.encoding.columns import COLUMNS
+from pyspark_hutch.jobs.batches import BatchName, Count, Done, run_batches
+from pyspark_hutch.jobs.errors import JobFailed, WrongArgument, in_one_line
+from pyspark_hutch.jobs.lakes import BODY, count_of, counted
+from pyspark_hutch.jobs.progress import Progress, Standing
+from pyspark_hutch.jobs.sources import Pace, writing
+
+FORMATS: Final[Mapping[str, Mapping[str, str]]] = {
+    "parquet": {},
+    "json": {"mode": "FAILFAST"},  # a line that is none would else be a row of nulls
+    "csv": {"header": "true", "inferSchema": "true", "mode": "FAILFAST"},
+    "text": {},
+}
+"""Formats, with Spark's options for reading them that hold unless others are given."""
+
+BATCH_BYTES: Final = 256 * 1024 * 1024
+BATCH_FILES_MAX: Final = 1_000
+KEY: Final = "routing_key"
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """What is read.
+
+    Attributes:
+        path: Folder, file or pattern.
+        format: One of `FORMATS`.
+        options: Spark's, for reading them, as `sep` for CSV.
+        body: Column that is the body; None: `body`, or if there is none, all columns as JSON.
+        key: Column that is the routing key; None: `routing_key` if there is one.
+    """
+
+    path: str
+    format: str
+    options: Mapping[str, str] = field(default_factory=dict)
+    body: str | None = None
+    key: str | None = None
+
+
+def from_files(
+    spark: SparkSession,
+    files: Files,
+    options: Mapping[str, str],
+    *,
+    pace: Pace | None = None,
+    progress: Progress | None = None,
+) -> Done:
+    """Publish the rows of files, each at least once.
+
+    Args:
+        spark: The session.
+        files: What is read.
+        options: Of the write, as `frame.write.format("hutch")` takes them.
+        pace: Where it notes which files are done; without a checkpoint it publishes all of them.
+        progress: Shows how far it is.
+
+    Raises:
+        WrongArgument: An option is wrong, a column is missing.
+        JobFailed: The files cannot be read, the stream cannot be written.
+    """
+    if files.format not in FORMATS:
+        raise WrongArgument(f"no format {files.format!r}: there are {', '.join(FORMATS)}")
+    target = writing(options)
+    given = {**FORMATS[files.format], **files.options}
+    found = _looked_at(spark, files, given)
+    at_once = _files_at_once(found.files, found.size)
+    source = (
+        spark.readStream.format(files.format)
+        .options(**given)
+        .option("maxFilesPerTrigger", at_once)
+        .schema(found.schema)
+        .load(_pattern(files.path, found))
+    )
+    rows = _messages(source, files)
+    batches: list[int] = []
+
+    def handle(batch: DataFrame, name: BatchName) -> Count:
+        observed, seen = counted(batch)
+        observed.write.format("hutch").mode("append").options(**target).save()
+        batches.append(name.number)
+        return count_of(seen)
+
+    def left(_: Mapping[str, Any] | None, standing: Standing) -> Standing:
+        done = min(len(batches) * at_once, found.files)
+        return replace(standing, done=done, left=found.files - done, unit="files")
+
+    with tempfile.TemporaryDirectory(prefix="hutch-from-files-") as folder:
+        pace = pace or Pace()
+        return run_batches(
+            rows,
+            handle,
+            pace.checkpoint or folder,
+            pace=pace,
+            progress=progress or Progress(None),
+            left=left,
+        )
+
+
+class _Found(NamedTuple):
+    files: int
+    size: int
+    one: str  # of them
+    schema: StructType
+
+
+def _looked_at(spark: SparkSession, files: Files, options: Mapping[str, str]) -> _Found:
+    """Return how many files there are, how large they are, and what is in them."""
+    try:
+        sizes = spark.read.format("binaryFile").load(files.path)
+        count, size, one = sizes.agg(f.count("path"), f.sum("length"), f.max("path")).collect()[0]
+        if not count:
+            raise WrongArgument(f"there is no file in {files.path}")
+        schema = spark.read.format(files.format).options(**options).load(files.path).schema
+    except (PySparkException, Py4JError) as error:
+        raise JobFailed(f"{files.path} cannot be read: {in_one_line(error)}") from error
+    return _Found(count, size, one, schema)
+
+
+def _pattern(path: str, found: _Found) -> str:
+    """Return the path; a streaming read takes a single file only as a pattern that fits it."""
+    is_file = found.files == 1 and found.one.endswith(path.removeprefix("file://"))
+    return f"{path[:-1]}[{path[-1]}]" if is_file and not path.endswith("]") else path
+
+
+def _files_at_once(count: int, size: int) -> int:
+    """Return how many files a batch takes: what makes up its bytes, if they are all alike."""
+    return max(1, min(BATCH_FILES_MAX, int(BATCH_BYTES / max(size / count, 1))))
+
+
+def _messages(rows: DataFrame, files: Files) -> DataFrame:
+    """Return the columns that are written: a body, and what else a message can have."""
+    for name in (files.body, files.key):
+        if name is not None and name not in rows.columns:
+            raise WrongArgument(f"the files have no column {name!r}: {', '.join(rows.columns)}")
+    body = files.body or (BODY if BODY in rows.columns else None)
+    if files.format == "text":
+        body = body or "value"
+    if body is None:
+        others = {name: f.col(f"`{name}`") for name in rows.columns}
+        key = others.get(files.key or KEY)
+        chosen = [f.to_json(f.struct(*others.values())).alias(BODY)]
+        return rows.select(*chosen, *([] if key is None else [key.cast("string").alias(KEY)]))
+    known = [
+        f.col(name)
+        for name in COLUMNS
+        if name in rows.columns and name not in (BODY, KEY, "stream", files.body)
+    ]
+    if (key_name := files.key or (KEY if KEY in rows.columns else None)) is not None:
+        known.append(f.col(f"`{key_name}`").cast("string").alias(KEY))
+    return rows.select(f.col(f"`{body}`").alias(BODY), *known)

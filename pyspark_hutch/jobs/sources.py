@@ -1,0 +1,90 @@
+"""The options with which a job reads and writes streams, checked before Spark is started."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from pyspark_hutch.jobs.errors import WrongArgument
+from pyspark_hutch.options.errors import WrongOption
+from pyspark_hutch.options.reading import read_settings
+from pyspark_hutch.options.writing import write_settings
+
+BUDGETS: Final = {"maxOffsetsPerTrigger": "500000", "maxBytesPerTrigger": "128m"}
+"""Of a batch: what fits into a driver of 1 GiB several times over, and takes a few seconds."""
+
+FROM_THE_FIRST: Final = {"startingOffsets": "earliest"}
+_STARTS: Final = ("startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp")
+_NAME_CHARACTERS_MAX: Final = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How a job runs.
+
+    Attributes:
+        checkpoint: Folder in which it notes how far it has come; None: where the job's own
+            default is.
+        is_continuous: Whether it goes on when all that there was has been done.
+    """
+
+    checkpoint: str | None = None
+    is_continuous: bool = False
+
+
+def reading(options: Mapping[str, str], *, budgets: Mapping[str, str] = BUDGETS) -> dict[str, str]:
+    """Return the options of a job's read: those given, and the job's defaults for others.
+
+    Raises:
+        WrongArgument: They cannot be read with.
+    """
+    given = {name.lower() for name in options}
+    found = dict(options)
+    if not given.intersection(_STARTS):
+        found |= FROM_THE_FIRST
+    if not given.intersection(name.lower() for name in budgets):
+        found |= budgets
+    try:
+        read_settings(found, is_streaming=True)
+    except WrongOption as error:
+        raise WrongArgument(str(error)) from None
+    return found
+
+
+def writing(options: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a job's write, each batch of which is a batch write.
+
+    Raises:
+        WrongArgument: They cannot be written with.
+    """
+    found = dict(options)
+    if "delivery" not in {name.lower() for name in options}:
+        found["delivery"] = "none"
+    try:
+        write_settings(found, is_streaming=False)
+    except WrongOption as error:
+        raise WrongArgument(str(error)) from None
+    return found
+
+
+def name_of(options: Mapping[str, str]) -> str:
+    """Return a name for what is read, which can be that of a file and differs between sources."""
+    lowered = {name.lower(): text for name, text in options.items()}
+    texts = [lowered[key] for key in ("stream", "superstream", "assign") if key in lowered]
+    text = texts[0] if texts else ""
+    name = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in text)
+    if name == text and len(name) <= _NAME_CHARACTERS_MAX and not name.startswith("."):
+        return name
+    return f"{name[:_NAME_CHARACTERS_MAX].lstrip('.')}-{sha256(text.encode()).hexdigest()[:8]}"
+
+
+def local(path: str) -> Path:
+    """Return a folder of this machine as an absolute path.
+
+    Raises:
+        WrongArgument: It is on another kind of storage.
+    """
+    if "://" in path and not path.startswith("file://"):
+        raise WrongArgument(f"{path} is not a folder of this machine")
+    return Path(path.removeprefix("file://")).absolute()

@@ -1,0 +1,50 @@
+"""Stream to Parquet, Delta or Iceberg: every row once, also over kills."""
+
+from collections.abc import Mapping
+
+from pyspark.sql import SparkSession
+
+from pyspark_hutch.jobs.batches import Done, rows_left, run_batches
+from pyspark_hutch.jobs.lakes import Lake
+from pyspark_hutch.jobs.progress import Progress
+from pyspark_hutch.jobs.sources import Pace, name_of, reading
+
+
+def to_lake(
+    spark: SparkSession,
+    options: Mapping[str, str],
+    lake: Lake,
+    *,
+    columns: str | None = None,
+    pace: Pace | None = None,
+    progress: Progress | None = None,
+) -> Done:
+    """Land the rows of streams.
+
+    Args:
+        spark: The session.
+        options: Of the read, as `spark.readStream.format("hutch")` takes them. Without a start it
+            begins at the first row, without a budget a batch has 500,000 rows or 128 MiB at most.
+        lake: Where to.
+        columns: A schema that chooses columns, as `offset bigint, body binary`.
+        pace: Whether it goes on, and where it notes how far it has come (by default within the
+            lake, a folder for each source).
+        progress: Shows how far it is.
+
+    Raises:
+        WrongArgument: An option is wrong.
+        JobFailed: The streams cannot be read or the lake cannot be written.
+    """
+    pace = pace or Pace()
+    chosen = reading(options)
+    source = spark.readStream.format("hutch").options(**chosen)
+    if columns is not None:
+        source = source.schema(columns)
+    return run_batches(
+        source.load(),
+        lake.write,
+        pace.checkpoint or lake.checkpoint(name_of(options)),
+        pace=pace,
+        progress=progress or Progress(None),
+        left=rows_left,
+    )

@@ -1,0 +1,198 @@
+"""What a copying job does with rows on a worker: a user's function, and what becomes of bad rows.
+
+The function takes a row as a dictionary and gives one, a list of them, or None for no row:
+
+    def mask(row):
+        row["body"] = row["body"].replace(b"secret", b"******")
+        return row
+
+Or it takes a `pyarrow.RecordBatch` with these columns, and gives one. What it raises makes the row
+a bad one; of a batch that fails, the rows are tried one by one to find those that do.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pyarrow as pa
+
+from pyspark_hutch.jobs.errors import JobFailed
+from pyspark_hutch.jobs.functions import NamedFunction
+from pyspark_hutch.rows.columns import TEXTS, column
+
+READ: Final = (
+    "stream",
+    "partition",
+    "offset",
+    "timestamp",
+    "body",
+    "body_type",
+    "properties",
+    "application_properties",
+    "message_annotations",
+)
+"""Columns that the function gets; the first four are for it to know, and are not written."""
+
+SECTIONS: Final = ("properties", "application_properties", "message_annotations")
+"""Those that are dictionaries, empty where a message has none."""
+
+REASON: Final = "reason"
+OUTPUT: Final = pa.struct(
+    [
+        ("body", pa.binary()),
+        ("routing_key", pa.string()),
+        ("filter_value", pa.string()),
+        ("properties", column("properties").arrow),
+        ("application_properties", TEXTS),
+        ("message_annotations", TEXTS),
+        (REASON, pa.string()),
+    ]
+)
+"""Columns that it may give; `reason` is set on bad rows only, by the job."""
+
+WRITTEN: Final = tuple(field.name for field in OUTPUT if field.name != REASON)
+REASON_CHARACTERS_MAX: Final = 500
+DEAD_LETTER: Final = "dead-letter-"
+"""Begins the names of the application properties of a bad row: reason, stream and offset."""
+
+Row = dict[str, Any]
+
+
+class BadRow(Exception):
+    """A row that cannot be copied; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """Makes rows that are written out of rows that were read.
+
+    Attributes:
+        function: The user's; None writes rows as they are.
+        is_json: Whether bodies are JSON, which the function gets and gives as values.
+        takes_batches: Whether the function takes batches, not rows.
+        fails: Whether the first bad row ends the job.
+    """
+
+    function: NamedFunction | Callable[..., Any] | None = None
+    is_json: bool = False
+    takes_batches: bool = False
+    fails: bool = True
+
+    def __call__(self, rows: pa.StructArray) -> pa.StructArray:
+        """Return the rows to write, bad ones among them with their reason.
+
+        Raises:
+            JobFailed: A row is bad, and that is to end the job.
+        """
+        given = self.function
+        function = given.load() if isinstance(given, NamedFunction) else given
+        batch = pa.RecordBatch.from_struct_array(rows)
+        if self.takes_batches and function is not None:
+            return self._batch(function, batch)
+        found: list[Row] = []
+        for row in _dictionaries(batch):
+            try:
+                found += self._rows(function, row)
+            except Exception as error:  # noqa: BLE001  # any mistake of the function's is the row's
+                found.append(self._bad(row, error))
+        return pa.array(found, OUTPUT)
+
+    def _rows(self, function: Any, row: Row) -> list[Row]:  # noqa: ANN401  # what a user gave
+        given = row | {name: dict(row[name] or {}) for name in SECTIONS}  # for it to add to
+        if self.is_json:
+            given["body"] = _value(row["body"])
+        made = given if function is None else function(given)
+        if made is None:
+            return []
+        many = [made] if isinstance(made, Mapping) else list(made)
+        return [_output(each, is_json=self.is_json) for each in many]
+
+    def _bad(self, row: Row, error: Exception) -> Row:
+        reason = _reason(error)
+        if self.fails:
+            raise JobFailed(
+                f"row at offset {row['offset']} of stream {row['stream']!r}: {reason} "
+                "(--bad-rows drop or --bad-rows STREAM goes on)"
+            )
+        said = {REASON: reason, "stream": row["stream"], "offset": str(row["offset"])}
+        properties = dict(row["application_properties"] or {})
+        properties |= {f"{DEAD_LETTER}{name}": text for name, text in said.items()}
+        kept = {name: row[name] for name in ("body", "properties", "message_annotations")}
+        return {**kept, "application_properties": properties, REASON: reason}
+
+    # ---- functions that take batches ----------------------------------------------------------
+
+    def _batch(self, function: Callable[..., Any], batch: pa.RecordBatch) -> pa.StructArray:
+        try:
+            return self._passed(function, batch)
+        except Exception:  # noqa: BLE001  # which of the rows it was is found out here
+            parts = [self._single(function, batch.slice(at, 1)) for at in range(batch.num_rows)]
+            return pa.concat_arrays(parts) if parts else pa.array([], OUTPUT)
+
+    def _single(self, function: Callable[..., Any], batch: pa.RecordBatch) -> pa.StructArray:
+        try:
+            return self._passed(function, batch)
+        except Exception as error:  # noqa: BLE001  # any mistake of the function's is the row's
+            return pa.array([self._bad(next(iter(_dictionaries(batch))), error)], OUTPUT)
+
+    def _passed(self, function: Callable[..., Any], batch: pa.RecordBatch) -> pa.StructArray:
+        if self.is_json:
+            for body in batch.column("body"):
+                _value(body.as_py())
+        made = function(batch)
+        if not isinstance(made, pa.RecordBatch):
+            raise BadRow(f"the function gave {type(made).__name__}, not a RecordBatch")
+        if "body" not in made.schema.names:
+            raise BadRow("the function gave a batch without a column body")
+        arrays = [
+            made.column(field.name).cast(field.type)
+            if field.name in made.schema.names and field.name != REASON
+            else pa.nulls(made.num_rows, field.type)
+            for field in OUTPUT
+        ]
+        return pa.StructArray.from_arrays(arrays, fields=list(OUTPUT))
+
+
+def _dictionaries(batch: pa.RecordBatch) -> Iterable[Row]:
+    rows: list[Row] = batch.to_pylist(maps_as_pydicts="lossy")
+    return rows
+
+
+def _value(body: bytes | None) -> Any:  # noqa: ANN401  # whatever the JSON is
+    try:
+        return json.loads(body or b"")
+    except ValueError as error:
+        raise BadRow(f"the body is not JSON: {error}") from None
+
+
+def _output(row: Any, *, is_json: bool) -> Row:  # noqa: ANN401  # what a user gave
+    if not isinstance(row, Mapping):
+        raise BadRow(f"the function gave {type(row).__name__}, not a dictionary")
+    made: Row = {name: row.get(name) for name in WRITTEN}
+    made["body"] = _bytes(made["body"], is_json=is_json)
+    for name in SECTIONS[1:]:
+        texts = (made[name] or {}).items()
+        made[name] = {str(key): None if text is None else str(text) for key, text in texts} or None
+    if not any(value is not None for value in (made["properties"] or {}).values()):
+        made["properties"] = None
+    for name in ("routing_key", "filter_value"):
+        if made[name] is not None:
+            made[name] = str(made[name])
+    pa.array([made["properties"]], OUTPUT.field("properties").type)  # fails for this row alone
+    return made
+
+
+def _bytes(body: Any, *, is_json: bool) -> bytes:  # noqa: ANN401  # what a user gave
+    if isinstance(body, bytes | bytearray | memoryview):
+        return bytes(body)
+    if isinstance(body, str) and not is_json:
+        return body.encode()
+    if body is None and not is_json:
+        raise BadRow("the function gave a row without a body")
+    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+
+def _reason(error: Exception) -> str:
+    text = str(error) if isinstance(error, BadRow) else f"{type(error).__name__}: {error}"
+    return text if len(text) <= REASON_CHARACTERS_MAX else f"{text[: REASON_CHARACTERS_MAX - 1]}…"
