@@ -13,7 +13,7 @@ from unittest import mock
 
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import encode_command, encode_reply
-from pyspark_hutch.client import connection as connection_module
+from pyspark_hutch.client import channel as channel_module
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.connection import Connection
 from pyspark_hutch.client.errors import ClientError
@@ -70,7 +70,7 @@ class _OneServer(Cluster):
 
     @contextlib.contextmanager
     def connection(self, endpoint: Endpoint | None = None) -> Iterator[Connection]:
-        with mock.patch.object(connection_module, "connect", return_value=self._connected):
+        with mock.patch.object(channel_module, "connect", return_value=self._connected):
             yield Connection(endpoint or LEADER, SETTINGS, "fuzz")
 
 

@@ -12,7 +12,7 @@ import pytest
 from compat.certificates import CLIENT_NAME, Certificates
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import Decoded
-from pyspark_hutch.client import connection as connection_module
+from pyspark_hutch.client import channel as channel_module
 from pyspark_hutch.client import pool as pool_module
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.errors import ClientError, Refused, ServerGone
@@ -179,7 +179,7 @@ def test_connections_are_listed_by_their_name_and_go_after_their_time(
 def test_a_connection_whose_user_is_busy_outlives_heartbeats(
     made: Certificates, transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_module, "BEAT_S", 0.05)
+    monkeypatch.setattr(channel_module, "BEAT_S", 0.05)
     monkeypatch.setattr(pool_module, "_LOOK_S", 0.02)
     context = None
     if transport == "tls":

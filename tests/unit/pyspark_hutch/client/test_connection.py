@@ -7,7 +7,7 @@ import pytest
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import Decoded
 from gateway.stream.wire.codes import ResponseCode
-from pyspark_hutch.client import connection as connection_module
+from pyspark_hutch.client import channel as channel_module
 from pyspark_hutch.client import inbox
 from pyspark_hutch.client.connection import Connection, Delivery
 from pyspark_hutch.client.errors import BadAnswer, ClientError, Refused, ServerGone, ServerSilent
@@ -260,7 +260,7 @@ def test_waiting_for_a_chunk_ends_at_the_deadline_and_the_connection_goes_on(
 def test_heartbeats_are_sent_while_a_long_wait_lasts(
     server: FakeServer, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_module, "BEAT_S", 0.05)
+    monkeypatch.setattr(channel_module, "BEAT_S", 0.05)
 
     with pytest.raises(ServerSilent):
         connection.receive(soon(0.5))
@@ -286,9 +286,9 @@ def test_a_dead_connection_is_noticed_before_it_is_used_again(
 def test_a_server_that_never_stops_talking_is_not_looked_at_for_ever(
     connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_module, "_LOOKS_S", 0.2)
+    monkeypatch.setattr(channel_module, "_LOOKS_S", 0.2)
     frame = b"\0\0\0\7\0\x10\0\1\0\6\0\0"
-    monkeypatch.setattr(connection, "_frame", lambda _deadline: memoryview(frame))
+    monkeypatch.setattr(connection, "frame", lambda _deadline: memoryview(frame))
     begun = time.monotonic()
 
     assert not connection.is_alive()

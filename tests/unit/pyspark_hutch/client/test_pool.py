@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from pyspark_hutch.client import connection as connection_module
+from pyspark_hutch.client import channel as channel_module
 from pyspark_hutch.client import pool as pool_module
 from pyspark_hutch.client.errors import ServerGone
 from pyspark_hutch.client.pool import Name, Pool
@@ -127,7 +127,7 @@ def test_a_server_that_is_not_there_is_an_error_of_the_borrower(
 def test_heartbeats_go_out_while_a_connection_is_idle_and_while_its_user_is_elsewhere(
     pool: Pool, server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_module, "BEAT_S", 0.05)
+    monkeypatch.setattr(channel_module, "BEAT_S", 0.05)
     settings = settings_of(server)
     with pool.connection(where(server), settings, FIRST):
         wait_until(lambda: server.talks[0].heartbeats >= 3)
@@ -140,7 +140,7 @@ def test_heartbeats_go_out_while_a_connection_is_idle_and_while_its_user_is_else
 def test_heartbeats_do_not_fall_between_the_bytes_of_who_sends(
     pool: Pool, server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connection_module, "BEAT_S", 0.001)
+    monkeypatch.setattr(channel_module, "BEAT_S", 0.001)
     monkeypatch.setattr(pool_module, "_LOOK_S", 0.001)
     settings = settings_of(server)
     wanted = [("stream_stats", m.StreamStats("s"))] * 100
