@@ -102,7 +102,7 @@ wheel: $(STAMPS)/wheel ## build dist/*.whl, which is what Spark's workers instal
 	@ls dist/*.whl
 
 test-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the data source in a real Spark (needs Java 17 or later)
-	$(SPARK_PYTHON) -m pytest --reruns $(RERUNS) -rRs -m "spark and not (bench or soak)" tests/spark $(ARGS)
+	$(SPARK_PYTHON) -m pytest $(PARALLEL) --reruns $(RERUNS) -rRs -m "spark and not (bench or soak)" tests/spark $(ARGS)
 
 spark-cluster: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the same on a master and two workers, and by Spark Connect
 	$(SPARK_PYTHON) -m pytest --reruns $(RERUNS) -rRs -m spark tests/spark_cluster $(ARGS)

@@ -106,5 +106,6 @@ ZIP_EXAMPLES: Final = """\
 example:
   hutch pipeline zip hutch.zip
   spark-submit --master spark://host:7077 --py-files hutch.zip job.py
-      the machine that submits has the package installed
+      job.py says spark.dataSource.register(pyspark_hutch.DefaultSource): Spark does not look for
+      formats in an archive
 """

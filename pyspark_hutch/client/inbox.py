@@ -1,4 +1,4 @@
-"""What a server pushed while an answer was awaited, kept until somebody asks for it."""
+"""What a server pushed while an answer was awaited, kept until it is asked for."""
 
 from collections import deque
 from typing import Final

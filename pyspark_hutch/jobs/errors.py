@@ -1,4 +1,4 @@
-"""Errors of jobs, each as one line for the person who started it."""
+"""Errors of jobs, each as one line."""
 
 import re
 from typing import Final

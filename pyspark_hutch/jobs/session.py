@@ -11,6 +11,7 @@ from typing import Final
 
 from pyspark.sql import SparkSession
 
+from pyspark_hutch.datasource import DefaultSource
 from pyspark_hutch.jobs.errors import JobFailed, in_one_line
 from pyspark_hutch.jobs.java import java_trouble
 
@@ -90,6 +91,8 @@ def session(
                 spark = _start(name, master, settings or {}, Path(folder))
             for file in py_files:
                 spark.sparkContext.addPyFile(file)
+            if py_files:  # Spark finds what is installed, not what is in an archive
+                spark.dataSource.register(DefaultSource)
         except Exception as error:
             _restore(before)
             said = f"Spark does not start: {in_one_line(error)}{_last_line(log)}"
@@ -112,7 +115,7 @@ def _prepare(folder: Path, master: str, *, is_verbose: bool) -> None:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers take any python3
     if is_local(master):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    if "SPARK_CONF_DIR" in os.environ:  # somebody has a reason
+    if "SPARK_CONF_DIR" in os.environ:  # set on purpose
         return
     settings = DEFAULTS | (LOCAL if is_local(master) else {})
     lines = [f"{key} {value}\n" for key, value in settings.items()]

@@ -1,0 +1,5 @@
+"""What ends the benchmark."""
+
+
+class SparkBenchError(Exception):
+    """The benchmark cannot go on; says in one line why."""

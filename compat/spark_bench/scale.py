@@ -1,0 +1,29 @@
+"""How much work a run does: the counts for figures, and those for a smoke test."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from compat.spark_bench.rows import Rows
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scale:
+    """Counts of one run.
+
+    Attributes:
+        rounds: Measurements of each side of a work, in turn.
+        warm_ups: Runs of each side before them.
+        rows: Messages of 100 B that are read, or written, in one measurement.
+    """
+
+    rounds: int
+    warm_ups: int
+    rows: int
+
+    def count(self, rows: Rows) -> int:
+        """Return how many there are of a kind of rows."""
+        return int(self.rows * rows.share)
+
+
+FULL: Final = Scale(rounds=5, warm_ups=2, rows=4_000_000)
+QUICK: Final = Scale(rounds=1, warm_ups=0, rows=20_000)

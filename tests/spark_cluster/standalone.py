@@ -1,0 +1,119 @@
+"""A Spark cluster of this machine, from pip's package alone: a master and two workers."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from contextlib import ExitStack
+from importlib.util import find_spec
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from compat.broker.processes import descendants
+from tests.spark_cluster.sessions import Session
+
+_SPEC: Final = find_spec("pyspark")
+HOME: Final = Path("/" if _SPEC is None or _SPEC.origin is None else _SPEC.origin).parent
+ROUND_TRIP: Final = Path(__file__).with_name("round_trip.py")
+WORKERS: Final = 2
+# Two cores start three Java machines, and other tests may run meanwhile.
+START_SECONDS: Final = 60.0
+MASTER: Final = "org.apache.spark.deploy.master.Master"
+WORKER: Final = "org.apache.spark.deploy.worker.Worker"
+EXECUTOR: Final = "CoarseGrainedExecutorBackend"
+_MASTER_URL: Final = re.compile(r"Starting Spark master at (spark://\S+)")
+_ANY_PORT: Final = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+
+# A Java machine that lives for seconds is not worth its best compiler.
+JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+SETTINGS: Final = {
+    "spark.cores.max": str(WORKERS),
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.memory": "768m",
+    "spark.executor.cores": "1",
+    "spark.executor.extraJavaOptions": JAVA_OPTIONS,
+    "spark.executor.memory": "512m",
+    "spark.sql.catalogImplementation": "in-memory",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.ui.enabled": "false",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def environment(python: str = sys.executable) -> dict[str, str]:
+    """Return what Spark's processes are started with; no settings of the test run's own."""
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("HUTCH_")}
+    return kept | {
+        "PYSPARK_PYTHON": python,
+        "PYSPARK_DRIVER_PYTHON": python,
+        "SPARK_HOME": str(HOME),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+
+
+class Cluster:
+    """Master and workers, each in a folder and a session of its own, on ports the system picks.
+
+    Attributes:
+        url: What a driver connects to.
+        workers: Their sessions.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._stack = ExitStack()
+        self.workers: list[Session] = []
+        try:
+            master = self._start("master", MASTER, folder)
+            said = master.wait_for("Starting Spark master at", START_SECONDS)
+            match = _MASTER_URL.search(said)
+            assert match is not None, said
+            self.url = match[1]
+            for name in ("one", "two"):
+                work = ("-c", "1", "-m", "768m", "-d", str(folder / name / "work"), self.url)
+                self.workers.append(self._start(name, WORKER, folder, *work))
+            master.wait_for("Registering worker", START_SECONDS, WORKERS)
+        except BaseException:
+            self._stack.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def worker_of(self, pid: int) -> int | None:
+        """Return the index of the worker that a process belongs to; None if to none."""
+        for index, worker in enumerate(self.workers):
+            if pid in worker.members():
+                return index
+        return None
+
+    def executor_of(self, pid: int) -> int:
+        """Return the executor that started a process."""
+        worker = self.worker_of(pid)
+        assert worker is not None
+        for executor in self.workers[worker].members():
+            command = Path(f"/proc/{executor}/cmdline").read_bytes()
+            if EXECUTOR.encode() in command and pid in descendants(executor):
+                return executor
+        raise AssertionError(f"process {pid} belongs to no executor")
+
+    def _start(self, name: str, kind: str, folder: Path, *more: str) -> Session:
+        own = folder / name
+        own.mkdir(parents=True)
+        variables = environment()
+        variables |= {"SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS, "SPARK_DAEMON_MEMORY": "256m"}
+        command = [str(HOME / "bin" / "spark-class"), kind, *_ANY_PORT, *more]
+        session = Session(command, own / "output.log", own, variables)
+        return self._stack.enter_context(session)
