@@ -4,7 +4,7 @@ import os
 import sys
 from collections.abc import Generator, Sequence
 from importlib.machinery import ModuleSpec
-from importlib.util import spec_from_file_location
+from importlib.util import find_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 
@@ -43,6 +43,10 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
 REQUIRE_ALL = os.environ.get("HUTCH_REQUIRE_ALL") == "1"
 """Everything must run: a test that would be skipped fails with the reason it gives."""
 
+HAS_SPARK = find_spec("pyspark") is not None
+if not HAS_SPARK:  # `make test` does not install it
+    collect_ignore = ["tests/spark", "tests/spark_cluster"]
+
 TESTS = Path(__file__).parent / "tests"
 FOLDERS_WITH_MARKER = ("compat", "integration", "simulation", "spark")
 SEARCHES = ("conformance", "property", "simulation", "integration/test_kill.py")
@@ -58,7 +62,8 @@ def pytest_report_header() -> list[str]:
     else:
         kernels = f"UNCOMPILED: {', '.join(plain)} (make kernel)"
     skips = "forbidden (HUTCH_REQUIRE_ALL=1)" if REQUIRE_ALL else "allowed, with a reason"
-    return [f"kernels: {kernels}", f"skips: {skips}"]
+    spark = "installed" if HAS_SPARK else "not installed, so not tested (make test-spark)"
+    return [f"kernels: {kernels}", f"skips: {skips}", f"spark: {spark}"]
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
