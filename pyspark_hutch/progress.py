@@ -1,4 +1,4 @@
-"""How far behind a streaming query is, from the progress that Spark reports."""
+"""Tells how far behind a streaming query is, from the progress that Spark reports."""
 
 import json
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""What a task of a read needs: settings and columns, sent from the planner to the workers."""
+"""The task of a read: settings and columns, sent from the planner to the workers."""
 
 from collections.abc import Iterator
 

@@ -33,14 +33,14 @@ AT_LEAST_ONCE: Final = (
 
 
 class Done(WriterCommitMessage):
-    """What a task tells the driver."""
+    """The message of a task to the driver."""
 
     def __init__(self, written: Written) -> None:
         self.written = written
 
 
 class WriteTask:
-    """What a task of a write needs: settings and targets, sent from the driver to the workers.
+    """The task of a write: settings and targets, sent from the driver to the workers.
 
     Attributes:
         settings: Of the write.

@@ -1,4 +1,4 @@
-"""What ends the benchmark."""
+"""Errors that end the benchmark."""
 
 
 class SparkBenchError(Exception):

@@ -22,13 +22,13 @@ class Sample:
 
     @property
     def others_share(self) -> float:
-        """What the rest of the machine used, in cores."""
+        """Cores that the rest of the machine used."""
         return self.used.others / self.seconds
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What came of the rounds of one side.
+    """Results of the rounds of one side.
 
     Attributes:
         title: Of the side.

@@ -19,7 +19,7 @@ PAGE: Final = REPOSITORY / "docs" / "benchmarks-spark.md"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What the command line asks for.
+    """Settings from the command line.
 
     Attributes:
         scale: Counts and rounds.

@@ -1,4 +1,4 @@
-"""What the works share: a Spark session, the servers, and data that is made when first needed."""
+"""Things that all works share: a Spark session, the servers, and data made when first needed."""
 
 import os
 import shutil

@@ -40,12 +40,12 @@ class Usage(NamedTuple):
 
     @property
     def job(self) -> float:
-        """What the work cost in all."""
+        """CPU of the work in all."""
         return self.jvm + self.python + self.server
 
     @property
     def others(self) -> float:
-        """What the rest of the machine used."""
+        """CPU of the rest of the machine."""
         return max(0.0, self.machine - self.job)
 
 

@@ -1,4 +1,4 @@
-"""What a work is: a row of the table, its sides, and what must come of it."""
+"""A work: a row of the table, its sides, and the ratio that it must reach."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -38,7 +38,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """What runs beside Spark; there may be no RabbitMQ."""
+    """The servers beside Spark; there may be no RabbitMQ."""
 
     hutch: Server
     rabbitmq: Server | None

@@ -1,4 +1,4 @@
-"""What `hutch pipeline --help` says of each job."""
+"""Texts of `hutch pipeline --help` for each job."""
 
 from typing import Final
 

@@ -78,7 +78,7 @@ _MEMBER: Final = ("subscription_id", "connection_name", "state")
 
 
 _TRACKED: Final = (("sequence", "writers"), ("offset", "offsets"))
-"""What RabbitMQ's tool calls these, and the names in the answer."""
+"""Names in RabbitMQ's tool, and in the answer."""
 
 
 def _status(server: Ask, asked: Asked) -> list[Row]:

@@ -27,7 +27,7 @@ R = TypeVar("R")
 
 
 class Bounds(NamedTuple):
-    """What a stream holds.
+    """The range of offsets that a stream holds.
 
     Attributes:
         first: The first offset that is there; the same as `next` if nothing is.

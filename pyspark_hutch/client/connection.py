@@ -20,10 +20,10 @@ PIPELINED_MAX: Final = 128
 _DELIVER: Final = BY_NAME["deliver"].key.to_bytes(2, "big")
 _CONFIRM: Final = BY_NAME["publish_confirm"].key.to_bytes(2, "big")
 _BODY: Final = 4
-"""Where a frame's fields begin that has no correlation id."""
+"""Position of the first field in a frame without a correlation id."""
 
 _CONFIRM_IDS: Final = _BODY + 5
-"""Where the ids of a PublishConfirm begin, behind publisher and count."""
+"""Position of the first id of a PublishConfirm, behind publisher and count."""
 
 M = TypeVar("M", bound=m.Message)
 
@@ -178,7 +178,7 @@ class Connection(Channel):
 
     @property
     def has_pushed(self) -> bool:
-        """Whether something that the server pushed waits to be received."""
+        """True if something that the server pushed waits to be received."""
         return bool(self.inbox)
 
     def is_subscribed(self, deliver: memoryview | bytes) -> bool:

@@ -1,4 +1,4 @@
-"""What can go wrong between this client and a server, each as one line that names the cause.
+"""Errors between this client and a server, each with one line that names the cause.
 
 ClientError             base of all
 ├── ServerGone          the connection ended, or could not be made

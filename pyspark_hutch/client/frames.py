@@ -1,4 +1,4 @@
-"""Whole frames out of a socket, in one buffer that is used again and again."""
+"""Reads whole frames from a socket, in one buffer that is used again and again."""
 
 import socket
 import time

@@ -1,4 +1,4 @@
-"""What a server pushed while an answer was awaited, kept until it is asked for."""
+"""Keeps what a server pushed while an answer was awaited."""
 
 from collections import deque
 from typing import Final
@@ -7,7 +7,7 @@ INBOX_BYTES_MAX: Final = 64 * 1024 * 1024
 """A server that follows the protocol pushes no more than it has credit for, which is far less."""
 
 _FRAME_BYTES: Final = 128
-"""What a kept frame takes beside its own bytes, roughly."""
+"""Memory of a kept frame beside its own bytes, roughly."""
 
 
 class Inbox:

@@ -23,7 +23,7 @@ M = TypeVar("M", bound=m.Message)
 
 
 class Asking(Protocol):
-    """What the handshake needs of a connection."""
+    """The part of a connection that the handshake needs."""
 
     def ask(self, kind: type[M], name: str, message: m.Message) -> M:
         """Send a request and return its answer, which is of this class."""

@@ -21,7 +21,7 @@ _LOOK_S: Final = 1.0
 
 
 class Name(NamedTuple):
-    """What administrators see of a connection.
+    """The name of a connection, as administrators see it.
 
     Attributes:
         owner: Application and query, whose tasks use a connection in turn.

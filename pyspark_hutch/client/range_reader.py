@@ -39,7 +39,7 @@ class DataLoss(ClientError):
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What is to be read.
+    """A range of offsets to read.
 
     Attributes:
         stream: Its name.

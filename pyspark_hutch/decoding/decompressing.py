@@ -21,7 +21,7 @@ import pyarrow as pa
 from pyspark_hutch.decoding.skimming import Source
 
 RAW_BYTES_MAX: Final = 64 << 20
-"""What RabbitMQ takes at the most as the raw size of a sub-batch."""
+"""The largest raw size of a sub-batch that RabbitMQ takes."""
 
 _GZIP_WINDOW: Final = 31
 _SNAPPY_STREAM: Final = b"\xff\x06\x00\x00sNaPpY"

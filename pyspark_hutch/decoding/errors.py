@@ -1,4 +1,4 @@
-"""What can be wrong with a chunk."""
+"""Errors about damaged chunks."""
 
 
 class DamagedChunk(ValueError):

@@ -33,7 +33,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 class Place(NamedTuple):
-    """Where a run of records is; each record has the next offset.
+    """The place of a run of records; each record has the next offset.
 
     Attributes:
         entry: Index of the first record's entry. Simple entries count on, a sub-batch stays.
@@ -85,12 +85,12 @@ class Gathered:
         self.kinds = np.empty(ROWS_MAX, np.uint8)
 
     def rows_left(self) -> int:
-        """How many records the loops may take in one call."""
+        """The most records that the loops may take in one call."""
         left = ROWS_MAX - self.row
         return min(left, SECTION_ROWS_MAX) if self.step else left
 
     def budget(self) -> int:
-        """How many bytes of messages the loops may take in one call."""
+        """The most bytes of messages that the loops may take in one call."""
         left = self._allowance - self._weight
         return min(left, len(self.bodies) - self.used) if self.has_bodies else left
 

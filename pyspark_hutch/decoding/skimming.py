@@ -1,4 +1,4 @@
-"""Where the sections of an AMQP message are, without looking into them.
+"""Finds the sections of an AMQP message, without looking into them.
 
 This is what the kernel's `_skim` does, for messages that it leaves to Python and for workers that
 have no compiled kernel. The picture of a section is there.
@@ -40,7 +40,7 @@ _CONSTRUCTORS: Final = {
     VALUE_SECTION: frozenset(range(0x100)),
     0x78: _MAPS,
 }
-"""What the value of a section may begin with."""
+"""Constructors with which the value of a section may begin."""
 _BITS: Final = {code: 1 << index for index, code in enumerate(_CONSTRUCTORS)}
 _BODIES: Final = _BITS[DATA_SECTION] | _BITS[SEQUENCE_SECTION] | _BITS[VALUE_SECTION]
 _EXCLUDED: Final = _BITS | {

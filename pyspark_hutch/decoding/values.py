@@ -112,4 +112,4 @@ _TEXTS: Final[dict[type, Callable[[Any], str]]] = {
     Moment: _moment_text,
     Single: _float_text,
 }
-"""How a type is written, where Python writes it otherwise."""
+"""Texts of values that Python writes otherwise."""

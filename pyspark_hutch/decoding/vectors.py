@@ -32,7 +32,7 @@ from pyspark_hutch.decoding.skimming import Source, skim
 _HEAD: Final = struct.Struct(">I")
 _SUB_BATCH_FLAG: Final = 0x8000_0000
 _FEW: Final = 40
-"""So many messages cost as much by hand as calls of numpy do."""
+"""The count of messages that costs as much by hand as by numpy's calls."""
 _SHORT, _LONG = 0x0053_75A0, 0x0053_75B0
 _SHORT_FRONT, _LONG_FRONT = 5, 8
 
@@ -41,7 +41,7 @@ _Extents = npt.NDArray[np.int64]
 
 
 class _Bodies(NamedTuple):
-    """Where bodies are in the source, and what they are; without those behind an odd one."""
+    """Places and kinds of bodies in the source, up to the first odd one."""
 
     starts: Sequence[int] | _Numbers
     sizes: Sequence[int] | _Numbers

@@ -1,4 +1,4 @@
-"""What a reader wants of a stream's records."""
+"""The columns that a reader wants of a stream's records."""
 
 from dataclasses import dataclass
 from typing import Literal

@@ -1,4 +1,4 @@
-"""Which loops go over the entries: the compiled kernel where there is one, else numpy.
+"""Chooses the loops over entries: the compiled kernel where there is one, else numpy.
 
 A kernel's source is never run by the interpreter here: it imports `cython`, which workers may lack.
 """

@@ -1,4 +1,4 @@
-"""Which columns a DataFrame may have that is written to streams, and of which types.
+"""The columns, with their types, of a DataFrame that is written to streams.
 
 It is checked before the first row, so that a job with a wrong column fails at once, in one line.
 """
@@ -38,7 +38,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a column or field may be.
+    """The types that a column or field may have.
 
     Attributes:
         words: Spark's names of the types, for an error.
@@ -85,7 +85,7 @@ _KNOWN_ELSEWHERE: Final = {
     "topic": "stream",
     "headers": "application_properties",
 }
-"""What other connectors call these columns."""
+"""Names of these columns in other connectors."""
 
 
 def check_columns(

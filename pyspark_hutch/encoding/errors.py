@@ -1,4 +1,4 @@
-"""What can be wrong with the rows that are to be written; each is told in one line."""
+"""Errors in rows that are to be written, each in one line."""
 
 
 class EncodingError(ValueError):

@@ -64,7 +64,7 @@ class Frame:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How large a frame may be.
+    """Limits on the size of a frame.
 
     Attributes:
         frame_bytes_max: The server's limit for what follows the size field; 0 for none.
@@ -78,7 +78,7 @@ class Limits:
 
     @property
     def largest(self) -> int:
-        """What follows the size field of the largest frame, in bytes."""
+        """Bytes behind the size field of the largest frame."""
         return self.frame_bytes_max or (1 << 32) - 1
 
     @property

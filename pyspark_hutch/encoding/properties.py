@@ -30,7 +30,7 @@ _UINT_MAX: Final = (1 << 32) - 1
 _ULONG_MAX: Final = (1 << 64) - 1
 
 Cell: TypeAlias = tuple[pa.Array, ...]
-"""What a field takes in the list: arrays that are joined row by row."""
+"""The form of a field in the list: arrays that are joined row by row."""
 
 
 def properties_section(values: pa.Array) -> tuple[pa.Array, ...]:

@@ -1,4 +1,4 @@
-"""Which stream each row goes to: one stream, or a partition by hash, by binding key or by name.
+"""Sends each row to a stream: the only one, or a partition by hash, binding key or name.
 
 A stream gets its rows in the order in which they are in the batch.
 """

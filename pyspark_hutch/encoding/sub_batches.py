@@ -32,11 +32,11 @@ _SUB_BATCH_HEAD: Final = struct.Struct(">QBHII")
 _SUB_BATCH: Final = 0x80
 
 RECORDS_MAX: Final = 0xFFFF
-"""Of a sub-batch: the field has 16 bits."""
+"""Records of a sub-batch: the field has 16 bits."""
 UNCOMPRESSED_MAX: Final = 64 << 20
-"""Of a sub-batch, in bytes: a server refuses more."""
+"""Bytes of a sub-batch: a server refuses more."""
 SUB_BATCH_BYTES: Final = 8 << 20
-"""What a sub-batch holds at most before compression, so that waiting rows take little memory."""
+"""Bytes of a sub-batch before compression, so that waiting rows take little memory."""
 
 
 class SubBatchPacker:
@@ -176,7 +176,7 @@ class SubBatchPacker:
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Whether rows are published in sub-batches, and how these are compressed.
+    """The use of sub-batches, and their compression.
 
     Attributes:
         compression: none, gzip, snappy, lz4 or zstd.

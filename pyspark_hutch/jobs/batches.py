@@ -36,7 +36,7 @@ IDLE_S: Final = 0.5  # pause of a query that goes on and found nothing new
 
 
 class BatchName(NamedTuple):
-    """Which batch this is, for ever."""
+    """The name of this batch, for ever."""
 
     query: str
     number: int
@@ -48,7 +48,7 @@ class BatchName(NamedTuple):
 
 
 class Count(NamedTuple):
-    """What a batch came to.
+    """The result of a batch.
 
     Attributes:
         rows: Handled.
@@ -63,7 +63,7 @@ class Count(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What a job did.
+    """The result of a job.
 
     Attributes:
         rows: Handled.

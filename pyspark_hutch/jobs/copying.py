@@ -35,7 +35,7 @@ _OF_ONE_TARGET: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where rows go.
+    """The target of a copy.
 
     Attributes:
         options: Of the write, as `frame.write.format("hutch")` takes them.

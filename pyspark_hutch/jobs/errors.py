@@ -6,7 +6,7 @@ from typing import Final
 _PYTHON_ERROR: Final = re.compile(r"^\s*(?:[A-Za-z_]\w*\.)*([A-Za-z_]\w*): (\S.*)$", re.MULTILINE)
 _JVM_NOISE: Final = ("Exception", "Error", "Throwable")
 _CALL: Final = re.compile(r"^An error occurred while calling \S+\.\n: (?:[\w$]+\.)*[\w$]+: ")
-"""What py4j puts before an error of the JVM that Spark does not know by name."""
+"""Text that py4j puts before an error of the JVM that Spark does not know by name."""
 
 LINE_CHARACTERS_MAX: Final = 600
 """Enough for any error of this package; one of Spark's can have a whole plan in it."""
@@ -21,7 +21,7 @@ class JobFailed(JobError):
 
 
 class WrongArgument(JobError):
-    """What the job was asked for cannot be."""
+    """A request that a job cannot fulfil."""
 
 
 def in_one_line(error: BaseException) -> str:

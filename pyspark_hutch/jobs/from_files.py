@@ -33,7 +33,7 @@ KEY: Final = "routing_key"
 
 @dataclass(frozen=True, slots=True)
 class Files:
-    """What is read.
+    """The files to read.
 
     Attributes:
         path: Folder, file or pattern.

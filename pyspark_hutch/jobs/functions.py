@@ -21,7 +21,7 @@ _PREFIX: Final = "_hutch_function_"
 
 @dataclass(frozen=True, slots=True)
 class NamedFunction:
-    """Where a function is.
+    """The place of a function.
 
     Attributes:
         module: Name of a module that can be imported on every worker; of a file, a name for it.

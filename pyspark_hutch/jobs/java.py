@@ -1,4 +1,4 @@
-"""Whether there is a Java that Spark can run on, said in one line if not."""
+"""Looks for a Java that Spark can run on; one line says why there is none."""
 
 import os
 import re

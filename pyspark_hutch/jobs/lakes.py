@@ -1,4 +1,4 @@
-"""Where rows of streams land: folders of Parquet, Delta tables, Iceberg tables.
+"""Targets for rows of streams: folders of Parquet, Delta tables, Iceberg tables.
 
 Each of them takes a batch once. The batch's name is noted together with its rows; one that comes
 again after a kill is found there and left out.

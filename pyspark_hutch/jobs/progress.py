@@ -1,4 +1,4 @@
-"""How far a job has come: a bar on a terminal, else a line every ten seconds."""
+"""Progress of a job: a bar on a terminal, else a line every ten seconds."""
 
 import time
 from collections import deque
@@ -17,7 +17,7 @@ _SAMPLES_MAX: Final = 256  # at most two samples in a second are kept for the ra
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What a job has done and has before it.
+    """Work that a job has done, and that it has before it.
 
     Attributes:
         rows: Done.

@@ -30,7 +30,7 @@ _WITH_ALL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """What a report found.
+    """Findings of a report.
 
     Attributes:
         done: Rows that were read.

@@ -12,7 +12,7 @@ from pyspark_hutch.options.reading import read_settings
 from pyspark_hutch.options.writing import write_settings
 
 BUDGETS: Final = {"maxOffsetsPerTrigger": "500000", "maxBytesPerTrigger": "128m"}
-"""Of a batch: what fits into a driver of 1 GiB several times over, and takes a few seconds."""
+"""Size of a batch: it fits into a driver of 1 GiB several times, and takes a few seconds."""
 
 FROM_THE_FIRST: Final = {"startingOffsets": "earliest"}
 _STARTS: Final = ("startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp")
@@ -21,7 +21,7 @@ _NAME_CHARACTERS_MAX: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How a job runs.
+    """Settings for the run of a job.
 
     Attributes:
         checkpoint: Folder in which it notes how far it has come; None: where the job's own

@@ -93,7 +93,7 @@ class Curve:
 
 @dataclass(slots=True)
 class Statistics:
-    """What is known of streams so far.
+    """Figures about streams so far.
 
     Attributes:
         total: Of all rows.

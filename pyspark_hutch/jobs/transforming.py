@@ -1,4 +1,4 @@
-"""What a copying job does with rows on a worker: a user's function, and what becomes of bad rows.
+"""Applies a user's function to rows on a worker, and sorts out bad rows.
 
 The function takes a row as a dictionary and gives one, a list of them, or None for no row:
 

@@ -168,7 +168,7 @@ def _section_code(
 @cython.nogil
 @cython.exceptval(check=False)
 def _section_kind(code: cython.int, constructor: cython.int) -> cython.int:
-    """What a section makes of its message's body.
+    """The effect of a section on its message's body.
 
     NOTHING for a section that is no body, RAW for one that AMQP does not know.
     """

@@ -1,1 +1,1 @@
-"""Which streams a query reads, and where in each it starts and ends."""
+"""The streams of a query, and its start and end in each."""

@@ -21,7 +21,7 @@ class WrongPosition(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a query stands in one stream.
+    """The place of a query in one stream.
 
     Attributes:
         offset: The next to read.

@@ -34,7 +34,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Uri:
-    """What a URI says; None where it says nothing."""
+    """Parts of a URI; None where it says nothing."""
 
     address: Address
     tls: bool

@@ -35,7 +35,7 @@ _UNITS_BYTES: Final = {"": 1, "b": 1, "k": 2**10, "m": 2**20, "g": 2**30, "t": 2
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What an option takes.
+    """The values that an option takes.
 
     Attributes:
         takes: What it takes, in words that go on after "takes".

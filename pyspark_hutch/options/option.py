@@ -8,7 +8,7 @@ from pyspark_hutch.options.kinds import Kind
 
 
 class Use(Flag):
-    """What an option is for."""
+    """The purposes of an option."""
 
     BATCH_READ = auto()
     STREAMING_READ = auto()

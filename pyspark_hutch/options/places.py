@@ -1,4 +1,4 @@
-"""Where a read starts and ends: what the options about offsets and times take."""
+"""Values of the options about the start and end of a read: offsets and times."""
 
 import re
 from collections.abc import Callable

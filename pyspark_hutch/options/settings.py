@@ -44,7 +44,7 @@ class Password:
 
 @dataclass(frozen=True, slots=True)
 class TlsSettings:
-    """How a TLS connection is made; the files are read where it is opened."""
+    """Settings of TLS; the files are read where a connection is opened."""
 
     ca: str | None = None  # None: the authorities that the machine trusts
     cert: str | None = None
@@ -120,7 +120,7 @@ def _password_in_file(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Which streams are read. Exactly one of the three is not empty."""
+    """The streams to read. Exactly one of the three is not empty."""
 
     streams: tuple[str, ...] = ()
     super_streams: tuple[str, ...] = ()
@@ -135,7 +135,7 @@ class Source:
 
 
 class PointKind(StrEnum):
-    """What `Point.number` means."""
+    """The meaning of `Point.number`."""
 
     EARLIEST = "earliest"  # nothing: the first row that is kept
     LATEST = "latest"  # nothing: behind the last row when the query begins
@@ -156,7 +156,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """Where a read starts or ends: one point for all streams, or one for each by its name."""
+    """The start or end of a read: one point for all streams, or one for each by its name."""
 
     option: str  # the option that said it, or whose default it is
     everywhere: Point | None = None
@@ -207,7 +207,7 @@ def _listed(names: list[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Budgets:
-    """What one batch of a streaming query takes at most and at least; None: no limit."""
+    """Limits of one batch of a streaming query; None: no limit."""
 
     offsets_max: int | None = None
     bytes_max: int | None = None
@@ -217,7 +217,7 @@ class Budgets:
 
 @dataclass(frozen=True, slots=True)
 class Splitting:
-    """How the rows of a batch are spread over tasks; None: a task for each stream."""
+    """Rules for spreading the rows of a batch over tasks; None: a task for each stream."""
 
     partitions_min: int | None = None
     records_max: int | None = None
@@ -225,7 +225,7 @@ class Splitting:
 
 @dataclass(frozen=True, slots=True)
 class Decoding:
-    """Which columns a row has beside the default ones, and how they are made."""
+    """Columns beside the default ones, and the way in which columns are made."""
 
     body_format: BodyFormat = "amqp"
     extra_columns: tuple[str, ...] = ()  # in the order of the table of columns
@@ -235,7 +235,7 @@ class Decoding:
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """What the server may leave out: chunks without one of these values. No values: nothing."""
+    """Filter values: the server leaves out chunks that have none of them; without any, no chunk."""
 
     values: tuple[str, ...] = ()
     match_unfiltered: bool = False
@@ -260,7 +260,7 @@ class ReadSettings:
 
 @dataclass(frozen=True, slots=True)
 class Dedup:
-    """How rows get publishing ids; None as id column: numbered as they come to a task."""
+    """Rules for publishing ids; None as id column: rows are numbered as they come to a task."""
 
     producer_name: str
     id_column: str | None = None
@@ -271,7 +271,7 @@ class Dedup:
 
 @dataclass(frozen=True, slots=True)
 class Creation:
-    """How a stream or super stream that does not exist is made."""
+    """Settings for a stream or super stream that has to be created."""
 
     partitions: int | None = None  # None: a plain stream
     arguments: tuple[tuple[str, str], ...] = ()  # of the command that makes a stream

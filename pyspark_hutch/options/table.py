@@ -68,7 +68,7 @@ _NAMES_ELSEWHERE: Final = {
     "mode": "delivery",
     "ssl": "tls",
 }
-"""What Kafka's source and other connectors call the same; lower case."""
+"""Names of the same in Kafka's source and other connectors; lower case."""
 
 _CUTOFF: Final = 0.6  # how alike two names must be, of 1
 

@@ -16,7 +16,7 @@ from pyspark_hutch.options.settings import (
 )
 
 PRODUCER_NAME: Final = "hutch"
-"""Of a streaming write that names none; the query's id goes with it."""
+"""Producer's name of a streaming write that gives none; the query's id goes with it."""
 
 SUB_BATCH_COUNT: Final = 100  # rows of a compressed sub-batch; the clients' usual number
 

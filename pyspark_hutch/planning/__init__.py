@@ -1,1 +1,1 @@
-"""How a query's range of offsets becomes tasks."""
+"""Plans: a query's range of offsets becomes tasks."""

@@ -1,4 +1,4 @@
-"""How much of the backlog one batch of a streaming query takes."""
+"""Decides how much of the backlog one batch of a streaming query takes."""
 
 from collections.abc import Mapping
 

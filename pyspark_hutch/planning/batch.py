@@ -1,4 +1,4 @@
-"""What a batch query reads: the streams as they are when it is planned."""
+"""Plans a batch query: it reads the streams as they are now."""
 
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.offsets.points import offsets_of, refuse_beyond

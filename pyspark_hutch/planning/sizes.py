@@ -1,4 +1,4 @@
-"""How large rows are, estimated: no command of the protocol says how many bytes a stream holds."""
+"""Estimates the size of rows: no command of the protocol says how many bytes a stream holds."""
 
 import logging
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ KEPT_S: Final = 60.0
 """An estimate is used for so long: a look takes some round trips for each stream."""
 
 _ANY_BYTES: Final = 100.0
-"""Of a row where nothing could be looked at."""
+"""Bytes of a row where nothing could be looked at."""
 
 
 class RowSizes:

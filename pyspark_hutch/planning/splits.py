@@ -18,7 +18,7 @@ from pyspark_hutch.shared.wire.offsets import OffsetSpec, at_offset
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """What one task reads.
+    """The range that one task reads.
 
     Attributes:
         place: The stream.
@@ -35,7 +35,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class StreamRange:
-    """What a batch reads of one stream: offsets from `low` to before `high`."""
+    """The range of one stream in a batch: offsets from `low` to before `high`."""
 
     place: PartitionStream
     low: int

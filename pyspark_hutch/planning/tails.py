@@ -1,4 +1,4 @@
-"""What the streams of a query hold, asked no more often than is good for an idle server."""
+"""Asks what the streams of a query hold, no more often than is good for an idle server."""
 
 from collections.abc import Callable, Container, Mapping
 from typing import Final

@@ -16,7 +16,7 @@ from pyspark_hutch.shared.wire.codes import ResponseCode
 from pyspark_hutch.sink.outlet import Outlet
 
 _TURN_S: Final = 0.1
-"""How long several connections are watched before each is asked, since TLS may hold bytes back."""
+"""Seconds to watch several connections before each is asked, since TLS may hold bytes back."""
 
 _ASK_S: Final = 0.001
 

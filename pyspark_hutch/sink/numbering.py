@@ -19,7 +19,7 @@ BATCHES_MAX: Final = 1 << 31
 """Ids stay below 2^63, since some clients have no larger numbers."""
 
 NUMBER_MAX: Final = (1 << 63) - 2
-"""Of a row, in a column; its id is one more."""
+"""The largest number of a row in a column; its id is one more."""
 
 ROWS_MAX: Final = (1 << 32) - 1
 REFERENCE_BYTES_MAX: Final = 255
@@ -27,7 +27,7 @@ REFERENCE_BYTES_MAX: Final = 255
 
 @dataclass(frozen=True, slots=True)
 class TaskIdentity:
-    """Which part of which query a task is.
+    """The place of a task in its query.
 
     Attributes:
         partition: Its number among the tasks of a batch.

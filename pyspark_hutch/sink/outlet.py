@@ -15,7 +15,7 @@ PUBLISHERS_MAX: Final = 256
 
 
 class Stored(NamedTuple):
-    """What a confirm has completed.
+    """Frames and rows that a confirm has completed.
 
     Attributes:
         frames: All of whose entries are confirmed now.
@@ -30,7 +30,7 @@ class Stored(NamedTuple):
 
 @dataclass(slots=True)
 class Outlet:
-    """What a task publishes to one stream under one name.
+    """One publisher: rows of a task for one stream, under one name.
 
     Attributes:
         stream: The target.
@@ -57,7 +57,7 @@ class Outlet:
 
     @property
     def slot(self) -> int:
-        """Which of several connections to a server it uses."""
+        """The number of its connection among those to a server."""
         return self.number // PUBLISHERS_MAX
 
     def declare(self, connection: Connection) -> None:

@@ -29,7 +29,7 @@ from pyspark_hutch.sink.outlet import Outlet
 LOG: Final = logging.getLogger(__name__)
 
 BYTES_MAX: Final = 32 * 1024 * 1024
-"""Of frames that are not confirmed: they are kept, to be sent again."""
+"""Bytes of frames that are not confirmed: they are kept, to be sent again."""
 
 _TRANSIENT: Final = (ServerGone, ServerSilent)
 _GONE_AWAY: Final = (ResponseCode.STREAM_NOT_AVAILABLE, ResponseCode.PUBLISHER_DOES_NOT_EXIST)

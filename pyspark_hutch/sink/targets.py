@@ -14,7 +14,7 @@ _DONE = (ResponseCode.OK, ResponseCode.STREAM_ALREADY_EXISTS)
 
 @dataclass(frozen=True, slots=True)
 class Targets:
-    """Where rows go.
+    """The target of rows.
 
     Attributes:
         stream: All of them; None if there are partitions, or each row names its stream.

@@ -1,4 +1,4 @@
-"""What one task of a write does with its rows."""
+"""Publishes the rows of one task."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ _ORDERED: Final = Kind(
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What a task wrote.
+    """The result of a task.
 
     Attributes:
         rows: Confirmed by the server.
