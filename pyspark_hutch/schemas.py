@@ -62,38 +62,49 @@ def columns_of(schema: StructType, decoding: Decoding) -> tuple[tuple[str, ...],
     """Return the names that a schema chooses, and whether it wants its maps as variants.
 
     Raises:
-        WrongOption: There is no such column, or it has another type.
+        WrongOption: It names no column, one twice, one that there is not, or one of another type.
     """
-    applications = dict(decoding.app_columns)
-    variants = set()
-    for field in schema.fields:
-        given = field.dataType.simpleString()
-        if field.name in applications:
-            types = {False: _app_type(applications[field.name]).simpleString()}
-        else:
-            _require_known(field.name, tuple(applications))
-            types = {
-                variant: _known_type(field.name, variant=variant).simpleString()
-                for variant in (False, True)
-            }
-        fitting = {variant for variant, kind in types.items() if kind == given}
-        if not fitting:
-            raise WrongOption(
-                f"schema: column {field.name!r} has type {given}; it can be "
-                f"{' or '.join(dict.fromkeys(types.values()))}"
-            )
-        if len(fitting) == 1 and len(set(types.values())) > 1:
-            variants |= fitting
+    names = tuple(field.name for field in schema.fields)
+    if not names:
+        raise WrongOption("schema: names no column, and rows without columns cannot be counted")
+    for name in names:
+        if names.count(name) > 1:
+            raise WrongOption(f"schema: column {name!r} stands there twice")
+    forms = [_forms(field, decoding) for field in schema.fields]
+    variants = {form for found in forms if len(found) == 1 for form in found}
     if len(variants) > 1:
         raise WrongOption(
             "schema: application properties and annotations must all be maps, or all be variants"
         )
-    return tuple(field.name for field in schema.fields), variants == {True}
+    return names, variants == {True}
+
+
+def _forms(field: StructField, decoding: Decoding) -> set[bool]:
+    """Tell whether a field of a schema fits reads without variants, those with, or both."""
+    applications = dict(decoding.app_columns)
+    if field.name in applications:
+        types = dict.fromkeys((False, True), _app_type(applications[field.name]))
+    else:
+        _require_known(field.name, tuple(applications))
+        types = {variant: _known_type(field.name, variant=variant) for variant in (False, True)}
+    given = field.dataType.simpleString()
+    fitting = {variant for variant, kind in types.items() if kind.simpleString() == given}
+    if not fitting:
+        known = dict.fromkeys(kind.simpleString() for kind in types.values())
+        raise WrongOption(
+            f"schema: column {field.name!r} has type {given}; it can be {' or '.join(known)}"
+        )
+    if not field.nullable or field.dataType not in types.values():
+        raise WrongOption(
+            f"schema: column {field.name!r} is not null, or has a field that is not; "
+            "all that is read must be nullable"
+        )
+    return fitting
 
 
 def _require_known(name: str, others: tuple[str, ...]) -> None:
     names = [*(known.name for known in COLUMNS), *others]
     if name not in names:
-        near = get_close_matches(name, names, 1)
+        near = get_close_matches(name, names, 1) or get_close_matches(name.lower(), names, 1)
         hint = f"did you mean {near[0]!r}" if near else f"there are {', '.join(names)}"
         raise WrongOption(f"schema: no column {name!r} can be read; {hint}")

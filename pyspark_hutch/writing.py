@@ -111,7 +111,7 @@ class BatchWriter(DataSourceArrowWriter):
             BadColumn: Rows of one producer were in two tasks.
         """
         require_one_task_each(_written(messages))
-        LOG.info("hutch: %s", _told(messages))
+        _log_written("hutch: %s", messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Tell what stays: a stream takes back no row."""
@@ -137,12 +137,18 @@ class StreamWriter(DataSourceStreamArrowWriter):
         require_one_task_each(_written(messages))
         if batch_id == 0 and self._task.settings.dedup is None:
             LOG.warning(AT_LEAST_ONCE, "batch")
-        LOG.info("hutch: batch %d: %s", batch_id, _told(messages))
+        _log_written(f"hutch: batch {batch_id}: %s", messages)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None], batch_id: int) -> None:
         """Tell what stays: a stream takes back no row."""
         told = _told(messages)
         LOG.warning("hutch: batch %d failed; of tasks that ended stay %s", batch_id, told)
+
+
+def _log_written(text: str, messages: Sequence[WriterCommitMessage | None]) -> None:
+    """Log the rows of a write; aloud if some were dropped, which may not be what was meant."""
+    has_skipped = any(one.skipped for one in _written(messages))
+    LOG.log(logging.WARNING if has_skipped else logging.INFO, text, _told(messages))
 
 
 def _written(messages: Sequence[WriterCommitMessage | None]) -> list[Written]:

@@ -29,11 +29,15 @@ MISSING = ResponseCode.STREAM_DOES_NOT_EXIST
 
 
 class FakeChunk(NamedTuple):
-    """A chunk as it is delivered: first offset, behind the last, header and data."""
+    """A chunk as it is delivered: first offset, behind the last, header and data.
+
+    `value` is the filter value that all its records have.
+    """
 
     first: int
     end: int
     data: bytes
+    value: str | None = None
 
 
 def chunk(
@@ -50,12 +54,14 @@ def chunk(
     return FakeChunk(first, first + count, header + data)
 
 
-def chunks(*counts: int, first: int = 0, body_bytes: int = 10) -> list[FakeChunk]:
+def chunks(
+    *counts: int, first: int = 0, body_bytes: int = 10, value: str | None = None
+) -> list[FakeChunk]:
     """Build chunks of so many records each, one behind the other; a body is its offset."""
     found = []
     for count in counts:
         bodies = [str(n).encode().ljust(body_bytes) for n in range(first, first + count)]
-        found.append(chunk(first, bodies))
+        found.append(chunk(first, bodies)._replace(value=value))
         first += count
     return found
 
@@ -63,10 +69,19 @@ def chunks(*counts: int, first: int = 0, body_bytes: int = 10) -> list[FakeChunk
 class _Reading:
     """A subscription."""
 
-    def __init__(self, stream: str, position: int, credit: int) -> None:
-        self.stream = stream
-        self.position = position
-        self.credit = credit
+    def __init__(self, wanted: m.Subscribe) -> None:
+        self.stream = wanted.stream
+        self.position = wanted.offset.value
+        self.credit = wanted.credit
+        properties = wanted.properties
+        self._values = {properties[key] for key in properties if key.startswith("filter.")}
+        self._match_unfiltered = properties.get("match-unfiltered") == "true"
+
+    def lets_through(self, one: FakeChunk) -> bool:
+        """Tell whether a filter, if there is one, lets a chunk through."""
+        if not self._values:
+            return True
+        return self._match_unfiltered if one.value is None else one.value in self._values
 
 
 class Talk:
@@ -124,8 +139,9 @@ class Talk:
                     break
                 if one.end > reading.position:
                     reading.position = one.end
-                    reading.credit -= 1
-                    self.deliver(number, one.data)
+                    if reading.lets_through(one):
+                        reading.credit -= 1
+                        self.deliver(number, one.data)
 
 
 Handler = Callable[[Talk, Decoded], object]
@@ -199,12 +215,12 @@ class FakeServer:
         self.cut()
 
     def count(self, name: str) -> int:
-        """Say how often a command has come."""
+        """Return how often a command has come."""
         return sum(talk.names.count(name) for talk in self.talks)
 
     @property
     def reads(self) -> int:
-        """How often bytes came in all: a bound for the round trips."""
+        """Count of receives on all connections; there were no more round trips."""
         return sum(talk.reads for talk in self.talks)
 
     def _accept(self) -> None:
@@ -302,8 +318,7 @@ class FakeServer:
         wanted = asked.message
         code = OK if wanted.stream in self.streams else MISSING
         talk.reply(asked, m.Status(code))
-        reading = _Reading(wanted.stream, wanted.offset.value, wanted.credit)
-        talk.readings[wanted.subscription_id] = reading
+        talk.readings[wanted.subscription_id] = _Reading(wanted)
         talk.feed()
 
     @staticmethod

@@ -19,7 +19,7 @@ HEADER_BYTES: Final = 48
 
 
 def settings_of(server: FakeServer | HutchServer, **changes: object) -> ConnectionSettings:
-    """Where a server is; it is given up soon."""
+    """Return settings that lead to a server, with short time limits."""
     short = {
         "connect_timeout_ms": 5_000,
         "request_timeout_ms": 5_000,
@@ -51,12 +51,10 @@ def range_of(
     )
 
 
-def reader_of(
-    server: FakeServer | HutchServer, wanted: Range, quiet_ms: int = 300, **changes: object
-) -> RangeReader:
+def reader_of(server: FakeServer | HutchServer, wanted: Range, **changes: object) -> RangeReader:
     """Build a reader of a range."""
     cluster = cluster_of(server, **changes)
-    return RangeReader(cluster, wanted, cluster.settings.poll_timeout_ms, quiet_ms)
+    return RangeReader(cluster, wanted, cluster.settings.poll_timeout_ms)
 
 
 def records_of(reader: RangeReader, high: int) -> Iterator[tuple[int, bytes]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ssl
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 import numpy as np
@@ -202,14 +202,21 @@ class Where(Protocol):
 
 def settings_for(server: Where, **options: object) -> WriteSettings:
     """Build settings as a batch write has them; bodies are raw unless the options say otherwise."""
-    given = {name: str(value) for name, value in options.items()}
-    defaults = {
+    return write_settings(_options(server, options), is_streaming=False)
+
+
+def streaming_settings_for(server: Where, **options: object) -> WriteSettings:
+    """Build the same as a streaming write has them."""
+    return write_settings(_options(server, options), is_streaming=True)
+
+
+def _options(server: Where, changes: Mapping[str, object]) -> dict[str, str]:
+    return {
         "endpoints": f"{server.host}:{server.port}",
         "bodyFormat": "raw",
         "planner.retryIntervalMs": "50",
         "pool.idleTimeoutMs": "0",
-    }
-    return write_settings(defaults | given, is_streaming=False)
+    } | {name: str(value) for name, value in changes.items()}
 
 
 def write(

@@ -20,7 +20,9 @@ from uuid import uuid4
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-spark = SparkSession.builder.appName("sensor readings").getOrCreate()
+# Few rows need few tasks: by default Spark makes 200 for each window, in each batch.
+builder = SparkSession.builder.appName("sensor readings")
+spark = builder.config("spark.sql.shuffle.partitions", 2).getOrCreate()
 endpoints = os.environ.get("STREAM_ENDPOINTS", "localhost:5552")
 stream = f"readings-{uuid4().hex[:8]}"
 folder = Path(tempfile.mkdtemp(prefix="sensors-"))

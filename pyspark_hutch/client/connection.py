@@ -176,11 +176,6 @@ class Connection(Channel):
         self.inbox.clear()
         self.request("unsubscribe", ended)
 
-    @property
-    def has_pushed(self) -> bool:
-        """True if something that the server pushed waits to be received."""
-        return bool(self.inbox)
-
     def is_subscribed(self, deliver: memoryview | bytes) -> bool:
         """Tell whether a Deliver belongs to the subscription that is under way."""
         return len(deliver) > _BODY and deliver[_BODY] == self.subscription_id

@@ -4,14 +4,16 @@ Where a range ends cannot be told by counting. A Deliver may reach past it, sinc
 chunks. And RabbitMQ has offsets that hold no message; so the reader asks for chunks of every kind
 (`chunk_selector`), which cover each offset, and is done when one reaches the end of the range.
 
-With a filter, chunks that do not match never come. Then the range is done when nothing came for a
-while although there is credit and the server answers (`filter_quiet_ms`).
+With a filter, chunks that do not match never come. A chunk that matches, in the range or behind it,
+shows that none was left out before it. Behind the last one nothing shows that: a server that is
+still looking sends nothing either. So when nothing comes for a while, the rest is read without the
+filter.
 """
 
 import logging
 import time
 from collections.abc import Generator, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from pyspark_hutch.client.cluster import Bounds, Cluster, bounds_by
@@ -28,7 +30,9 @@ LOG: Final = logging.getLogger(__name__)
 CREDIT: Final = 4
 """Chunks under way: enough that the server never waits for the next credit."""
 
-_LOOK_S: Final = 0.1
+_QUIET_S_MIN, _QUIET_S_MAX = 0.2, 10.0
+_ROWS_A_SECOND: Final = 1_000_000
+"""Roughly what a read does without a filter."""
 _SKIPPED_LOOK_S: Final = 1.0
 _OFFSETS_MAX: Final = 1 << 63
 
@@ -46,7 +50,7 @@ class Range:
         leader: Where it is read.
         low: The first offset.
         high: Behind the last; all before it is committed.
-        filters: Filter values; chunks that have none of them are skipped.
+        filters: Filter values; chunks that have none of them are skipped up to the last that has.
         match_unfiltered: Whether chunks without filter values come too.
         fails_on_loss: Whether rows that are gone are an error, else a line in the log.
     """
@@ -82,22 +86,18 @@ class Piece(NamedTuple):
 class RangeReader:
     """Reads one range once."""
 
-    def __init__(
-        self, cluster: Cluster, wanted: Range, poll_timeout_ms: int, quiet_ms: int
-    ) -> None:
+    def __init__(self, cluster: Cluster, wanted: Range, poll_timeout_ms: int) -> None:
         """Prepare; `pieces` connects.
 
         Args:
             cluster: Its settings say how often a lost connection is made anew.
             wanted: The range.
             poll_timeout_ms: The longest wait for the next chunk.
-            quiet_ms: With a filter: silence after which nothing more matches.
         """
         self._cluster = cluster
         self._range = wanted
         self._leader = wanted.leader
         self._poll_timeout_s = poll_timeout_ms / 1000
-        self._quiet_s = quiet_ms / 1000
         self._next = wanted.low
         self._high = wanted.high
         self._pauses = cluster.pauses()
@@ -164,11 +164,10 @@ class RangeReader:
         self._moved_at = time.monotonic()
         while self._next < self._high:
             chunk = self._receive(connection)
-            if chunk is None:  # nothing more matches
-                self._skipped_from = (
-                    self._next if self._skipped_from is None else self._skipped_from
-                )
-                break
+            if chunk is None:
+                self._range = replace(self._range, filters=())
+                connection.unsubscribe()
+                return
             connection.send("credit", m.Credit(connection.subscription_id, 1))
             piece = self._judge_chunk(chunk)
             if piece is not None:
@@ -203,22 +202,21 @@ class RangeReader:
         return Piece(chunk, low) if header.chunk_id < self._high else None
 
     def _receive(self, connection: Connection) -> memoryview | None:
-        """Return the next chunk; None if a filter lets nothing more through."""
+        """Return the next chunk; None if a filter has let nothing through for a while."""
         self._look_at_skipped(connection)
-        begun = time.monotonic()
         deadline = self._moved_at + self._poll_timeout_s
+        if self._range.filters:
+            # As long as reading the rest without the filter takes.
+            rest_s = (self._high - self._next) / _ROWS_A_SECOND
+            quiet_s = min(max(_QUIET_S_MIN, rest_s), _QUIET_S_MAX)
+            deadline = min(deadline, time.monotonic() + quiet_s)
         while True:
-            pause = min(deadline, time.monotonic() + _LOOK_S) if self._range.filters else deadline
             try:
-                pushed = connection.receive(pause)
+                pushed = connection.receive(deadline)
             except ServerSilent:
-                if time.monotonic() >= deadline:
-                    raise
-                # The answer comes behind what was ready to be sent.
-                bounds_by(connection, self._range.stream)
-                if time.monotonic() - begun >= self._quiet_s and not connection.has_pushed:
+                if self._range.filters:
                     return None
-                continue
+                raise
             if isinstance(pushed, Delivery):
                 return pushed.chunk  # from here on the connection must not be read
             if isinstance(pushed, m.MetadataUpdate) and pushed.stream == self._range.stream:

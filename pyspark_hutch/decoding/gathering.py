@@ -9,14 +9,13 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from pyspark_hutch.decoding.fields import Numbers, micros_of
 from pyspark_hutch.decoding.reasons import BODY_TYPES, EXTENTS, NOTHING, RAW
 from pyspark_hutch.decoding.sections import Section, sections_of
 from pyspark_hutch.decoding.skimming import Source, skim
 from pyspark_hutch.decoding.wanted import Wanted
-from pyspark_hutch.rows.columns import TIMESTAMP
 
 ROWS_MAX: Final = 10_000
 """Rows of a batch: what Spark takes at the least cost."""
@@ -26,10 +25,7 @@ SECTION_ROWS_MAX: Final = 1_024
 """Records in one call of the loops where sections are wanted: their places are 112 bytes each."""
 _BODIES_MIN: Final = 64 << 10
 _NO_LIMIT: Final = 1 << 62
-_TIMESTAMP_MS_MAX: Final = ((1 << 63) - 1) // 1000
 _NOT_IN_A_SUB_BATCH: Final = -1
-
-Numbers = npt.NDArray[np.int64]
 
 
 class Place(NamedTuple):
@@ -154,8 +150,8 @@ class Gathered:
         if name in self._constants:
             return lambda _: self._constants[name].slice(0, self.row)
         makers: dict[str, Callable[[Numbers], pa.Array]] = {
-            "offset": lambda runs: _counted(runs, runs[:, 1], is_counted=True),
-            "timestamp": lambda runs: _timestamps(np.repeat(runs[:, 2], runs[:, 0])),
+            "offset": _offsets,
+            "timestamp": lambda runs: micros_of(np.repeat(runs[:, 2], runs[:, 0])),
             "chunk_id": lambda runs: _plain(np.repeat(runs[:, 3], runs[:, 0])),
             "entry_index": _entries,
             "sub_index": _subs,
@@ -207,19 +203,8 @@ def _steps(runs: Numbers) -> Numbers:
     return np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
 
 
-def _counted(runs: Numbers, firsts: Numbers, *, is_counted: bool) -> pa.Array:
-    numbers = np.repeat(firsts, runs[:, 0])
-    return _plain(numbers + _steps(runs)) if is_counted else _plain(numbers)
-
-
-def _timestamps(times_ms: Numbers) -> pa.Array:
-    """Give microseconds; a time that has no number of them is null."""
-    # Not by its size: the least number has none.
-    is_far = (times_ms > _TIMESTAMP_MS_MAX) | (times_ms < -_TIMESTAMP_MS_MAX)
-    if not is_far.any():
-        micros = pa.py_buffer(times_ms * 1000)
-        return pa.Array.from_buffers(TIMESTAMP, len(times_ms), [None, micros])
-    return pa.array(np.where(is_far, 0, times_ms) * 1000, mask=is_far).cast(TIMESTAMP)
+def _offsets(runs: Numbers) -> pa.Array:
+    return _plain(np.repeat(runs[:, 1], runs[:, 0]) + _steps(runs))
 
 
 def _entries(runs: Numbers) -> pa.Array:

@@ -1,16 +1,17 @@
 """Columns that come from the sections of AMQP messages: header, properties and the maps.
 
 A section is decoded once for all of its columns, and only once a batch where messages repeat its
-bytes, as properties often do: a row keeps the index of its section among those that differ.
-Decoded values become arrays of Arrow soon, since as objects of Python they are many times larger.
+bytes: a row keeps the index of its section among those that differ. Many that differ are decoded
+together (`fields`); a few, and those that this leaves out, one by one. Decoded values become arrays
+of Arrow soon, since as objects of Python they are many times larger.
 
 A section that is damaged within, or larger than may be decoded, is null. The rest of its message is
 as it is: whether a message is AMQP is told by its sections alone.
 """
 
 from array import array
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -19,6 +20,7 @@ import pyarrow as pa
 
 from pyspark_hutch.decoding.amqp import list_of, map_of
 from pyspark_hutch.decoding.conversions import converter
+from pyspark_hutch.decoding.fields import Pairs, Walked, pairs_of, structs_of, walk
 from pyspark_hutch.decoding.reasons import EXTENT_NAMES, EXTENTS
 from pyspark_hutch.decoding.skimming import NotAmqp, Source
 from pyspark_hutch.decoding.values import Value, text_of
@@ -26,24 +28,38 @@ from pyspark_hutch.decoding.variants import variant_of
 from pyspark_hutch.decoding.wanted import Wanted
 from pyspark_hutch.rows.columns import HEADER_FIELDS, MAPS, PROPERTY_FIELDS, VARIANT
 
-_PENDING_MAX: Final = 1_024
+_PENDING_MAX: Final = 4_096
 _PENDING_BYTES_MAX: Final = 256 << 10
+_FEW: Final = 40
+"""The count of sections that costs as much one by one as together."""
 _IDS: Final = ("message_id", "correlation_id")
 
 Converter = Callable[[Value], object]
 
 
-class Section:
-    """The rows of a batch that have a section, and the section's columns.
+class Column(NamedTuple):
+    """A column that comes from a section.
 
     Attributes:
-        columns: Name, type and conversion of each.
+        convert: Makes a value of it from the section's.
+        together: Makes an array of it from many sections; None: there is no such way.
     """
 
-    def __init__(self, name: str, columns: list[tuple[str, pa.DataType, Converter]]) -> None:
-        self.columns = columns
+    name: str
+    kind: pa.DataType
+    convert: Converter
+    together: Callable[[Any], pa.Array] | None
+
+
+class Section:
+    """The rows of a batch that have a section, and the section's columns."""
+
+    def __init__(self, name: str, columns: list[Column]) -> None:
+        self._columns = columns
+        self.name = name
         self._start = 2 * EXTENT_NAMES.index(name)
-        self._decode: Callable[[bytes], Value] = map_of if name in MAPS else list_of
+        self._is_map = name in MAPS
+        self._decode: Callable[[bytes], Value] = map_of if self._is_map else list_of
         self.clear()
 
     def clear(self) -> None:
@@ -51,9 +67,9 @@ class Section:
         self._memo: dict[bytes, int] = {}
         self._rows = array("i")
         self._picks = array("i")
-        self._pending: list[list[object]] = [[] for _ in self.columns]
+        self._pending: list[bytes] = []
         self._pending_bytes = 0
-        self._done: list[list[pa.Array]] = [[] for _ in self.columns]
+        self._done: list[list[pa.Array]] = [[] for _ in self._columns]
 
     def gather(self, source: Source, extents: npt.NDArray[np.int64], row: int) -> None:
         """Take the sections of messages; `extents` says where they are, `row` is the first's."""
@@ -71,24 +87,36 @@ class Section:
             picks.append(pick)
 
     def _add(self, raw: bytes) -> None:
-        """Decode a section that is new in this batch."""
-        try:
-            value: Value = self._decode(raw)
-        except NotAmqp:
-            value = None
-        for (_, _, convert), pending in zip(self.columns, self._pending, strict=True):
-            pending.append(None if value is None else convert(value))
+        """Take a section that is new in this batch."""
+        self._pending.append(raw)
         self._pending_bytes += len(raw)
-        if len(self._pending[0]) >= _PENDING_MAX or self._pending_bytes >= _PENDING_BYTES_MAX:
+        if len(self._pending) >= _PENDING_MAX or self._pending_bytes >= _PENDING_BYTES_MAX:
             self._settle()
 
     def _settle(self) -> None:
-        for (_, kind, _), pending, done in zip(
-            self.columns, self._pending, self._done, strict=True
-        ):
-            done.append(_array(pending, kind))
-            pending.clear()
-        self._pending_bytes = 0
+        """Decode the sections that wait."""
+        raws, self._pending, self._pending_bytes = self._pending, [], 0
+        together: Walked | Pairs | None = None
+        left: Sequence[int] = range(len(raws))
+        if len(raws) > _FEW and all(column.together for column in self._columns):
+            together = pairs_of(walk(raws)) if self._is_map else walk(raws)
+            left = np.flatnonzero(~together.is_whole).tolist()
+        by_column: list[list[object]] = [[] for _ in self._columns]
+        for index in left:
+            value = self._value(raws[index])
+            for column, values in zip(self._columns, by_column, strict=True):
+                values.append(None if value is None else column.convert(value))
+        for column, values, done in zip(self._columns, by_column, self._done, strict=True):
+            made = _array(values, column.kind)
+            if together is not None and column.together is not None:
+                made = _replaced(column.together(together), left, made)
+            done.append(made)
+
+    def _value(self, raw: bytes) -> Value:
+        try:
+            return self._decode(raw)
+        except NotAmqp:
+            return None
 
     def makers(self, count: Callable[[], int]) -> dict[str, Callable[[object], pa.Array]]:
         """Return what makes each column of a batch, by name; `count` tells the batch's rows."""
@@ -96,13 +124,13 @@ class Section:
         def maker(index: int) -> Callable[[object], pa.Array]:
             return lambda _: self._column(index, count())
 
-        return {name: maker(index) for index, (name, _, _) in enumerate(self.columns)}
+        return {column.name: maker(index) for index, column in enumerate(self._columns)}
 
     def _column(self, index: int, count: int) -> pa.Array:
-        kind = self.columns[index][1]
+        kind = self._columns[index].kind
         if not self._picks:
             return pa.nulls(count, kind) if kind != VARIANT else _variants([None] * count)
-        if self._pending[index]:
+        if self._pending:
             self._settle()
         done = self._done[index]
         values = done[0] if len(done) == 1 else pa.concat_arrays(done)
@@ -130,34 +158,52 @@ def _without_nulls(variants: pa.Array) -> pa.Array:
     return pa.StructArray.from_arrays(fields, fields=list(VARIANT), mask=variants.is_null())
 
 
+def _replaced(array: pa.Array, indexes: Sequence[int], values: pa.Array) -> pa.Array:
+    """Put other values at some indexes; those of `if_else` cannot be structs or maps."""
+    if not len(indexes):
+        return array
+    places = np.arange(len(array))
+    places[indexes] = len(array) + np.arange(len(indexes))
+    return pa.concat_arrays([array, values]).take(pa.array(places))
+
+
 def sections_of(wanted: Wanted) -> list[Section]:
     """Return the sections that the wanted columns come from."""
-    typed = dict(wanted.app_columns)
-    names = [name for name in wanted.schema().names if name not in typed]
+    schema, typed = wanted.schema(), dict(wanted.app_columns)
     found: list[Section] = []
     for name in EXTENT_NAMES:
-        columns = [(name, _kind(wanted, name), _converter(wanted, name))] if name in names else []
+        columns = []
+        if name in schema.names and name not in typed:
+            columns.append(_column(name, schema.field(name).type, variant=wanted.variant))
         if name == "application_properties":
-            columns += [(key, kind, _field(key, kind)) for key, kind in typed.items()]
+            columns += [_property(key, kind) for key, kind in typed.items()]
         if columns:
             found.append(Section(name, columns))
     return found
 
 
-def _kind(wanted: Wanted, name: str) -> pa.DataType:
-    return wanted.schema().field(name).type
-
-
-def _converter(wanted: Wanted, name: str) -> Converter:
+def _column(name: str, kind: pa.DataType, *, variant: bool) -> Column:
+    """Return the column that shows a whole section."""
     if name in MAPS:
-        return variant_of if wanted.variant else _texts
-    return _header if name == "header" else _properties
+        if variant:
+            return Column(name, kind, variant_of, None)
+        return Column(name, kind, _texts, Pairs.maps)
+    convert, fields = (
+        (_header, HEADER_FIELDS) if name == "header" else (_properties, PROPERTY_FIELDS)
+    )
+    members = [(field, arrow) for field, _, arrow in fields]
+    return Column(name, kind, convert, lambda walked: structs_of(walked, members))
 
 
-def _field(name: str, kind: pa.DataType) -> Converter:
-    """Return what finds one application property, as a type."""
+def _property(name: str, kind: pa.DataType) -> Column:
+    """Return the column of one application property."""
     convert = converter(kind)
-    return lambda value: convert(value.get(name)) if isinstance(value, dict) else None
+    return Column(
+        name,
+        kind,
+        lambda value: convert(value.get(name)) if isinstance(value, dict) else None,
+        lambda pairs: pairs.named(name, kind),
+    )
 
 
 def _texts(value: Value) -> object:

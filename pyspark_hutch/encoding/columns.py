@@ -74,6 +74,7 @@ FIELDS: Final[dict[str, Kind]] = {name: _OF_FIELDS[spark] for name, spark, _ in 
 
 ANYTHING: Final = Kind("anything", lambda _: True)
 KEY: Final = Kind("string, binary, bigint or int", lambda kind: _is_bytes(kind) or _is_number(kind))
+NAME: Final = Kind("string, bigint or int", lambda kind: _is_text(kind) or _is_number(kind))
 NUMBER: Final = _NUMBER
 
 _KNOWN_ELSEWHERE: Final = {

@@ -94,11 +94,15 @@ class Limits:
 class Packer(Protocol):
     """Turns messages of a stream into frames; those of a call are to be taken to the end."""
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Memory of the rows that are in no frame yet."""
+
     def add(self, messages: Messages, ids: Ids) -> Iterator[Frame]:
         """Give the frames that became full."""
 
-    def finish(self) -> Iterator[Frame]:
-        """Give the rest."""
+    def flush(self) -> Iterator[Frame]:
+        """Give what waits; more may be added after it."""
 
 
 class MessagePacker:
@@ -114,6 +118,7 @@ class MessagePacker:
         self._stream = stream
         self._publisher_id = publisher_id
         self._limits = limits
+        self.waiting_bytes: Final = 0
 
     def add(self, messages: Messages, ids: Ids) -> Iterator[Frame]:
         """Give the frames of some messages, in their order; all rows are in them at the end.
@@ -138,8 +143,8 @@ class MessagePacker:
             cut = [part[first:following] for part in parts]
             yield Frame(joined(head, heads[first:following], cut), ids[first:following], count)
 
-    def finish(self) -> Iterator[Frame]:
-        """Give the rest: nothing, since no row waits."""
+    def flush(self) -> Iterator[Frame]:
+        """Give nothing, since no row waits."""
         return iter(())
 
 

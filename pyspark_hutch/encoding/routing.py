@@ -15,12 +15,15 @@ import pyarrow as pa
 from pyspark_hutch.encoding.arrays import Counts, as_bytes, nulls_of
 from pyspark_hutch.encoding.errors import BadColumn, NoRoute
 from pyspark_hutch.encoding.murmur import murmur3
+from pyspark_hutch.options.errors import shown
 
 ROUTING_KEY: Final = "routing_key"
 STREAM: Final = "stream"
 
 # Routes that are remembered: at about 200 bytes each 13 MB, and more keys than bindings can be.
 KEYS_MAX: Final = 1 << 16
+NAME_BYTES_MAX: Final = 255
+"""Of the name of a stream, and of a key that a partition is bound to."""
 
 Targets: TypeAlias = npt.NDArray[np.int32]
 Lookup: TypeAlias = Callable[[Sequence[str]], Mapping[str, Sequence[str]]]
@@ -105,11 +108,12 @@ class ByKey:
 
     def _routes(self, keys: list[str]) -> dict[str, tuple[str, ...]]:
         unknown = [key for key in keys if key not in self._known]
-        found = self._lookup(unknown) if unknown else {}
+        short = [key for key in unknown if len(key.encode()) <= NAME_BYTES_MAX]
+        found = self._lookup(short) if short else {}
         for key in unknown:
             if not found.get(key):
                 raise NoRoute(
-                    f"super stream {self._super_stream!r}: routing key {key!r} "
+                    f"super stream {self._super_stream!r}: routing key {shown(key)} "
                     "is bound to no partition"
                 )
         routes = {key: tuple(found[key]) if key in found else self._known[key] for key in keys}
@@ -140,11 +144,15 @@ class ByColumn:
         return shares(np.asarray(encoded.indices, dtype=np.int32), names)
 
     def _check(self, name: str) -> None:
-        if self._streams is None or name in self._streams:
+        if self._streams is None:
+            if len(name.encode()) > NAME_BYTES_MAX:
+                raise NoRoute(f"column {self._column!r}: {shown(name)} is too long for a stream")
+            return
+        if name in self._streams:
             return
         near = get_close_matches(name, self._streams, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise NoRoute(f"column {self._column!r}: {name!r} is no partition of the target{hint}")
+        raise NoRoute(f"column {self._column!r}: {shown(name)} is no partition of the target{hint}")
 
 
 def _keys(batch: pa.RecordBatch, column: str) -> pa.Array:

@@ -37,13 +37,17 @@ UNCOMPRESSED_MAX: Final = 64 << 20
 """Bytes of a sub-batch: a server refuses more."""
 SUB_BATCH_BYTES: Final = 8 << 20
 """Bytes of a sub-batch before compression, so that waiting rows take little memory."""
+ARRAYS_BYTES: Final = 2 << 10
+"""About the memory of the arrays of one call that waits, without what they hold."""
+ROW_BYTES: Final = 32
+"""Of each row in them: where its parts begin, its size and its publishing id."""
 
 
 class SubBatchPacker:
     """Packs messages into sub-batches of a fixed number of rows, and these into frames.
 
     A sub-batch that would not fit a frame is halved until it does. Rows wait for their sub-batch to
-    be full over any number of calls, so where it is cut depends on nothing but the rows.
+    be full over any number of calls, so between two flushes the cuts depend on the rows alone.
 
     Args:
         stream: Names it in errors.
@@ -77,6 +81,12 @@ class SubBatchPacker:
         self._waiting_records = 0
         self._waiting_bytes = 0
 
+    @property
+    def waiting_bytes(self) -> int:
+        """Memory of the rows that wait: their bytes, and what numpy and Arrow need for arrays."""
+        arrays = ARRAYS_BYTES * len(self._waiting) + ROW_BYTES * self._waiting_records
+        return self._waiting_bytes + arrays
+
     def add(self, messages: Messages, ids: Ids) -> Iterator[Frame]:
         """Give frames of the sub-batches that became full.
 
@@ -95,22 +105,22 @@ class SubBatchPacker:
         self._waiting_bytes += int(messages.sizes.sum()) + SIZE_BYTES * len(messages)
         if self._waiting_records < self._records and self._waiting_bytes <= self._sub_batch_bytes:
             return iter(())
-        return self._pack(is_last=False)
+        return self._pack(is_all=False)
 
-    def finish(self) -> Iterator[Frame]:
-        """Give the rest; the last sub-batch may have fewer rows."""
-        return self._pack(is_last=True)
+    def flush(self) -> Iterator[Frame]:
+        """Give what waits; the last sub-batch may have fewer rows."""
+        return self._pack(is_all=True)
 
-    def _pack(self, *, is_last: bool) -> Iterator[Frame]:
+    def _pack(self, *, is_all: bool) -> Iterator[Frame]:
         if not self._waiting:
             return
         messages = concatenate([messages for messages, _ in self._waiting])
         ids = np.concatenate([ids for _, ids in self._waiting])
         self._waiting, self._waiting_records, self._waiting_bytes = [], 0, 0
-        yield from self._frames(self._sub_batches(messages, ids, is_last=is_last))
+        yield from self._frames(self._sub_batches(messages, ids, is_all=is_all))
 
     def _sub_batches(
-        self, messages: Messages, ids: Ids, *, is_last: bool
+        self, messages: Messages, ids: Ids, *, is_all: bool
     ) -> Iterator[tuple[bytes, int, int]]:
         """Give each full sub-batch, its publishing id and its rows; keep the rest waiting."""
         ends = np.cumsum(messages.sizes + SIZE_BYTES)
@@ -118,13 +128,13 @@ class SubBatchPacker:
         while first < count:
             following = int(np.searchsorted(ends, done + self._sub_batch_bytes, side="right"))
             following = max(min(following, first + self._records), first + 1)
-            if following == count and following < first + self._records and not is_last:
+            if following == count and following < first + self._records and not is_all:
                 break
             yield from self._halved(messages, ids, first, following)
             first, done = following, int(ends[following - 1])
         if first < count:
-            rest = messages.between(first, count)
-            self._waiting = [(rest, ids[first:])]
+            rest = np.arange(first, count)  # copied, so as not to keep the rows before them
+            self._waiting = [(messages.take(rest), ids[rest])]
             self._waiting_records = count - first
             self._waiting_bytes = int(ends[-1]) - done
 

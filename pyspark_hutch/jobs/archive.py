@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Final
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
+from pyspark_hutch.jobs.output import written_whole
+
 PACKAGE: Final = "pyspark_hutch"
 
 _SKIPPED_FOLDERS: Final = ("__pycache__",)
@@ -29,22 +31,14 @@ def write_archive(file: Path, root: Path | None = None) -> int:
         root: Folder of the package; by default of the one that this module is in.
 
     Raises:
-        OSError: The file cannot be written.
+        JobFailed: The file cannot be written.
     """
-    beside = file.with_name(f".{file.name}.{os.getpid()}")
-    names = 0
-    try:
-        with ZipFile(beside, "w", ZIP_STORED) as archive:
-            for name, content in _sources(root or Path(__file__).resolve().parents[1]):
-                entry = ZipInfo(f"{PACKAGE}/{name}", _EPOCH)
-                entry.external_attr = _READABLE
-                archive.writestr(entry, content)
-                names += 1
-        beside.replace(file)
-    except BaseException:
-        beside.unlink(missing_ok=True)
-        raise
-    return names
+    with written_whole(file) as out, ZipFile(out, "w", ZIP_STORED) as archive:
+        for name, content in _sources(root or Path(__file__).resolve().parents[1]):
+            entry = ZipInfo(f"{PACKAGE}/{name}", _EPOCH)
+            entry.external_attr = _READABLE
+            archive.writestr(entry, content)
+        return len(archive.infolist())
 
 
 def _sources(root: Path) -> Iterator[tuple[str, bytes]]:

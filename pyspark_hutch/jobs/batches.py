@@ -9,20 +9,19 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, Final, NamedTuple
 
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
-from pyspark_hutch.jobs.errors import JobError, JobFailed, in_one_line
-from pyspark_hutch.jobs.interrupts import Interrupts
+from pyspark_hutch.jobs.errors import JobError, JobFailed, WrongArgument, in_one_line
+from pyspark_hutch.jobs.interrupts import interrupts
 from pyspark_hutch.jobs.progress import Progress, Standing
-from pyspark_hutch.jobs.sources import Pace
+from pyspark_hutch.jobs.sources import BUDGETS, Pace, reading
 from pyspark_hutch.progress import lag
 
 FIRST: Final = 0
@@ -32,7 +31,7 @@ LOOK_EVERY_S: Final = 1  # Spark takes whole seconds; an end is heard at once
 PAUSE_S: Final = 0.05
 START_S_MAX: Final = 120.0  # Spark names the query before it runs a batch
 COMMIT_S_MAX: Final = 10.0  # Spark notes in the checkpoint that a batch is done
-IDLE_S: Final = 0.5  # pause of a query that goes on and found nothing new
+IDLE: Final = "500 milliseconds"  # pause of a query that goes on and found nothing new
 
 
 class BatchName(NamedTuple):
@@ -47,31 +46,17 @@ class BatchName(NamedTuple):
         return f"{self.query[:8]}-{self.number:09}"
 
 
-class Count(NamedTuple):
-    """The result of a batch.
-
-    Attributes:
-        rows: Handled.
-        size: Bytes of their bodies.
-        bad: Rows that could not be handled and were put aside or left out.
-    """
-
-    rows: int = 0
-    size: int = 0
-    bad: int = 0
-
-
 @dataclass(frozen=True, slots=True)
 class Done:
-    """The result of a job.
+    """The result of a batch, or of a whole job.
 
     Attributes:
         rows: Handled.
         size: Bytes of their bodies.
         bad: Rows that could not be handled and were put aside or left out.
-        batches: That had rows.
-        seconds: That it took.
-        is_interrupted: Whether Ctrl-C ended it before all was done.
+        batches: Of a job: those that had rows.
+        seconds: Of a job: the time that it took.
+        is_interrupted: Whether Ctrl-C ended the job before all was done.
     """
 
     rows: int = 0
@@ -81,10 +66,66 @@ class Done:
     seconds: float = 0.0
     is_interrupted: bool = False
 
+    def with_batch(self, batch: "Done") -> "Done":
+        """Return the sum of what was done before and in a batch."""
+        return replace(
+            self,
+            rows=self.rows + batch.rows,
+            size=self.size + batch.size,
+            bad=self.bad + batch.bad,
+            batches=self.batches + (batch.rows + batch.bad > 0),
+        )
 
-Handle = Callable[[DataFrame, BatchName], Count]
+
+Handle = Callable[[DataFrame, BatchName], Done]
 Left = Callable[[Mapping[str, Any] | None, Standing], Standing]
 """Adds to a standing what is left, from the query's latest progress."""
+
+
+@contextmanager
+def spark_errors(what: str = "", kind: type[JobError] = JobFailed) -> Iterator[None]:
+    """Raise an error of a job, in one line, for one of Spark.
+
+    Args:
+        what: Begins the line.
+        kind: Of the error.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise kind(f"{what}{in_one_line(error)}") from error
+
+
+def read_stream(
+    spark: SparkSession,
+    options: Mapping[str, str],
+    schema: str | None = None,
+    budgets: Mapping[str, str] = BUDGETS,
+) -> DataFrame:
+    """Return the rows of streams as a streaming frame.
+
+    Args:
+        spark: The session.
+        options: Of the read, to which the defaults of jobs are added.
+        schema: Columns to read; None reads the default ones.
+        budgets: Options that limit a batch, if there are none among the others.
+
+    Raises:
+        WrongArgument: An option or the schema is wrong.
+        JobFailed: The source cannot be loaded.
+    """
+    source = spark.readStream.format("hutch").options(**reading(options, budgets=budgets))
+    if schema is not None:
+        with spark_errors(f"columns {schema!r}: ", WrongArgument):
+            source = source.schema(schema)
+    with spark_errors():
+        return source.load()
+
+
+def rows_left(progress: Mapping[str, Any] | None, standing: Standing) -> Standing:
+    """Add the rows of streams that are before a query, as far as they are known."""
+    left = lag(progress)
+    return replace(standing, done=standing.rows, left=sum(left.values()) if left else None)
 
 
 class _Ended(Exception):
@@ -97,6 +138,7 @@ class _Handler:
     def __init__(self, handle: Handle) -> None:
         self.query: Future[str] = Future()
         self.done = Done()
+        self.before = Done()  # what was done before the last batch
         self.number = -1  # of the last batch that was handled
         self.error: Exception | None = None
         self.lock = threading.Lock()  # held while a batch is handled
@@ -107,118 +149,96 @@ class _Handler:
         with self.lock:
             if self.is_ending:
                 raise _Ended
-            if number == FIRST and batch.isEmpty():
-                return
             try:
-                count = self._handle(batch, BatchName(self.query.result(START_S_MAX), number))
+                if number == FIRST and batch.isEmpty():
+                    return
+                done = self._handle(batch, BatchName(self.query.result(START_S_MAX), number))
             except Exception as error:  # told by the thread that waits, not by Spark's wrapping
                 self.error = error
                 raise
-            done = self.done
-            self.number = number
-            self.done = replace(
-                done,
-                rows=done.rows + count.rows,
-                size=done.size + count.size,
-                bad=done.bad + count.bad,
-                batches=done.batches + (count.rows + count.bad > 0),
-            )
+            self.number, self.before = number, self.done
+            self.done = self.done.with_batch(done)
+
+    def end(self, query: StreamingQuery) -> None:
+        """Wait until the query is between two batches, and let no other begin."""
+        with self.lock:  # waits for the batch that is being handled
+            self.is_ending = True
+        limit = time.monotonic() + COMMIT_S_MAX
+        # Without this the batch would only come again, and be left out by its mark.
+        while query.isActive and time.monotonic() < limit and not self._has_committed(query):
+            time.sleep(PAUSE_S)
+
+    def done_by(self, latest: Mapping[str, Any] | None) -> Done:
+        """Return what was done by a progress of the query, which comes after the last batch."""
+        is_older = latest is not None and int(latest["batchId"]) < self.number
+        return self.before if is_older else self.done
+
+    def _has_committed(self, query: StreamingQuery) -> bool:
+        latest = query.lastProgress
+        return self.number < 0 or (latest is not None and int(latest["batchId"]) >= self.number)
 
 
 def run_batches(
     frame: DataFrame,
     handle: Handle,
     checkpoint: str,
-    *,
-    pace: Pace,
-    progress: Progress,
-    left: Left,
+    pace: Pace | None = None,
+    progress: Progress | None = None,
+    left: Left = rows_left,
 ) -> Done:
     """Run a streaming query to its end, or until Ctrl-C.
 
     Args:
         frame: A streaming one.
         handle: Is called with each batch, in this process.
-        checkpoint: Folder in which Spark notes how far the query has come.
-        pace: Whether it ends when all that there is now has been done.
+        checkpoint: Folder in which Spark notes how far the query has come, if the pace names none.
+        pace: Whether it ends when all that there is now has been done, as it does by default.
         progress: Shows how far it is.
         left: Finds out what is left.
 
     Raises:
         JobFailed: The query failed.
     """
+    pace, progress = pace or Pace(), progress or Progress(None)
     handler = _Handler(handle)
     started = time.monotonic()
-    writer = frame.writeStream.foreachBatch(handler).option("checkpointLocation", checkpoint)
+    writer = frame.writeStream.foreachBatch(handler)
+    writer = writer.option("checkpointLocation", pace.checkpoint or checkpoint)
     if pace.is_continuous:
-        writer = writer.trigger(processingTime=f"{int(IDLE_S * 1000)} milliseconds")
+        writer = writer.trigger(processingTime=IDLE)
     else:
         writer = writer.trigger(availableNow=True)
-    with Interrupts(progress.say) as interrupts:
+    with interrupts(progress.say) as asked:
         try:
-            with _started(writer) as query:
+            query = writer.start()
+            try:
                 handler.query.set_result(str(query.id))
-                _watch(query, handler, interrupts, progress, left)
+                _watch(query, handler, asked, progress, left)
+            finally:  # the query does not outlive this; a second Ctrl-C has ended the connection
+                with suppress(Py4JError):
+                    query.stop()
         except (PySparkException, Py4JError) as error:
-            raise _failure(handler, error) from error
-    done = replace(
-        handler.done,
-        seconds=time.monotonic() - started,
-        is_interrupted=interrupts.is_asked,
-    )
-    word = "interrupted" if done.is_interrupted else "done"
-    progress.end(Standing(done.rows, done.size), word)
+            cause = handler.error or error
+            if isinstance(cause, JobError):
+                raise cause from None
+            raise JobFailed(in_one_line(cause)) from error
+    seconds = time.monotonic() - started
+    done = replace(handler.done, seconds=seconds, is_interrupted=asked.is_set())
+    progress.end(Standing(done.rows, done.size), "interrupted" if asked.is_set() else "done")
     return done
-
-
-@contextmanager
-def _started(writer: DataStreamWriter) -> Iterator[StreamingQuery]:
-    """Start a query that does not outlive what watches it."""
-    query = writer.start()
-    try:
-        yield query
-    finally:
-        if query.isActive:
-            query.stop()
-
-
-def _failure(handler: _Handler, error: Exception) -> JobError:
-    if isinstance(handler.error, JobError):
-        return handler.error
-    return JobFailed(in_one_line(handler.error or error))
 
 
 def _watch(
     query: StreamingQuery,
     handler: _Handler,
-    interrupts: Interrupts,
+    asked: threading.Event,
     progress: Progress,
     left: Left,
 ) -> None:
     while not query.awaitTermination(LOOK_EVERY_S):
-        if interrupts.is_asked:
-            _end(query, handler)
+        if asked.is_set():
+            handler.end(query)
             return
-        done = handler.done
-        progress.show(left(query.lastProgress, Standing(done.rows, done.size)))
-
-
-def _end(query: StreamingQuery, handler: _Handler) -> None:
-    """Wait until the query is between two batches, and let no other begin."""
-    with handler.lock:  # waits for the batch that is being handled
-        handler.is_ending = True
-    limit = time.monotonic() + COMMIT_S_MAX
-    # Without this the batch would only come again, and be left out by its mark.
-    while query.isActive and time.monotonic() < limit and not _has_committed(query, handler.number):
-        time.sleep(PAUSE_S)
-
-
-def _has_committed(query: StreamingQuery, number: int) -> bool:
-    latest = query.lastProgress
-    return number < 0 or (latest is not None and int(latest["batchId"]) >= number)
-
-
-def rows_left(progress: Mapping[str, Any] | None, standing: Standing) -> Standing:
-    """Add the rows of streams that are before a query, as far as they are known."""
-    left = lag(progress)
-    return replace(standing, done=standing.rows, left=sum(left.values()) if left else None)
+        latest = query.lastProgress
+        done = handler.done_by(latest)
+        progress.show(left(latest, Standing(done.rows, done.size)))

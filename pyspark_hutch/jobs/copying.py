@@ -10,19 +10,17 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType
-from pyspark.storagelevel import StorageLevel
 
-from pyspark_hutch.jobs.batches import BatchName, Count, Done, rows_left, run_batches
+from pyspark_hutch.jobs.batches import BatchName, Done, read_stream, run_batches
 from pyspark_hutch.jobs.errors import WrongArgument
-from pyspark_hutch.jobs.lakes import count_of
+from pyspark_hutch.jobs.lakes import done_of
 from pyspark_hutch.jobs.progress import Progress
-from pyspark_hutch.jobs.sources import Pace, reading, writing
-from pyspark_hutch.jobs.transforming import OUTPUT, READ, REASON, WRITTEN, Transform
+from pyspark_hutch.jobs.sources import Pace, name_of, writing
+from pyspark_hutch.jobs.transforming import OUTPUT, READ, REASON, SECTIONS, WRITTEN, Transform
 from pyspark_hutch.rows.columns import column
 
 FAIL: Final = "fail"
 DROP: Final = "drop"
-_OF_AMQP: Final = ("properties", "application_properties", "message_annotations")
 _OF_ONE_TARGET: Final = (
     "stream",
     "superstream",
@@ -46,27 +44,22 @@ class Target:
     options: Mapping[str, str]
     bad_rows: str = FAIL
 
-    def checked(self) -> "Target":
-        """Return it with the job's defaults; raises WrongArgument."""
-        if not self.bad_rows:
-            raise WrongArgument("bad rows: say fail, drop or the name of a stream")
-        return replace(self, options=writing(self.options))
-
     @property
     def columns(self) -> list[str]:
         """Columns that can be written there."""
         given = {name.lower(): text for name, text in self.options.items()}
-        left_out = set(_OF_AMQP) if given.get("bodyformat") == "raw" else set()
+        left_out = set(SECTIONS) if given.get("bodyformat") == "raw" else set()
         if given.get("compression", "none") != "none":
             left_out.add("filter_value")  # the protocol has none on sub-batches
         return [name for name in WRITTEN if name not in left_out]
 
     @property
-    def dead_letters(self) -> dict[str, str]:
-        """The options of the write of bad rows."""
-        kept = {
-            name: text for name, text in self.options.items() if name.lower() not in _OF_ONE_TARGET
-        }
+    def dead_letters(self) -> dict[str, str] | None:
+        """The options of the write of bad rows; None if they go nowhere."""
+        if self.bad_rows in (FAIL, DROP):
+            return None
+        shared = self.options.items()
+        kept = {name: text for name, text in shared if name.lower() not in _OF_ONE_TARGET}
         return kept | {"stream": self.bad_rows}
 
 
@@ -96,23 +89,23 @@ def copy(
     """
     if pace.checkpoint is None:
         raise WrongArgument("a copy needs a checkpoint, the folder where it notes how far it is")
-    target = target.checked()
+    if not target.bad_rows:
+        raise WrongArgument("bad rows: say fail, drop or the name of a stream")
+    if _place(options) in (_place(target.options), _place(target.dead_letters or {})):
+        raise WrongArgument(f"{name_of(options)} cannot be copied to itself")
+    target = replace(target, options=writing(target.options))
     transform = replace(transform, fails=target.bad_rows == FAIL)
-    schema = ", ".join(f"`{name}` {column(name).spark}" for name in READ)
-    chosen = reading(options)
-    source = spark.readStream.format("hutch").options(**chosen).schema(schema).load()
+    rows = read_stream(spark, options, ", ".join(f"`{name}` {column(name).spark}" for name in READ))
 
-    def handle(batch: DataFrame, _: BatchName) -> Count:
+    def handle(batch: DataFrame, _: BatchName) -> Done:
         return _write(_transformed(batch, transform), target)
 
-    return run_batches(
-        source,
-        handle,
-        pace.checkpoint,
-        pace=pace,
-        progress=progress or Progress(None),
-        left=rows_left,
-    )
+    return run_batches(rows, handle, pace.checkpoint, pace, progress)
+
+
+def _place(options: Mapping[str, str]) -> tuple[str | None, str | None]:
+    given = {name.lower(): text for name, text in options.items()}
+    return given.get("endpoints"), given.get("stream") or given.get("superstream")
 
 
 def _transformed(batch: DataFrame, transform: Transform) -> DataFrame:
@@ -128,17 +121,16 @@ def _transformed(batch: DataFrame, transform: Transform) -> DataFrame:
         ends = [0] + [len(flat)] * len(rows)
         return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), flat)
 
-    kind = ArrayType(from_arrow_type(OUTPUT))
     vectorized: Any = arrow_udf  # whose types want what its checks warn about
-    function = vectorized(made, kind)
-    lists = batch.select(function.asNondeterministic()(f.struct(*READ)).alias("rows"))
+    function = vectorized(made, ArrayType(from_arrow_type(OUTPUT))).asNondeterministic()
+    lists = batch.select(function(f.struct(*READ)).alias("rows"))
     return lists.select(f.explode("rows").alias("row")).select("row.*")
 
 
-def _write(rows: DataFrame, target: Target) -> Count:
-    keeps = target.bad_rows not in (FAIL, DROP)
-    if keeps:  # both writes must see what the function did once
-        rows = rows.persist(StorageLevel.MEMORY_AND_DISK)
+def _write(rows: DataFrame, target: Target) -> Done:
+    dead_letters = target.dead_letters
+    if dead_letters is not None:  # both writes must see what the function did once
+        rows = rows.persist()
     try:
         seen = Observation()
         is_good = f.col(REASON).isNull()
@@ -149,13 +141,12 @@ def _write(rows: DataFrame, target: Target) -> Count:
             f.count(REASON).alias("bad"),
         )
         _save(counted.where(is_good).select(*target.columns), target.options)
-        count = count_of(seen)
-        if keeps and count.bad:
-            bad = rows.where(~is_good).select("body", *_OF_AMQP)
-            _save(bad, target.dead_letters)
-        return count
+        done = done_of(seen)
+        if dead_letters is not None and done.bad:
+            _save(rows.where(~is_good).select("body", *SECTIONS), dead_letters)
+        return done
     finally:
-        if keeps:
+        if dead_letters is not None:
             rows.unpersist()
 
 

@@ -3,18 +3,17 @@
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from py4j.protocol import Py4JError
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 from pyspark.sql.types import StructType
 
 from pyspark_hutch.encoding.columns import COLUMNS
-from pyspark_hutch.jobs.batches import BatchName, Count, Done, run_batches
-from pyspark_hutch.jobs.errors import JobFailed, WrongArgument, in_one_line
-from pyspark_hutch.jobs.lakes import BODY, count_of, counted
+from pyspark_hutch.jobs.batches import BatchName, Done, run_batches, spark_errors
+from pyspark_hutch.jobs.errors import WrongArgument
+from pyspark_hutch.jobs.lakes import BODY, counted, done_of
 from pyspark_hutch.jobs.progress import Progress, Standing
 from pyspark_hutch.jobs.sources import Pace, writing
 
@@ -77,36 +76,23 @@ def from_files(
     given = {**FORMATS[files.format], **files.options}
     found = _looked_at(spark, files, given)
     at_once = _files_at_once(found.files, found.size)
-    source = (
-        spark.readStream.format(files.format)
-        .options(**given)
-        .option("maxFilesPerTrigger", at_once)
-        .schema(found.schema)
-        .load(_pattern(files.path, found))
-    )
-    rows = _messages(source, files)
+    source = spark.readStream.format(files.format).options(**given).schema(found.schema)
+    with spark_errors():
+        rows = source.load(_pattern(files.path, found), maxFilesPerTrigger=at_once)
     batches: list[int] = []
 
-    def handle(batch: DataFrame, name: BatchName) -> Count:
+    def handle(batch: DataFrame, name: BatchName) -> Done:
         observed, seen = counted(batch)
         observed.write.format("hutch").mode("append").options(**target).save()
         batches.append(name.number)
-        return count_of(seen)
+        return done_of(seen)
 
     def left(_: Mapping[str, Any] | None, standing: Standing) -> Standing:
         done = min(len(batches) * at_once, found.files)
         return replace(standing, done=done, left=found.files - done, unit="files")
 
     with tempfile.TemporaryDirectory(prefix="hutch-from-files-") as folder:
-        pace = pace or Pace()
-        return run_batches(
-            rows,
-            handle,
-            pace.checkpoint or folder,
-            pace=pace,
-            progress=progress or Progress(None),
-            left=left,
-        )
+        return run_batches(_messages(rows, files), handle, folder, pace, progress, left)
 
 
 class _Found(NamedTuple):
@@ -118,20 +104,18 @@ class _Found(NamedTuple):
 
 def _looked_at(spark: SparkSession, files: Files, options: Mapping[str, str]) -> _Found:
     """Return how many files there are, how large they are, and what is in them."""
-    try:
+    with spark_errors(f"{files.path} cannot be read: "):
         sizes = spark.read.format("binaryFile").load(files.path)
         count, size, one = sizes.agg(f.count("path"), f.sum("length"), f.max("path")).collect()[0]
         if not count:
-            raise WrongArgument(f"there is no file in {files.path}")
+            raise WrongArgument(f"{files.path} has no file with anything in it")
         schema = spark.read.format(files.format).options(**options).load(files.path).schema
-    except (PySparkException, Py4JError) as error:
-        raise JobFailed(f"{files.path} cannot be read: {in_one_line(error)}") from error
     return _Found(count, size, one, schema)
 
 
 def _pattern(path: str, found: _Found) -> str:
     """Return the path; a streaming read takes a single file only as a pattern that fits it."""
-    is_file = found.files == 1 and found.one.endswith(path.removeprefix("file://"))
+    is_file = found.files == 1 and Path(found.one).name == Path(path).name
     return f"{path[:-1]}[{path[-1]}]" if is_file and not path.endswith("]") else path
 
 
@@ -142,22 +126,18 @@ def _files_at_once(count: int, size: int) -> int:
 
 def _messages(rows: DataFrame, files: Files) -> DataFrame:
     """Return the columns that are written: a body, and what else a message can have."""
+    columns = {name: f.col(f"`{name.replace('`', '``')}`") for name in rows.columns}
     for name in (files.body, files.key):
-        if name is not None and name not in rows.columns:
-            raise WrongArgument(f"the files have no column {name!r}: {', '.join(rows.columns)}")
-    body = files.body or (BODY if BODY in rows.columns else None)
-    if files.format == "text":
-        body = body or "value"
-    if body is None:
-        others = {name: f.col(f"`{name}`") for name in rows.columns}
-        key = others.get(files.key or KEY)
-        chosen = [f.to_json(f.struct(*others.values())).alias(BODY)]
-        return rows.select(*chosen, *([] if key is None else [key.cast("string").alias(KEY)]))
-    known = [
-        f.col(name)
-        for name in COLUMNS
-        if name in rows.columns and name not in (BODY, KEY, "stream", files.body)
-    ]
-    if (key_name := files.key or (KEY if KEY in rows.columns else None)) is not None:
-        known.append(f.col(f"`{key_name}`").cast("string").alias(KEY))
-    return rows.select(f.col(f"`{body}`").alias(BODY), *known)
+        if name is not None and name not in columns:
+            raise WrongArgument(f"the files have no column {name!r}: {', '.join(columns)}")
+    body = files.body or ("value" if files.format == "text" else BODY)
+    if body in columns:
+        passed = set(COLUMNS) - {"stream", body}
+        chosen = {name: column for name, column in columns.items() if name in passed}
+        chosen[BODY] = columns[body]
+    else:
+        chosen = {BODY: f.to_json(f.struct(*columns.values()))}
+    key = columns.get(files.key or KEY)
+    if key is not None:
+        chosen[KEY] = key.cast("string")
+    return rows.select(*(column.alias(name) for name, column in chosen.items()))

@@ -2,41 +2,32 @@
 
 import signal
 import threading
-from collections.abc import Callable
-from types import FrameType, TracebackType
-from typing import Any, Self
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 
-class Interrupts:
-    """Takes Ctrl-C while it is entered; elsewhere than in the main thread it takes nothing.
+@contextmanager
+def interrupts(say: Callable[[str], None]) -> Iterator[threading.Event]:
+    """Give an event that the first Ctrl-C sets; the second raises KeyboardInterrupt.
 
-    Attributes:
-        is_asked: Whether the job shall end.
+    Signals reach only the main thread: in another one the event is never set.
+
+    Args:
+        say: Prints that Ctrl-C was heard.
     """
+    asked = threading.Event()
 
-    def __init__(self, say: Callable[[str], None]) -> None:
-        """Keep what says to a person that Ctrl-C was heard."""
-        self.is_asked = False
-        self._say = say
-        self._before: Any = None
-
-    def __enter__(self) -> Self:
-        if threading.current_thread() is threading.main_thread():
-            self._before = signal.signal(signal.SIGINT, self._hear)
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._before is not None:
-            signal.signal(signal.SIGINT, self._before)
-            self._before = None
-
-    def _hear(self, _number: int, _frame: FrameType | None) -> None:
-        if self.is_asked:
+    def hear(_number: int, _frame: object) -> None:
+        if asked.is_set():
             raise KeyboardInterrupt
-        self.is_asked = True
-        self._say("ending after this batch; Ctrl-C again ends at once")
+        asked.set()
+        say("ending after this batch; Ctrl-C again ends at once")
+
+    if threading.current_thread() is not threading.main_thread():
+        yield asked
+        return
+    before = signal.signal(signal.SIGINT, hear)
+    try:
+        yield asked
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -4,52 +4,112 @@ Each of them takes a batch once. The batch's name is noted together with its row
 again after a kill is found there and left out.
 """
 
-from typing import Any, Final, Protocol
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, Observation
+from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as f
 
-from pyspark_hutch.jobs.batches import BatchName, Count
+from pyspark_hutch.jobs.batches import BatchName, Done
+from pyspark_hutch.jobs.errors import WrongArgument
+from pyspark_hutch.jobs.sources import local
 
 BODY: Final = "body"
+SIGNS: Final = {"parquet": "batch=*", "delta": "_delta_log", "iceberg": "catalog.db"}
+"""A name, or a pattern, that only the folder of that kind of lake has."""
 
 
-class Lake(Protocol):
-    """A place for batches."""
+class Lake(ABC):
+    """A place for batches, in a folder."""
+
+    kind: ClassVar[str]
+
+    def __init__(self, folder: str) -> None:
+        """Keep the path."""
+        self.folder = folder
 
     def checkpoint(self, name: str) -> str:
         """Return the folder in which a job notes how far it has come with a source."""
-        ...
+        return f"{self.folder}/_checkpoints/{name}"  # readers pass over what begins with _
 
-    def write(self, batch: DataFrame, name: BatchName) -> Count:
+    def check(self, spark: SparkSession) -> None:
+        """Check that the folder is not that of another kind of lake, whose checkpoints it has.
+
+        Raises:
+            WrongArgument: It is.
+        """
+        for kind, sign in SIGNS.items():
+            if kind != self.kind and self._has(spark, sign):
+                raise WrongArgument(
+                    f"{self.folder} has rows in the format {kind}; {self.kind} needs another folder"
+                )
+
+    @abstractmethod
+    def write(self, batch: DataFrame, name: BatchName) -> Done:
         """Write a batch, if it is not there."""
-        ...
+
+    @abstractmethod
+    def _has(self, spark: SparkSession, sign: str) -> bool: ...
 
 
-class ParquetLake:
+class ParquetLake(Lake):
     """A folder of Parquet files, a folder in it for each batch: `batch=1f0c9e2a-000000017`.
 
-    A batch that comes again replaces its folder, unless the folder was finished, which the file
-    `_SUCCESS` in it says. So any reader of Parquet sees each row once; the folder's name is a
-    column `batch` to most of them.
+    The folder may be on any storage that Spark can write. A batch that comes again replaces its
+    folder, unless that was finished, which the file `_SUCCESS` in it says. So any reader of Parquet
+    sees each row once; the folder's name is a column `batch` to most of them.
     """
 
+    kind = "parquet"
+
     def __init__(self, path: str) -> None:
-        """Keep the path, which may be on any storage that Spark can write."""
-        self._path = path.rstrip("/") or "/"
+        """Keep the path."""
+        super().__init__(path.rstrip("/") or "/")
 
-    def checkpoint(self, name: str) -> str:
-        return f"{self._path}/_checkpoints/{name}"  # readers pass over what begins with _
-
-    def write(self, batch: DataFrame, name: BatchName) -> Count:
-        folder = f"{self._path}/batch={name.text}"
-        if _exists(batch, f"{folder}/_SUCCESS"):
-            return Count()
+    def write(self, batch: DataFrame, name: BatchName) -> Done:
+        inner = f"batch={name.text}"
+        if self._has(batch.sparkSession, f"{inner}/_SUCCESS"):
+            return Done()
         observed, seen = counted(batch)
-        observed.write.mode("overwrite").parquet(folder)
-        return count_of(seen)
+        observed.write.mode("overwrite").parquet(f"{self.folder}/{inner}")
+        return done_of(seen)
+
+    def _has(self, spark: SparkSession, sign: str) -> bool:
+        context: Any = spark.sparkContext  # Hadoop's file systems have no other door
+        file = context._jvm.org.apache.hadoop.fs.Path(f"{self.folder}/{sign}")  # noqa: SLF001
+        system = file.getFileSystem(context._jsc.hadoopConfiguration())  # noqa: SLF001
+        return bool(system.exists(file))
+
+
+class TableLake(Lake):
+    """A table on this machine, to which batches are appended one after another."""
+
+    def __init__(self, path: str) -> None:
+        """Keep the path; raises WrongArgument if it is not of this machine."""
+        super().__init__(str(local(path)))
+
+    def write(self, batch: DataFrame, name: BatchName) -> Done:
+        if self._latest(name.query) >= name.number:
+            return Done()
+        rows = gathered(batch)
+        if rows.num_rows:
+            self._append(rows, name)
+        size = pc.sum(pc.binary_length(rows[BODY])).as_py() if BODY in rows.column_names else 0
+        return Done(rows.num_rows, size or 0)
+
+    @abstractmethod
+    def _latest(self, query: str) -> int:
+        """Return the number of the last batch of a query that is in the table; -1 if none is."""
+
+    @abstractmethod
+    def _append(self, rows: pa.Table, name: BatchName) -> None:
+        """Add rows, and the name of their batch, in one step."""
+
+    def _has(self, spark: SparkSession, sign: str) -> bool:  # noqa: ARG002  # it is of this machine
+        return any(Path(self.folder).glob(sign))
 
 
 def counted(batch: DataFrame) -> tuple[DataFrame, Observation]:
@@ -59,22 +119,13 @@ def counted(batch: DataFrame) -> tuple[DataFrame, Observation]:
     return batch.observe(seen, f.count(f.lit(1)).alias("rows"), sizes.alias("size")), seen
 
 
-def count_of(seen: Observation) -> Count:
+def done_of(seen: Observation) -> Done:
     """Return what was counted, once the rows have passed."""
     found = seen.get
-    return Count(found.get("rows") or 0, found.get("size") or 0, found.get("bad") or 0)
+    return Done(found["rows"] or 0, found["size"] or 0, found.get("bad", 0))
 
 
-def _exists(batch: DataFrame, path: str) -> bool:
-    """Return whether a file is there, on whatever storage Spark knows."""
-    spark = batch.sparkSession
-    jvm: Any = spark.sparkContext._jvm  # noqa: SLF001  # Hadoop's file systems have no other door
-    file = jvm.org.apache.hadoop.fs.Path(path)
-    system = file.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())  # noqa: SLF001
-    return bool(system.exists(file))
-
-
-def gathered(batch: DataFrame) -> tuple[pa.Table, Count]:
+def gathered(batch: DataFrame) -> pa.Table:
     """Return a batch as one table in this process, its times in UTC.
 
     A batch has to fit into the driver; the budgets of the jobs see to that.
@@ -84,7 +135,4 @@ def gathered(batch: DataFrame) -> tuple[pa.Table, Count]:
         if pa.types.is_timestamp(field.type) and field.type.tz not in (None, "UTC"):
             kind = pa.timestamp(field.type.unit, "UTC")
             table = table.set_column(index, field.with_type(kind), table.column(index).cast(kind))
-    size = 0
-    if BODY in table.column_names:
-        size = pc.sum(pc.binary_length(table.column(BODY))).as_py() or 0
-    return table, Count(table.num_rows, size)
+    return table

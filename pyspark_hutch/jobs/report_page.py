@@ -1,14 +1,17 @@
 """The page of a report: one file of HTML with its plots in it, which needs nothing beside it."""
 
 import io
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime
 from html import escape
 from typing import Any, Final
 
 import matplotlib as mpl
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from pyspark_hutch.jobs.errors import cut
 from pyspark_hutch.jobs.progress import duration, megabytes
 from pyspark_hutch.jobs.statistics import Statistics, bin_end
 
@@ -20,6 +23,8 @@ HEIGHT_IN: Final = 2.8
 _COLOUR: Final = "#2a6f97"
 _SETTINGS: Final[Any] = {"svg.hashsalt": "hutch", "svg.fonttype": "none", "font.size": 9}
 """The same rows give the same page: without a salt the names within a plot are random."""
+
+_NAMES: Final = re.compile(r'(?<= id=")|(?<=href="#)|(?<=url\(#)')
 
 _STYLE: Final = """\
 body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; color: #222; }
@@ -43,59 +48,54 @@ def page(title: str, found: Statistics) -> str:
 
 
 def _summary(found: Statistics) -> str:
-    rows = [("rows", f"{found.total.rows:,}"), ("bytes of bodies", megabytes(found.total.size))]
-    if found.total.rows:
-        span = max(found.seconds, 0.001)
+    total = found.total
+    rows = [("rows", f"{total.rows:,}"), ("bytes of bodies", f"{total.size:,}")]
+    if total.rows:
+        speed = f"{total.rows / found.seconds:,.1f}" if found.seconds else "-"
         rows += [
             ("first row", _time(found.first_ms)),
             ("last row", _time(found.last_ms)),
             ("time between", duration(found.seconds)),
-            ("rows/s on average", f"{found.total.rows / span:,.1f}" if found.seconds else "-"),
+            ("rows/s on average", speed),
             ("smallest body", f"{found.smallest:,} B"),
-            ("average body", f"{found.total.size / found.total.rows:,.1f} B"),
+            ("average body", f"{total.size / total.rows:,.1f} B"),
             ("largest body", f"{found.largest:,} B"),
         ]
         rows += [
             (f"{share:.0%} of bodies have at most", f"about {found.percentile(share):,} B")
             for share in (0.5, 0.95, 0.99)
         ]
-    return _table((), rows)
+    return _table(rows)
 
 
 def _rates(found: Statistics) -> str:
     seconds = found.curve.width_ms / 1000
     points = list(found.curve.points())
-    times = [at / DAY_MS for at, _ in points]
-    rows = _plot("rows/s", times, [each.rows / seconds for _, each in points])
-    sizes = _plot("MB/s", times, [each.size / seconds / 1e6 for _, each in points])
+    days = [at / DAY_MS for at, _ in points]
+
+    def drawn(name: str, values: Sequence[float]) -> str:
+        def draw(axes: Axes) -> None:
+            axes.fill_between(days, values, step="post", color=_COLOUR, alpha=0.35)
+            axes.step(days, values, where="post", color=_COLOUR, linewidth=1)
+            axes.xaxis_date(UTC)
+
+        return _plot(name, draw)
+
+    rows = drawn("rows/s", [each.rows / seconds for _, each in points])
+    sizes = drawn("MB/s", [each.size / seconds / 1e6 for _, each in points])
     said = f"<p>By the time at which the server stored them, in steps of {seconds:,.0f} s.</p>\n"
     return f"<h2>Rates</h2>\n{said}{rows}{sizes}"
 
 
-def _plot(label: str, days: Sequence[float], values: Sequence[float]) -> str:
-    with mpl.rc_context(_SETTINGS):
-        figure = Figure(figsize=(WIDTH_IN, HEIGHT_IN), layout="constrained")
-        axes = figure.add_subplot()
-        axes.fill_between(days, values, step="post", color=_COLOUR, alpha=0.35)
-        axes.step(days, values, where="post", color=_COLOUR, linewidth=1)
-        axes.xaxis_date(UTC)
-        axes.set_ylabel(label)
-        axes.set_ylim(bottom=0)
-        return _svg(figure)
-
-
 def _sizes(found: Statistics) -> str:
-    first, last = min(found.sizes), max(found.sizes)
-    bins = range(first, last + 1)
-    with mpl.rc_context(_SETTINGS):
-        figure = Figure(figsize=(WIDTH_IN, HEIGHT_IN), layout="constrained")
-        axes = figure.add_subplot()
-        axes.bar(list(bins), [found.sizes[each] for each in bins], width=1.0, color=_COLOUR)
-        ticks = [each for each in bins if (each - first) % max(1, len(bins) // 12) == 0]
+    bins = range(min(found.sizes), max(found.sizes) + 1)
+
+    def draw(axes: Axes) -> None:
+        axes.bar(bins, [found.sizes[each] for each in bins], width=1.0, color=_COLOUR)
+        ticks = bins[:: max(1, len(bins) // 12)]
         axes.set_xticks(ticks, [f"{bin_end(each):,}" for each in ticks])
-        axes.set_xlabel("bytes of the body, at most")
-        axes.set_ylabel("rows")
-        return f"<h2>Sizes</h2>\n{_svg(figure)}"
+
+    return f"<h2>Sizes</h2>\n{_plot('rows', draw, 'bytes of the body, at most')}"
 
 
 def _streams(found: Statistics) -> str:
@@ -103,53 +103,70 @@ def _streams(found: Statistics) -> str:
         (name, f"{each.rows:,}", megabytes(each.size), f"{each.rows / found.total.rows:.1%}")
         for name, each in sorted(found.streams.items())
     ]
-    return f"<h2>Streams</h2>\n{_table(('stream', 'rows', 'size', 'share'), rows)}"
+    return f"<h2>Streams</h2>\n{_table(rows, 'stream', 'rows', 'size', 'share')}"
 
 
 def _keys(found: Statistics) -> str:
     if not found.keys:
         return ""
     top = found.keys.most_common(TOP_KEYS)
-    rows = [(_cut(key), f"{count:,}", f"{count / found.total.rows:.1%}") for key, count in top]
     count = f"more than {len(found.keys):,}" if found.keys_dropped else f"{len(found.keys):,}"
     about = " Counts are lower bounds." if found.keys_dropped else ""
     said = f"<p>{count} keys; the {len(top)} most frequent.{about}</p>\n"
-    with mpl.rc_context(_SETTINGS):
-        figure = Figure(figsize=(WIDTH_IN, HEIGHT_IN), layout="constrained")
-        axes = figure.add_subplot()
+
+    def draw(axes: Axes) -> None:
         axes.bar(range(len(top)), [count for _, count in top], color=_COLOUR)
         axes.set_xticks([])
-        axes.set_xlabel("keys, as in the table")
-        axes.set_ylabel("rows")
-        plot = _svg(figure)
-    return f"<h2>Keys</h2>\n{said}{plot}{_table(('key', 'rows', 'share'), rows)}"
+
+    plot = _plot("rows", draw, "keys, as in the table")
+    rows = [
+        (cut(key, KEY_CHARACTERS_MAX), f"{count:,}", f"{count / found.total.rows:.1%}")
+        for key, count in top
+    ]
+    return f"<h2>Keys</h2>\n{said}{plot}{_table(rows, 'key', 'rows', 'share')}"
 
 
 def _gaps(found: Statistics) -> str:
+    if not found.gaps:
+        return ""
     rows = [
         (each.stream, f"{each.length_ms / 1000:,.3f} s", _time(each.from_ms), _time(each.to_ms))
         for each in found.gaps
     ]
     said = "<p>The longest times in which a stream got no row, by the times of its chunks.</p>\n"
-    return f"<h2>Gaps</h2>\n{said}{_table(('stream', 'length', 'from', 'to'), rows)}"
+    return f"<h2>Gaps</h2>\n{said}{_table(rows, 'stream', 'length', 'from', 'to')}"
 
 
-def _svg(figure: Figure) -> str:
-    out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+def _plot(name: str, draw: Callable[[Axes], None], below: str = "") -> str:
+    """Return a plot as an element of the page.
+
+    Args:
+        name: Of its vertical axis.
+        draw: Draws into it.
+        below: Name of its horizontal axis.
+    """
+    with mpl.rc_context(_SETTINGS):
+        figure = Figure(figsize=(WIDTH_IN, HEIGHT_IN), layout="constrained")
+        axes = figure.add_subplot()
+        draw(axes)
+        axes.set(xlabel=below, ylabel=name)
+        axes.set_ylim(bottom=0)
+        out = io.StringIO()
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     text = out.getvalue()
-    return f"{text[text.index('<svg') :]}\n"  # without the head of a file of its own
+    text = text[text.index("<svg") :]  # without the head of a file of its own
+    # Each plot begins to name its parts anew, and names are unique within a page.
+    prefix = "".join(filter(str.isalnum, f"{name}{below}"))
+    return f"{_NAMES.sub(f'{prefix}-', text)}\n"
 
 
-def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+def _table(rows: Iterable[Sequence[str]], *heads: str) -> str:
     head = "".join(f"<th>{escape(each)}</th>" for each in heads)
-    lines = [
-        f"<tr><td>{escape(row[0])}</td>"
-        + "".join(f'<td class="n">{escape(each)}</td>' for each in row[1:])
-        + "</tr>\n"
-        for row in rows
-    ]
-    return f"<table><tr>{head}</tr>\n{''.join(lines)}</table>\n"
+    lines = [f"<tr>{head}</tr>\n"] if heads else []
+    for first, *others in rows:
+        cells = "".join(f'<td class="n">{escape(each)}</td>' for each in others)
+        lines.append(f"<tr><td>{escape(_printable(first))}</td>{cells}</tr>\n")
+    return f"<table>{''.join(lines)}</table>\n"
 
 
 def _time(ms: int | None) -> str:
@@ -159,5 +176,6 @@ def _time(ms: int | None) -> str:
     return text.replace("+00:00", " UTC")
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= KEY_CHARACTERS_MAX else f"{text[: KEY_CHARACTERS_MAX - 1]}…"
+def _printable(text: str) -> str:
+    """Return a text with escapes for control characters, which a page may not have."""
+    return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)

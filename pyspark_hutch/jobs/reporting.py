@@ -2,19 +2,18 @@
 
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
 
-from pyspark_hutch.jobs.batches import BatchName, Count, Done, rows_left, run_batches
-from pyspark_hutch.jobs.errors import JobFailed, WrongArgument, in_one_line
+from pyspark_hutch.jobs.batches import BatchName, Done, read_stream, run_batches, spark_errors
+from pyspark_hutch.jobs.errors import WrongArgument
+from pyspark_hutch.jobs.output import written_whole
 from pyspark_hutch.jobs.progress import Progress
 from pyspark_hutch.jobs.report_page import page
-from pyspark_hutch.jobs.sources import Pace, name_of, reading
+from pyspark_hutch.jobs.sources import name_of
 from pyspark_hutch.jobs.statistics import BINS_PER_DOUBLING, Group, Statistics
 
 BUDGETS: Final = {"maxOffsetsPerTrigger": "1000000"}
@@ -28,19 +27,6 @@ _WITH_ALL: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Reported:
-    """Findings of a report.
-
-    Attributes:
-        done: Rows that were read.
-        statistics: Of them.
-    """
-
-    done: Done
-    statistics: Statistics
-
-
 def report(
     spark: SparkSession,
     options: Mapping[str, str],
@@ -48,7 +34,7 @@ def report(
     *,
     key: str | None = None,
     progress: Progress | None = None,
-) -> Reported:
+) -> Done:
     """Write a report about what streams hold now.
 
     Ctrl-C ends the reading after a batch; the report is then about the rows until there.
@@ -66,26 +52,18 @@ def report(
         WrongArgument: An option or the key is wrong.
         JobFailed: The streams cannot be read, or the page cannot be written.
     """
-    chosen = reading(options, budgets=BUDGETS)
-    schema = _SLIM if key is None else _WITH_ALL
-    source = spark.readStream.format("hutch").options(**chosen).schema(schema).load()
+    source = read_stream(spark, options, _SLIM if key is None else _WITH_ALL, BUDGETS)
     rows = _measured(source, key)
     found = Statistics()
 
-    def handle(batch: DataFrame, _: BatchName) -> Count:
+    def handle(batch: DataFrame, _: BatchName) -> Done:
         return _gather(batch, found)
 
-    with tempfile.TemporaryDirectory(prefix="hutch-report-") as folder:
-        done = run_batches(
-            rows,
-            handle,
-            folder,
-            pace=Pace(),
-            progress=progress or Progress(None),
-            left=rows_left,
-        )
-    _write(file, page(f"Stream report: {name_of(options)}", found))
-    return Reported(done, found)
+    with written_whole(file) as out:  # a page that cannot be written is told before the reading
+        with tempfile.TemporaryDirectory(prefix="hutch-report-") as folder:
+            done = run_batches(rows, handle, folder, progress=progress)
+        out.write(page(f"Stream report: {name_of(options)}", found).encode())
+    return done
 
 
 def _measured(source: DataFrame, key: str | None) -> DataFrame:
@@ -96,15 +74,13 @@ def _measured(source: DataFrame, key: str | None) -> DataFrame:
         f.when(size > 0, f.floor(f.log2(size) * BINS_PER_DOUBLING)).otherwise(-1).alias("bin"),
         size.alias("size"),
     ]
-    if key is None:
+    if key is not None:
+        columns.append(f.expr(key).cast("string").alias("key"))
+    with spark_errors(f"key {key!r}: ", WrongArgument):
         return source.select(*columns)
-    try:
-        return source.select(*columns, f.expr(key).cast("string").alias("key"))
-    except PySparkException as error:
-        raise WrongArgument(f"key {key!r}: {in_one_line(error)}") from None
 
 
-def _gather(batch: DataFrame, found: Statistics) -> Count:
+def _gather(batch: DataFrame, found: Statistics) -> Done:
     has_keys = "key" in batch.columns
     if has_keys:  # read once, counted twice
         batch = batch.persist()
@@ -122,11 +98,4 @@ def _gather(batch: DataFrame, found: Statistics) -> Count:
     finally:
         if has_keys:
             batch.unpersist()
-    return Count(found.total.rows - before[0], found.total.size - before[1])
-
-
-def _write(file: Path, text: str) -> None:
-    try:
-        file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise JobFailed(f"cannot write {file}: {error.strerror}") from None
+    return Done(found.total.rows - before[0], found.total.size - before[1])

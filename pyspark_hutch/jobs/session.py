@@ -2,13 +2,15 @@
 
 import logging
 import os
+import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 
+from py4j.protocol import Py4JError
 from pyspark.sql import SparkSession
 
 from pyspark_hutch.datasource import DefaultSource
@@ -23,37 +25,20 @@ DEFAULTS: Final = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # others read no INT96
     "spark.python.unix.domain.socket.enabled": "true",  # a tenth less work for Python
 }
+LOCAL: Final = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 STDERR: Final = 2
 LOGGER_OF_PLANS: Final = "SQLQueryContextLogger"  # prints, in Python, what it also raises
-LOCAL: Final = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+NO_JVM: Final = "JAVA_GATEWAY_EXITED"
 LOGGING: Final = """\
-rootLogger.level = error
+rootLogger.level = {level}
 rootLogger.appenderRef.stderr.ref = stderr
 appender.stderr.type = Console
 appender.stderr.name = stderr
 appender.stderr.target = SYSTEM_ERR
 appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %d{HH:mm:ss} %p %c{1}: %m%n
-# A query that fails is told by the job itself, in one line.
-logger.query.name = org.apache.spark.sql.execution.streaming
-logger.query.level = off
-logger.sources.name = org.apache.spark.sql.execution.python
-logger.sources.level = off
-logger.tasks.name = org.apache.spark.scheduler
-logger.tasks.level = off
-logger.executor.name = org.apache.spark.executor
-logger.executor.level = off
-logger.writing.name = org.apache.spark.sql.execution.datasources
-logger.writing.level = off
-logger.aborting.name = org.apache.spark.util.Utils
-logger.aborting.level = off
+appender.stderr.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n
 """
-LOGGING_OF_ALL: Final = LOGGING.split("# A query", maxsplit=1)[0].replace("error", "warn")
-
-
-def is_local(master: str) -> bool:
-    """Return whether driver and workers are one process on this machine."""
-    return master.startswith("local")
+_ERROR: Final = re.compile(r"^\S+ ERROR \S+: (\S.*)$", re.MULTILINE)
 
 
 @contextmanager
@@ -80,47 +65,56 @@ def session(
     trouble = java_trouble()
     if trouble is not None:
         raise JobFailed(trouble)
-    before = dict(os.environ)
-    with tempfile.TemporaryDirectory(prefix="hutch-spark-") as folder:
-        log = Path(folder) / "stderr.log"
-        plans = logging.getLogger(LOGGER_OF_PLANS)
-        plans.setLevel(logging.ERROR if is_verbose else logging.CRITICAL)
-        _prepare(Path(folder), master, is_verbose=is_verbose)
+    plans = logging.getLogger(LOGGER_OF_PLANS)
+    plans.setLevel(logging.ERROR if is_verbose else logging.CRITICAL)
+    logging.getLogger().addFilter(_is_told)
+    with tempfile.TemporaryDirectory(prefix="hutch-spark-") as made, _environment_kept():
+        folder = Path(made)
+        log = folder / "stderr.log"
+        _prepare(folder, is_local=master.startswith("local"), is_verbose=is_verbose)
+        builder = SparkSession.builder.master(master).appName(name)
+        warehouse = {"spark.sql.warehouse.dir": str(folder / "warehouse")}
+        for key, value in {**warehouse, **(settings or {})}.items():
+            builder = builder.config(key, value)
         try:
             with _errors_to(None if is_verbose else log):
-                spark = _start(name, master, settings or {}, Path(folder))
+                spark = builder.getOrCreate()
             for file in py_files:
                 spark.sparkContext.addPyFile(file)
-            if py_files:  # Spark finds what is installed, not what is in an archive
-                spark.dataSource.register(DefaultSource)
+            # By itself Spark finds folders of packages, not an archive or an editable installation.
+            spark.dataSource.register(DefaultSource)
         except Exception as error:
-            _restore(before)
-            said = f"Spark does not start: {in_one_line(error)}{_last_line(log)}"
-            raise JobFailed(said) from error
+            raise JobFailed(f"Spark does not start: {_cause(error, log)}") from error
         try:
             yield spark
         finally:
-            spark.stop()
+            with suppress(Py4JError):  # whose connection a second Ctrl-C has ended
+                spark.stop()
             plans.setLevel(logging.ERROR)
-            _restore(before)
+            logging.getLogger().removeFilter(_is_told)
 
 
-def _restore(before: Mapping[str, str]) -> None:
-    for name in set(os.environ) - set(before):
-        del os.environ[name]
-    os.environ.update(before)
+@contextmanager
+def _environment_kept() -> Iterator[None]:
+    before = dict(os.environ)
+    try:
+        yield
+    finally:
+        for name in set(os.environ) - set(before):
+            del os.environ[name]
+        os.environ.update(before)
 
 
-def _prepare(folder: Path, master: str, *, is_verbose: bool) -> None:
+def _prepare(folder: Path, *, is_local: bool, is_verbose: bool) -> None:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers take any python3
-    if is_local(master):
+    if is_local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     if "SPARK_CONF_DIR" in os.environ:  # set on purpose
         return
-    settings = DEFAULTS | (LOCAL if is_local(master) else {})
+    settings = DEFAULTS | (LOCAL if is_local else {})
     lines = [f"{key} {value}\n" for key, value in settings.items()]
     (folder / "spark-defaults.conf").write_text("".join(lines), encoding="utf-8")
-    levels = LOGGING_OF_ALL if is_verbose else LOGGING
+    levels = LOGGING.format(level="warn" if is_verbose else "error")
     (folder / "log4j2.properties").write_text(levels, encoding="utf-8")
     os.environ["SPARK_CONF_DIR"] = str(folder)
 
@@ -146,15 +140,16 @@ def _errors_to(log: Path | None) -> Iterator[None]:
         os.close(kept)
 
 
-def _last_line(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").split("\n") if log.exists() else []
-    found = [line.strip() for line in lines if line.strip()]
-    return f" ({found[-1]})" if found else ""
+def _cause(error: Exception, log: Path) -> str:
+    """Return why Spark does not start: by its log, or by what the JVM said if it did not start."""
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    logged = _ERROR.search(text)
+    if logged is not None:
+        return logged[1]
+    said = [line for line in text.splitlines() if line and not line.startswith("WARNING")]
+    return said[0] if said and NO_JVM in str(error) else in_one_line(error)
 
 
-def _start(name: str, master: str, settings: Mapping[str, str], folder: Path) -> SparkSession:
-    builder = SparkSession.builder.master(master).appName(name)
-    given = {"spark.sql.warehouse.dir": str(folder / "warehouse"), **settings}
-    for key, value in given.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+def _is_told(record: logging.LogRecord) -> bool:
+    """Return False for the traceback that py4j logs where a second Ctrl-C ends a call of it."""
+    return not record.getMessage().startswith("KeyboardInterrupt")

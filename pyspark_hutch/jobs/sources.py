@@ -88,3 +88,10 @@ def local(path: str) -> Path:
     if "://" in path and not path.startswith("file://"):
         raise WrongArgument(f"{path} is not a folder of this machine")
     return Path(path.removeprefix("file://")).absolute()
+
+
+def table_name(text: str) -> str:
+    """Return the name of a table, `namespace.name`; raises WrongArgument if it is none."""
+    if text.count(".") != 1 or not all(text.split(".")):
+        raise WrongArgument(f"{text!r} is no name of a table: write namespace.name")
+    return text

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 from pyspark.sql import SparkSession
 
-from pyspark_hutch.jobs.batches import Done, rows_left, run_batches
+from pyspark_hutch.jobs.batches import Done, read_stream, run_batches
 from pyspark_hutch.jobs.lakes import Lake
 from pyspark_hutch.jobs.progress import Progress
-from pyspark_hutch.jobs.sources import Pace, name_of, reading
+from pyspark_hutch.jobs.sources import Pace, name_of
 
 
 def to_lake(
@@ -32,19 +32,9 @@ def to_lake(
         progress: Shows how far it is.
 
     Raises:
-        WrongArgument: An option is wrong.
+        WrongArgument: An option is wrong, or the folder has another kind of lake.
         JobFailed: The streams cannot be read or the lake cannot be written.
     """
-    pace = pace or Pace()
-    chosen = reading(options)
-    source = spark.readStream.format("hutch").options(**chosen)
-    if columns is not None:
-        source = source.schema(columns)
-    return run_batches(
-        source.load(),
-        lake.write,
-        pace.checkpoint or lake.checkpoint(name_of(options)),
-        pace=pace,
-        progress=progress or Progress(None),
-        left=rows_left,
-    )
+    lake.check(spark)
+    rows = read_stream(spark, options, columns)
+    return run_batches(rows, lake.write, lake.checkpoint(name_of(options)), pace, progress)

@@ -17,7 +17,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from pyspark_hutch.jobs.errors import JobFailed
+from pyspark_hutch.jobs.errors import JobFailed, cut
 from pyspark_hutch.jobs.functions import NamedFunction
 from pyspark_hutch.rows.columns import TEXTS, column
 
@@ -63,6 +63,10 @@ class BadRow(Exception):
     """A row that cannot be copied; the text says why."""
 
 
+MISTAKES: Final = (Exception, SystemExit)
+"""Any mistake of the function's makes its row a bad one."""
+
+
 @dataclass(frozen=True, slots=True)
 class Transform:
     """Makes rows that are written out of rows that were read.
@@ -94,22 +98,26 @@ class Transform:
         for row in _dictionaries(batch):
             try:
                 found += self._rows(function, row)
-            except Exception as error:  # noqa: BLE001  # any mistake of the function's is the row's
+            except MISTAKES as error:
                 found.append(self._bad(row, error))
         return pa.array(found, OUTPUT)
 
     def _rows(self, function: Any, row: Row) -> list[Row]:  # noqa: ANN401  # what a user gave
         given = row | {name: dict(row[name] or {}) for name in SECTIONS}  # for it to add to
+        value = _value(row["body"]) if self.is_json else None
+        if function is None:  # the body stays as it is, to the byte
+            return [_output(given, is_json=False)]
         if self.is_json:
-            given["body"] = _value(row["body"])
-        made = given if function is None else function(given)
+            given["body"] = value
+        made = function(given)
         if made is None:
             return []
-        many = [made] if isinstance(made, Mapping) else list(made)
-        return [_output(each, is_json=self.is_json) for each in many]
+        is_one = isinstance(made, Mapping) or not isinstance(made, Iterable)
+        return [_output(each, is_json=self.is_json) for each in ([made] if is_one else made)]
 
-    def _bad(self, row: Row, error: Exception) -> Row:
-        reason = _reason(error)
+    def _bad(self, row: Row, error: BaseException) -> Row:
+        text = str(error) if isinstance(error, BadRow) else f"{type(error).__name__}: {error}"
+        reason = cut(text, REASON_CHARACTERS_MAX)
         if self.fails:
             raise JobFailed(
                 f"row at offset {row['offset']} of stream {row['stream']!r}: {reason} "
@@ -126,15 +134,13 @@ class Transform:
     def _batch(self, function: Callable[..., Any], batch: pa.RecordBatch) -> pa.StructArray:
         try:
             return self._passed(function, batch)
-        except Exception:  # noqa: BLE001  # which of the rows it was is found out here
-            parts = [self._single(function, batch.slice(at, 1)) for at in range(batch.num_rows)]
+        except MISTAKES as error:
+            if batch.num_rows == 1:
+                (row,) = _dictionaries(batch)
+                return pa.array([self._bad(row, error)], OUTPUT)
+            # Which of the rows it was is found out here.
+            parts = [self._batch(function, batch.slice(at, 1)) for at in range(batch.num_rows)]
             return pa.concat_arrays(parts) if parts else pa.array([], OUTPUT)
-
-    def _single(self, function: Callable[..., Any], batch: pa.RecordBatch) -> pa.StructArray:
-        try:
-            return self._passed(function, batch)
-        except Exception as error:  # noqa: BLE001  # any mistake of the function's is the row's
-            return pa.array([self._bad(next(iter(_dictionaries(batch))), error)], OUTPUT)
 
     def _passed(self, function: Callable[..., Any], batch: pa.RecordBatch) -> pa.StructArray:
         if self.is_json:
@@ -161,9 +167,14 @@ def _dictionaries(batch: pa.RecordBatch) -> Iterable[Row]:
 
 def _value(body: bytes | None) -> Any:  # noqa: ANN401  # whatever the JSON is
     try:
-        return json.loads(body or b"")
+        return json.loads((body or b"").decode("utf-8-sig"), parse_constant=_refuse)
     except ValueError as error:
         raise BadRow(f"the body is not JSON: {error}") from None
+
+
+def _refuse(constant: str) -> None:
+    """Refuse NaN, Infinity and -Infinity, which Python takes and JSON has not."""
+    raise ValueError(f"no value {constant}")
 
 
 def _output(row: Any, *, is_json: bool) -> Row:  # noqa: ANN401  # what a user gave
@@ -190,9 +201,4 @@ def _bytes(body: Any, *, is_json: bool) -> bytes:  # noqa: ANN401  # what a user
         return body.encode()
     if body is None and not is_json:
         raise BadRow("the function gave a row without a body")
-    return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
-
-
-def _reason(error: Exception) -> str:
-    text = str(error) if isinstance(error, BadRow) else f"{type(error).__name__}: {error}"
-    return text if len(text) <= REASON_CHARACTERS_MAX else f"{text[: REASON_CHARACTERS_MAX - 1]}…"
+    return json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()

@@ -262,7 +262,7 @@ class ReadSettings:
 class Dedup:
     """Rules for publishing ids; None as id column: rows are numbered as they come to a task."""
 
-    producer_name: str
+    producer_name: str | None  # None: a name of the streaming query's own
     id_column: str | None = None
     key_column: str | None = None
     order_by: tuple[str, ...] = ()

@@ -45,7 +45,7 @@ DELIVERY: Final = Group(
             None,
             "First part of the names of producers, for `dedup`; a batch write needs it. The same "
             "name in two jobs makes one drop rows of the other.",
-            without="`hutch` for a streaming write",
+            without="`hutch-` and the query's id, for a streaming write",
         ),
         Option(
             "publishingIdColumn",

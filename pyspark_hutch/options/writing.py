@@ -15,9 +15,6 @@ from pyspark_hutch.options.settings import (
     WriteSettings,
 )
 
-PRODUCER_NAME: Final = "hutch"
-"""Producer's name of a streaming write that gives none; the query's id goes with it."""
-
 SUB_BATCH_COUNT: Final = 100  # rows of a compressed sub-batch; the clients' usual number
 
 _OF_DEDUP: Final = ("producerName", "publishingIdColumn", "producerKeyColumn", "dedupOrderBy")
@@ -96,7 +93,7 @@ def _dedup(given: Given) -> Dedup | None:
         given.need("delivery", "producerName in a batch write")
     _check_plan(given)
     return Dedup(
-        producer_name=given.value("producerName", str) or PRODUCER_NAME,
+        producer_name=given.value("producerName", str),
         id_column=given.value("publishingIdColumn", str),
         key_column=given.value("producerKeyColumn", str),
         order_by=given.value("dedupOrderBy", tuple) or (),

@@ -55,7 +55,7 @@ class RowSizes:
 
     def _look(self, wanted: Range) -> float | None:
         timeout_ms = self._cluster.settings.request_timeout_ms
-        with closing(RangeReader(self._cluster, wanted, timeout_ms, 0).pieces()) as pieces:
+        with closing(RangeReader(self._cluster, wanted, timeout_ms).pieces()) as pieces:
             for piece in pieces:
                 header = unpack_header(piece.chunk, 0)
                 return max(1.0, header.data_bytes / max(1, header.records))

@@ -12,9 +12,6 @@ from pyspark_hutch.decoding.wanted import Wanted
 from pyspark_hutch.options.settings import ReadSettings
 from pyspark_hutch.planning.splits import Split
 
-FILTER_QUIET_MS = 2_000
-"""Silence after which a filter is taken to let nothing more through."""
-
 
 def rows_of(
     cluster: Cluster, split: Split, settings: ReadSettings, wanted: Wanted
@@ -41,7 +38,7 @@ def rows_of(
         settings.fail_on_data_loss,
     )
     poll_timeout_ms = settings.connection.poll_timeout_ms
-    reader = RangeReader(cluster, offsets, poll_timeout_ms, FILTER_QUIET_MS)
+    reader = RangeReader(cluster, offsets, poll_timeout_ms)
     decoder = Decoder(wanted)
     with closing(reader.pieces()) as pieces:  # Spark may want no more rows before the end
         for piece in pieces:

@@ -39,6 +39,10 @@ class TaskIdentity:
     query: str | None = None
     batch: int = 0
 
+    def own(self, name: str) -> str:
+        """Return a producer's name that no other streaming query has."""
+        return name if self.query is None else f"{name}-{self.query[:8]}"
+
 
 @dataclass(frozen=True, slots=True)
 class Run:
@@ -79,8 +83,7 @@ class ByPlace:
     def __init__(self, producer: str, task: TaskIdentity) -> None:
         if task.batch >= BATCHES_MAX:
             raise BadColumn("batch", f"{task.batch} is above what ids have room for")
-        query = "" if task.query is None else f"-{task.query[:8]}"
-        self._reference = reference_of(f"{producer}{query}-p{task.partition}")
+        self._reference = reference_of(f"{task.own(producer)}-p{task.partition}")
         self._base = task.batch << 32
         self._next = 1
 

@@ -37,6 +37,7 @@ class Outlet:
         reference: The producer's name; empty for none.
         number: Of this outlet in its task, from 0.
         packer: Makes frames for it; None until a server has said how large they may be.
+        waiting_bytes: Memory of the rows in it that are in no frame yet.
         last_id: The highest publishing id that the server had of it; 0 for none.
         unconfirmed: Frames that were sent, the oldest first.
         confirmed_entries: Of the oldest of these.
@@ -46,6 +47,7 @@ class Outlet:
     reference: str
     number: int
     packer: Packer | None = None
+    waiting_bytes: int = 0
     last_id: int = 0
     unconfirmed: deque[Frame] = field(default_factory=deque)
     confirmed_entries: int = 0
@@ -59,6 +61,12 @@ class Outlet:
     def slot(self) -> int:
         """The number of its connection among those to a server."""
         return self.number // PUBLISHERS_MAX
+
+    @property
+    def open_packer(self) -> Packer:
+        """The packer, after a server has taken the publisher."""
+        assert self.packer is not None, "an open outlet has one"
+        return self.packer
 
     def declare(self, connection: Connection) -> None:
         """Make it known to a server, which then has confirmed nothing of what waits.

@@ -2,7 +2,7 @@
 
 import logging
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -30,6 +30,9 @@ LOG: Final = logging.getLogger(__name__)
 
 BYTES_MAX: Final = 32 * 1024 * 1024
 """Bytes of frames that are not confirmed: they are kept, to be sent again."""
+
+WAITING_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Memory of rows that wait for their sub-batch to be full, of all streams."""
 
 _TRANSIENT: Final = (ServerGone, ServerSilent)
 _GONE_AWAY: Final = (ResponseCode.STREAM_NOT_AVAILABLE, ResponseCode.PUBLISHER_DOES_NOT_EXIST)
@@ -65,8 +68,9 @@ class Publishing:
         self._links = Links(cluster)
         self._link_of: dict[int, Link] = {}
         self._pauses = cluster.pauses()
-        self._rows_waiting = 0
-        self._bytes_waiting = 0
+        self._rows_unconfirmed = 0
+        self._bytes_unconfirmed = 0
+        self._waiting_bytes = 0
 
     @property
     def producers(self) -> tuple[tuple[str, str], ...]:
@@ -102,18 +106,16 @@ class Publishing:
             kept = np.flatnonzero(ids > outlet.last_id)
             self.skipped += len(ids) - len(kept)
             messages, ids = messages.take(kept), ids[kept]
-        assert outlet.packer is not None, "an open outlet has one"
         if len(ids):
-            for frame in outlet.packer.add(messages, ids):
-                self._send(outlet, frame)
+            self._send_all(outlet, outlet.open_packer.add(messages, ids))
+        while self._waiting_bytes > WAITING_BYTES_MAX:
+            self._flush(max(self._outlets.values(), key=lambda each: each.waiting_bytes))
 
     def finish(self) -> None:
         """Publish what is left, wait until all is confirmed, and give back the connections."""
         for outlet in self._outlets.values():
-            assert outlet.packer is not None, "an open outlet has one"
-            for frame in outlet.packer.finish():
-                self._send(outlet, frame)
-        while self._rows_waiting:
+            self._flush(outlet)
+        while self._rows_unconfirmed:
             self._wait()
         self._links.give_back()
 
@@ -123,15 +125,26 @@ class Publishing:
 
     # ---- sending and waiting -----------------------------------------------------------------
 
+    def _flush(self, outlet: Outlet) -> None:
+        self._send_all(outlet, outlet.open_packer.flush())
+
+    def _send_all(self, outlet: Outlet, frames: Iterator[Frame]) -> None:
+        """Send frames as its packer makes them, and count the rows that the packer keeps."""
+        for frame in frames:
+            self._send(outlet, frame)
+        self._waiting_bytes -= outlet.waiting_bytes
+        outlet.waiting_bytes = outlet.open_packer.waiting_bytes
+        self._waiting_bytes += outlet.waiting_bytes
+
     def _send(self, outlet: Outlet, frame: Frame) -> None:
-        while self._rows_waiting and (
-            self._rows_waiting + frame.records > self._in_flight_max
-            or self._bytes_waiting + len(frame.data) > BYTES_MAX
+        while self._rows_unconfirmed and (
+            self._rows_unconfirmed + frame.records > self._in_flight_max
+            or self._bytes_unconfirmed + len(frame.data) > BYTES_MAX
         ):
             self._wait()
         outlet.unconfirmed.append(frame)
-        self._rows_waiting += frame.records
-        self._bytes_waiting += len(frame.data)
+        self._rows_unconfirmed += frame.records
+        self._bytes_unconfirmed += len(frame.data)
         link = self._link_of[outlet.number]
         link.frames_waiting += 1
         try:
@@ -182,8 +195,8 @@ class Publishing:
             raise BadAnswer(f"{place} confirmed messages of a publisher that is not there")
         stored = outlet.confirm(confirmed.entries)
         link.frames_waiting -= stored.frames
-        self._bytes_waiting -= stored.frame_bytes
-        self._rows_waiting -= stored.rows
+        self._bytes_unconfirmed -= stored.frame_bytes
+        self._rows_unconfirmed -= stored.rows
         self.rows += stored.rows
         if stored.frames:
             self._pauses = self._cluster.pauses()
@@ -249,7 +262,7 @@ class Publishing:
                 error = again
             else:
                 return
-        raise ClientError(f"{error}; {self._rows_waiting} rows were not confirmed") from None
+        raise ClientError(f"{error}; {self._rows_unconfirmed} rows were not confirmed") from None
 
 
 def _refusal(link: Link, refused: m.PublishError) -> ClientError:

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.encoding.columns import KEY, NUMBER, Kind, check_columns
+from pyspark_hutch.encoding.columns import KEY, NAME, NUMBER, Kind, check_columns
 from pyspark_hutch.encoding.errors import BadColumn
 from pyspark_hutch.encoding.frames import Ids
 from pyspark_hutch.encoding.messages import messages_of
@@ -20,6 +20,9 @@ from pyspark_hutch.options.settings import WriteSettings
 from pyspark_hutch.sink.numbering import ByColumn, ByPlace, Numbering, TaskIdentity, Unnamed
 from pyspark_hutch.sink.publishing import Publishing
 from pyspark_hutch.sink.targets import Targets, routes
+
+PRODUCER_NAME: Final = "hutch"
+"""The producer's name of a streaming write that gives none; the query's id goes with it."""
 
 _ORDERED: Final = Kind(
     "a type that has an order: no struct, map or array", lambda kind: not pa.types.is_nested(kind)
@@ -139,11 +142,12 @@ def _extra(settings: WriteSettings) -> dict[str, Kind]:
     extra: dict[str, Kind] = {}
     if settings.super_stream is not None:
         is_named = settings.routing == "column"
-        extra["stream" if is_named else settings.routing_key_column] = KEY
+        kind = KEY if settings.routing == "hash" else NAME
+        extra["stream" if is_named else settings.routing_key_column] = kind
     if settings.dedup is not None:
         extra |= dict.fromkeys(settings.dedup.order_by, _ORDERED)
         if settings.dedup.key_column is not None:
-            extra[settings.dedup.key_column] = KEY
+            extra[settings.dedup.key_column] = NAME
         if settings.dedup.id_column is not None:
             extra[settings.dedup.id_column] = NUMBER
     return extra
@@ -171,8 +175,11 @@ def _numbering(settings: WriteSettings, task: TaskIdentity) -> Numbering:
     if dedup is None:
         return Unnamed()
     if dedup.id_column is not None:
-        return ByColumn(dedup.producer_name, dedup.id_column, dedup.key_column)
-    return ByPlace(dedup.producer_name, task)
+        # With a name of its own a new checkpoint of a query goes on where the old one was; without
+        # one, no other query's rows count as written.
+        producer = dedup.producer_name or task.own(PRODUCER_NAME)
+        return ByColumn(producer, dedup.id_column, dedup.key_column)
+    return ByPlace(dedup.producer_name or PRODUCER_NAME, task)
 
 
 def _ordered(

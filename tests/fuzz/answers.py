@@ -1,6 +1,6 @@
-"""What a server sends to the data source's client: a range is read from it, and any bytes may come.
+"""Bytes of a server that the data source's client reads a range from; any bytes may come.
 
-A read ends with its rows or with a ClientError; time stands still, since the bytes end at once.
+A read ends with its rows or with a ClientError. Time stands still, since the bytes end at once.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def fuzz_answers(data: bytes) -> None:
     filters = ("x",) if data[0] & 1 else ()
     script = _Script(WELCOME + data[1:], (data[0] >> 1) or 1 << 20)
     wanted = Range("s", LEADER, 0, HIGH, filters, fails_on_loss=bool(data[0] & 2))
-    reader = RangeReader(_OneServer(script), wanted, 1_000, 0)
+    reader = RangeReader(_OneServer(script), wanted, 1_000)
     position, failure = 0, ""
     try:
         for piece in reader.pieces():

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gateway import cli
-from gateway.commands import pipeline
+from pyspark_hutch.jobs import commands
 from tests.spark.conftest import Place
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def run(spark: SparkSession, place: Place, monkeypatch: pytest.MonkeyPatch) -> R
     def session(*_: object) -> Iterator[SparkSession]:
         yield spark
 
-    monkeypatch.setattr(pipeline, "_session", session)
+    monkeypatch.setattr(commands, "_session", session)
 
     def command(job: str, *arguments: object) -> int:
         reads, writes = job != "from-files", job in ("copy", "from-files")

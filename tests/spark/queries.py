@@ -39,14 +39,14 @@ def eventually(is_so: Callable[[], object], within_s: float = WAIT_S) -> None:
 
 
 def said(failure: object) -> str:
-    """The one line in which the source says what is wrong, out of all that Spark says."""
+    """Return the one line of the source, out of all that Spark says about a failure."""
     lines = set(_OURS.findall(str(failure)))
     assert len(lines) == 1, str(failure)
     return str(lines.pop()).strip()
 
 
 def refusal(action: Callable[[], object]) -> str:
-    """Do what must fail; give the one line that says why."""
+    """Do something that must fail, and return the one line that says why."""
     from pyspark.errors import PySparkException
 
     with pytest.raises(PySparkException) as failure:
@@ -113,7 +113,7 @@ class Query:
         return list(self.spark.read.schema(schema).parquet(str(self.output / files)).collect())
 
     def position(self, batch: int) -> str:
-        """What the checkpoint says about the end of a batch, to the letter."""
+        """Return the end of a batch as the checkpoint has it, as text."""
         return (self.checkpoint / "offsets" / str(batch)).read_text().splitlines()[-1]
 
     def position_of(self, batch: int) -> dict[str, int]:
@@ -140,7 +140,7 @@ def batches_of(query: StreamingQuery) -> list[tuple[int, int]]:
 
 
 def rows_of(query: StreamingQuery) -> int:
-    """How many rows a query has read in this run."""
+    """Return how many rows a query has read in this run."""
     failure = query.exception()
     assert failure is None, failure
     return sum(rows for _, rows in batches_of(query))

@@ -1,4 +1,4 @@
-"""What is wrong, outside or at the server: each gives one line that names it."""
+"""Bad options, bad input and bad servers: each gives one line that names the fault."""
 
 from __future__ import annotations
 

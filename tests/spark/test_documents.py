@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
+from gateway.stream.wire import messages as m
 from pyspark_hutch.rows.columns import COLUMNS, HEADER_FIELDS, PROPERTY_FIELDS
-from tests.integration.server import HutchServer
+from tests.spark.conftest import Place
 from tests.spark.naming import kept_name
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 PAGE = Path(__file__).parents[2] / "docs" / "spark.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 ADDRESS = "localhost:5552"
-"""What stands in the page; a run puts the address of its own server there, and changes no more."""
+"""The address in the page; a run puts that of its own server there, and changes no more."""
 
 WRITTEN_FOLDERS = ("checkpoints", "landed")
 
@@ -34,8 +35,8 @@ class Block(NamedTuple):
     Attributes:
         kind: `python` or `sql`.
         code: As printed.
-        shown: What the page shows under it; None: nothing.
-        line: Where it stands in the page.
+        shown: The output that the page shows under it; None: none.
+        line: The number of its first line in the page.
     """
 
     kind: str
@@ -52,19 +53,22 @@ def blocks() -> Iterator[Block]:
 
 
 @pytest.fixture
-def server(spark: SparkSession, tmp_path: Path) -> Iterator[HutchServer]:
-    """Give an empty server, and a session that knows nothing of an earlier run."""
+def clean(spark: SparkSession, either: Place) -> Iterator[Place]:
+    """Give a server without the page's streams, and a session that knows nothing of them."""
     for folder in WRITTEN_FOLDERS:
         shutil.rmtree(folder, ignore_errors=True)
-    with HutchServer(tmp_path / "data", "--durability", "os") as own:
-        yield own
+    with either.client() as client:
+        for stream in re.findall(r'\bstream="(\w+)"', TEXT):
+            client.code_of("delete_stream", m.DeleteStream(stream))
+        client.code_of("delete_super_stream", m.DeleteSuperStream("trips"))
+    yield either
     spark.sql("DROP TABLE IF EXISTS streams")
     for view in ("counts", "new_orders", "orders"):
         spark.catalog.dropTempView(view)
 
 
 def printed(block: Block, spark: SparkSession, names: dict[str, Any], address: str) -> str:
-    """Run a block; return what it prints, or the rows of its query as `show` has them."""
+    """Run a block; return its output, or the rows of its query as `show` prints them."""
     code = block.code.replace(ADDRESS, address)
     out = io.StringIO()
     with redirect_stdout(out):
@@ -77,14 +81,14 @@ def printed(block: Block, spark: SparkSession, names: dict[str, Any], address: s
     return re.sub(r" +$", "", out.getvalue(), flags=re.MULTILINE).strip("\n")
 
 
-def test_the_code_of_the_page_runs_as_printed(spark: SparkSession, server: HutchServer) -> None:
+def test_the_code_of_the_page_runs_as_printed(spark: SparkSession, clean: Place) -> None:
     names: dict[str, Any] = {"__name__": "page"}
     variables = dict(os.environ)
     wrong = []
     try:
         with kept_name():
             for block in blocks():
-                said = printed(block, spark, names, f"localhost:{server.port}")
+                said = printed(block, spark, names, f"{clean.host}:{clean.port}")
                 if block.shown is not None and said != block.shown.strip("\n"):
                     wrong.append(f"line {block.line} prints\n{said}")
     finally:

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import venv
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -13,8 +14,11 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from gateway.stream.wire import messages as m
+from tests.integration.administrator import ctl
+from tests.integration.server import HutchServer
 from tests.spark.conftest import Place
-from tests.spark.publishing import publish
+from tests.spark.proxy import Proxy
+from tests.spark.publishing import create_super_stream, publish
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,10 +37,13 @@ def texts() -> list[str]:
 
 
 class Trials:
-    """Does what goes wrong."""
+    """Actions that fail."""
 
-    def __init__(self, spark: SparkSession, place: Place, stream: str, folder: Path) -> None:
+    def __init__(
+        self, spark: SparkSession, server: HutchServer, place: Place, stream: str, folder: Path
+    ) -> None:
         self.spark = spark
+        self.server = server
         self.place = place
         self.stream = stream
         self.folder = folder
@@ -46,9 +53,49 @@ class Trials:
         (reader if schema is None else reader.schema(schema)).load().collect()
 
     def write(self, *columns: str, mode: str = "append", **options: str) -> None:
-        rows = self.spark.range(2, numPartitions=1).selectExpr(*columns)
+        rows = self.spark.range(4, numPartitions=2).selectExpr(*columns)
         writer = rows.write.format("hutch").options(**self.place.options | options)
         (writer.mode(mode) if mode else writer).save()
+
+    def route(self, key: str, column: str = "routing_key", **options: str) -> None:
+        with self.place.client() as client:
+            create_super_stream(client, f"{self.stream}-super", 2)
+        columns = ("'x' AS body", f"{key} AS {column}")
+        self.write(*columns, superStream=f"{self.stream}-super", **options)
+
+    def login(self, *, reads: str = "", writes: str = "") -> dict[str, str]:
+        """Add a user with these rights; give the options with which it logs in."""
+        user = f"clerk-{os.urandom(4).hex()}"
+        ctl(self.server, "add_user", user, stdin=b"secret\n")
+        ctl(self.server, "set_permissions", user, "", writes, reads)
+        return {"username": user, "password": "secret"}
+
+    def write_without_confirms(self) -> None:
+        with Proxy(self.place.host, self.place.port) as proxy:
+            proxy.on_answer = lambda name, frame: b"" if name == "publish_confirm" else frame
+            options = {"confirmTimeoutMs": "100", "planner.retries": "1"}
+            options["endpoints"] = f"{proxy.host}:{proxy.port}"
+            self.write("'x' AS body", stream=self.stream, **options)
+
+    def speculate(self) -> None:
+        """Say that the session speculates, which Spark refuses to change while it runs."""
+        changes = {"spark.sql.legacy.setCommandRejectsSparkCoreConfs": "false"}
+        for name, value in (changes | {"spark.speculation": "true"}).items():
+            self.spark.conf.set(name, value)
+        columns = ("'x' AS body", "id AS number", "'k' AS key")
+        try:
+            self.write(*columns, stream=self.stream, **NUMBERED)
+        finally:
+            for name in ("spark.speculation", *changes):
+                self.spark.conf.unset(name)
+
+    def look_elsewhere(self) -> None:
+        """Look for the format in a Python without it, as where no environment is active."""
+        bare = self.folder / "bare"
+        venv.create(bare, symlinks=True)
+        lookup = "SparkSession.builder.getOrCreate().read.format('hutch').load()"
+        code = f"from pyspark.sql import SparkSession; {lookup}"
+        self.run("-c", code, PYSPARK_PYTHON=str(bare / "bin" / "python"), PYTHONPATH="")
 
     def insert_text(self) -> None:
         options = self.place.options | {"stream": self.stream}
@@ -96,7 +143,7 @@ TRIALS: Final[Mapping[str, Trial]] = {
         "from pyspark.sql import SparkSession; SparkSession.builder.getOrCreate()",
         JAVA_HOME=str(t.folder),
     ),
-    "Failed to find the data source": lambda t: t.spark.read.format("hatch").load(),
+    "Failed to find the data source": lambda t: t.look_elsewhere(),
     "No module named 'pyspark_hutch'": lambda t: t.run("-I", "-S", "-c", "import pyspark_hutch"),
     "cannot connect to …: Connection refused": lambda t: t.read(
         stream="a", endpoints="127.0.0.1:1"
@@ -121,12 +168,28 @@ TRIALS: Final[Mapping[str, Trial]] = {
     ),
     "schema: no column": lambda t: t.read("ofset bigint", stream=t.stream),
     "schema: column 'body' has type": lambda t: t.read("body string", stream=t.stream),
+    "schema: column '…' is not null": lambda t: t.read("offset bigint NOT NULL", stream=t.stream),
     "Set failOnDataLoss": lambda t: t.lose(),
     'The data source "hutch" cannot': lambda t: t.write("'x' AS body", mode="", stream=t.stream),
     "mode overwrite": lambda t: t.write("'x' AS body", mode="overwrite", stream=t.stream),
     "column 'body': missing": lambda t: t.write("'x' AS value", stream=t.stream),
     "column '…': (…) no such": lambda t: t.write("'x' AS body", "id", stream=t.stream),
     "column 'body': null": lambda t: t.write("cast(null AS string) AS body", stream=t.stream),
+    "column '…': is": lambda t: t.write("'x' AS body", "1 AS filter_value", stream=t.stream),
+    "column '…': null in row": lambda t: t.route("cast(null AS string)"),
+    "routing key '…' is bound": lambda t: t.route("'mars'", routing="key"),
+    "column 'stream': '…' is no": lambda t: t.route("'mars'", "stream", routing="column"),
+    "cannot be written together": lambda t: t.write(
+        "'x' AS body", "'v' AS filter_value", stream=t.stream, compression="gzip"
+    ),
+    "stream '…' exists": lambda t: t.write(
+        "'x' AS body", stream=t.stream, createStream="true", **{"retention.maxAge": "1h"}
+    ),
+    "stream '…' cannot be": lambda t: t.write(
+        "'x' AS body", stream=t.stream, **t.login(reads=".*")
+    ),
+    "a message needs a frame": lambda t: t.write("repeat('x', 2000000) AS body", stream=t.stream),
+    "… rows were not": lambda t: t.write_without_confirms(),
     "nothing says where rows go": lambda t: t.write("'x' AS body"),
     "option createStream='true' needs": lambda t: t.write(
         "'x' AS body", "'k' AS routing_key", superStream="new", createStream="true"
@@ -135,13 +198,26 @@ TRIALS: Final[Mapping[str, Trial]] = {
     "numbers must ascend": lambda t: t.write(
         "'x' AS body", "5L AS number", "'k' AS key", stream=t.stream, **NUMBERED
     ),
+    "rows of '…' for stream": lambda t: t.write(
+        "'x' AS body", "id AS number", "'k' AS key", stream=t.stream, **NUMBERED
+    ),
+    "spark.speculation runs": lambda t: t.speculate(),
+    "delivery=dedup with": lambda t: t.write(
+        "'x' AS body",
+        "id AS number",
+        "'k' AS key",
+        stream=t.stream,
+        compression="gzip",
+        **NUMBERED,
+        **t.login(writes=".*"),
+    ),
     "a catalog table's options": lambda t: t.spark.sql(
         "CREATE TABLE texts USING hutch OPTIONS (endpoints 'localhost:5552', stream 'orders')"
     ),
     "Cannot safely cast": lambda t: t.insert_text(),
     "checkpointLocation must be": lambda t: t.start_without_a_checkpoint(),
 }
-"""How each text of the page begins, and what brings it about."""
+"""The beginning of each text of the page, and an action that fails with it."""
 
 
 def pattern_of(text: str) -> re.Pattern[str]:
@@ -158,11 +234,11 @@ def test_every_text_of_the_page_has_its_trial() -> None:
     "text", texts(), ids=lambda text: re.sub(r"[^a-z]+", "-", text[:40].lower())
 )
 def test_an_error_has_the_text_that_the_page_says(
-    spark: SparkSession, place: Place, stream: str, tmp_path: Path, text: str
+    spark: SparkSession, hutch: HutchServer, place: Place, stream: str, tmp_path: Path, text: str
 ) -> None:
     with place.client() as client:
         publish(client, stream, [b"row"])
-    trials = Trials(spark, place, stream, tmp_path)
+    trials = Trials(spark, hutch, place, stream, tmp_path)
     trial = next(trial for start, trial in TRIALS.items() if text.startswith(start))
 
     with pytest.raises(Exception) as caught:  # noqa: PT011  # Spark has a class for each kind

@@ -1,4 +1,4 @@
-"""The scripts in examples/spark, run as they stand in the session of the tests."""
+"""The scripts in examples/spark, run as they stand, on Hutch and on RabbitMQ."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ SCRIPTS = Path(__file__).parents[2] / "examples" / "spark"
 
 
 def run(name: str, place: Place, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """Run a script against the tests' server; return what its variables hold at its end."""
+    """Run a script against a server; return the values of its variables at its end."""
     monkeypatch.setenv("STREAM_ENDPOINTS", f"{place.host}:{place.port}")
     with kept_name():
         return runpy.run_path(str(SCRIPTS / f"{name}.py"), run_name="__main__")
 
 
 @pytest.mark.usefixtures("spark")
-def test_first_steps_read_each_order_once(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
-    left = run("first_steps", place, monkeypatch)
+def test_first_steps_read_each_order_once(either: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = run("first_steps", either, monkeypatch)
 
     assert left["totals"] == {"Ada": 1299, "Ben": 350}
     assert (left["after_first_run"], left["after_second_run"]) == (3, 4)
@@ -31,9 +31,9 @@ def test_first_steps_read_each_order_once(place: Place, monkeypatch: pytest.Monk
 
 @pytest.mark.usefixtures("spark")
 def test_github_events_are_counted_with_and_without_a_schema(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    either: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = run("github_events", place, monkeypatch)
+    left = run("github_events", either, monkeypatch)
 
     events = left["events"]
     of_repository = [event["repo"]["name"] for event in events]
@@ -50,9 +50,9 @@ def test_github_events_are_counted_with_and_without_a_schema(
 
 @pytest.mark.usefixtures("spark")
 def test_taxi_trips_of_a_zone_are_in_one_partition_and_in_the_sums(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    either: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = run("taxi_trips", place, monkeypatch)
+    left = run("taxi_trips", either, monkeypatch)
 
     assert sum(left["rows_by_partition"].values()) == left["COUNT"]
     assert left["rows_by_partition"].keys() == {0, 1, 2}
@@ -62,9 +62,9 @@ def test_taxi_trips_of_a_zone_are_in_one_partition_and_in_the_sums(
 
 @pytest.mark.usefixtures("spark")
 def test_sensor_readings_are_in_their_windows_unless_they_are_too_late(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    either: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = run("sensor_readings", place, monkeypatch)
+    left = run("sensor_readings", either, monkeypatch)
 
     assert left["first"] == {}
     assert left["second"] == {("roof", "08:00"): 5, ("roof", "08:05"): 5}
@@ -73,9 +73,9 @@ def test_sensor_readings_are_in_their_windows_unless_they_are_too_late(
 
 @pytest.mark.usefixtures("spark")
 def test_a_stream_copy_has_each_row_once_also_with_a_new_checkpoint(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    either: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = run("stream_copy", place, monkeypatch)
+    left = run("stream_copy", either, monkeypatch)
 
     assert left["after_copy"] == 500
     assert left["after_next_run"] == 600
@@ -84,9 +84,9 @@ def test_a_stream_copy_has_each_row_once_also_with_a_new_checkpoint(
 
 @pytest.mark.usefixtures("spark")
 def test_a_replay_begins_at_its_time_is_split_and_tells_its_lag(
-    place: Place, monkeypatch: pytest.MonkeyPatch
+    either: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    left = run("replay", place, monkeypatch)
+    left = run("replay", either, monkeypatch)
 
     assert tuple(left["replayed"]) == (6_000, 4_000, 9_999)
     assert (left["tail"], left["part"]) == (100, 250)

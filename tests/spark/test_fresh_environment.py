@@ -45,9 +45,12 @@ def fresh_environment(folder: Path) -> Path:
     """Make an environment with the wheel and its extra, in the versions that are tested."""
     pins = folder / "pins.txt"
     pins.write_text("".join(f"{name}=={version(name)}\n" for name in PINNED), encoding="utf-8")
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True, timeout=60)
+    making = [sys.executable, "-m", "venv", "--without-pip", str(folder / "venv")]
+    subprocess.run(making, check=True, timeout=60)
     python = folder / "venv" / "bin" / "python"
-    pip = [str(python), "-m", "pip", "--disable-pip-version-check", "--quiet", "install"]
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    # Only the modules that a job imports are compiled, by the job.
+    pip += ["--python", str(python), "install", "--no-compile"]
     subprocess.run(
         [*pip, "--constraint", str(pins), f"{wheel()}[spark]"],
         cwd=folder,

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -43,7 +45,8 @@ def test_json_lines_become_messages_of_json(
 ) -> None:
     (tmp_path / "a.json").write_bytes(b"\n".join(json_bodies(10)))
 
-    assert run("from-files", tmp_path / "a.json", stream, "--to-option", "createStream=true") == 0
+    file = f"{tmp_path}/./a.json"  # a path that is not the one that Spark makes of it
+    assert run("from-files", file, stream, "--to-option", "createStream=true") == 0
 
     assert sorted(bodies(read, place, stream)) == sorted(json_bodies(10))
 
@@ -66,7 +69,7 @@ def test_files_of_csv_are_published_once_with_a_checkpoint(
     ]
 
 
-def test_what_a_lake_holds_goes_back_to_a_super_stream_by_key(
+def test_rows_of_a_lake_go_back_to_a_super_stream_by_key(
     run: Run, read: Read, place: Place, stream: str, tmp_path: Path
 ) -> None:
     with place.client() as client:
@@ -86,15 +89,17 @@ def test_what_a_lake_holds_goes_back_to_a_super_stream_by_key(
 
 
 @pytest.mark.parametrize(
-    ("content", "arguments", "code", "said"),
+    ("file", "arguments", "code", "said"),
     [
-        ('{"n":1}\nnope\n', (), 1, r"hutch: .*a\.json cannot be read: \[MALFORMED_RECORD"),
-        ('{"n":1}\n', ("--key", "user"), 2, "hutch: the files have no column 'user': n"),
-        ('{"n":1}\n', ("--body", "m"), 2, "hutch: the files have no column 'm': n"),
+        (("a.json", '{"n":1}\nnope\n'), (), 1, r".*a\.json cannot be read: \[MALFORMED_RECORD"),
+        (("a.json", '{"n":1}\n'), ("--key", "user"), 2, "the files have no column 'user': n"),
+        (("a.json", '{"n":1}\n'), ("--body", "m"), 2, "the files have no column 'm': n"),
+        (("a.json", ""), (), 2, r".*a\.json has no file with anything in it"),
+        (("a.csv", "m,n\n1,2,3\n"), (), 1, r"\[FAILED_READ_FILE.* reading file .*/a\.csv"),
     ],
 )
 def test_files_that_cannot_be_published_are_one_line(
-    content: str,
+    file: tuple[str, str],
     arguments: tuple[str, ...],
     code: int,
     said: str,
@@ -102,12 +107,13 @@ def test_files_that_cannot_be_published_are_one_line(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    (tmp_path / "a.json").write_text(content)
+    name, content = file
+    (tmp_path / name).write_text(content)
 
-    assert run("from-files", tmp_path / "a.json", "orders", *arguments) == code
+    assert run("from-files", tmp_path / name, "orders", *arguments) == code
 
-    (line,) = capsys.readouterr().err.splitlines()
-    assert re.match(said, line)
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert re.match(f"hutch: {said}", line)
 
 
 # ----------------------------------------------------------------------------------------- copy
@@ -186,10 +192,22 @@ def test_a_bad_row_ends_a_copy_that_is_told_nothing_else(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("bad_rows", ["fail", "orders"])
+def test_a_stream_is_not_copied_to_itself(
+    bad_rows: str, run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    target = "orders" if bad_rows == "fail" else "others"
+
+    code = run("copy", "orders", target, "--bad-rows", bad_rows, "--checkpoint", tmp_path)
+
+    assert code == 2
+    assert capsys.readouterr().err == "hutch: orders cannot be copied to itself\n"
+
+
 # --------------------------------------------------------------------------------------- report
 
 
-def test_a_report_has_what_the_stream_holds(
+def test_a_report_has_the_rows_sizes_and_keys_of_the_stream(
     run: Run, place: Place, stream: str, tmp_path: Path
 ) -> None:
     with place.client() as client:
@@ -207,6 +225,71 @@ def test_a_report_has_what_the_stream_holds(
         assert f'<td>{user}</td><td class="n">100</td><td class="n">33.3%</td>' in page
     for outside in ("<script", "<link", "src=", "url(http"):
         assert outside not in page
+    check_page(page)
+
+
+class Elements(HTMLParser):
+    """Checks that elements which begin also end, and gathers their ids."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.ids: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.ids += [str(value) for name, value in attrs if name == "id"]
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def check_page(page: str) -> None:
+    """Check that a page has well-formed elements, unique ids and no control characters."""
+    elements = Elements()
+    elements.feed(page)
+    assert elements.open == []
+    assert len(elements.ids) == len(set(elements.ids))
+    assert all(character.isprintable() or character == "\n" for character in page)
+    for name in re.findall(r'(?:href="|url\()#([^")]+)', page):
+        assert name in elements.ids
+
+
+@pytest.mark.parametrize("count", [0, 1, 3])
+def test_a_page_about_odd_rows_is_whole(count: int) -> None:
+    from pyspark_hutch.jobs.report_page import page
+    from pyspark_hutch.jobs.statistics import Group, Statistics
+
+    found = Statistics()
+    sizes = [0, 1, 2**31 - 1][:count]
+    found.add(
+        Group("a<b", at, -1 if not size else 0, 1, size, size, size)
+        for at, size in enumerate(sizes)
+    )
+    found.add_keys([("\x00\x1b\n", 1), ("<script>", 1), ("ü" * 1_000, 1), (None, 1)][:count])
+
+    text = page("a<b", found)
+
+    check_page(text)
+    assert ("\\x00\\x1b\\n" in text) == (count > 0)
+    assert "<script" not in text
+
+
+def test_a_page_that_cannot_be_written_is_told_before_anything_is_read(
+    run: Run, place: Place, stream: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with place.client() as client:
+        publish(client, stream, [b"x"])
+
+    for file, reason in (
+        (tmp_path / "no" / "x.html", "No such file"),
+        (tmp_path, "it is a folder"),
+    ):
+        assert run("report", stream, file) == 1
+        said = capsys.readouterr().err
+        assert said.startswith(f"hutch: cannot write {file}: {reason}")
+        assert "rows" not in said
 
 
 def test_a_key_that_is_no_expression_is_one_line(
@@ -235,7 +318,35 @@ def test_without_java_one_line_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path
         pass
 
 
-def test_the_archive_of_what_is_installed_is_that_of_the_sources(tmp_path: Path) -> None:
+def test_rows_done_are_shown_with_the_lag_of_the_same_moment() -> None:
+    from pyspark_hutch.jobs.batches import Done, _Handler
+
+    handler = _Handler(lambda _batch, name: Done(rows=10 * name.number))
+    handler.query.set_result("query")
+    unused: Any = None
+    handler(unused, 1)
+    handler(unused, 2)
+
+    assert handler.done_by(None).rows == 30
+    assert handler.done_by({"batchId": 1}).rows == 10, "its lag has the rows of the second batch"
+    assert handler.done_by({"batchId": 2}).rows == 30
+
+
+def test_a_spark_that_does_not_start_is_told_by_what_it_logged_first(tmp_path: Path) -> None:
+    from pyspark_hutch.jobs.session import _cause
+
+    stopped = RuntimeError("Cannot call methods on a stopped SparkContext.")
+    log = tmp_path / "stderr.log"
+
+    exited = RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited.")
+    log.write_text("WARNING: modules\nInvalid maximum heap size: -Xmx-1g\nError: A fatal one.\n")
+    assert _cause(exited, log) == "Invalid maximum heap size: -Xmx-1g"
+    assert _cause(stopped, log) == str(stopped)
+    log.write_text("12:00:00 ERROR A$B: all masters are gone\n12:00:01 ERROR C: no context\n\tat d")
+    assert _cause(stopped, log) == "all masters are gone"
+
+
+def test_the_archive_of_the_installed_package_is_that_of_the_sources(tmp_path: Path) -> None:
     from pyspark_hutch.jobs.archive import write_archive
 
     write_archive(tmp_path / "sources.zip", ROOT / "pyspark_hutch")

@@ -9,12 +9,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pyspark_hutch.jobs.errors import JobFailed
+from pyspark_hutch.jobs.errors import JobFailed, WrongArgument
 from tests.spark.commands import ROOT, Run, json_bodies, run
 from tests.spark.conftest import Place
 from tests.spark.publishing import append, create_super_stream, publish
@@ -23,7 +24,7 @@ from tests.spark.queries import eventually
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-    from pyspark_hutch.jobs.batches import BatchName, Count
+    from pyspark_hutch.jobs.batches import BatchName, Done
     from pyspark_hutch.jobs.lakes import Lake
 
 __all__ = ["run"]
@@ -35,24 +36,22 @@ JOB_S = 150
 
 
 class Killed(Exception):
-    """What a test ends a job with."""
+    """The error with which a test ends a job."""
 
 
-class KilledLake:
-    """Takes a batch, and then the job dies, before Spark has noted that the batch is done."""
+def killed(lake: Lake, number: int) -> Lake:
+    """Return a lake that takes a batch and dies, before Spark has noted that the batch is done."""
 
-    def __init__(self, lake: Lake, number: int) -> None:
-        self.lake = lake
-        self.number = number
+    class Killing(type(lake)):  # type: ignore[misc]  # its base is known only here
+        def write(self, batch: DataFrame, name: BatchName) -> Done:
+            done: Done = super().write(batch, name)
+            if name.number == number:
+                raise Killed
+            return done
 
-    def checkpoint(self, name: str) -> str:
-        return self.lake.checkpoint(name)
-
-    def write(self, batch: DataFrame, name: BatchName) -> Count:
-        count = self.lake.write(batch, name)
-        if name.number == self.number:
-            raise Killed
-        return count
+    dying = copy(lake)
+    dying.__class__ = Killing
+    return dying
 
 
 def lake_of(kind: str, folder: Path) -> Lake:
@@ -83,7 +82,7 @@ def landed(kind: str, folder: Path) -> dict[str, list[Any]]:
         table = pa.table(DeltaTable(str(folder)).to_pyarrow_table())
     else:
         lake: Any = lake_of(kind, folder)
-        table = lake._table(None).scan().to_arrow()
+        table = lake.table().scan().to_arrow()
     found: dict[str, list[Any]] = table.to_pydict()
     return found
 
@@ -100,7 +99,7 @@ def test_a_job_that_dies_between_lake_and_checkpoint_lands_every_row_once(
     with place.client() as client:
         publish(client, stream, json_bodies(COUNT))
         with pytest.raises(JobFailed):
-            to_lake(spark, options, KilledLake(lake, 2))
+            to_lake(spark, options, killed(lake, 2))
         before = len(landed(kind, folder)["offset"])
 
         again = to_lake(spark, options, lake_of(kind, folder))
@@ -125,12 +124,35 @@ def test_a_folder_that_was_not_finished_is_replaced(
     with place.client() as client:
         publish(client, stream, json_bodies(10))
     with pytest.raises(JobFailed):
-        to_lake(spark, options, KilledLake(lake, 1))
+        to_lake(spark, options, killed(lake, 1))
     (mark,) = tmp_path.glob("batch=*/_SUCCESS")
     mark.unlink()
 
     assert to_lake(spark, options, lake).rows == 10
     assert sorted(landed("parquet", tmp_path)["offset"]) == list(range(10))
+
+
+def test_a_folder_with_another_kind_of_lake_is_refused(
+    spark: SparkSession, place: Place, stream: str, tmp_path: Path
+) -> None:
+    from pyspark_hutch.jobs.to_lake import to_lake
+
+    options = {**place.options, "stream": stream}
+    with place.client() as client:
+        publish(client, stream, [b"x"])
+    to_lake(spark, options, lake_of("delta", tmp_path))
+
+    for kind in ("parquet", "iceberg"):
+        with pytest.raises(WrongArgument, match=f"format delta; {kind} needs another folder"):
+            to_lake(spark, options, lake_of(kind, tmp_path))
+    assert landed("delta", tmp_path)["body"] == [b"x"]
+
+
+def test_columns_that_are_no_schema_are_one_line(
+    run: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("to-lake", "orders", tmp_path, "--columns", "nope") == 2
+    assert capsys.readouterr().err.startswith("hutch: columns 'nope': [PARSE_SYNTAX_ERROR]")
 
 
 def test_the_command_lands_a_super_stream_and_chooses_columns(

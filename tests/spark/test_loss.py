@@ -83,6 +83,25 @@ def test_a_partition_that_is_deleted_is_told(
     assert query.position_of(query.last_batch()) == {first: 2}
 
 
+@pytest.mark.parametrize("how", ["availableNow", "once"])
+def test_a_stream_that_is_missing_at_a_restart_is_told_and_read_again_once_it_is_there(
+    spark: SparkSession, place: Place, client: Client, stream: str, tmp_path: Path, how: str
+) -> None:
+    publish(client, stream, bodies_of(5))
+    query = Query(spark, place, tmp_path, stream=stream, startingOffsets="earliest")
+    query.run()
+    client.must("delete_stream", m.DeleteStream(stream))
+
+    assert refusal(lambda: query.run(how)) == (
+        f"stream {stream!r}: nothing from 5 on: the stream does not exist any more. {ADVICE}"
+    )
+    query.options["failOnDataLoss"] = "false"
+    assert query.run(how) == [*range(5)]
+    assert query.run(how) == [*range(5)]
+    publish(client, stream, bodies_of(3))
+    assert query.run(how) == sorted([*range(5), *range(3)])
+
+
 def test_rows_that_retention_removed_are_told_by_a_streaming_query(
     spark: SparkSession,
     hutch: HutchServer,

@@ -1,4 +1,4 @@
-"""What people see of a streaming query: how far behind it is, and its position at the server."""
+"""The lag of a streaming query in its progress, and its position as the server stores it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def stored(client: Client, name: str, stream: str) -> int | None:
-    """What the server says a consumer has stored."""
+    """Return the offset that a consumer has stored; None if there is none."""
     reply = client.ask(m.StoredOffset, "query_offset", m.QueryOffset(name, stream))
     return reply.offset if reply.code == 1 else None
 

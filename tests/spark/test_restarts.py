@@ -1,4 +1,4 @@
-"""What a streaming query keeps when it, or its server, ends and begins again."""
+"""Restarts of streaming queries and of their server: no row is lost or doubled."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a read begins and ends, to the row, on Hutch and on RabbitMQ."""
+"""Beginnings and ends of reads, exact to the row, on Hutch and on RabbitMQ."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def tls_settings(server: HutchServer, tls: TlsSettings, **more: object) -> Conne
 def offsets_over(settings: ConnectionSettings) -> list[int]:
     cluster = Cluster(settings, NAME)
     leader = cluster.leaders(["s"])["s"]
-    reader = RangeReader(cluster, Range("s", leader, 0, 500), 5_000, 300)
+    reader = RangeReader(cluster, Range("s", leader, 0, 500), 5_000)
     return [offset for offset, _ in records_of(reader, 500)]
 
 

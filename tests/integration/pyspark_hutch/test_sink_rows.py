@@ -1,4 +1,4 @@
-"""What a task of the sink writes to a real server: where rows go, and what other clients read."""
+"""Rows that a task of the sink writes to a real server, as they are in streams and for clients."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from gateway.stream.wire.offsets import FIRST
 from pyspark_hutch.client.errors import Refused
 from pyspark_hutch.encoding.errors import MessageTooLarge, NoRoute
 from pyspark_hutch.encoding.murmur import murmur3
+from pyspark_hutch.sink.publishing import WAITING_BYTES_MAX
 from pyspark_hutch.sink.task import Written
 from tests.client import Client
 from tests.integration.clients.loop import eventually, run
@@ -74,12 +75,45 @@ def test_300_partitions_get_the_rows_of_their_keys(endpoint: Endpoint, stream: s
             body for body, one in zip(bodies_of(3_000), hashes, strict=True) if one == partition
         ]
         assert bodies_in(endpoint, f"{stream}-{partition}") == meant
+    assert rows_in_300(endpoint, stream) == 3_000
+
+
+def rows_in_300(endpoint: Endpoint, super_stream: str) -> int:
+    """Count the rows of 300 partitions."""
+    names = [f"{super_stream}-{number}" for number in range(300)]
     with Client.opened(*endpoint) as client:
         ends = [
-            client.ask(m.StreamStatsReply, "stream_stats", m.StreamStats(f"{stream}-{number}"))
-            for number in range(300)
+            client.ask(m.StreamStatsReply, "stream_stats", m.StreamStats(name)) for name in names
         ]
-    assert sum(end.statistics["committed_offset"] + 1 for end in ends) == 3_000
+    return sum(end.statistics["committed_offset"] + 1 for end in ends)
+
+
+def test_sub_batches_of_300_partitions_wait_in_bounded_memory(
+    endpoint: Endpoint, stream: str
+) -> None:
+    rows, count = 5_000, 30
+    keys = [f"key {number}" for number in range(rows)]
+    settings = settings_for(
+        endpoint,
+        superStream=stream,
+        createStream="true",
+        partitions=300,
+        compression="gzip",
+        subBatchSize=65_535,
+    )
+    batch = batch_of(bodies_of(rows, size=1_000), routing_key=keys)
+    before, held = pa.total_allocated_bytes(), []
+
+    written = write(
+        settings,
+        *[batch] * count,
+        before_batch=lambda _: held.append(pa.total_allocated_bytes() - before),
+    )
+
+    assert written == Written(rows * count, 0)
+    # All rows are more than twice as much, and none of their sub-batches is ever full.
+    assert WAITING_BYTES_MAX / 2 < max(held) < WAITING_BYTES_MAX + 2 * batch.nbytes
+    assert rows_in_300(endpoint, stream) == rows * count
 
 
 def test_a_row_goes_to_each_partition_that_its_key_is_bound_to(

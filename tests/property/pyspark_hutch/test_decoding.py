@@ -35,6 +35,7 @@ def limits(request: pytest.FixtureRequest) -> Iterator[None]:
             patch.setattr(gathering, "BATCH_BYTES_MAX", 100)
             patch.setattr(gathering, "_BODIES_MIN", 4)
             patch.setattr(sections, "_PENDING_MAX", 2)
+            patch.setattr(sections, "_FEW", 0)
         yield
 
 

@@ -1,4 +1,4 @@
-"""Whatever messages and limits there are: the server takes every row once, in order."""
+"""Frames of any messages and limits: the server takes every row once, in order."""
 
 from itertools import pairwise
 
@@ -38,7 +38,7 @@ def until_too_large(packer: MessagePacker | SubBatchPacker, runs: list[list[byte
             for frame in packer.add(raw_messages(run), ids_from(first, len(run))):
                 frames.append(frame)  # noqa: PERF402  # those before the error count
             first += len(run)
-        for frame in packer.finish():
+        for frame in packer.flush():
             frames.append(frame)  # noqa: PERF402  # the same
     except MessageTooLarge as error:
         assert error.size > error.limit  # noqa: PT017  # an error is one of the outcomes

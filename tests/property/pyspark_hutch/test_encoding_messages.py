@@ -1,4 +1,4 @@
-"""Whatever rows there are: another client's codec reads what was written."""
+"""Messages of any rows: another client's codec reads them."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any

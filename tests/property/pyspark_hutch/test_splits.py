@@ -32,7 +32,7 @@ class Known(Cluster):
 
 @st.composite
 def ranges(draw: st.DrawFn, stream: str) -> tuple[list[int], StreamRange]:
-    """Where chunks begin, and a range of the stream."""
+    """Beginnings of chunks, and a range of the stream."""
     first = draw(st.integers(0, 1_000))
     sizes = draw(st.lists(st.integers(1, 50), min_size=1, max_size=40))
     begins = list(accumulate(sizes, initial=first))

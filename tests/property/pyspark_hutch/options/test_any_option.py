@@ -1,4 +1,4 @@
-"""Whatever the options are, they give settings or one line of text that holds no password."""
+"""Any options give settings, or one line of text that holds no password."""
 
 import pickle
 

@@ -12,7 +12,7 @@ import pytest
 from gateway import cli
 from gateway.commands import pipeline
 from gateway.commands.pipeline import JOBS
-from pyspark_hutch.jobs import extras
+from pyspark_hutch.jobs import commands, extras
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -29,7 +29,7 @@ def examples_of(text: str) -> list[str]:
     return re.findall(r"^ *hutch pipeline (\S.*)$", joined, re.MULTILINE)
 
 
-EXAMPLES = [line for job in JOBS.values() for line in examples_of(job.examples)]
+EXAMPLES = [line for text, _ in JOBS.values() for line in examples_of(text.examples)]
 PAGE = [
     line
     for line in examples_of((ROOT / "docs" / "pipeline.md").read_text(encoding="utf-8"))
@@ -53,7 +53,7 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> list[argparse.Namespace]:
 def test_the_help_lists_every_job_with_its_summary(capsys: pytest.CaptureFixture[str]) -> None:
     text = pipeline_help(capsys)
 
-    for name, job in JOBS.items():
+    for name, (job, _) in JOBS.items():
         assert re.search(rf"^  {name} +{re.escape(job.summary)}$", text, re.MULTILINE)
     assert "130 ended by Ctrl-C" in text
 
@@ -64,9 +64,10 @@ def test_the_help_of_a_job_teaches_with_an_example(
 ) -> None:
     text = pipeline_help(capsys, name)
 
-    assert JOBS[name].description in text
-    assert JOBS[name].examples.strip() in text
-    assert f"hutch pipeline {name} " in JOBS[name].examples
+    job, _ = JOBS[name]
+    assert job.description in text
+    assert job.examples.strip() in text
+    assert f"hutch pipeline {name} " in job.examples
 
 
 @pytest.mark.parametrize("line", [*EXAMPLES, *PAGE])
@@ -88,14 +89,14 @@ def test_the_options_of_every_example_are_right(
     cli.main(["pipeline", *shlex.split(line)])
     (tmp_path / "prices.py").write_text("def add_price(order):\n    return order\n")
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(pipeline, "_session", started)
-    job = JOBS[chosen[0].job]
+    monkeypatch.setattr(commands, "_session", started)
+    job = commands.RUN[chosen[0].job]
 
     if chosen[0].job == "zip":
-        assert job.run(chosen[0]) == 0
+        assert job(chosen[0]) == 0
     else:
         with pytest.raises(Started):  # all that can be wrong is told before
-            job.run(chosen[0])
+            job(chosen[0])
 
 
 @pytest.mark.parametrize(
@@ -107,6 +108,11 @@ def test_the_options_of_every_example_are_right(
             ["to-lake", "orders", "s3://x", "--format", "delta"],
             "s3://x is not a folder of this machine",
         ),
+        (
+            ["to-lake", "orders", "x", "--format", "iceberg", "--table", "orders"],
+            "'orders' is no name of a table: write namespace.name",
+        ),
+        (["to-lake", "orders", "x", "--table", "raw.orders"], "--table names a table of Iceberg"),
         (["from-files", "a.dat", "orders"], "a.dat: its end does not tell what it is"),
         (["from-files", "a.csv", "orders", "--to-option", "compression=best"], "option compress"),
         (["copy", "a", "b", "--checkpoint", "x", "--batches"], "--batches says what the function"),

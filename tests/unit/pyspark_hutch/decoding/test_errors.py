@@ -1,4 +1,4 @@
-"""What the errors say."""
+"""Texts of the errors."""
 
 import copy
 

@@ -1,5 +1,6 @@
 """Columns that come from the sections of messages."""
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
@@ -10,6 +11,7 @@ from rstream import AMQPMessage, Header, Properties
 
 from pyspark_hutch.decoding import Wanted, sections
 from pyspark_hutch.decoding.amqp import VALUE_BYTES_MAX, map_of
+from pyspark_hutch.decoding.fields import Walked, walk
 from pyspark_hutch.decoding.values import Value
 from tests.property.pyspark_hutch.chunk_rig import (
     batches_of,
@@ -28,6 +30,14 @@ NAMES = ("header", "properties", "application_properties", "message_annotations"
 MAPS = {0x71: "delivery_annotations", 0x72: "message_annotations", 0x74: "application_properties"}
 MAPS |= {0x78: "footer"}
 NOTHING_SAID = dict.fromkeys(("durable", "priority", "ttl", "first_acquirer", "delivery_count"))
+
+
+@pytest.fixture(params=["one by one", "together"], autouse=True)
+def decoded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The two ways in which sections are decoded, which must agree."""
+    monkeypatch.setattr(sections, "_FEW", 0 if request.param == "together" else 1 << 30)
+    way: str = request.param
+    return way
 
 
 def column(message: bytes, name: str) -> Any:  # noqa: ANN401  # what the column's type has
@@ -224,7 +234,12 @@ def test_sections_that_repeat_are_decoded_once_a_batch(monkeypatch: pytest.Monke
         calls.append(raw)
         return map_of(raw)
 
+    def count_all(raws: Sequence[bytes]) -> Walked:
+        calls.extend(raws)
+        return walk(raws)
+
     monkeypatch.setattr(sections, "map_of", count)
+    monkeypatch.setattr(sections, "walk", count_all)
     messages = [section(0x74, mapped(n=text(str(n % 3)))) + data(b"x") for n in range(3000)]
 
     rows = rows_of([chunk_of(*messages)], Wanted(("application_properties",)))

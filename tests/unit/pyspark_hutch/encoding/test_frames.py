@@ -25,7 +25,7 @@ def frames_of(
     messages = raw_messages(bodies, filters)
     packer = MessagePacker("s", 0, limits)
     frames = list(packer.add(messages, ids_from(1, len(messages))))
-    assert list(packer.finish()) == []
+    assert list(packer.flush()) == []
     return frames
 
 

@@ -1,4 +1,4 @@
-"""What the writer publishes, as the reader gives it: the same rows."""
+"""Rows as the writer encodes and the reader decodes them: the same."""
 
 import zlib
 from datetime import UTC, datetime
@@ -49,7 +49,7 @@ def read_back(rows: pa.RecordBatch, packing: Packing, *columns: str) -> pa.Table
     reader = Decoder(Wanted(columns=("offset", "body", "body_type", *columns), stream="s"))
     packer = packing.packer("s", 0, Limits(1 << 20, frame_bytes=1_500))
     messages = messages_of(rows)
-    frames = [*packer.add(messages, ids_from(1, len(rows))), *packer.finish()]
+    frames = [*packer.add(messages, ids_from(1, len(rows))), *packer.flush()]
     found: list[pa.RecordBatch] = []
     first = 0
     for frame in frames:

@@ -25,7 +25,7 @@ CLIENTS = {
     "hello10": "invoices-03",
     "hello88": "invoices-02",
 }
-"""Where the tests of the Java and Go clients see these keys go."""
+"""Partitions of keys as the tests of the Java and Go clients have them."""
 
 
 def split(way: Routing, rows: pa.RecordBatch) -> dict[str, list[int]]:
@@ -132,6 +132,18 @@ def test_a_key_that_is_bound_to_nothing_is_refused(bindings: dict[str, list[str]
 
     with pytest.raises(NoRoute, match=r"^super stream 'orders': routing key 'mars' is bound to no"):
         way.split(keyed("mars"))
+
+
+def test_a_name_that_no_stream_can_have_is_not_asked_for_and_is_cut_in_the_error() -> None:
+    """The protocol has no room for texts of more than 32,767 bytes."""
+    bindings = Bindings({})
+
+    with pytest.raises(NoRoute, match=r"routing key 'é{79}…' is bound to no partition$"):
+        ByKey("orders", bindings).split(keyed("é" * 40_000))
+    with pytest.raises(NoRoute, match=r"^column 'routing_key': 'x{79}…' is too long for a stream$"):
+        ByColumn(None, "routing_key").split(keyed("x" * 40_000))
+
+    assert bindings.asked == []
 
 
 def test_the_memory_of_keys_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,8 +64,8 @@ def frames_of(bodies: list[bytes], packing: SubBatchPacker, run: int = 1_000) ->
     for first in range(0, len(bodies), run):
         some = bodies[first : first + run]
         frames += packing.add(raw_messages(some), ids_from(first + 1, len(some)))
-    frames += packing.finish()
-    assert list(packing.finish()) == []
+    frames += packing.flush()
+    assert list(packing.flush()) == []
     return frames
 
 
@@ -100,7 +100,7 @@ def test_rows_wait_until_their_sub_batch_is_full() -> None:
     assert list(packing.add(raw_messages([b"a", b"b"]), ids_from(1, 2))) == []
     (frame,) = packing.add(raw_messages([b"c", b"d"]), ids_from(3, 2))
     assert read(frame) == [[b"a", b"b", b"c"]]
-    (frame,) = packing.finish()
+    (frame,) = packing.flush()
     assert read(frame) == [[b"d"]]
 
 

@@ -7,6 +7,7 @@ from zipfile import ZipFile
 import pytest
 
 from pyspark_hutch.jobs.archive import write_archive
+from pyspark_hutch.jobs.errors import JobFailed
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -111,6 +112,6 @@ def test_an_older_archive_is_replaced_and_nothing_is_left_beside_it(tmp_path: Pa
     assert [path.name for path in tmp_path.iterdir()] == ["hutch.zip"]
 
 
-def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
-    with pytest.raises(OSError, match="No such file"):
+def test_an_archive_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(JobFailed, match=r"cannot write .*/missing/hutch.zip: No such file"):
         write_archive(tmp_path / "missing" / "hutch.zip")

@@ -15,7 +15,7 @@ from pyspark_hutch.jobs.errors import JobFailed
         ("matplotlib", "lakehouse"),
     ],
 )
-def test_one_line_says_which_extra_has_what_is_missing(
+def test_one_line_names_the_extra_of_a_missing_package(
     package: str, extra: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(extras, "find_spec", lambda _: None)
@@ -28,5 +28,5 @@ def test_one_line_says_which_extra_has_what_is_missing(
     )
 
 
-def test_what_is_there_is_not_complained_about() -> None:
+def test_installed_packages_are_accepted() -> None:
     extras.require("numpy", "pyarrow")

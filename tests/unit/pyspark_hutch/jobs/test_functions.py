@@ -24,7 +24,7 @@ def test_a_function_of_a_file_is_found(file: Path) -> None:
     assert named_function(f"{file}:double").load()(4) == 8
 
 
-def test_a_function_of_a_file_is_there_where_the_file_is_not(file: Path) -> None:
+def test_a_function_of_a_file_loads_on_a_machine_without_the_file(file: Path) -> None:
     named = named_function(f"{file}:double")
     file.unlink()
 
@@ -48,7 +48,7 @@ def test_a_module_is_loaded_once_in_a_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "double", ":double", "prices.py", "prices.py:", "a:b c"])
-def test_what_names_no_function_is_refused(text: str) -> None:
+def test_a_text_that_names_no_function_is_refused(text: str) -> None:
     with pytest.raises(WrongArgument, match=r"write module:function or file\.py:function"):
         named_function(text)
 

@@ -27,7 +27,7 @@ def test_java_17_and_later_will_do(
 @pytest.mark.parametrize(
     "said", ['openjdk version "16.0.2" 2021-07-20', 'java version "1.8.0_292"', "who knows"]
 )
-def test_an_older_java_is_named_with_what_it_says(
+def test_an_older_java_is_named_with_its_version(
     said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     java(tmp_path, said)

@@ -78,7 +78,7 @@ def test_a_terminal_is_drawn_twice_a_second_at_most(clock: Clock) -> None:
     assert out.getvalue().count("\r") == 2
 
 
-def test_while_what_is_left_is_not_known_there_is_no_bar_and_no_time(clock: Clock) -> None:
+def test_while_the_lag_is_unknown_there_is_no_bar_and_no_time(clock: Clock) -> None:
     out = Terminal()
     progress = Progress(out, clock)
     clock.now += 1
@@ -132,7 +132,7 @@ def test_a_job_that_stands_still_names_no_time(clock: Clock) -> None:
     assert lines_of(out) == ["0 rows  0.0 MB  0 rows/s  lag 100 rows"]
 
 
-def test_the_last_line_says_what_was_done(clock: Clock) -> None:
+def test_the_last_line_has_rows_bytes_time_and_rate(clock: Clock) -> None:
     out = io.StringIO()
     progress = Progress(out, clock)
     clock.now += 100
@@ -142,7 +142,7 @@ def test_the_last_line_says_what_was_done(clock: Clock) -> None:
     assert lines_of(out) == ["done: 1,000 rows, 5.0 MB, 0:01:40, 10 rows/s"]
 
 
-def test_nothing_is_shown_where_there_is_nowhere_to(clock: Clock) -> None:
+def test_without_an_output_nothing_is_shown(clock: Clock) -> None:
     progress = Progress(None, clock)
     clock.now += 100
 

@@ -1,4 +1,5 @@
 import json
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -51,7 +52,7 @@ def test_without_a_function_rows_go_as_they_are() -> None:
     assert row["reason"] is None
 
 
-def test_a_function_gets_where_a_row_comes_from() -> None:
+def test_a_function_gets_the_stream_offset_and_time_of_a_row() -> None:
     seen: list[Any] = []
 
     made(Transform(seen.append), rows(b"x"))
@@ -90,7 +91,7 @@ def test_a_function_gives_a_row_several_or_none() -> None:
     ]
 
 
-def test_what_a_function_gives_becomes_what_a_message_can_have() -> None:
+def test_values_that_a_function_gives_become_those_of_a_message() -> None:
     def function(_: object) -> dict[str, Any]:
         return {
             "body": "text",
@@ -116,8 +117,10 @@ def test_with_json_a_function_gets_and_gives_values() -> None:
     assert row["body"] == '{"a":1,"b":"é"}'.encode()
 
 
-@pytest.mark.parametrize("body", [b"nope", b"", b"\xff\xfe", b'{"a":'])
-def test_a_body_that_is_not_json_is_a_bad_row_that_keeps_what_it_was(body: bytes) -> None:
+@pytest.mark.parametrize(
+    "body", [b"nope", b"", b"\xff\xfe", b'{"a":', b"NaN", b'{"a":-Infinity}', "1".encode("utf-16")]
+)
+def test_a_body_that_is_not_json_is_a_bad_row_that_stays_as_it_was(body: bytes) -> None:
     good, bad = made(
         Transform(is_json=True, fails=False), rows(b"[1]", body, properties={"a": "1"})
     )
@@ -139,14 +142,15 @@ def test_a_body_that_is_not_json_is_a_bad_row_that_keeps_what_it_was(body: bytes
     [
         (lambda _: 1 / 0, "ZeroDivisionError: division by zero"),
         (lambda _: "text", "the function gave str, not a dictionary"),
-        (lambda _: 7, "TypeError: 'int' object is not iterable"),
+        (lambda _: 7, "the function gave int, not a dictionary"),
+        (lambda _: sys.exit(3), "SystemExit: 3"),
         (lambda _: {"routing_key": "k"}, "the function gave a row without a body"),
         (lambda _: {"body": {1, 2}}, "TypeError: Object of type set is not JSON serializable"),
         (lambda _: {"body": b"", "properties": {"group_sequence": "x"}}, "ArrowInvalid: "),
         (lambda _: {"body": b"", "application_properties": 7}, "AttributeError: "),
     ],
 )
-def test_what_a_function_does_wrong_makes_its_row_bad(gives: Gives, reason: str) -> None:
+def test_a_mistake_of_a_function_makes_its_row_bad(gives: Gives, reason: str) -> None:
     def function(row: dict[str, Any]) -> object:
         return gives(row) if row["body"] == b"bad" else row
 
@@ -155,6 +159,21 @@ def test_what_a_function_does_wrong_makes_its_row_bad(gives: Gives, reason: str)
     assert [row["body"] for row in found] == [b"a", b"bad", b"c"]
     assert found[1]["reason"].startswith(reason)
     assert [found[0]["reason"], found[2]["reason"]] == [None, None]
+
+
+def test_a_value_that_json_does_not_have_makes_its_row_bad() -> None:
+    (row,) = made(
+        Transform(lambda _: {"body": [float("nan")]}, is_json=True, fails=False), rows(b"1")
+    )
+
+    assert row["reason"].startswith("ValueError: Out of range float values are not JSON")
+    assert row["body"] == b"1"
+
+
+def test_without_a_function_json_is_checked_and_stays_as_it_is_to_the_byte() -> None:
+    body = b'{ "a": 1e400, "a": 0.10000000000000000001 }'
+
+    assert [row["body"] for row in made(Transform(is_json=True), rows(body))] == [body]
 
 
 def test_a_function_that_changes_a_row_before_it_fails_does_not_change_the_bad_one() -> None:
@@ -183,7 +202,7 @@ def test_a_reason_is_cut() -> None:
     assert len(row["reason"]) == 500
 
 
-def test_a_function_by_name_is_loaded_where_it_is_called(tmp_path: Path) -> None:
+def test_a_function_by_name_is_loaded_when_it_is_called(tmp_path: Path) -> None:
     path = tmp_path / "f.py"
     path.write_text("def f(row):\n    return {'body': row['body'].upper()}\n")
 

@@ -46,7 +46,7 @@ def few(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None
 
 
 class Taken:
-    """What a way took, in calls as long as it says that it is done with a part."""
+    """Take records, in calls for as long as the loops say that they are done with a part."""
 
     def __init__(
         self,

@@ -152,11 +152,11 @@ def test_exactly_once_is_refused_until_it_comes() -> None:
     assert "option writeId='x' is refused: comes with" in refused(STREAM | {"writeId": "x"})
 
 
-def test_dedup_of_a_batch_needs_a_name_and_that_of_a_stream_has_one() -> None:
+def test_dedup_of_a_batch_needs_a_name_and_that_of_a_stream_may_have_one() -> None:
     options = STREAM | BY_COLUMN
 
     assert refused(options) == "option delivery='dedup' needs producerName in a batch write"
-    assert streaming(options).dedup == Dedup("hutch", "id", "key")
+    assert streaming(options).dedup == Dedup(None, "id", "key")
     assert batch(options | {"producerName": "job"}).dedup == Dedup("job", "id", "key")
 
 
@@ -169,7 +169,7 @@ def test_a_plan_that_may_change_is_wished_for(options: dict[str, str]) -> None:
         "option delivery='dedup' needs publishingIdColumn and producerKeyColumn, or dedupUnsafe"
     )
     assert streaming(dedup | {"dedupUnsafePlan": "true"}).dedup == Dedup(
-        "hutch",
+        None,
         options.get("publishingIdColumn"),
         order_by=("a", "b") if "dedupOrderBy" in options else (),
         unsafe_plan=True,

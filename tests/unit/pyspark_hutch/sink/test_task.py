@@ -12,7 +12,14 @@ from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.sink.numbering import TaskIdentity
 from pyspark_hutch.sink.targets import Targets
 from pyspark_hutch.sink.task import Written, check_schema, require_one_task_each, write_rows
-from tests.sink_rig import FakeSink, batch_of, bodies_of, settings_for, write
+from tests.sink_rig import (
+    FakeSink,
+    batch_of,
+    bodies_of,
+    settings_for,
+    streaming_settings_for,
+    write,
+)
 
 WAIT_S = 10.0
 DEDUP = {"delivery": "dedup", "producerName": "name"}
@@ -120,6 +127,22 @@ def test_numbers_from_a_column_do_not_depend_on_the_cut(server: FakeSink) -> Non
     assert sorted(server.stored["a"]) == sorted(meant)
 
 
+def test_queries_without_a_producer_name_drop_no_row_of_each_other(server: FakeSink) -> None:
+    unnamed = {name: text for name, text in BY_COLUMN.items() if name != "producerName"}
+    settings = streaming_settings_for(server, stream="a", **unnamed)
+    even = batch_of([b"0", b"2", b"4"], n=[0, 2, 4], k=["x"] * 3)
+    odd = batch_of([b"1", b"3"], n=[1, 3], k=["x"] * 2)
+
+    for query, rows, written in (
+        ("first query", even, Written(3, 0)),
+        ("other query", odd, Written(2, 0)),
+        ("first query", even, Written(0, 3)),
+    ):
+        assert write(settings, rows, task=TaskIdentity(0, query)) == written
+
+    assert server.stored["a"] == [b"0", b"2", b"4", b"1", b"3"]
+
+
 def test_wrong_numbers_are_found_before_any_row_of_their_batch_is_published(
     server: FakeSink,
 ) -> None:
@@ -172,6 +195,18 @@ def test_rows_cannot_be_sorted_by_what_has_no_order(server: FakeSink, unordered:
             {"body": [b""], "k": ["x"], "n": ["1"]},
             BadColumn,
             "'n': is string, must be bigint or int",
+        ),
+        (
+            {"stream": "a"} | BY_COLUMN,
+            {"body": [b""], "k": [b"\xff"], "n": [1]},
+            BadColumn,
+            "'k': is binary, must be string, bigint or int",
+        ),
+        (
+            {"superStream": "s", "routing": "key", "routingKeyColumn": "k"},
+            {"body": [b""], "k": [b"\xff"]},
+            BadColumn,
+            "'k': is binary, must be string, bigint or int",
         ),
         (
             {"stream": "a", "compression": "zstd"},

@@ -1,0 +1,178 @@
+"""The jobs as `hutch pipeline` runs them: from the arguments of a command line to its exit code.
+
+A job's own module is imported once the packages that it needs were looked for, and all that can be
+wrong with the arguments is told before Spark is started.
+"""
+
+import sys
+from argparse import Namespace
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from pyspark_hutch.jobs.archive import write_archive
+from pyspark_hutch.jobs.errors import WrongArgument
+from pyspark_hutch.jobs.extras import ARROW, DELTA, ICEBERG, OF_SPARK, PLOTS, SQLITE, require
+from pyspark_hutch.jobs.functions import named_function
+from pyspark_hutch.jobs.progress import Progress
+from pyspark_hutch.jobs.sources import Pace, local, name_of, reading, table_name, writing
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pyspark_hutch.jobs.batches import Done
+    from pyspark_hutch.jobs.lakes import Lake
+    from pyspark_hutch.jobs.transforming import Transform
+
+EXIT_INTERRUPTED: Final = 130
+ENDPOINTS: Final = "localhost:5552"
+NAMESPACE: Final = "streams"
+"""Of Iceberg tables that are given no other."""
+
+ENDINGS: Final = {
+    ".parquet": "parquet",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".csv": "csv",
+    ".txt": "text",
+}
+
+
+def _session(options: Namespace, *packages: str) -> "AbstractContextManager[SparkSession]":
+    """Return a session that is started when it is entered, once what it needs is there."""
+    require(*OF_SPARK, *packages)
+    from pyspark_hutch.jobs.session import session  # noqa: PLC0415
+
+    return session(
+        f"hutch pipeline {options.job}",
+        options.master,
+        dict(options.conf),
+        py_files=options.py_files,
+        is_verbose=options.verbose,
+    )
+
+
+def _read_options(options: Namespace) -> dict[str, str]:
+    name = "superStream" if options.super_stream else "stream"
+    found = {"endpoints": options.endpoints, name: options.stream, **dict(options.option)}
+    reading(found)
+    return found
+
+
+def _write_options(options: Namespace, stream: str, endpoints: str) -> dict[str, str]:
+    name = "superStream" if options.to_super_stream else "stream"
+    found = {"endpoints": options.to_endpoints or endpoints, name: stream}
+    found |= dict(options.to_option)
+    writing(found)
+    return found
+
+
+def _code(done: "Done") -> int:
+    return EXIT_INTERRUPTED if done.is_interrupted else 0
+
+
+def _to_lake(options: Namespace) -> int:
+    packages = {"delta": (DELTA,), "iceberg": (ICEBERG, SQLITE)}.get(options.format, ())
+    read_options = _read_options(options)
+    if options.format != "parquet":
+        local(options.target)
+    if options.table is not None and options.format != "iceberg":
+        raise WrongArgument("--table names a table of Iceberg: say --format iceberg")
+    table = options.table or f"{NAMESPACE}.{name_of(read_options).replace('.', '_')}"
+    with _session(options, *packages) as spark:
+        from pyspark_hutch.jobs.to_lake import to_lake  # noqa: PLC0415
+
+        lake = _lake(options.format, options.target, table_name(table))
+        pace = Pace(options.checkpoint, options.continuous)
+        columns = options.columns
+        progress = Progress(sys.stderr)
+        done = to_lake(spark, read_options, lake, columns=columns, pace=pace, progress=progress)
+    return _code(done)
+
+
+def _lake(kind: str, target: str, table: str) -> "Lake":
+    if kind == "parquet":
+        from pyspark_hutch.jobs.lakes import ParquetLake  # noqa: PLC0415
+
+        return ParquetLake(target)
+    if kind == "delta":
+        from pyspark_hutch.jobs.lake_delta import DeltaLake  # noqa: PLC0415
+
+        return DeltaLake(target)
+    from pyspark_hutch.jobs.lake_iceberg import IcebergLake  # noqa: PLC0415
+
+    return IcebergLake(target, table)
+
+
+def _from_files(options: Namespace) -> int:
+    kind = options.format or ENDINGS.get(Path(options.files.removesuffix(".gz")).suffix)
+    if kind is None:
+        raise WrongArgument(f"{options.files}: its end does not tell what it is; say --format")
+    write_options = _write_options(options, options.stream, ENDPOINTS)
+    with _session(options) as spark:
+        from pyspark_hutch.jobs.from_files import Files, from_files  # noqa: PLC0415
+
+        files = Files(options.files, kind, dict(options.read_option), options.body, options.key)
+        pace = Pace(options.checkpoint)
+        done = from_files(spark, files, write_options, pace=pace, progress=Progress(sys.stderr))
+    return _code(done)
+
+
+def _copy(options: Namespace) -> int:
+    read_options = _read_options(options)
+    write_options = _write_options(options, options.target, options.endpoints)
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))  # where the workers look for a module, too
+    transform = _transform(options)
+    with _session(options) as spark:
+        from pyspark_hutch.jobs.copying import Target, copy  # noqa: PLC0415
+
+        target = Target(write_options, options.bad_rows)
+        pace = Pace(options.checkpoint, options.continuous)
+        progress = Progress(sys.stderr)
+        done = copy(spark, read_options, target, transform, pace=pace, progress=progress)
+    if done.bad:
+        became = "were left out" if options.bad_rows == "drop" else f"went to {options.bad_rows}"
+        sys.stderr.write(f"hutch: {done.bad:,} bad rows {became}\n")
+    return _code(done)
+
+
+def _transform(options: Namespace) -> "Transform":
+    if options.batches and options.function is None:
+        raise WrongArgument("--batches says what the function of --with takes; there is none")
+    function = None if options.function is None else named_function(options.function)
+    if function is not None:
+        function.load()
+    require(ARROW)
+    from pyspark_hutch.jobs.transforming import Transform  # noqa: PLC0415
+
+    return Transform(function, is_json=options.json, takes_batches=options.batches)
+
+
+def _report(options: Namespace) -> int:
+    read_options = _read_options(options)
+    with _session(options, PLOTS) as spark:
+        from pyspark_hutch.jobs.reporting import report  # noqa: PLC0415
+
+        file, progress = Path(options.file), Progress(sys.stderr)
+        done = report(spark, read_options, file, key=options.key, progress=progress)
+    sys.stdout.write(f"{options.file}\n")
+    return _code(done)
+
+
+def _zip(options: Namespace) -> int:
+    count = write_archive(Path(options.file))
+    sys.stdout.write(f"{options.file}: {count} modules\n")
+    return 0
+
+
+RUN: Final[dict[str, Callable[[Namespace], int]]] = {
+    "to-lake": _to_lake,
+    "from-files": _from_files,
+    "copy": _copy,
+    "report": _report,
+    "zip": _zip,
+}
+"""Runs a job, by its name; raises JobError."""

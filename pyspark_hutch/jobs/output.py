@@ -1,0 +1,29 @@
+"""Files that jobs write, each whole or not at all."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+from pyspark_hutch.jobs.errors import JobFailed
+
+
+@contextmanager
+def written_whole(file: Path) -> Iterator[BinaryIO]:
+    """Give a file to write, which takes its name in the end, unless there was an error.
+
+    Raises:
+        JobFailed: It cannot be written; where it cannot be made at all, before the block begins.
+    """
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
+    try:
+        if file.is_dir():
+            raise IsADirectoryError(None, "it is a folder")
+        with beside.open("wb") as opened:
+            yield opened
+        beside.replace(file)
+    except OSError as error:
+        raise JobFailed(f"cannot write {file}: {error.strerror}") from None
+    finally:
+        beside.unlink(missing_ok=True)
