@@ -182,6 +182,7 @@ class Writer(Protocol):
         done: Done[Appended],
         expected_length: int | None = None,
         durability: Durability | None = None,
+        gives_space: bool = False,
     ) -> None:
         """Append `data` as one unit, together with the writer's event number.
 
@@ -205,6 +206,7 @@ class Writer(Protocol):
             done: Gets where the bytes are.
             expected_length: Append only if the segment is exactly this long.
             durability: What the acknowledgement must mean; None is the store's setting.
+            gives_space: Something will be removed in consequence (see `update_table`).
         """
         ...
 
@@ -265,9 +267,17 @@ class SegmentStore(Protocol):
     # Segments
 
     def create_segment(
-        self, name: str, *, done: Done[None], durability: Durability | None = None
+        self,
+        name: str,
+        *,
+        done: Done[None],
+        durability: Durability | None = None,
+        gives_space: bool = False,
     ) -> None:
-        """Create an empty segment. SegmentExists if the name is taken; names are 1…65,535 bytes."""
+        """Create an empty segment. SegmentExists if the name is taken; names are 1…65,535 bytes.
+
+        `gives_space` says that something will be removed in consequence (see `update_table`).
+        """
         ...
 
     def delete_segment(self, name: str, *, done: Done[None]) -> None:
@@ -285,7 +295,8 @@ class SegmentStore(Protocol):
     def truncate_segment(self, name: str, position: int, *, done: Done[None]) -> None:
         """Give up the bytes before `position`, start ≤ position ≤ length, else SegmentTruncated.
 
-        The same position again is fine. A FileRegion that is held keeps its bytes.
+        The same position again is fine. A FileRegion that is held keeps its bytes. Their space is
+        free soon after, but for some of it in the first file that stays.
         """
         ...
 

@@ -5,9 +5,10 @@ when it is looked at next; the others have nothing to do with it.
 """
 
 import logging
+import time
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Final
 
@@ -15,12 +16,13 @@ from gateway.broker.arguments import SEGMENT_BYTES_DEFAULT, StreamArguments
 from gateway.broker.catalogue import StreamEntry
 from gateway.broker.errors import BrokerError
 from gateway.broker.stream import Stream
-from gateway.log.errors import LogError
+from gateway.log.errors import LogError, NothingRemoved
 from gateway.log.locating import StartKind, locate
 from gateway.log.log import StreamLog
 from gateway.log.opening import LogNames
 from gateway.log.persisting import trim_index
 from gateway.log.retention import Cut, Limits, cut_within, find_cut, remove_before
+from gateway.log.seldom import AGAIN_S
 from gateway.log.snapshot import Snapshot
 from gateway.pending import Pending, run
 from store.api import SegmentInfo, SegmentStore
@@ -153,7 +155,7 @@ class Retention:
         try:
             await self._evaluate(stream, limits)
         except (StoreError, LogError, BrokerError) as error:
-            _tell(stream, error)
+            self._tell(stream, error)
         finally:
             self._end_turn(stream)
 
@@ -197,7 +199,7 @@ class Retention:
             self._end_turn(stream)
         log.info(
             "stream truncated on demand stream=%s before_offset=%s before_ms=%s first_offset=%d",
-            stream.name,
+            stream_log.stream,
             offset,
             timestamp_ms,
             stream_log.first_offset,
@@ -216,6 +218,12 @@ class Retention:
             stream.is_to_be_evaluated = False
             self.grown(stream)
 
+    def _tell(self, stream: Stream, error: Exception) -> None:
+        """Log a failure, unless there is nothing more to be removed."""
+        if not stream.is_deleted and not isinstance(error, StoreClosed):
+            shown = self._ports.names_of(stream.entry).stream
+            log.error("retention failed stream=%s error=%s", shown, error)
+
     # How
 
     async def _remove(self, stream: Stream, stream_log: StreamLog, cut: Cut) -> None:
@@ -223,21 +231,20 @@ class Retention:
             return
         if stream_log.snapshot_position < cut.position and not stream.is_deleted:
             # Publishers whose chunks go are remembered by the snapshot alone from then on.
-            await self._ports.save(stream.entry, stream_log, stream_log.take_snapshot())
-            # On a full disk what the last snapshot covers can go all the same.
+            snapshot = stream_log.take_snapshot()
+            # Not if it takes more space than the chunks, or a full disk would be fuller after it.
+            gives_space = snapshot.stored_bytes < cut.position - stream_log.start
+            snapshot = replace(snapshot, gives_space=gives_space)
+            await self._ports.save(stream.entry, stream_log, snapshot)
+            # Where there was no room for it, what the last snapshot covers can go all the same.
             within = cut_within(stream_log, cut, stream_log.snapshot_position)
             if within is None:
-                return
+                raise NothingRemoved(stream_log.stream)
             cut = within
         before = stream_log.start
         segments = self._ports.names_of(stream.entry)
         removed = await remove_before(self._ports.store, segments.data_segment, stream_log, cut)
-        log.debug(
-            "stream truncated stream=%s bytes=%d first_offset=%d",
-            stream.name,
-            cut.position - before,
-            cut.offset,
-        )
+        _tell_removed(stream, stream_log, cut.position - before)
         await self._note_garbage(stream, stream_log, segments, removed)
 
     async def _note_garbage(
@@ -251,6 +258,20 @@ class Retention:
                 await trim_index(self._ports.store, segments.index_segment, stream_log.start)
 
 
+def _tell_removed(stream: Stream, stream_log: StreamLog, size: int) -> None:
+    """Log what was removed: of a stream at most every few seconds, and then all since."""
+    stream.removed_bytes += size
+    now_s = time.monotonic()
+    if now_s >= stream.removal_is_told_at_s:
+        log.info(
+            "records removed stream=%s bytes=%d first_offset=%d",
+            stream_log.stream,
+            stream.removed_bytes,
+            stream_log.first_offset,
+        )
+        stream.removed_bytes, stream.removal_is_told_at_s = 0, now_s + AGAIN_S
+
+
 def _remark_clock(stream: Stream, stream_log: StreamLog, now_ms: int) -> None:
     """Say once that chunks are kept for longer because the clock was ahead when they came."""
     times = stream_log.index.timestamps_ms
@@ -258,7 +279,7 @@ def _remark_clock(stream: Stream, stream_log: StreamLog, now_ms: int) -> None:
         stream.is_ahead_remarked = True
         log.warning(
             "timestamps lie in the future, max-age acts late stream=%s ahead_s=%d",
-            stream.name,
+            stream_log.stream,
             (times[-1] - now_ms) // _MS,
         )
 
@@ -267,9 +288,3 @@ def _ended(outcome: BaseException | None) -> None:
     """Let a programming error be seen: nobody waits for these coroutines."""
     if outcome is not None:
         log.error("looking at streams failed", exc_info=outcome)
-
-
-def _tell(stream: Stream, error: Exception) -> None:
-    """Log a failure, unless there is nothing more to be removed."""
-    if not stream.is_deleted and not isinstance(error, StoreClosed):
-        log.error("retention failed stream=%s error=%s", stream.name, error)

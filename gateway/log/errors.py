@@ -5,6 +5,13 @@ class LogError(Exception):
     """Base of what a log reports."""
 
 
+class NothingRemoved(LogError):
+    """Chunks that should go have stayed: what is known of publishers could not be stored before."""
+
+    def __init__(self, stream: str) -> None:
+        super().__init__(f"nothing removed from stream {stream!r}: its snapshot is not stored")
+
+
 class CorruptChunk(LogError):
     """Stored bytes are not the chunk they should be.
 

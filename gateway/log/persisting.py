@@ -8,6 +8,7 @@ chunks.
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from gateway.log.index import ENTRY_BYTES, last_place_before
 from gateway.log.log import StreamLog
@@ -42,6 +43,8 @@ def save_log(
 
     A log is saved once at a time. What is to be saved meanwhile waits, and only the latest of it.
     """
+    if stream_log.to_save is not None and stream_log.to_save.gives_space:
+        snapshot = replace(snapshot, gives_space=True)
     stream_log.to_save = snapshot
     if stream_log.saving is None or stream_log.saving.is_settled:
         stream_log.saving = start(_save_latest(store, tracking, generation, names, stream_log))
@@ -70,7 +73,7 @@ async def _save(
     snapshot: Snapshot,
 ) -> None:
     try:
-        await _save_index(store, names, stream_log, snapshot.position)
+        await _save_index(store, names, stream_log, snapshot)
         saved: Pending[Sequence[int]] = Pending()
         tracking.save_snapshot(generation, snapshot, saved.settle)
         await saved
@@ -94,23 +97,24 @@ async def _save_filters(names: LogNames, stream_log: StreamLog) -> None:
 
 
 async def _save_index(
-    store: SegmentStore, names: LogNames, stream_log: StreamLog, position: int
+    store: SegmentStore, names: LogNames, stream_log: StreamLog, snapshot: Snapshot
 ) -> None:
     writer = stream_log.index_writer
+    gives_space = snapshot.gives_space
     if writer is None:
         created: Pending[None] = Pending()
-        store.create_segment(names.index_segment, done=created.settle)
+        store.create_segment(names.index_segment, done=created.settle, gives_space=gives_space)
         with suppress(SegmentExists):
             await created
         opened: Pending[Writer] = Pending()
         store.open_writer(names.index_segment, writer_of(names.index_segment), done=opened.settle)
         writer = stream_log.index_writer = await opened
-    entries, saved_to = stream_log.index.pack_after(stream_log.index_saved_to, position)
+    entries, saved_to = stream_log.index.pack_after(stream_log.index_saved_to, snapshot.position)
     if not entries:
         return
     last_number = 0 if writer.event_number == ABSENT else writer.event_number
     appended: Pending[Appended] = Pending()
-    writer.append(entries, last_number + 1, done=appended.settle)
+    writer.append(entries, last_number + 1, done=appended.settle, gives_space=gives_space)
     await appended
     stream_log.index_saved_to = saved_to
 

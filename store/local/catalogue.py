@@ -5,7 +5,7 @@ import logging
 from collections.abc import Iterable
 from typing import Final
 
-from store.errors import SegmentFailed, StoreError
+from store.errors import DiskFull, SegmentFailed, StoreError
 from store.local.data_file import DataFile
 from store.local.files import PASSING
 from store.local.segment import Segment
@@ -37,6 +37,10 @@ class Catalogue:
         self.dirty: set[DataFile] = set()
         # Deleted files whose deletion is committed, to be unlinked.
         self.discarded: list[DataFile] = []
+        # Segments whose start has moved: space before it may be given back.
+        self.truncated: list[Segment] = []
+        # Something was refused for want of space since the last checkpoint was begun.
+        self.is_full = False
 
     def add(self, name: str, key_length: int | None) -> Segment:
         """Make a segment in the issued view."""
@@ -139,6 +143,7 @@ class Catalogue:
         Unless the failure passes: nothing was written or synced then.
         """
         if isinstance(error, PASSING):
+            self.is_full = self.is_full or isinstance(error, DiskFull)
             return
         owner = self.segments.get(file.owner)
         if owner is not None and owner.failure is None:

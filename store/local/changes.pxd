@@ -7,5 +7,6 @@ cdef class AppendChange:
     cdef public object done, extent, late, record, writer
     cdef public DataFile file
     cdef public long long event_number, place, position, size
+    cdef public bint gives_space
     cpdef apply(self, at_ms)
     cpdef report(self, error)

@@ -57,6 +57,7 @@ class AppendChange:
         "event_number",
         "extent",
         "file",
+        "gives_space",
         "late",
         "place",
         "position",
@@ -81,6 +82,7 @@ class AppendChange:
         self.place = 0
         self.position = 0
         self.size = 0
+        self.gives_space = False
         self.done: Done[Appended] | None = None
 
     def touches(self) -> tuple[Key, ...]:
@@ -136,7 +138,8 @@ class StateChange:
 class CreateChange(StateChange):
     """A new segment."""
 
-    __slots__ = ()
+    __slots__ = ("gives_space",)
+    gives_space: bool
 
     def touches(self) -> tuple[Key, ...]:
         return (self.segment.number, self.segment.name)
@@ -214,6 +217,7 @@ class TruncateChange(StateChange):
     def apply(self, at_ms: int) -> None:
         super().apply(at_ms)
         self.catalogue.discard(self.segment.committed.truncate(self.position))
+        self.catalogue.truncated.append(self.segment)
 
     def report(self, error: StoreError | None) -> None:
         self.done(error)

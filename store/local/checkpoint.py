@@ -22,6 +22,7 @@ from store.local.checkpoint_file import (
 )
 from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles
 from store.local.files import Files
+from store.local.holes import Holes
 from store.local.journal import Journal, JournalPlace
 from store.local.threads import Worker
 
@@ -75,8 +76,15 @@ class Capture:
     """The store between two rounds."""
 
     def __init__(
-        self, catalogue: Catalogue, place: JournalPlace, salt: int, *, closed: bool
+        self,
+        catalogue: Catalogue,
+        holes: Holes,
+        place: JournalPlace,
+        salt: int,
+        *,
+        closed: bool,
     ) -> None:
+        self.holes = holes.capture()
         self.images = [image_of(segment) for segment in catalogue.changed]
         self.removed = catalogue.removed
         # A file that is not made yet has nothing committed in it.
@@ -98,8 +106,10 @@ class Checkpointer:
         journal: Journal,
         catalogue: Catalogue,
         open_files: OpenFiles,
+        holes: Holes,
         call_soon_threadsafe: Callable[..., object],
     ) -> None:
+        self._holes = holes
         self._files = files
         self._writer = writer
         self._journal = journal
@@ -116,7 +126,8 @@ class Checkpointer:
     def begin(self, done: Callable[[StoreError | None], object], *, closed: bool = False) -> None:
         """Begin a checkpoint; between rounds only, one at a time. `done` comes on the loop."""
         self.running = True
-        capture = Capture(self._catalogue, self._journal.place(), self._journal.salt, closed=closed)
+        place, salt = self._journal.place(), self._journal.salt
+        capture = Capture(self._catalogue, self._holes, place, salt, closed=closed)
         self._worker.submit(partial(self._write, capture, done))
 
     def _write(self, capture: Capture, done: Callable[[StoreError | None], object]) -> None:
@@ -132,7 +143,7 @@ class Checkpointer:
             self._writer.note(capture.images, capture.removed, _GIVE_WAY_S)
             if failure is None:
                 self._files.sync_directory(DATA_DIRECTORY)
-                self._writer.write(capture.head)
+                self._holes.in_room(capture.holes, partial(self._writer.write, capture.head))
         except StoreError as error:
             failure = error
         self._call_soon_threadsafe(self._finish, capture, failed, failure, done)
@@ -154,7 +165,9 @@ class Checkpointer:
             self._catalogue.file_failed(file, failure)
         if error is None:
             self._journal.release_before(capture.head.place)
+            self._holes.made(capture.holes)
         else:
+            self._holes.not_made(capture.holes)
             # The journal keeps what the checkpoint would have held: nothing is lost.
             log.error("checkpoint failed, the journal grows error=%s", error)
         done(error)

@@ -136,18 +136,31 @@ def head_of_checkpoint(data: bytes) -> CheckpointHead:
 
 
 def segments_of_checkpoint(data: bytes) -> Iterator[SegmentImage]:
-    """Decode the segments of a checkpoint whose head was checked."""
+    """Decode the segments of a checkpoint whose head was checked.
+
+    Raises:
+        StoreError: Its checksum is right, and its counts and sizes do not fit each other.
+    """
     count = _HEAD.unpack_from(data, _BODY_AT)[-1]
     at = _BODY_AT + _HEAD.size
     for _ in range(count):
-        size = _SEGMENT.unpack_from(data, at)[0]
-        yield _image_at(data, at)
+        try:
+            image, size = _image_at(data, at)
+        except (struct.error, UnicodeDecodeError) as error:
+            raise _does_not_fit(at) from error
+        yield image
         at += size
+    if at != len(data):
+        raise _does_not_fit(at)
 
 
-def _image_at(data: bytes, at: int) -> SegmentImage:
+def _does_not_fit(at: int) -> StoreError:
+    return StoreError(f"the checkpoint is damaged: what is at byte {at} does not fit the rest")
+
+
+def _image_at(data: bytes, at: int) -> tuple[SegmentImage, int]:
     (
-        _,
+        size,
         flags,
         number,
         key_length,
@@ -162,7 +175,15 @@ def _image_at(data: bytes, at: int) -> SegmentImage:
     attributes_at = name_at + name_size
     extents_at = attributes_at + attribute_count * ATTRIBUTE.size
     end = extents_at + extent_count * _EXTENT.size
-    return SegmentImage(
+    if end != at + size or end > len(data):
+        raise _does_not_fit(at)
+    extents = list(_EXTENT.iter_unpack(data[extents_at:end]))
+    bases = [base for base, _ in extents]
+    # Each byte from the start to the end lies in a data file.
+    is_covered = bool(bases) and bases[0] <= start and bases[-1] <= length
+    if start > length or sorted(bases) != bases or (start < length and not is_covered):
+        raise _does_not_fit(at)
+    image = SegmentImage(
         number,
         data[name_at:attributes_at].decode(),
         None if key_length < 0 else key_length,
@@ -172,5 +193,6 @@ def _image_at(data: bytes, at: int) -> SegmentImage:
         length,
         modified_at_ms,
         dict(ATTRIBUTE.iter_unpack(data[attributes_at:extents_at])),
-        list(_EXTENT.iter_unpack(data[extents_at:end])),
+        extents,
     )
+    return image, size

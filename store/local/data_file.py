@@ -1,8 +1,8 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
 """Data files as the running store sees them: numbers, open handles, what of them is synced.
 
-A data file holds bytes of one segment only and is never reused or shortened, only unlinked, so an
-open descriptor is all that a reader needs.
+A data file holds bytes of one segment only and is never reused or shortened, only unlinked, and
+holes are made only where nobody reads, so an open descriptor is all that a reader needs.
 """
 
 import heapq
@@ -31,7 +31,9 @@ class DataFile:
     """One data file. Everything but `sync` and opening happens on the loop's thread.
 
     `writes` counts writes, and `synced` is what it was when the last good sync began; so the file
-    is clean when they are equal. `pins` counts who needs the handle to stay open.
+    is clean when they are equal. `pins` counts who needs the handle to stay open, and `reads` says
+    where in the file they read. The bytes before `hole_end` are given up for good, and those before
+    `punched` are given back, or about to be.
     """
 
     __slots__ = (
@@ -40,12 +42,15 @@ class DataFile:
         "dead",
         "failure",
         "handle",
+        "hole_end",
         "in_directory",
         "lock",
         "made",
         "number",
         "owner",
         "pins",
+        "punched",
+        "reads",
         "size_max",
         "synced",
         "used",
@@ -60,6 +65,10 @@ class DataFile:
         # An append that would make the file longer begins another one.
         self.size_max = 0
         self.pins = 0
+        # Position → count of those who read there.
+        self.reads: dict[int, int] = {}
+        self.hole_end = 0
+        self.punched = 0
         self.used = 0
         self.writes = 0
         self.synced = 0
@@ -105,6 +114,8 @@ class OpenFiles:
         self._open: set[DataFile] = set()
         self._lock = threading.Lock()
         self._tick = 0
+        # Told of files that nobody reads before `hole_end` any more, perhaps.
+        self.left: Callable[[DataFile], object] = _do_nothing
 
     def open(self, file: DataFile, *, create: bool = False) -> File:
         """Give the file's handle, opening it if need be. Any thread."""
@@ -147,6 +158,20 @@ class OpenFiles:
         """Close the handles of deleted files that nobody pins."""
         self._close([file for file in files if not file.pins])
 
+    def begin_read(self, file: DataFile, position: int) -> None:
+        """Pin a file, and keep its bytes from a position on."""
+        file.pins += 1
+        file.reads[position] = file.reads.get(position, 0) + 1
+
+    def end_read(self, file: DataFile, position: int) -> None:
+        """Take back one `begin_read`."""
+        count = file.reads.pop(position)
+        if count > 1:
+            file.reads[position] = count - 1
+        if position < file.hole_end:
+            self.left(file)
+        self.unpin(file)
+
     def unpin(self, file: DataFile) -> None:
         """Take back one pin."""
         file.pins -= 1
@@ -166,3 +191,7 @@ class OpenFiles:
                 self._open.discard(file)
             if handle is not None:
                 self._retire(file, handle)
+
+
+def _do_nothing(_: DataFile) -> None:
+    pass

@@ -29,6 +29,11 @@ log = logging.getLogger(__name__)
 NO_SPACE: Final = frozenset((errno.ENOSPC, errno.EDQUOT))
 NO_DESCRIPTORS: Final = frozenset((errno.EMFILE, errno.ENFILE))
 
+# Source: fallocate(2), linux/falloc.h.
+_KEEP_SIZE: Final = 1
+_PUNCH_HOLE: Final = 2
+_CANNOT: Final = frozenset((errno.EOPNOTSUPP, errno.ENOSYS))
+
 
 Watch = Callable[[int, Callable[[], object] | None], object]
 """Has a function called whenever a descriptor can be read; None ends that."""
@@ -64,6 +69,13 @@ class File(Protocol):
 
     def allocate(self, position: int, size: int) -> None:
         """Reserve zeroed space (fallocate); where the file system cannot, do nothing. DiskFull."""
+        ...
+
+    def punch(self, position: int, size: int) -> bool:
+        """Give back the space of some bytes, which are zeros then; the file keeps its size.
+
+        False where the file system cannot.
+        """
         ...
 
     def size(self) -> int: ...
@@ -179,11 +191,19 @@ class PosixFile:
         return bytes(memoryview(buffer)[:count])
 
     def allocate(self, position: int, size: int) -> None:
-        failure = _fallocate(self.fileno, position, size)
+        failure = _fallocate(self.fileno, 0, position, size)
         if failure == errno.EBADF:
             raise SegmentFailed(f"{self._path}: cannot allocate: {os.strerror(failure)}")
         if failure in NO_SPACE:
             raise DiskFull(f"{self._path}: no space to allocate {size} bytes")
+
+    def punch(self, position: int, size: int) -> bool:
+        failure = _fallocate(self.fileno, _PUNCH_HOLE | _KEEP_SIZE, position, size)
+        if failure in _CANNOT:
+            return False
+        if failure:
+            raise _translated(OSError(failure, os.strerror(failure)), "punch", self._path)
+        return True
 
     def size(self) -> int:
         try:
@@ -291,7 +311,7 @@ class DirectoryFiles:
         place = Path(self._place(path))
         try:
             for missing in reversed([p for p in (place, *place.parents) if not p.exists()]):
-                missing.mkdir(mode=0o750, exist_ok=True)
+                missing.mkdir(mode=0o700, exist_ok=True)
                 _sync_directory(str(missing.parent))
         except OSError as error:
             raise _translated(error, "make directory", str(place)) from error
@@ -396,8 +416,8 @@ def _translated(error: OSError, verb: str, path: str) -> StoreError:
     return kind(f"{path}: cannot {verb}: {error.strerror}")
 
 
-def _fallocate(descriptor: int, position: int, size: int) -> int:
-    """Reserve space, or give the errno.
+def _fallocate(descriptor: int, mode: int, position: int, size: int) -> int:
+    """Reserve space (mode 0) or give it back; gives the errno, 0 if it is done.
 
     Not os.posix_fallocate: where the file system cannot do it, the C library writes a zero into
     every block instead, which would race with our own writes.
@@ -406,7 +426,7 @@ def _fallocate(descriptor: int, position: int, size: int) -> int:
     if call is None:
         return errno.EOPNOTSUPP
     offset, length = ctypes.c_int64(position), ctypes.c_int64(size)
-    return ctypes.get_errno() if call(descriptor, 0, offset, length) else 0
+    return ctypes.get_errno() if call(descriptor, mode, offset, length) else 0
 
 
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)

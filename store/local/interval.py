@@ -3,6 +3,7 @@
 import logging
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -64,6 +65,18 @@ class IntervalSync:
     def stop_threads(self) -> None:
         """End the thread, after the sync that is under way; `stop` was called before."""
         self._worker.stop_threads()
+
+    def sync_the_rest(self) -> None:
+        """Sync what can be synced after the journal has failed: it was acknowledged before."""
+        self._worker.submit(partial(self._sync_all, [f for f in self._catalogue.dirty if f.made]))
+
+    def _sync_all(self, files: list[DataFile]) -> None:
+        for file in files:
+            with suppress(StoreError):
+                self._open_files.sync(file)
+        with suppress(StoreError):
+            self._files.sync_directory(DATA_DIRECTORY)
+        self._journal.sync_the_rest()
 
     def _wait(self) -> None:
         if not self._stopping.wait(self._delay_s):

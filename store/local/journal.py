@@ -163,7 +163,7 @@ class Journal:
             gives_space: They delete or truncate: on a full disk they may use the reserve.
 
         Raises:
-            DiskFull: No space for another file; nothing was written, and it may be tried again.
+            DiskFull: No space; nothing was written that counts, and it may be tried again.
             StoreClosed: The write failed; the journal is dead.
         """
         if self.failure is not None:
@@ -178,16 +178,46 @@ class Journal:
             self._position = 0
         file = self._current.file
         try:
-            # Space is there, but for file systems that find it anew for every write. Whatever the
-            # reason is that this fails, nobody knows how much of the frame would be found again.
-            file.write_at(frame, self._position)
+            self._write(file, frame, gives_space=gives_space)
+        except DiskFull:
+            raise
         except StoreError as error:
+            # Nobody knows how much of the frame would be found again.
             raise self._fail(error) from error
         # After the write, so that a sync that finds the file in the set covers it.
         self._dirty.add(file)
         self._position += size
         self.sequence += 1
         self.written_bytes += size
+
+    def _write(self, file: File, frame: bytes, *, gives_space: bool) -> None:
+        """Write a frame. Space is there, but some file systems find it anew for every write."""
+        while True:
+            try:
+                file.write_at(frame, self._position)
+            except DiskFull:
+                self._take_back(file, frame)
+                if not gives_space or self._reserve is None or not self._reserve.give_up():
+                    raise
+            else:
+                return
+
+    def _take_back(self, file: File, frame: bytes) -> None:
+        """See to it that a frame that was written in part is never found: another has its place.
+
+        The rest of it may be what was there before, and after a power cut also what comes next.
+        """
+        head = frame[:FRAME_HEAD_BYTES]
+        if file.read_at(len(head), self._position) != head:
+            return
+        try:
+            file.write_at(bytes(len(head)), self._position)
+        except DiskFull as error:
+            if file.read_at(len(frame), self._position) == frame:
+                raise self._fail(error) from error
+            return
+        self._dirty.add(file)
+        self.sync()
 
     def sync(self) -> None:
         """Make every frame written so far durable.
@@ -205,6 +235,13 @@ class Journal:
                     file.sync()
             except StoreError as error:
                 raise self._fail(error) from error
+
+    def sync_the_rest(self) -> None:
+        """Sync, after a failure, what can be synced: it was promised to be on the disk soon."""
+        with self._sync_lock:
+            for each in (*self._used, self._current):
+                with contextlib.suppress(StoreError):
+                    each.file.sync()
 
     def begin_sync(self) -> int | None:
         """Begin what `sync` does, for somebody who syncs the descriptor and calls `end_sync`.

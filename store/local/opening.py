@@ -13,14 +13,16 @@ from store.local.checkpoint import CheckpointWriter
 from store.local.checkpoint_file import CheckpointHead, image_of
 from store.local.data_file import DATA_DIRECTORY
 from store.local.files import Files
+from store.local.holes import punch_all
 from store.local.journal import JOURNAL_DIRECTORY, Journal, JournalPlace, Tail
 from store.local.recovery import Recovered, load_tables, recover, remove_leftovers
 from store.local.reserve import Reserve
 
 log = logging.getLogger(__name__)
 
-# Of a journal file: what is kept for deletions, 2 MiB.
-RESERVE_PART: Final = 4
+# Of a journal file: what is kept for deletions, 4 MiB. The snapshot of a stream that is truncated
+# takes up to 2.6 MB of it, and the checkpoint after that is written beside the last one.
+RESERVE_PART: Final = 2
 
 
 class Opening(NamedTuple):
@@ -71,6 +73,8 @@ def begin(
         else:
             raise
     remove_leftovers(files, catalogue)
+    if tail is None:
+        punch_all(files, catalogue.segments.values())
     load_tables(files, catalogue)
     journal = Journal(
         files,

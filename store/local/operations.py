@@ -87,6 +87,8 @@ class SegmentOperations:
         key_length: int | None,
         done: Done[None],
         durability: Durability | None,
+        *,
+        gives_space: bool = False,
     ) -> None:
         """Create a segment, or a table if there is a key length."""
         if self._rounds.closed is not None:
@@ -105,7 +107,9 @@ class SegmentOperations:
         durable = self._is_durable(durability)
         record = create_record(segment.number, name, key_length, durable=durable)
         self._prepare(segment, durability)
-        self._rounds.add(CreateChange(self._catalogue, segment, record, done), segment)
+        change = CreateChange(self._catalogue, segment, record, done)
+        change.gives_space = gives_space
+        self._rounds.add(change, segment)
 
     def delete(self, name: str, done: Done[None]) -> None:
         """Delete a segment or table."""

@@ -81,8 +81,8 @@ class Reading:
         file = place.file
         handle = self._open_files.open(file)
         self._open_files.touch(file)
-        file.pins += 1
-        release = partial(self._open_files.unpin, file)
+        self._open_files.begin_read(file, place.position)
+        release = partial(self._open_files.end_read, file, place.position)
         self._open_files.trim()
         return FileRegion(handle.fileno, place.position, place.size, release, file)
 
@@ -97,7 +97,7 @@ class Reading:
     ) -> None:
         """Read places on a thread, hand their bytes to `look` there, and report what it gives."""
         for place in places:
-            place.file.pins += 1
+            self._open_files.begin_read(place.file, place.position)
             self._open_files.touch(place.file)
 
         def job() -> None:
@@ -127,16 +127,16 @@ class Reading:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def _loaded(self, places: list[Place], done: Done[T], result: T | StoreError) -> None:
-        self._unpin(places)
+        self._end(places)
         done(result)
 
     def _loaded_badly(self, places: list[Place], error: Exception) -> None:
-        self._unpin(places)
+        self._end(places)
         raise error
 
-    def _unpin(self, places: list[Place]) -> None:
+    def _end(self, places: list[Place]) -> None:
         for place in places:
-            self._open_files.unpin(place.file)
+            self._open_files.end_read(place.file, place.position)
         self._open_files.trim()
 
 

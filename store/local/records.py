@@ -186,9 +186,16 @@ def frame_at(data: bytes, position: int, sequence: int, salt: int) -> Frame | No
         return None
     _, _, at_ms, size, count = FRAME_HEAD.unpack_from(data, position)
     at = position + FRAME_HEAD_BYTES
+    end = at + size
     records = []
     for _ in range(count):
+        if end - at < CHANGE_HEAD.size:
+            raise StoreError(
+                f"the journal's frame {sequence} is damaged: it counts {count} changes"
+            )
         change_size, kind, flags, _, segment = CHANGE_HEAD.unpack_from(data, at)
+        if not CHANGE_HEAD.size <= change_size <= end - at:
+            raise StoreError(f"the journal's frame {sequence} is damaged: a size is {change_size}")
         records.append(_record_of(data[at : at + change_size], kind, flags, segment))
         at += change_size
     return Frame(sequence, at_ms, FRAME_HEAD_BYTES + size, records)

@@ -48,27 +48,30 @@ class Reserve:
     def take(self) -> None:
         """Have the room, if there is some; may take a few milliseconds."""
         with self._lock:
-            if not self.is_short:
-                return
-            try:
-                self._make()
-            except DiskFull:
-                self._remove()
-                return
-            except StoreError as error:
-                # What is wrong is no want of space.
-                log.warning("no room is kept for deletions error=%s", error)
-                self._remove()
-            self._set(is_short=False)
+            if self.is_short and self._is_made():
+                self._set(is_short=False)
 
     def give_up(self) -> bool:
         """Give the room to somebody who deletes; tells whether there was any."""
         with self._lock:
             if self.is_short:
                 return False
-            self._set(is_short=True)
-            log.warning("disk is full, only what frees space is taken until there is room again")
+            self._run_short()
             return self._remove()
+
+    def lend(self, use: Callable[[], object]) -> None:
+        """Do something in that room that needs it no more in the end. Raises what that raises."""
+        with self._lock:
+            self._remove()
+            try:
+                use()
+            finally:
+                if not self.is_short and not self._is_made():
+                    self._run_short()
+
+    def _run_short(self) -> None:
+        self._set(is_short=True)
+        log.warning("disk is full, only what frees space is taken until there is room again")
 
     def ask(self, submit: Callable[[Callable[[], object]], object]) -> None:
         """Have another thread try to take the room, now and then."""
@@ -89,6 +92,19 @@ class Reserve:
             return file.size() >= self._size
         finally:
             file.close()
+
+    def _is_made(self) -> bool:
+        """Make the file; tells whether growth may go on."""
+        try:
+            self._make()
+        except DiskFull:
+            self._remove()
+            return False
+        except StoreError as error:
+            # What is wrong is no want of space.
+            log.warning("no room is kept for deletions error=%s", error)
+            self._remove()
+        return True
 
     def _make(self) -> None:
         file = self._files.open(RESERVE, create=True)

@@ -324,6 +324,8 @@ class Rounds:
         catalogue = self._catalogue
         for file, error in outcome.failed.items():
             catalogue.file_failed(file, error)
+        if any(isinstance(error, DiskFull) for error in outcome.dropped.values()):
+            catalogue.is_full = True
         for change in outcome.dropped:
             if isinstance(change, AppendChange) and change.extent is not None:
                 catalogue.discard([change.extent.file])

@@ -24,7 +24,7 @@ from store.api import (
     Writer,
 )
 from store.errors import StoreClosed, StoreError
-from store.local.checkpoint import Checkpointer
+from store.local.checkpoint import Checkpointer, CheckpointWriter
 from store.local.compaction import Compactor
 from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles, path_of
 from store.local.files import (
@@ -35,6 +35,7 @@ from store.local.files import (
     descriptor_limit,
     store_descriptors,
 )
+from store.local.holes import Holes
 from store.local.interval import IntervalSync
 from store.local.opening import Opening, begin
 from store.local.operations import SegmentOperations
@@ -111,9 +112,7 @@ class LocalStore:
         self._upkeep, self._closer = Worker("upkeep"), Worker("close")
         self._open_files = OpenFiles(files, tuning.descriptors(), self._retire)
         catalogue, open_files = recovered.catalogue, self._open_files
-        self._checkpointer = Checkpointer(
-            files, checkpoint_writer, journal, catalogue, open_files, call_soon_threadsafe
-        )
+        self._make_checkpoints(checkpoint_writer)
         self._interval = IntervalSync(
             files,
             journal,
@@ -121,7 +120,7 @@ class LocalStore:
             open_files,
             interval_ms,
             call_soon_threadsafe=call_soon_threadsafe,
-            failed=self._stop,
+            failed=self._journal_failed,
         )
         self._sync = None if watch is None else BackgroundSync(watch)
         self._rounds = Rounds(
@@ -133,7 +132,7 @@ class LocalStore:
             call_soon_threadsafe=call_soon_threadsafe,
             now_ms=now_ms,
             committed=self._between_rounds,
-            failed=self._stop,
+            failed=self._journal_failed,
             sync=self._sync,
             reserve=reserve,
         )
@@ -142,6 +141,26 @@ class LocalStore:
         self._data_limit = tuning.checkpoint_data_bytes
         # The first commit may make room for what the opening had no room for.
         self._checkpoint_again_at = math.inf if has_checkpoint else -math.inf
+
+    def _make_checkpoints(self, writer: CheckpointWriter) -> None:
+        self._holes = Holes(
+            self._files,
+            self._catalogue,
+            self._open_files,
+            self._reserve,
+            submit=self._upkeep.submit,
+            call_soon_threadsafe=self._call_soon_threadsafe,
+            look=self._look_for_checkpoint,
+        )
+        self._checkpointer = Checkpointer(
+            self._files,
+            writer,
+            self._journal,
+            self._catalogue,
+            self._open_files,
+            self._holes,
+            self._call_soon_threadsafe,
+        )
 
     def _make_operations(self, durability: Durability) -> None:
         soon = self._call_soon_threadsafe
@@ -222,9 +241,14 @@ class LocalStore:
     # Segments
 
     def create_segment(
-        self, name: str, *, done: Done[None], durability: Durability | None = None
+        self,
+        name: str,
+        *,
+        done: Done[None],
+        durability: Durability | None = None,
+        gives_space: bool = False,
     ) -> None:
-        self._segments.create(name, None, done, durability)
+        self._segments.create(name, None, done, durability, gives_space=gives_space)
 
     def delete_segment(self, name: str, *, done: Done[None]) -> None:
         self._segments.delete(name, done)
@@ -341,6 +365,14 @@ class LocalStore:
         elif self._journal.claim_spare():
             self._upkeep.submit(self._journal.prepare_spare)
         self._open_files.trim()
+        self._begin_checkpoint_if_due()
+
+    def _look_for_checkpoint(self) -> None:
+        """Do what comes between rounds, if nothing is on its way: its end comes there."""
+        if self._rounds.in_flight is None and self._rounds.closed is None:
+            self._begin_checkpoint_if_due()
+
+    def _begin_checkpoint_if_due(self) -> None:
         if not self._checkpointer.running and self._checkpoint_is_due():
             self._journal_limit = self._journal.written_bytes + self._tuning.checkpoint_bytes
             self._data_limit = self._staging.written_bytes + self._tuning.checkpoint_data_bytes
@@ -354,6 +386,7 @@ class LocalStore:
                 self._checkpoint_again_at != math.inf
                 and time.monotonic() >= self._checkpoint_again_at
             )
+            or self._holes.want_checkpoint()
         )
 
     def _checkpointed(self, error: StoreError | None) -> None:
@@ -362,6 +395,8 @@ class LocalStore:
         self._upkeep.submit(self._journal.trim)
         if self._closing is not None:
             self._rounds.when_idle(self._close_when_idle)
+        else:
+            self._look_for_checkpoint()
 
     def _remove_discarded(self) -> None:
         files, self._catalogue.discarded = self._catalogue.discarded, []
@@ -373,7 +408,7 @@ class LocalStore:
             # Before a file goes, the record that gives it up must be durable.
             self._journal.sync()
         except StoreClosed as error:
-            self._call_soon_threadsafe(self._stop, error)
+            self._call_soon_threadsafe(self._journal_failed, error)
             return
         for file in files:
             try:
@@ -411,6 +446,10 @@ class LocalStore:
                 self._call_soon_threadsafe(self._catalogue.file_synced, file, mark)
         handle.close()
 
+    def _journal_failed(self, error: StoreClosed) -> None:
+        self._stop(error)
+        self._interval.sync_the_rest()
+
     def _stop(self, reason: StoreClosed) -> None:
         """Accept nothing more; who waits for data is told so."""
         failed, self._failed = self._failed, None
@@ -433,6 +472,7 @@ class LocalStore:
         if self._sync is not None:
             self._sync.stop()
         self._interval.stop()
+        self._holes.stop()
         self._closer.submit(partial(self._release_on_thread, error))
 
     def _release_on_thread(self, error: StoreError | None) -> None:
@@ -440,6 +480,7 @@ class LocalStore:
             self._reading,
             self._interval,
             self._staging,
+            self._holes,
             self._checkpointer,
             self._rounds,
             self._upkeep,

@@ -59,7 +59,7 @@ class DeltaRange(NamedTuple):
 class TableChange(AppendChange):
     """A batch of entries."""
 
-    __slots__ = ("changes", "committed", "gives_space", "table", "table_done")
+    __slots__ = ("changes", "committed", "table", "table_done")
 
     def __init__(
         self,

@@ -170,6 +170,8 @@ class Staging:
         """Note that the append that raised `error` was the last for the segment, if it was."""
         if not isinstance(error, PASSING):
             self.catalogue.file_failed(segment.pending.extents[-1].file, error)
+        elif isinstance(error, DiskFull):
+            self.catalogue.is_full = True
 
     def _write(self, change: AppendChange, data: Buffer, size: int) -> DataFile:
         pending = change.segment.pending
@@ -328,6 +330,7 @@ class LocalWriter:
         done: Done[Appended],
         expected_length: int | None = None,
         durability: Durability | None = None,
+        gives_space: bool = False,
     ) -> None:
         segment = self._segment
         pending = segment.pending
@@ -347,6 +350,8 @@ class LocalWriter:
         staging = self._staging
         change = AppendChange(staging.catalogue, segment, self._id, event_number)
         change.done = done
+        if gives_space:
+            change.gives_space = True
         try:
             staging.append(change, data, size, durability)
         except StoreError as error:

@@ -56,7 +56,12 @@ class ModelStore:
     # Segments
 
     def create_segment(
-        self, name: str, *, done: Done[None], durability: Durability | None = None
+        self,
+        name: str,
+        *,
+        done: Done[None],
+        durability: Durability | None = None,
+        gives_space: bool = False,  # noqa: ARG002 (there is no end to its room)
     ) -> None:
         def create() -> None:
             self._model.create_segment(name, durability=durability)
@@ -242,6 +247,7 @@ class ModelStoreWriter:
         done: Done[Appended],
         expected_length: int | None = None,
         durability: Durability | None = None,
+        gives_space: bool = False,  # noqa: ARG002 (there is no end to its room)
     ) -> None:
         def append() -> Appended:
             appended = self._session.append(

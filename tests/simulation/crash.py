@@ -19,6 +19,7 @@ from tests.simulation.disk import (
     Image,
     Inode,
     MakeDirectory,
+    Punch,
     Remove,
     Rename,
     Step,
@@ -122,6 +123,9 @@ class Aftermath:
         match step:
             case Write() | Allocate() | Cut():
                 self._files[step.inode].take(step)
+            case Punch(inode, position, size):
+                # What is left of it does not depend on how the zeros came there.
+                self._files[inode].take(Write(inode, position, bytes(size)))
             case MakeDirectory() | Create() | Rename() | Remove():
                 if isinstance(step, Create):
                     self._files[step.inode] = FileState()
@@ -135,7 +139,7 @@ class Aftermath:
         if has_failed:
             # What survives now, survives; the rest is lost, and no later sync brings it back.
             # Only the running process still sees it (`current`), and nobody may rely on that.
-            state.has_lost = bool(state.pending)
+            state.has_lost = state.has_lost or bool(state.pending)
             state.settle(chance.choice([state.durable, _reordered(state, chance)]))
         elif state.pending:
             state.settle(_applied(state.durable, state.pending))

@@ -38,6 +38,14 @@ class Allocate(Step):
 
 
 @dataclass(frozen=True, slots=True)
+class Punch(Step):
+    inode: Inode
+    position: int
+    size: int
+    """No further than the file goes."""
+
+
+@dataclass(frozen=True, slots=True)
 class Cut(Step):
     inode: Inode
     size: int
@@ -100,7 +108,7 @@ class Failure:
     is_full: bool = False
     """DiskFull, which a sync never is, instead of SegmentFailed."""
     keeps_bytes: int = 0
-    """How much of a write that fails is written all the same."""
+    """How much of a write that fails is written all the same; below 0: all but so much."""
 
     def does_hit(self, step: Step) -> bool:
         if not self.does_meet(step):
@@ -144,6 +152,8 @@ class Disk:
         self._names = dict(image.names)
         # Bytes until the first write, so that images share what does not change.
         self._contents: dict[Inode, bytes | bytearray] = dict(image.contents)
+        # Sectors that take no space.
+        self._holes: dict[Inode, set[int]] = {}
         self._next_inode = max(self._contents, default=0) + 1
         self._locked: set[str] = set()
         self._kept: set[str] = set()
@@ -262,6 +272,16 @@ class Disk:
             content = self._changing(inode)
             content.extend(bytes(max(0, end - len(content))))
 
+    def punch(self, inode: Inode, position: int, size: int) -> None:
+        with self._lock:
+            size = max(0, min(size, len(self._contents[inode]) - position))
+            self._take(Punch(inode, position, size))
+            put(self._changing(inode), position, bytes(size))
+            whole = range(_whole_sectors(position), position + size - SECTOR_BYTES + 1)
+            self._holes.setdefault(inode, set()).update(
+                at // SECTOR_BYTES for at in whole[::SECTOR_BYTES]
+            )
+
     def cut(self, inode: Inode, size: int) -> None:
         with self._lock:
             self._take(Cut(inode, size))
@@ -293,7 +313,11 @@ class Disk:
             raise OutOfDescriptors(f"{path}: cannot open: too many open files")
 
     def _used(self) -> int:
-        return sum(_whole_sectors(len(self._contents[inode])) for inode in self._names.values())
+        return sum(map(self._space_of, self._names.values()))
+
+    def _space_of(self, inode: Inode) -> int:
+        holes = len(self._holes.get(inode, ()))
+        return _whole_sectors(len(self._contents[inode])) - holes * SECTOR_BYTES
 
     def _need(self, inode: Inode, end: int) -> None:
         """Have room for a file to become so long, or raise DiskFull."""
@@ -312,6 +336,9 @@ class Disk:
         self.record.append(step)
         content = self._changing(step.inode)
         put(content, step.position, step.data)
+        if (holes := self._holes.get(step.inode)) is not None:
+            end = step.position + len(step.data)
+            holes.difference_update(range(step.position // SECTOR_BYTES, end // SECTOR_BYTES + 1))
 
     def _sync(self, directory: str) -> None:
         self._record_sync(SyncDirectory(directory), SyncDirectory(directory, has_failed=True))
@@ -372,6 +399,10 @@ class MemoryFile:
 
     def allocate(self, position: int, size: int) -> None:
         self._disk.allocate(self._inode, position + size)
+
+    def punch(self, position: int, size: int) -> bool:
+        self._disk.punch(self._inode, position, size)
+        return True
 
     def size(self) -> int:
         return self._disk.size(self._inode)

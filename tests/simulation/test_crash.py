@@ -13,7 +13,7 @@ from store.api import Durability
 from tests.conformance.harness import Loop, Rig
 from tests.conformance.implementations import open_local
 from tests.simulation.crash import Aftermath, Crash
-from tests.simulation.disk import Disk, Remove, Write
+from tests.simulation.disk import Disk, Punch, Remove, Write
 from tests.simulation.trace import ALL, TABLES_MOSTLY, Mix
 from tests.simulation.world import FACTOR, SEED, SIZES, World
 
@@ -40,6 +40,23 @@ def test_what_the_system_was_handed_survives_the_process(
     while world.states < 400 * FACTOR:
         world.crash_everywhere(record, expectation)
     assert all(world.by_kind[crash] > 10 for crash in Crash)
+
+
+TRUNCATING: Final = Mix(ALL.weights | {"truncate": 40, "append_bulk": 30})
+TRUNCATING_SIZES: Final = SIZES | {"data_file_bytes": 16_384}
+"""Files stay for long, so that there are many holes in them."""
+
+
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("durability", Durability)
+def test_no_byte_is_given_back_that_a_recovery_needs(
+    tmp_path: Path, durability: Durability
+) -> None:
+    world = World(durability, SEED, tmp_path, TRUNCATING_SIZES)
+    record, expectation = world.run(700, TRUNCATING)
+    assert sum(isinstance(step, Punch) for step in record) > 2
+    while world.states < 400 * FACTOR:
+        world.crash_everywhere(record, expectation)
 
 
 LATE_FILES: Final = 12

@@ -8,10 +8,11 @@ from uuid import UUID
 import pytest
 
 from store.api import AttributeUpdate, Durability
+from store.errors import NoSuchSegment, StoreClosed
 from tests.conformance.harness import Loop, Pending, Rig
 from tests.conformance.implementations import open_local
 from tests.simulation.crash import Aftermath, Crash
-from tests.simulation.disk import Disk, Sync, Write
+from tests.simulation.disk import Disk, Failure, Sync, Write
 from tests.simulation.world import SIZES
 
 WRITER = UUID(int=1)
@@ -104,6 +105,35 @@ def test_a_resend_that_asks_for_the_disk_is_acknowledged_when_it_is_there(
         rig.wait(pending)
     rig.do(session.append, first, 1, durability=Durability.DISK)
     assert _content(disk, Crash.DROPPED)[:2] == (first, 1)
+
+
+@pytest.mark.parametrize("crash", [Crash.DROPPED, Crash.ZEROED])
+@pytest.mark.parametrize("data", [SMALL, BULK])
+@pytest.mark.parametrize("is_appended", [True, False])
+def test_when_the_journal_fails_what_was_acknowledged_is_synced_before_the_end(
+    data: bytes, crash: Crash, *, is_appended: bool
+) -> None:
+    disk = Disk()
+    sizes = SIZES | {"interval_ms": 600_000}
+    rig = Rig(lambda loop: open_local(disk, loop, Durability.INTERVAL, **sizes), Loop())
+    session = rig.writer(rig.create("a"), WRITER)
+    rig.create("deleted", BULK)
+    for number in range(1, 30):
+        rig.do(session.append, data, number)
+    rig.do(rig.store.delete_segment, "deleted")
+    journals = {inode for path, inode in disk.image().names.items() if path.startswith("journal/")}
+    disk.failures = [
+        Failure(lambda step: isinstance(step, Write) and step.inode in journals, keeps_bytes=40)
+    ]
+    if is_appended:
+        rig.refused(StoreClosed, session.append, data, 30)
+    else:
+        rig.refused(StoreClosed, rig.store.create_segment, "b")
+    rig.close(may_fail=True)
+    opened = _after_power_cut(disk, crash)
+    assert opened.content("a") == data * 29
+    opened.refused(NoSuchSegment, opened.store.info, "deleted")
+    opened.close()
 
 
 def test_in_interval_mode_everything_is_on_the_disk_soon() -> None:

@@ -11,6 +11,7 @@ from tests.simulation.disk import (
     Create,
     Cut,
     Failure,
+    Punch,
     Remove,
     Rename,
     Step,
@@ -33,6 +34,7 @@ KINDS = (
     Remove,
     Allocate,
     Cut,
+    Punch,
 )
 TRIALS = int(25 * FACTOR)
 CUTS = 8
@@ -50,7 +52,7 @@ def _failure(chance: random.Random) -> Failure:
         after=chance.randint(0, 40 if kind in {Write, Sync} else 5),
         times=chance.choice([1, 1, 1, 3, 10**9]),
         is_full=kind not in {Sync, SyncDirectory} and chance.random() < 0.5,
-        keeps_bytes=chance.choice([0, 0, 7, 600]),
+        keeps_bytes=chance.choice([0, 0, 7, 600, -3]),
     )
 
 

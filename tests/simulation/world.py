@@ -14,7 +14,7 @@ import pytest
 
 from store.api import Durability
 from store.errors import DiskFull, StoreClosed
-from store.local import compaction, table
+from store.local import compaction, holes, table
 from tests.conformance.harness import Loop, Rig
 from tests.conformance.implementations import open_local
 from tests.simulation.crash import Aftermath, Crash
@@ -57,6 +57,18 @@ def small_compactions() -> Iterator[None]:
         patch.setattr(table, "GARBAGE_BYTES_MIN", 500)
         patch.setattr(compaction, "GARBAGE_BYTES_MIN", 500)
         patch.setattr(compaction, "SLICE_BYTES", 200)
+        yield
+
+
+@contextlib.contextmanager
+def small_holes() -> Iterator[None]:
+    """Let space be given back in pieces smaller than a sector, soon after each truncation."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(holes, "UNIT_BYTES", 64)
+        patch.setattr(holes, "SOON_BYTES", 200)
+        patch.setattr(holes, "SOON_S", 0.0)
+        patch.setattr(holes, "FULL_S", 0.001)
+        patch.setattr(holes, "AGAIN_S", 0.01)
         yield
 
 

@@ -1,4 +1,7 @@
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from xxhash import xxh3_64_intdigest
 
 from store.errors import StoreError
 from store.local.checkpoint_file import (
@@ -66,3 +69,24 @@ def test_an_image_is_taken_of_the_committed_state_and_does_not_follow_it() -> No
     segment.committed.attributes.clear()
     segment.committed.extents.clear()
     assert (image.length, image.attributes, image.extents) == (10, {bytes(16): 1}, [(0, 3)])
+
+
+@given(st.data())
+def test_no_bit_of_a_checkpoint_with_a_right_checksum_leads_astray(data: st.DataObject) -> None:
+    extents = [(0, 1), (60, 2)]
+    images = [
+        SegmentImage(number, "s", None, NO, NO, 0, 90, 7, {bytes(16): 1}, extents)
+        for number in range(3)
+    ]
+    head = CheckpointHead(JournalPlace(1, 1, 0), 5, 9, 9, closed=True)
+    stored = bytearray(bytes_of_checkpoint(head, map(bytes_of_segment, images), len(images)))
+    bit = data.draw(st.integers(16 * 8, len(stored) * 8 - 1))
+    stored[bit // 8] ^= 1 << bit % 8
+    stored[8:16] = xxh3_64_intdigest(stored[16:]).to_bytes(8, "little")
+
+    try:
+        found = list(segments_of_checkpoint(bytes(stored)))
+    except StoreError:
+        return
+    assert len(found) == 3
+    assert all(image.start <= image.length for image in found)

@@ -15,7 +15,8 @@ from store.local.journal import (
     path_of,
 )
 from store.local.journal_reader import JournalReader
-from store.local.records import FRAME_HEAD_BYTES, create_record
+from store.local.records import FRAME_HEAD_BYTES, create_record, truncate_record
+from store.local.reserve import Reserve
 from tests.simulation.disk import Create, Disk, Failure, Sync, SyncDirectory, Write
 
 SALT, SIZE = 5, 1_024
@@ -200,11 +201,76 @@ def test_on_a_full_disk_there_is_room_to_say_what_is_deleted() -> None:
     assert journal.place().sequence == 102
 
 
-@pytest.mark.parametrize("is_full", [True, False])
-def test_a_failed_write_ends_it(*, is_full: bool) -> None:
+ENDS_IN_ZEROS = truncate_record(1, 5, durable=True)
+
+
+@pytest.mark.parametrize("keeps_bytes", [0, 5, FRAME_HEAD_BYTES, 50, -7])
+@pytest.mark.parametrize("record", [RECORD, ENDS_IN_ZEROS])
+def test_where_a_write_finds_no_space_the_next_frame_has_its_place(
+    record: bytes, keeps_bytes: int
+) -> None:
     disk = Disk()
     journal = journal_on(disk)
-    disk.failures = [Failure(lambda step: isinstance(step, Write), is_full=is_full)]
+    place = journal.place()
+    disk.failures = [no_space_to_write(keeps_bytes)]
+    with pytest.raises(DiskFull):
+        journal.append([record], 1)
+    assert sequences(disk, place) == []
+    assert journal.place() == place
+
+    journal.append([ENDS_IN_ZEROS], 2)
+    journal.append([RECORD], 3)
+    journal.sync()
+
+    frames = list(JournalReader(disk, SALT, place).frames())
+    assert [(frame.sequence, frame.at_ms) for frame in frames] == [(100, 2), (101, 3)]
+
+
+def no_space_to_write(keeps_bytes: int = 0, times: int = 1) -> Failure:
+    return Failure(
+        lambda step: isinstance(step, Write), is_full=True, times=times, keeps_bytes=keeps_bytes
+    )
+
+
+def test_where_nothing_can_be_written_at_all_it_goes_on_when_there_is_space() -> None:
+    disk = Disk()
+    journal = journal_on(disk)
+    place = journal.place()
+    disk.failures = [no_space_to_write(times=10)]
+    for _ in range(10):
+        with pytest.raises(DiskFull):
+            journal.append([RECORD], 1)
+    journal.append([RECORD], 1)
+    assert sequences(disk, place) == [100]
+
+
+def test_a_whole_frame_that_was_refused_and_cannot_be_taken_back_ends_it() -> None:
+    disk = Disk()
+    journal = journal_on(disk)
+    disk.failures = [no_space_to_write(keeps_bytes=-5), no_space_to_write()]
+    with pytest.raises(StoreClosed):
+        journal.append([ENDS_IN_ZEROS], 1)
+
+
+def test_what_gives_space_is_written_with_the_room_that_is_kept() -> None:
+    disk = Disk()
+    disk.make_directory(JOURNAL_DIRECTORY)
+    reserve = Reserve(disk, SIZE)
+    reserve.take()
+    journal = Journal(
+        disk, sequence=100, salt=SALT, file_bytes=SIZE, spare_count_max=3, reserve=reserve
+    )
+    place = journal.place()
+    disk.failures = [no_space_to_write(keeps_bytes=40)]
+    journal.append([RECORD], 1, gives_space=True)
+    assert reserve.is_short
+    assert sequences(disk, place) == [100]
+
+
+def test_a_failed_write_ends_it() -> None:
+    disk = Disk()
+    journal = journal_on(disk)
+    disk.failures = [Failure(lambda step: isinstance(step, Write))]
     with pytest.raises(StoreClosed):
         journal.append([RECORD], 1)
     with pytest.raises(StoreClosed):

@@ -184,6 +184,51 @@ def test_a_file_that_cannot_be_made_for_want_of_space_is_a_passing_failure() -> 
     rig.close()
 
 
+@pytest.mark.parametrize("durability", Durability)
+@pytest.mark.parametrize("keeps_bytes", [0, 40, -1, -6])
+def test_where_the_journal_finds_no_space_the_store_stays_up(
+    durability: Durability, keeps_bytes: int
+) -> None:
+    disk = Disk()
+    rig = opened(disk, durability)
+    session = rig.session("a")
+    rig.create("b", BULK)
+    rig.do(session.append, b"kept", 1)
+    failure = _is_journal_write(disk)
+    failure.is_full, failure.keeps_bytes = True, keeps_bytes
+    disk.failures = [failure]
+    rig.refused(DiskFull, session.append, bytes(500), 2)
+    rig.crash()
+    left = opened(Disk(disk.image()), durability)
+    assert left.content("a") == b"kept"
+    left.close()
+
+
+@pytest.mark.parametrize("durability", Durability)
+def test_what_was_refused_for_want_of_space_in_the_journal_can_be_tried_again(
+    durability: Durability,
+) -> None:
+    disk = Disk()
+    rig = opened(disk, durability)
+    session = rig.session("a")
+    for number in range(1, 5):
+        failure = _is_journal_write(disk)
+        failure.is_full, failure.keeps_bytes = True, -number
+        disk.failures = [failure]
+        rig.refused(DiskFull, session.append, bytes(100 * number), 2 * number)
+        session = rig.writer("a", WRITER)
+        rig.do(session.append, b"%d" % number, 2 * number)
+    # What gives space is written in the room that is kept.
+    failure = _is_journal_write(disk)
+    failure.is_full, failure.keeps_bytes = True, 30
+    disk.failures = [failure]
+    rig.do(rig.store.truncate_segment, "a", 1)
+    rig.crash()
+    left = opened(Disk(disk.image()), durability)
+    assert left.content("a") == b"234"
+    left.close()
+
+
 def _is_journal_write(disk: Disk) -> Failure:
     inodes = journal_inodes(disk)
 

@@ -1,0 +1,74 @@
+"""What a data directory holds: how a store is told from any other directory, and taken away."""
+
+import enum
+import shutil
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from store.local.checkpoint import CHECKPOINT
+from store.local.data_file import DATA_DIRECTORY
+from store.local.journal import JOURNAL_DIRECTORY
+from store.local.journal_damage import SET_ASIDE
+from store.local.reserve import RESERVE
+
+_OF_A_STORE: Final = frozenset(
+    (
+        CHECKPOINT,
+        "checkpoint.new",
+        "lock",
+        "admin.sock",
+        RESERVE,
+        JOURNAL_DIRECTORY,
+        DATA_DIRECTORY,
+        SET_ASIDE,
+    )
+)
+_OF_A_FILE_SYSTEM: Final = frozenset(("lost+found",))
+"""In the root directory of a file system that was just made."""
+
+
+class Found(enum.Enum):
+    """What is in a directory."""
+
+    STORE = "a store"
+    NOTHING = "nothing, or what a first start left that was cut off"
+    OTHER = "files that are no store"
+
+
+def look_into(directory: Path) -> Found:
+    """Say what is in a directory, which may be missing. A damaged store is a store. OSError."""
+    try:
+        names = {each.name for each in directory.iterdir()} - _OF_A_FILE_SYSTEM
+    except FileNotFoundError:
+        return Found.NOTHING
+    if (directory / CHECKPOINT).is_file():
+        return Found.STORE
+    folders = [directory / JOURNAL_DIRECTORY, directory / DATA_DIRECTORY]
+    files = [file for folder in folders for file in _within(folder)]
+    is_numbered = all(file.name.isdecimal() and file.is_file() for file in files)
+    has_both = all(folder.is_dir() for folder in folders)
+    if not is_numbered or CHECKPOINT in names or not (names <= _OF_A_STORE or (files and has_both)):
+        return Found.OTHER
+    return Found.STORE if files else Found.NOTHING
+
+
+def has_data(directory: Path) -> bool:
+    """Tell whether a store has stored anything. Raises OSError."""
+    return any(_within(directory / DATA_DIRECTORY))
+
+
+def remove_store(directory: Path) -> None:
+    """Remove a store, and nothing else that lies in its directory. Raises OSError."""
+    for name in _OF_A_STORE:
+        path = directory / name
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink(missing_ok=True)
+
+
+def _within(folder: Path) -> Iterator[Path]:
+    with suppress(FileNotFoundError, NotADirectoryError):
+        yield from folder.iterdir()
