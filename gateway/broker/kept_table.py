@@ -6,14 +6,16 @@ whatever the durability of the streams: a user who was deleted stays deleted.
 """
 
 import logging
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, TypeVar
 
 from gateway.broker.catalogue import read_whole_table
 from gateway.log.tracking import create_table_if_missing
 from gateway.pending import Pending
 from store.api import Durability, SegmentStore, TableEntry
-from store.errors import StoreError
+from store.errors import CorruptSegment, StoreError
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,14 @@ class KeptTable:
         await self._sweep([entry.key for entry in entries if entry.value == _REMOVED])
         return {entry.key: entry.value for entry in entries if entry.value != _REMOVED}
 
+    def unpacked(self, key: bytes, unpack: Callable[[bytes], T], value: bytes) -> T:
+        """Decode a value. Raises CorruptSegment: what stands there was never written."""
+        try:
+            return unpack(value)
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+            reason = f"the entry {key!r} of the table {self._table!r} is damaged"
+            raise CorruptSegment(reason) from error
+
     async def write(
         self, changes: Mapping[bytes, bytes | None], *, gives_space: bool = False
     ) -> None:
@@ -41,7 +51,7 @@ class KeptTable:
 
         Args:
             changes: By key.
-            gives_space: They are removed in consequence, and more with them.
+            gives_space: More is removed in consequence.
 
         Raises:
             StoreError: Nothing was written.

@@ -6,12 +6,16 @@ given out again can be told from its first use.
 """
 
 import json
+import logging
+from collections.abc import Iterable
 from typing import Any, Final
 
-from gateway.log.names import server_table
+from gateway.log.names import LAST_NUMBER, next_offset_and_epoch, server_table, writer_of
 from gateway.log.tracking import create_table_if_missing
 from gateway.pending import Pending
-from store.api import Durability, SegmentStore, TableEntry
+from store.api import ABSENT, Durability, SegmentStore, TableEntry, Writer
+
+log = logging.getLogger(__name__)
 
 _TABLE: Final = server_table("server")
 _KEY: Final = b"openings"
@@ -20,22 +24,69 @@ EPOCH_MAX: Final = 0xFFFE
 
 
 class Openings:
-    """The count, and the mark of a clean end."""
+    """The count, and the mark of a clean end.
+
+    Attributes:
+        unclean_count: How many openings followed an unclean end.
+        is_damaged: What is stored is no count: it has to be learned from the streams.
+    """
 
     def __init__(self, store: SegmentStore) -> None:
         self._store = store
         self.unclean_count = 0
+        self.is_damaged = False
 
     async def begin(self) -> None:
-        """Read the count, raise it if the last end was unclean, and mark this run as running."""
+        """Read the count, raise it if the last end was unclean, and mark this run as running.
+
+        A count that is damaged is left as it is: `note` every stream, then call `begun`.
+        """
         await create_table_if_missing(self._store, _TABLE)
         found: Pending[Any] = Pending()
         self._store.read_table(_TABLE, [_KEY], done=found.settle)
         (entry,) = await found
         if entry is not None:
-            stored = json.loads(entry.value)
-            self.unclean_count = stored["unclean"] + (not stored["clean"])
+            stored = _unpacked(entry.value)
+            if stored is None:
+                self.is_damaged = True
+                return
+            self.unclean_count = stored[0] + (not stored[1])
         await self._write(clean=False)
+
+    async def note(self, streams: Iterable[tuple[str, int]]) -> None:
+        """Learn from streams how many there were at least, where the count is damaged.
+
+        A writer's number holds the epoch under which its stream was written last.
+
+        Args:
+            streams: The segment of each, and how many there had been when it was created.
+
+        Raises:
+            StoreError: A segment cannot be opened.
+        """
+        for segment, born in streams:
+            opened: Pending[Writer] = Pending()
+            self._store.open_writer(segment, writer_of(segment), done=opened.settle)
+            number = (await opened).event_number
+            epoch = 1
+            if number != ABSENT and number < LAST_NUMBER:
+                epoch = max(next_offset_and_epoch(number)[1], 1)
+            self.unclean_count = max(self.unclean_count, born + epoch - 1)
+
+    async def begun(self) -> None:
+        """Write the count down if it was damaged, now that all streams were noted.
+
+        It never goes back, or an epoch would be given again to other records. Until it is written,
+        the next start does the same.
+
+        Raises:
+            StoreError: The store refused.
+        """
+        if self.is_damaged:
+            self.unclean_count += 1
+            log.warning("count of openings was damaged and is rebuilt count=%d", self.unclean_count)
+            await self._write(clean=False)
+            self.is_damaged = False
 
     async def end(self) -> None:
         """Mark a clean end: everything accepted has been stored."""
@@ -58,3 +109,14 @@ class Openings:
             gives_space=True,
         )
         await written
+
+
+def _unpacked(value: bytes) -> tuple[int, bool] | None:
+    """Decode the count and the mark of a clean end; None if they are damaged."""
+    try:
+        fields = json.loads(value)
+        count, is_clean = fields["unclean"], fields["clean"]
+    except (ValueError, TypeError, KeyError):
+        return None
+    is_sound = type(count) is int and type(is_clean) is bool and count >= 0
+    return (count, is_clean) if is_sound else None

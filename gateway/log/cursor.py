@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from gateway.log.chunk import (
-    CRC_POSITION,
     CRC_TABLE,
     DATA_POSITION,
     EVENT_HEAD_BYTES,
@@ -26,19 +25,20 @@ from gateway.log.filters import SubscriptionFilter
 from gateway.log.index import NO_END
 from gateway.log.kernel.chunks import (
     BAD_CRC,
+    BAD_HEADER,
     MALFORMED,
     NEEDS_BYTES,
     NOT_JOINABLE,
+    NOT_NEXT,
     join_chunks,
-    verify_chunks,
-    walk_chunks,
 )
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import DELIVER_HEAD_BYTES
 from gateway.log.salvage import next_chunk
 from gateway.log.sieve import Sieve
+from gateway.log.verifying import Verified, verify
 from store.api import APPEND_BYTES_MAX, FileRegion
-from store.errors import SegmentTruncated, StoreError
+from store.errors import NoSuchSegment, SegmentTruncated, StoreClosed, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -49,8 +49,8 @@ _WARM_BYTES: Final = 64 * 1024 * 1024
 """What was written this recently is taken to be in memory without asking."""
 _CHECK_BYTES: Final = 4 * 1024 * 1024
 """What is read and checked at once, and how far ahead of the cursor."""
-_SMALL_BYTES: Final = 4096
-"""Below this average a kernel checks the chunks: it costs nothing to start, but more per byte."""
+_ONE_CHUNK: Final = frozenset((BAD_CRC, BAD_HEADER, NOT_NEXT))
+"""What is wrong with one chunk whose size can be trusted."""
 
 
 @dataclass(slots=True)
@@ -78,6 +78,7 @@ class Cursor:
     Attributes:
         is_sifting: `next` gave nothing because it had looked at enough chunks that the filter does
             not let through: call it again, after others had their turn.
+        failure: Why what lies here cannot be read; nothing more is given then.
     """
 
     def __init__(
@@ -96,12 +97,20 @@ class Cursor:
         self._takes_regions = takes_regions
         self._joined_bytes_max = frame_bytes_max - DELIVER_HEAD_BYTES - HEADER_BYTES
         self._window_bytes = _GLANCE_BYTES
+        # Checked from the start of a span on: its offset is in the index.
         self._verified_to = position
+        if position < stream_log.trusted_position:
+            self._verified_to = max(stream_log.index.span_start(position), stream_log.start)
+        self._known: tuple[int, int | None] = (0, None)
+        """A position behind checked chunks, and the offset of the next one."""
         self._damaged: deque[tuple[int, int]] = deque()
         self._is_waiting = False
         self._is_checking = False
         self._is_closed = False
         self._was_late = False
+        self.failure: StoreError | None = None
+        # Where reading, and checking, failed once.
+        self._failed_at = self._unchecked_at = -1
         self.is_sifting = False
         self._sieve = None if wanted is None else Sieve(stream_log, wanted)
         # Who skips most of it wants little of what lies ahead.
@@ -119,8 +128,16 @@ class Cursor:
             scratch: Room for a joined chunk's data; its content does not matter.
         """
         self.is_sifting = False
-        if self._is_waiting or self._is_closed:
+        if self._is_waiting or self._is_closed or self.failure is not None:
             return None
+        try:
+            return self._find_next(scratch)
+        except StoreError as error:
+            self._failed(error)
+            return None
+
+    def _find_next(self, scratch: bytearray) -> Delivery | None:
+        """Look for the next chunk. Raises StoreError: what is here cannot be read."""
         delivery = None
         while delivery is None and not self._is_waiting and self.log.failure is None:
             self._step_over()
@@ -171,7 +188,10 @@ class Cursor:
             delivery: Delivery | None
             _, self.position, delivery = shared
             return delivery
-        glance = self.log.reader.read_cached(begin, min(available, _GLANCE_BYTES))
+        if self._failed_at == begin:
+            self._window_bytes = DATA_POSITION  # one chunk, and nothing behind it
+        glance_bytes = min(available, self._window_bytes, _GLANCE_BYTES)
+        glance = self.log.reader.read_cached(begin, glance_bytes)
         if glance is None or len(glance) < DATA_POSITION:
             self._fetch(begin, DATA_POSITION)
             return None
@@ -275,9 +295,15 @@ class Cursor:
     def _is_verified(self) -> bool:
         """Tell whether what begins here has been checked; if not, wait for it."""
         if self.position >= self._verified_to:
-            self._verified_to = max(self.log.index.verified_end(self.position), self.position)
+            index = self.log.index
+            verified_end = index.verified_end(self.position)
             if self.position >= self.log.trusted_position:
                 self._verified_to = NO_END
+            elif verified_end > self.position:
+                self._verified_to = verified_end
+            else:
+                span_start = max(index.span_start(self.position), self.log.start)
+                self._verified_to = max(self._verified_to, span_start)
         if self.position < self._verified_to:
             return True
         self._is_waiting = True
@@ -287,38 +313,85 @@ class Cursor:
     def _check_ahead(self) -> None:
         """Have what follows the verified bytes checked, unless that is under way."""
         position = self._verified_to
-        if not self._is_checking and position < self.log.trusted_position:
+        if self._is_checking or position >= self.log.trusted_position:
+            return
+        if self._unchecked_at != position:
             self._is_checking = True
             self._check(position, self.log.index.span_end(position, self._ahead_bytes))
+        elif self._is_waiting:  # the cursor has come to what could not be read: by one chunk
+            self._is_checking = True
+            head = self.log.reader.read_cached(position, EVENT_HEAD_BYTES) or b""
+            event_bytes = EVENT_HEAD_BYTES + int.from_bytes(head[4:], "big")
+            self._check(position, position + max(event_bytes, DATA_POSITION))
 
     def _check(self, position: int, end: int) -> None:
         """Have the chunks in [position, end) checked: whole spans, if the index is right."""
-        trusted = self.log.trusted_position
+        trusted, index = self.log.trusted_position, self.log.index
         size = min(end - position, trusted - position, APPEND_BYTES_MAX)
+        known_at, first = self._known
+        if known_at != position:
+            first = index.offset_at(position)
+        at_end = position + size
+        last = self.log.trusted_offset if at_end == trusted else index.offset_at(at_end)
 
-        def done(outcome: tuple[int, int] | StoreError) -> None:
-            self._is_checking = False
-            if isinstance(outcome, StoreError):
-                self._failed(outcome)
-                return
-            reason, consumed = outcome
-            if consumed:
-                reached = position + consumed
-                self._verified_to = max(self._verified_to, reached)
-                self.log.index.verify(position, reached, is_rest_trusted=reached == trusted)
-            elif reason == NEEDS_BYTES and size < min(trusted - position, APPEND_BYTES_MAX):
-                self._is_checking = True
-                self._check(position, trusted)  # an end that is not a chunk's: the index is wrong
-                return
-            elif reason == BAD_CRC:
-                self._skip_bad(position, reason)
-            else:
-                self._search(position, reason)
-                return
-            if self._is_waiting:
-                self._woken()
+        self.log.reader.check(
+            position,
+            size,
+            lambda view: verify(view, first, last),
+            done=lambda outcome: self._looked(position, size, outcome),
+            fills=True,
+        )
 
-        self.log.reader.check(position, size, verify, done=done, fills=True)
+    def _looked(self, position: int, size: int, outcome: Verified | StoreError) -> None:
+        """Go on with what a check found."""
+        self._is_checking = False
+        rest = min(self.log.trusted_position - position, APPEND_BYTES_MAX)
+        if isinstance(outcome, StoreError):
+            is_again = self._unchecked_at == position
+            self._unchecked_at = position
+            self._failed(outcome, is_again=is_again)
+            return
+        if outcome.end:
+            self._checked(position, outcome)
+        elif outcome.reason == NEEDS_BYTES and size < rest:
+            self._is_checking = True
+            # An end that is not a chunk's: the index is wrong.
+            self._check(position, self.log.trusted_position)
+            return
+        elif outcome.reason in _ONE_CHUNK:
+            self._skip_bad(position, outcome.reason)
+            self._known = self._verified_to, outcome.following
+        elif self.log.start < position < self.position:
+            self._distrust(position)
+        else:
+            self._search(position, outcome.reason)
+            return
+        if self._is_waiting:
+            self._woken()
+
+    def _checked(self, position: int, outcome: Verified) -> None:
+        """Note that chunks from `position` on are sound."""
+        index, reached = self.log.index, position + outcome.end
+        self._verified_to = max(self._verified_to, reached)
+        self._known = reached, outcome.next
+        if outcome.first is not None and index.offset_at(position) not in {None, outcome.first}:
+            log.warning("index is wrong stream=%s position=%d", self.log.stream, position)
+            index.correct(position, outcome.first)
+        is_rest_trusted = reached == self.log.trusted_position
+        index.verify(position, reached, is_rest_trusted=is_rest_trusted)
+
+    def _distrust(self, position: int) -> None:
+        """Go on where no chunk begins between the start of a span and the cursor in it.
+
+        If the index says so, it is wrong; else there is damage, and the cursor is behind it.
+        """
+        index = self.log.index
+        if index.offset_at(position) is None:
+            self._verified_to = self.position
+            return
+        log.warning("index is wrong stream=%s position=%d", self.log.stream, position)
+        index.drop(position)
+        self._verified_to = max(index.span_start(self.position), self.log.start)
 
     def _search(self, position: int, reason: int) -> None:
         """Go past what is no chunk, to the next whole one."""
@@ -353,7 +426,8 @@ class Cursor:
         The bytes are dropped: they stay with the operating system.
         """
         self._is_waiting = True
-        size = max(size, min(self.log.committed_length - position, self._ahead_bytes))
+        if self._failed_at != self.position:
+            size = max(size, min(self.log.committed_length - position, self._ahead_bytes))
 
         def done(outcome: int | StoreError) -> None:
             if isinstance(outcome, StoreError):
@@ -363,12 +437,25 @@ class Cursor:
 
         self.log.reader.check(position, min(size, APPEND_BYTES_MAX), len, done=done)
 
-    def _failed(self, error: StoreError) -> None:
-        """Go on after the oldest chunks were given up; else the stream cannot be read."""
-        if isinstance(error, SegmentTruncated):
-            self._woken()
-        elif not self._is_closed:
+    def _failed(self, error: StoreError, *, is_again: bool | None = None) -> None:
+        """Try again, once at a place; what cannot be read then ends this reader and no other."""
+        if self._is_closed:
+            return
+        if isinstance(error, NoSuchSegment | StoreClosed):
             self.log.read_failed(error)
+            return
+        if is_again is None:
+            is_again = self._failed_at == self.position
+            self._failed_at = self.position
+        if is_again and not isinstance(error, SegmentTruncated):
+            self.failure = error
+            log.error(
+                "stream cannot be read stream=%s position=%d error=%s",
+                self.log.stream,
+                self.position,
+                error,
+            )
+        self._woken()
 
     def _skip_bad(self, position: int, reason: int, found: int | None = None) -> None:
         """Go past what is damaged: it is not delivered.
@@ -380,7 +467,7 @@ class Cursor:
         if position < self.log.trusted_position:
             end = min(end, self.log.trusted_position)
         head = self.log.reader.read_cached(position, EVENT_HEAD_BYTES)
-        if reason == BAD_CRC and head is not None and len(head) == EVENT_HEAD_BYTES:
+        if reason in _ONE_CHUNK and head is not None and len(head) == EVENT_HEAD_BYTES:
             end = position + EVENT_HEAD_BYTES + int.from_bytes(head[4:], "big")
         end = end if found is None else found
         log.error(
@@ -394,20 +481,3 @@ class Cursor:
             self.position = end
         else:
             self._damaged.append((position, end))
-
-
-def verify(view: memoryview) -> tuple[int, int]:
-    """Check the CRC of all whole chunks of stored bytes; thread-safe.
-
-    Returns:
-        As `verify_chunks`: the reason it stopped, and where.
-    """
-    reason, end, chunks = walk_chunks(view, 0, len(view))
-    if len(chunks) * _SMALL_BYTES > len(view):
-        return verify_chunks(view, 0, len(view), CRC_TABLE)
-    for place, _, _, _, _, _, data_bytes, _ in chunks:
-        data = place + DATA_POSITION
-        crc = int.from_bytes(view[place + CRC_POSITION : place + CRC_POSITION + 4], "big")
-        if crc32(view[data : data + data_bytes]) != crc:
-            return BAD_CRC, place
-    return reason, end

@@ -68,6 +68,34 @@ class ChunkIndex:
         """Return which entry is the first at or behind `position`; `len` if there is none."""
         return bisect_left(self.positions, position)
 
+    def offset_at(self, position: int) -> int | None:
+        """Return the offset of the entry for a position, None if there is none."""
+        index = bisect_left(self.positions, position)
+        is_there = index < len(self.positions) and self.positions[index] == position
+        return self.offsets[index] if is_there else None
+
+    def timestamp_at(self, position: int) -> int | None:
+        """Return the timestamp of the entry for a position, None if there is none."""
+        index = bisect_left(self.positions, position)
+        is_there = index < len(self.positions) and self.positions[index] == position
+        return self.timestamps_ms[index] if is_there else None
+
+    def correct(self, position: int, offset: int) -> None:
+        """Let the entry for a position have another offset."""
+        self.offsets[bisect_left(self.positions, position)] = offset
+
+    def drop(self, position: int) -> None:
+        """Forget the entry for a position: no such chunk is there."""
+        index = bisect_left(self.positions, position)
+        self._verified[max(index - 1, 0)] = 0
+        for column in (self.offsets, self.timestamps_ms, self.positions, self._verified):
+            del column[index]
+
+    def span_start(self, position: int) -> int:
+        """Return where the span of a position begins, 0 if it is before the first entry."""
+        index = bisect_right(self.positions, position) - 1
+        return self.positions[index] if index >= 0 else 0
+
     def position_before_offset(self, offset: int) -> int | None:
         """Return where to start scanning for the chunk that holds `offset`; None if empty."""
         index = bisect_right(self.offsets, offset) - 1

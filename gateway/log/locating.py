@@ -14,9 +14,10 @@ from functools import partial
 from typing import Final
 
 from gateway.log.errors import CorruptChunk
-from gateway.log.kernel.chunks import MALFORMED, walk_chunks
+from gateway.log.kernel.chunks import MALFORMED, NEEDS_BYTES, walk_chunks
 from gateway.log.log import StreamLog
 from gateway.log.salvage import next_chunk
+from gateway.log.verifying import Chunk, Verified, verify
 from gateway.pending import Pending
 from store.api import APPEND_BYTES_MAX
 from store.errors import SegmentTruncated
@@ -27,9 +28,6 @@ _SCAN_BYTES: Final = 512 * 1024
 _PLAUSIBLE_FROM_MS: Final = 1_000_000_000_000
 """In 2001. As seconds this would be in the year 33,658."""
 _DAY_MS: Final = 86_400_000
-
-Chunk = tuple[int, int, int, int, int, int, int, int]
-"""As `walk_chunks` gives it: place, size, chunk id, records, timestamp, epoch, data, trailer."""
 
 
 class StartKind(enum.Enum):
@@ -94,53 +92,94 @@ async def _locate(log: StreamLog, kind: StartKind, value: int) -> Start:
     if kind is StartKind.OFFSET:
         if value >= tail.offset:
             return tail
-        position = log.index.position_before_offset(value)
-        return await _scan(log, position, tail, lambda chunk: chunk[2] + chunk[3] > value)
-    position = log.index.position_before_timestamp(value)
-    return await _scan(log, position, tail, lambda chunk: chunk[4] >= value)
+        return await _scan(
+            log,
+            lambda: log.index.position_before_offset(value),
+            tail,
+            lambda chunk: chunk[2] + chunk[3] > value,
+        )
+    return await _scan(
+        log,
+        lambda: log.index.position_before_timestamp(value),
+        tail,
+        lambda chunk: chunk[4] >= value,
+    )
 
 
 async def _scan(
-    log: StreamLog, position: int | None, tail: Start, is_wanted: Callable[[Chunk], bool]
+    log: StreamLog,
+    indexed: Callable[[], int | None],
+    tail: Start,
+    is_wanted: Callable[[Chunk], bool],
 ) -> Start:
-    """Walk from `position` to the first chunk that is wanted; the tail if none is.
+    """Walk from where the index says to the first chunk that is wanted; the tail if none is.
 
-    If the index is wrong (after a power cut it may be newer than the chunks), walk from the start.
+    Where an entry is wrong (after a power cut it may be newer than the chunks) it is forgotten.
     """
-    if position is None or position <= log.start:
-        return await _walk(log, log.start, tail, is_wanted)
-    try:
-        return await _walk(log, position, tail, is_wanted)
-    except CorruptChunk as error:
-        logger.warning("index is not used stream=%s error=%s", log.stream, error)
-        return await _walk(log, log.start, tail, is_wanted)
+    while True:
+        position = indexed()
+        if position is None or position <= log.start:
+            return await _walk(log, log.start, tail, is_wanted)
+        try:
+            return await _walk(log, position, tail, is_wanted)
+        except CorruptChunk as error:
+            logger.warning("index is wrong stream=%s error=%s", log.stream, error)
+            if log.index.offset_at(position) is None:  # it was forgotten meanwhile
+                return await _walk(log, log.start, tail, is_wanted)
+            log.index.drop(position)
 
 
 async def _walk(
     log: StreamLog, position: int, tail: Start, is_wanted: Callable[[Chunk], bool]
 ) -> Start:
     begin, size = position, _SCAN_BYTES
+    following = log.index.offset_at(position)
     while position < tail.position:
-
-        def look(view: memoryview) -> tuple[int, int, list[Chunk]]:
-            return walk_chunks(view, 0, len(view))
-
-        looked: Pending[tuple[int, int, list[Chunk]]] = Pending()
-        available = min(size, tail.position - position)
+        look = partial(_look, first=following, is_trusted=position >= log.trusted_position)
+        looked: Pending[tuple[Verified, list[Chunk], int]] = Pending()
+        end = log.trusted_position if position < log.trusted_position else tail.position
+        available = min(size, end - position)
         log.reader.check(position, available, look, done=looked.settle, fills=True)
-        reason, consumed, chunks = await looked
+        verified, chunks, damaged_bytes = await looked
+        if position == begin > log.start:
+            _compare_with_index(log, position, verified, chunks)
         for chunk in chunks:
             if is_wanted(chunk):
                 return Start(chunk[2], position + chunk[0])
-        position += consumed
-        if reason == MALFORMED or (not chunks and size >= APPEND_BYTES_MAX):
-            if position == begin > log.start:
-                raise CorruptChunk(log.stream, position, "not a chunk")  # the index is wrong
+        position += verified.end + damaged_bytes
+        following = verified.following if damaged_bytes else verified.next
+        found = bool(chunks or damaged_bytes)
+        if verified.reason == MALFORMED or (not found and size >= APPEND_BYTES_MAX):
             position = await _behind_damage(log, position, tail)
+            following = None
             size = _SCAN_BYTES
         else:
-            size = _SCAN_BYTES if chunks else APPEND_BYTES_MAX
+            size = _SCAN_BYTES if found else APPEND_BYTES_MAX
     return tail
+
+
+def _look(
+    view: memoryview, first: int | None, *, is_trusted: bool
+) -> tuple[Verified, list[Chunk], int]:
+    """On a thread of the store: list the sound chunks; the size of a damaged one behind them."""
+    reason, end, chunks = walk_chunks(view, 0, len(view))
+    if is_trusted:
+        return Verified(reason, end, None, None), chunks, 0
+    verified = verify(view, first)
+    sound = [chunk for chunk in chunks if chunk[0] < verified.end]
+    damaged = chunks[len(sound) : len(sound) + 1] if verified.reason != NEEDS_BYTES else []
+    return verified, sound, sum(chunk[1] for chunk in damaged)
+
+
+def _compare_with_index(
+    log: StreamLog, position: int, verified: Verified, chunks: list[Chunk]
+) -> None:
+    """Compare the first chunk with the entry that led to it. Raises CorruptChunk."""
+    if verified.end == 0 and verified.reason == MALFORMED:
+        raise CorruptChunk(log.stream, position, "not a chunk")
+    entry = log.index.offset_at(position), log.index.timestamp_at(position)
+    if chunks and (chunks[0][2], chunks[0][4]) != entry:
+        raise CorruptChunk(log.stream, position, "not the chunk of the index")
 
 
 async def _behind_damage(log: StreamLog, position: int, tail: Start) -> int:

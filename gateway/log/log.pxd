@@ -6,7 +6,7 @@ cdef class StreamLog:
     cdef public object _in_flight
     cdef public list _waiting, _drained
     cdef public Py_ssize_t in_flight_bytes, _burst_entries_max, _chunks_since_snapshot, _bytes_since_snapshot
-    cdef public long long epoch, _next_offset, _timestamp_ms, _committed_timestamp_ms, committed_next_offset, committed_length, first_chunk_id, last_chunk_id, last_chunk_position, snapshot_position, trusted_position, index_saved_to
+    cdef public long long epoch, _next_offset, _timestamp_ms, _committed_timestamp_ms, committed_next_offset, committed_length, first_chunk_id, last_chunk_id, last_chunk_position, snapshot_position, trusted_position, trusted_offset, index_saved_to
     cpdef OpenChunk open_chunk(self, Py_ssize_t bytes_expected)
     cpdef OpenChunk make_room(self, Py_ssize_t bytes_expected)
     cpdef _size_bursts(self, Py_ssize_t entry_count)

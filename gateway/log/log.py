@@ -136,6 +136,8 @@ class StreamLog:
         self.last_chunk_position = state.last_chunk_position
         self.trusted_position = state.length
         """From here on every byte was written by this process."""
+        self.trusted_offset = state.next_offset
+        """The offset of the first chunk there."""
         self.filter_notes = FilterNotes(state.epoch)
         self.filter_pages = state.filter_pages
         self.index_writer: Writer | None = None

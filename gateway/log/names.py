@@ -114,7 +114,8 @@ EPOCH_BITS: Final = 16
 
 OFFSETS_END: Final = 1 << 47
 """Offsets are below this."""
-_LAST_NUMBER: Final = (OFFSETS_END << EPOCH_BITS) - 1
+LAST_NUMBER: Final = (OFFSETS_END << EPOCH_BITS) - 1
+"""Says that the offsets are used up, and nothing of the epoch."""
 
 
 def event_number(next_offset: int, epoch: int) -> int:
@@ -122,11 +123,11 @@ def event_number(next_offset: int, epoch: int) -> int:
 
     The last number there is stands for a stream whose offsets are used up, whatever its epoch.
     """
-    return min(next_offset << EPOCH_BITS | epoch, _LAST_NUMBER)
+    return min(next_offset << EPOCH_BITS | epoch, LAST_NUMBER)
 
 
 def next_offset_and_epoch(number: int) -> tuple[int, int]:
     """Undo `event_number`."""
-    if number == _LAST_NUMBER:
+    if number == LAST_NUMBER:
         return OFFSETS_END, (1 << EPOCH_BITS) - 1
     return number >> EPOCH_BITS, number & ((1 << EPOCH_BITS) - 1)

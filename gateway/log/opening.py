@@ -13,18 +13,19 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, unpack_header, unpack_trailer
+from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, unpack_header
 from gateway.log.errors import CorruptChunk
 from gateway.log.filter_pages import FilterPages
 from gateway.log.index import NO_END, ChunkIndex, entries_from, last_position
-from gateway.log.kernel.chunks import MALFORMED, walk_chunks
+from gateway.log.kernel.chunks import MALFORMED, NEEDS_BYTES, walk_chunks
 from gateway.log.log import LogPorts, LogState, StreamLog
 from gateway.log.names import event_number, next_offset_and_epoch, writer_of
 from gateway.log.salvage import next_chunk
 from gateway.log.sequences import PublisherSequences
 from gateway.log.snapshot import Snapshot
+from gateway.log.verifying import Chunk, Verified, verify
 from gateway.pending import Pending
 from store.api import (
     ABSENT,
@@ -49,10 +50,12 @@ from store.errors import (
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 _SCAN_BYTES: Final = 1024 * 1024
 
-_Chunk = tuple[int, int, int, int, int, int, int, int]
-Walked = tuple[int, int, list[_Chunk], list[bytes]]
+Walked = tuple[Verified, list[Chunk], list[bytes], int]
+"""What was checked, the sound chunks, their trailers, and the size of a damaged one behind them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,29 +113,32 @@ async def open_log(
     index = ChunkIndex(settings.span_bytes)
     sequences = PublisherSequences(names.stream, settings.references_max)
     stored = await _read_index(store, names.index_segment)
-    fits = stored is not None
-    if snapshot is not None and not await _fits(reader, snapshot):
-        fits, snapshot = False, None
+    last = _end_offset(writer, reader)
+    if snapshot is not None and not await _fits(reader, snapshot, last):
+        stored, snapshot = None, None
+    if snapshot is not None and not _restored(sequences, snapshot, reader):
+        stored, snapshot = None, None
+    is_restored = snapshot is None
+    position, first = reader.start, None if reader.start else settings.initial_offset
     if snapshot is not None:
-        # Of publishers whose chunks were removed nobody else knows.
-        sequences.restore(snapshot.parts)
         state.snapshot_position = snapshot.position
-        fits = (
+        is_restored = (
             stored is not None
             and snapshot.position >= reader.start
             and index.restore(stored, start=reader.start, length=snapshot.position)
         )
-    position = reader.start
-    if snapshot is not None and fits:
-        position = snapshot.position
-        await _take_over(names.stream, reader, snapshot, state)
-    await _scan(names.stream, reader, position, state, index, sequences)
+        if is_restored:
+            position, first = snapshot.position, snapshot.next_offset
+            await _take_over(names.stream, reader, snapshot, state)
+    following = await _scan(names.stream, reader, position, (first, last), state, index, sequences)
     # Entries without a snapshot after them: the scan has found the same, or they do not fit.
     surplus = entries_from(stored or b"", position)
+    fits = stored is not None and is_restored
     if fits and index.pack_after(position, NO_END)[0].startswith(surplus):
         state.index_saved_to = max(position, last_position(surplus) + 1)
     else:
         await _begin_anew(store, names, state, replace_snapshot(snapshot))
+    _agree(names.stream, state, following, last)
     if state.read_only is None:
         await _lead(names.stream, writer, state)
     state.filter_pages = FilterPages(store, names.filter_segment)
@@ -148,8 +154,30 @@ async def _open_segment(store: SegmentStore, segment: str) -> tuple[Writer, Read
     return writer, await opened_reader
 
 
-async def _fits(reader: Reader, snapshot: Snapshot) -> bool:
-    """Tell whether the segment has (or had) the snapshot's last chunk where the snapshot says."""
+def _restored(sequences: PublisherSequences, snapshot: Snapshot, reader: Reader) -> bool:
+    """Take over a snapshot's publishers; False if they are damaged and all chunks know of them."""
+    sequences.restore(snapshot.parts)
+    if not sequences.damaged:
+        return True
+    if reader.start:  # of publishers whose chunks were removed nobody else knows
+        return True
+    sequences.clear()
+    return False
+
+
+def _end_offset(writer: Writer, reader: Reader) -> int | None:
+    """Return the offset behind the last chunk by the writer's number; None if it says nothing."""
+    if writer.event_number == ABSENT or reader.length == 0:
+        return None
+    return next_offset_and_epoch(writer.event_number)[0]
+
+
+async def _fits(reader: Reader, snapshot: Snapshot, last: int | None) -> bool:
+    """Tell whether the segment has (or had) the snapshot's last chunk where the snapshot says.
+
+    Or a chunk of the same size at its end, whose header is damaged: the writer's number is that of
+    the snapshot.
+    """
     if snapshot.position <= reader.start:
         return True
     size = snapshot.position - snapshot.last_chunk_position
@@ -159,11 +187,19 @@ async def _fits(reader: Reader, snapshot: Snapshot) -> bool:
         and snapshot.position <= reader.length
     ):
         return False
-    _, consumed, chunks, _ = await _check(reader, snapshot.last_chunk_position, size, _walk)
-    return consumed == size and [
-        (chunk_id, chunk_id + records, timestamp_ms)
-        for _, _, chunk_id, records, timestamp_ms, _, _, _ in chunks
-    ] == [(snapshot.last_chunk_id, snapshot.next_offset, snapshot.timestamp_ms)]
+
+    def look(view: memoryview) -> tuple[int, int, list[Chunk]]:
+        return walk_chunks(view, 0, len(view))
+
+    _, consumed, chunks = await _check(reader, snapshot.last_chunk_position, size, look)
+    if consumed != size or len(chunks) != 1:
+        return False
+    _, _, chunk_id, records, timestamp_ms, _, _, _ = chunks[0]
+    described = snapshot.last_chunk_id, snapshot.next_offset, snapshot.timestamp_ms
+    if (chunk_id, chunk_id + records, timestamp_ms) == described:
+        return True
+    is_at_end = snapshot.position == reader.length and snapshot.next_offset == last
+    return is_at_end and chunk_id + records != last
 
 
 async def _take_over(stream: str, reader: Reader, snapshot: Snapshot, state: LogState) -> None:
@@ -196,6 +232,26 @@ async def _begin_anew(
         log.error("stream can only be read stream=%s error=%s", names.stream, error)  # noqa: TRY400  # for the operator
 
 
+def _agree(stream: str, state: LogState, following: int | None, last: int | None) -> None:
+    """Compare the offset behind the last chunk with the writer's; if it differs only read.
+
+    Where the chunks say nothing, because the last one is damaged, the writer's number counts.
+    """
+    if following is not None:
+        state.next_offset = following
+    elif last is not None:
+        state.next_offset = last
+    if (
+        state.read_only is None
+        and state.last_chunk_id >= 0
+        and None not in {last, following}
+        and last != following
+    ):
+        reason = f"next offset is {last} by the writer, {following} by the chunks"
+        state.read_only = CorruptSegment(str(CorruptChunk(stream, state.length, reason)))
+        log.error("stream can only be read stream=%s error=%s", stream, state.read_only)
+
+
 async def _lead(stream: str, writer: Writer, state: LogState) -> None:
     """Agree with the writer's number on the next offset; write the epoch down if it is new."""
     last_number = writer.event_number
@@ -203,9 +259,6 @@ async def _lead(stream: str, writer: Writer, state: LogState) -> None:
         await _note_refusal(stream, writer, last_number, state)
         return
     next_offset, last_epoch = next_offset_and_epoch(last_number)
-    if state.length > 0 and state.last_chunk_id >= 0 and next_offset != state.next_offset:
-        reason = f"next offset is {next_offset} by the writer, {state.next_offset} by the chunks"
-        raise CorruptChunk(stream, state.length, reason)
     state.next_offset = next_offset
     if state.epoch <= last_epoch:
         state.epoch = last_epoch
@@ -235,24 +288,49 @@ async def _scan(
     stream: str,
     reader: Reader,
     position: int,
+    offsets: tuple[int | None, int | None],
     state: LogState,
     index: ChunkIndex,
     sequences: PublisherSequences,
-) -> None:
+) -> int | None:
     """Walk the chunks from `position` on into state, index and sequences.
 
-    Damaged bytes are passed over, and the log can only be read. Raises CorruptChunk if there is not
-    one chunk.
+    Damaged chunks are passed over; where their size is damaged, the log can only be read. Raises
+    CorruptChunk if there is not one chunk.
+
+    Args:
+        stream: Its name.
+        reader: Its chunks.
+        position: Where to begin.
+        offsets: Those of the first chunk and of the one after the last, as far as they are known.
+        state: Is completed.
+        index: Gets entries.
+        sequences: Gets what trailers say.
+
+    Returns:
+        The offset behind the last chunk as the chunks say it; None if they do not.
     """
     size = _SCAN_BYTES
+    following, last = offsets
     while position < reader.length:
-        reason, consumed, chunks, trailers = await _check(reader, position, size, _walk)
+        known_last = last if position + size >= reader.length else None
+        look = partial(_walk, first=following, last=known_last)
+        verified, chunks, trailers, damaged_bytes = await _check(reader, position, size, look)
         _note(position, chunks, state, index)
         for trailer in trailers:
-            for reference, publishing_id in unpack_trailer(trailer):
-                sequences.record(reference, publishing_id)
-        position += consumed
-        if reason == MALFORMED or (not chunks and size >= APPEND_BYTES_MAX):
+            sequences.take(trailer)
+        position += verified.end
+        following = verified.next
+        if damaged_bytes:
+            log.error(
+                "damaged chunk is passed over stream=%s position=%d bytes=%d",
+                stream,
+                position,
+                damaged_bytes,
+            )
+            position += damaged_bytes
+            following = verified.following
+        elif verified.reason == MALFORMED or (not chunks and size >= APPEND_BYTES_MAX):
             damage = CorruptChunk(stream, position, "not a chunk")
             found = await _next_chunk(reader, position, state)
             if found is None and state.last_chunk_id < 0:
@@ -261,9 +339,11 @@ async def _scan(
             log.error("stream can only be read stream=%s error=%s", stream, damage)
             if found is None:
                 state.length = position
-                return
-            position = found
-        size = _SCAN_BYTES if chunks or reason == MALFORMED else APPEND_BYTES_MAX
+                return following
+            position, following = found, None
+        is_under_way = chunks or damaged_bytes or verified.reason == MALFORMED
+        size = _SCAN_BYTES if is_under_way else APPEND_BYTES_MAX
+    return following
 
 
 async def _next_chunk(reader: Reader, position: int, state: LogState) -> int | None:
@@ -280,7 +360,7 @@ async def _next_chunk(reader: Reader, position: int, state: LogState) -> int | N
     return None
 
 
-def _note(position: int, chunks: list[_Chunk], state: LogState, index: ChunkIndex) -> None:
+def _note(position: int, chunks: list[Chunk], state: LogState, index: ChunkIndex) -> None:
     """Take chunks that were found from `position` on into state and index."""
     for place, _, chunk_id, records, timestamp_ms, _, _, _ in chunks:
         index.offer(chunk_id, timestamp_ms, position + place, verified=False)
@@ -293,21 +373,24 @@ def _note(position: int, chunks: list[_Chunk], state: LogState, index: ChunkInde
     state.scanned_chunks += len(chunks)
 
 
-def _walk(view: memoryview) -> Walked:
-    """On a thread of the store: list the chunks and copy their trailers."""
-    reason, consumed, chunks = walk_chunks(view, 0, len(view))
+def _walk(view: memoryview, first: int | None, last: int | None) -> Walked:
+    """On a thread of the store: check the chunks, list those that are sound, copy the trailers."""
+    verified = verify(view, first, last)
+    _, _, chunks = walk_chunks(view, 0, len(view))
+    sound = [chunk for chunk in chunks if chunk[0] < verified.end]
+    damaged = chunks[len(sound) : len(sound) + 1]
+    if verified.reason == NEEDS_BYTES:
+        damaged = []
     trailers = []
-    for place, _, _, _, _, _, data_bytes, trailer_bytes in chunks:
+    for place, _, _, _, _, _, data_bytes, trailer_bytes in sound + damaged:
         if trailer_bytes:
             trailer_at = place + DATA_POSITION + data_bytes
             trailers.append(bytes(view[trailer_at : trailer_at + trailer_bytes]))
-    return reason, consumed, chunks, trailers
+    return verified, sound, trailers, sum(chunk[1] for chunk in damaged)
 
 
-async def _check(
-    reader: Reader, position: int, size: int, look: Callable[[memoryview], Walked]
-) -> Walked:
-    looked: Pending[Walked] = Pending()
+async def _check(reader: Reader, position: int, size: int, look: Callable[[memoryview], T]) -> T:
+    looked: Pending[T] = Pending()
     reader.check(position, size, look, done=looked.settle, fills=True)
     return await looked
 

@@ -47,6 +47,10 @@ class Limits:
         """Whether nothing is ever removed."""
         return self.max_bytes is None and self.max_age_ms is None
 
+    def units_of(self, size: int) -> int:
+        """Return how many units so many bytes are, the newest among them, which may be empty."""
+        return max(1, -(-size // max(1, self.unit_bytes)))
+
 
 @dataclass(frozen=True, slots=True)
 class Cut:

@@ -26,10 +26,17 @@ class Seldom:
 
     def error(self, *args: object) -> None:
         """Say it as an error, or count it."""
+        self._say(logging.ERROR, args)
+
+    def warning(self, *args: object) -> None:
+        """Say it as a warning, or count it."""
+        self._say(logging.WARNING, args)
+
+    def _say(self, level: int, args: tuple[object, ...]) -> None:
         now = self._clock()
         if now < self._again_at:
             self._unsaid += 1
             return
         unsaid, self._unsaid = self._unsaid, 0
         self._again_at = now + AGAIN_S
-        self._log.error(self._message + " unsaid=%d", *args, unsaid)
+        self._log.log(level, self._message + " unsaid=%d", *args, unsaid)

@@ -2,25 +2,39 @@
 
 An id at or below the last is a duplicate. The least recently used references are dropped beyond a
 limit (and logged): after that their old ids would be stored again.
+
+Where what was stored of them is damaged, any publisher's last id may be unknown. That is remembered
+with what is stored next, so that named publishers are refused rather than trusted by a guess.
 """
 
 import logging
 import struct
 from collections import OrderedDict
 from collections.abc import Iterable
+from typing import Final
+
+from gateway.log.chunk import pack_trailer, unpack_trailer
+from gateway.log.snapshot import PART_BYTES
 
 log = logging.getLogger(__name__)
 
-_PART_BYTES_MAX = 512 * 1024
+UNKNOWN: Final = b"\xff"
+"""A part that ends inside a reference: it stands for ids that were lost."""
 
 
 class PublisherSequences:
-    """Reference (bytes, ≤ 255) → last publishing id, most recently used last."""
+    """Reference (bytes, ≤ 255) → last publishing id, most recently used last.
+
+    Attributes:
+        damaged: Stored bytes that are no references with ids. While there are some, the last id of
+            a named publisher is not known.
+    """
 
     def __init__(self, stream: str, references_max: int) -> None:
         self._stream = stream
         self._references_max = references_max
         self._last: OrderedDict[bytes, int] = OrderedDict()
+        self.damaged = b""
 
     def __len__(self) -> int:
         return len(self._last)
@@ -47,24 +61,45 @@ class PublisherSequences:
             )
 
     def pack(self) -> list[bytes]:
-        """Encode all, oldest first, in parts of at most 512 KiB."""
+        """Encode all, oldest first, in parts of little more than 512 KiB; then what is damaged."""
         parts: list[bytes] = []
         part = bytearray()
         for reference, publishing_id in self._last.items():
             part += struct.pack(f">B{len(reference)}sQ", len(reference), reference, publishing_id)
-            if len(part) > _PART_BYTES_MAX:
+            if len(part) > PART_BYTES:
                 parts.append(bytes(part))
                 part.clear()
         if part:
             parts.append(bytes(part))
+        if self.damaged:
+            parts.append(self.damaged)
         return parts
 
     def restore(self, parts: Iterable[bytes]) -> None:
-        """Take over what `pack` gave."""
+        """Take over what `pack` gave, as far as it makes sense."""
         for part in parts:
             position = 0
             while position < len(part):
                 end = position + 1 + part[position]
-                (publishing_id,) = struct.unpack_from(">Q", part, end)
-                self.record(part[position + 1 : end], publishing_id)
+                if end + 8 > len(part):
+                    log.error("publishing ids are damaged stream=%s", self._stream)
+                    self.damaged = part[position:]
+                    break
+                self.record(part[position + 1 : end], int.from_bytes(part[end : end + 8], "big"))
                 position = end + 8
+
+    def take(self, trailer: bytes) -> None:
+        """Take over the ids of a chunk's trailer."""
+        size = 0
+        for reference, publishing_id in unpack_trailer(trailer):
+            if reference:  # zeros are no publisher
+                self.record(reference, publishing_id)
+                size += len(pack_trailer({reference: publishing_id}))
+        if size != len(trailer):
+            log.error("publishing ids are damaged stream=%s", self._stream)
+            self.damaged = UNKNOWN
+
+    def clear(self) -> None:
+        """Forget everything, to begin anew from the chunks."""
+        self._last.clear()
+        self.damaged = b""

@@ -11,12 +11,23 @@ import struct
 from dataclasses import dataclass, field
 from typing import Final
 
+from store.api import TABLE_BATCH_BYTES_MAX
+
+PART_BYTES: Final = 512 * 1024
+"""A part is closed when it is larger than this."""
+
+_PARTS_MAX: Final = TABLE_BATCH_BYTES_MAX // PART_BYTES
+"""All parts are stored in one batch."""
+
 _HEAD: Final = struct.Struct(">QQqQQI")
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The state of a log whose committed length is `position`."""
+    """The state of a log whose committed length is `position`.
+
+    `gives_space`: what it covers is about to be removed, for which room is kept on a full disk.
+    """
 
     position: int
     next_offset: int
@@ -24,6 +35,12 @@ class Snapshot:
     last_chunk_id: int
     last_chunk_position: int
     parts: list[bytes] = field(default_factory=list)
+    gives_space: bool = field(default=False, compare=False)
+
+    @property
+    def stored_bytes(self) -> int:
+        """How large it is when it is stored, without its keys."""
+        return _HEAD.size + sum(map(len, self.parts))
 
     def pack_head(self) -> bytes:
         """Encode all but the parts."""
@@ -38,8 +55,10 @@ class Snapshot:
 
 
 def unpack_head(stored: bytes) -> tuple[Snapshot, int] | None:
-    """Decode a head: the snapshot without its parts, and how many there are; None if foreign."""
+    """Decode a head: the snapshot without its parts, and how many there are; None if damaged."""
     if len(stored) != _HEAD.size:
         return None
     position, next_offset, timestamp_ms, chunk_id, chunk_position, parts = _HEAD.unpack(stored)
+    if parts > _PARTS_MAX:
+        return None
     return Snapshot(position, next_offset, timestamp_ms, chunk_id, chunk_position), parts

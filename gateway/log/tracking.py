@@ -9,7 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from gateway.log.names import generation_of, snapshot_key, tracking_key
+from gateway.log.offset_references import REFERENCES_MAX, OffsetReferences
 from gateway.log.seldom import Seldom
+from gateway.log.sequences import UNKNOWN
 from gateway.log.snapshot import Snapshot, unpack_head
 from gateway.pending import Pending
 from store.api import Durability, SegmentStore, TableEntry, TablePage
@@ -19,6 +21,9 @@ log = logging.getLogger(__name__)
 
 _UPDATE_ENTRIES_MAX: Final = 10_000
 _OFFSET_BYTES: Final = 8
+_READ_AT_ONCE: Final = 1_000
+_PAGE_ENTRIES: Final = 100
+"""Of the whole table at a time; a part of a snapshot has up to 512 KiB."""
 
 
 class Tracking:
@@ -28,6 +33,7 @@ class Tracking:
         store: Where the table is (it exists).
         table: Its name.
         schedule: Calls a function at the end of this turn of the event loop.
+        references_max: Under so many references a stream has offsets stored at most.
     """
 
     def __init__(
@@ -35,12 +41,16 @@ class Tracking:
         store: SegmentStore,
         table: str,
         schedule: Callable[[Callable[[], None]], object],
+        references_max: int = REFERENCES_MAX,
     ) -> None:
         self._store = store
         self._table = table
         self._schedule = schedule
         # Key → (number of its first store that waits, the last value); oldest first.
         self._waiting: dict[bytes, tuple[int, bytes]] = {}
+        self._references = OffsetReferences(references_max)
+        self._forgotten: list[bytes] = []
+        """Keys to be removed with the next update."""
         self._stored_count = 0
         self._settled_count = 0
         self._update: Pending[None] | None = None
@@ -67,6 +77,7 @@ class Tracking:
         if offset < first_offset:
             value += first_offset.to_bytes(_OFFSET_BYTES, "big")
         self._waiting[key] = (number, value)
+        self._note(generation, reference)
         if self._update is None and not self._is_scheduled:
             self._is_scheduled = True
             self._schedule(self._send)
@@ -95,20 +106,41 @@ class Tracking:
         """Return every reference of a stream for which `query_offset` gives an offset, with it."""
         await self.settled()
         found: dict[bytes, int] = {}
-        prefix = tracking_key(generation, b"")
+        references = self._references.of(generation)
+        for begin in range(0, len(references), _READ_AT_ONCE):
+            some = references[begin : begin + _READ_AT_ONCE]
+            values = await self._read([tracking_key(generation, each) for each in some])
+            for reference, value in zip(some, values, strict=True):
+                offset = None if value is None else _kept(value, first_offset)
+                if offset is not None:
+                    found[reference] = offset
+        return found
+
+    def _note(self, generation: int, reference: bytes) -> None:
+        """Note that a reference has an offset; the oldest one may have none any more."""
+        forgotten = self._references.stored(self._table, generation, reference)
+        if forgotten is not None:
+            key = tracking_key(generation, forgotten)
+            self._waiting.pop(key, None)
+            self._forgotten.append(key)
+
+    async def load(self) -> None:
+        """Learn which references have offsets, by the order in which these were stored."""
+        stored: list[tuple[int, int, bytes]] = []
         continuation: bytes | None = None
         while True:
-            page: Pending[TablePage] = Pending()
-            self._store.iterate_table(self._table, continuation=continuation, done=page.settle)
-            result = await page
-            for entry in result.entries:
-                if not entry.key.startswith(prefix):
-                    continue
-                if (offset := _kept(entry.value, first_offset)) is not None:
-                    found[entry.key[len(prefix) :]] = offset
-            continuation = result.continuation
+            page = await self._page(continuation, _PAGE_ENTRIES)
+            for entry in page.entries:
+                generation = generation_of(entry.key) or 0
+                reference = entry.key.removeprefix(tracking_key(generation, b""))
+                if reference != entry.key:  # it is no part of a snapshot
+                    stored.append((entry.version, generation, reference))
+            continuation = page.continuation
             if continuation is None:
-                return found
+                break
+        for _, generation, reference in sorted(stored):
+            self._note(generation, reference)
+        self._remove_forgotten()
 
     async def settled(self) -> None:
         """Wait until everything stored before this call is acknowledged (or refused)."""
@@ -126,6 +158,7 @@ class Tracking:
         entries = [TableEntry(key, self._waiting.pop(key)[1]) for key in keys]
         oldest = next(iter(self._waiting.values()), None)
         settles = self._stored_count if oldest is None else oldest[0] - 1
+        self._remove_forgotten()  # before the update, which may store it anew
         update: Pending[None] = Pending()
         self._update = update
 
@@ -140,6 +173,24 @@ class Tracking:
 
         self._store.update_table(self._table, entries, done=done)
 
+    def _remove_forgotten(self) -> None:
+        if not self._forgotten:
+            return
+
+        def done(outcome: StoreError | None) -> None:
+            if isinstance(outcome, StoreError):  # the next start finds it and tries again
+                self._not_stored.error(self._table, outcome)
+
+        keys, self._forgotten = self._forgotten, []
+        self._store.remove_keys(self._table, [TableEntry(key, b"") for key in keys], done=done)
+
+    async def _page(self, continuation: bytes | None, count: int) -> TablePage:
+        page: Pending[TablePage] = Pending()
+        self._store.iterate_table(
+            self._table, continuation=continuation, count=count, done=page.settle
+        )
+        return await page
+
     async def _read(self, keys: Sequence[bytes]) -> list[bytes | None]:
         found: Pending[Sequence[TableEntry | None]] = Pending()
         self._store.read_table(self._table, keys, done=found.settle)
@@ -148,17 +199,22 @@ class Tracking:
     # Snapshots
 
     async def load_snapshot(self, generation: int) -> Snapshot | None:
-        """Return the stored snapshot of a stream, None if there is none (or not whole)."""
+        """Return the stored snapshot of a stream, None if there is none.
+
+        Of a damaged one nothing is taken over but that there were publishers.
+        """
         (head,) = await self._read([snapshot_key(generation, 0)])
-        decoded = None if head is None else unpack_head(head)
-        if decoded is None:
+        if not head:
             return None
-        snapshot, part_count = decoded
-        parts = await self._read([snapshot_key(generation, n + 1) for n in range(part_count)])
-        if any(part is None for part in parts):
-            return None
-        snapshot.parts.extend(part for part in parts if part is not None)
-        return snapshot
+        decoded = unpack_head(head)
+        if decoded is not None:
+            snapshot, part_count = decoded
+            parts = await self._read([snapshot_key(generation, n + 1) for n in range(part_count)])
+            snapshot.parts.extend(part for part in parts if part is not None)
+            if len(snapshot.parts) == part_count:
+                return snapshot
+        log.warning("stored snapshot is damaged table=%s generation=%d", self._table, generation)
+        return Snapshot(0, 0, 0, 0, 0, [UNKNOWN])
 
     def save_snapshot(
         self,
@@ -167,7 +223,8 @@ class Tracking:
         done: Callable[[Sequence[int] | StoreError], None],
     ) -> None:
         """Store a snapshot, all parts at once."""
-        self._store.update_table(self._table, _rows(generation, snapshot), done=done)
+        rows = _rows(generation, snapshot)
+        self._store.update_table(self._table, rows, done=done, gives_space=snapshot.gives_space)
 
     async def replace_snapshot(self, generation: int, snapshot: Snapshot | None) -> None:
         """Store a snapshot, durably; None: throw the stored one away. Raises StoreError."""
@@ -191,12 +248,11 @@ class Tracking:
         if not generations:
             return
         await self.settled()
+        self._references.forget(generations)
         dead_generations = frozenset(generations)
         continuation: bytes | None = None
         while True:
-            page: Pending[TablePage] = Pending()
-            self._store.iterate_table(self._table, continuation=continuation, done=page.settle)
-            result = await page
+            result = await self._page(continuation, _READ_AT_ONCE)
             dead = [
                 TableEntry(entry.key, b"")
                 for entry in result.entries
@@ -237,8 +293,13 @@ async def create_table_if_missing(store: SegmentStore, table: str) -> None:
 
 
 async def open_tracking(
-    store: SegmentStore, table: str, schedule: Callable[[Callable[[], None]], object]
+    store: SegmentStore,
+    table: str,
+    schedule: Callable[[Callable[[], None]], object],
+    references_max: int = REFERENCES_MAX,
 ) -> Tracking:
     """Open a tracking table, creating it if it is missing."""
     await create_table_if_missing(store, table)
-    return Tracking(store, table, schedule)
+    tracking = Tracking(store, table, schedule, references_max)
+    await tracking.load()
+    return tracking

@@ -4,7 +4,7 @@ cdef class Deliver:
     cdef public object head, region
 
 cdef class Subscription:
-    cdef public object subscription_id, stream, properties, membership, _ports, _cursor
+    cdef public object subscription_id, stream, properties, membership, _ports, _unreadable, _cursor
     cdef public StreamLog log
     cdef public Py_ssize_t credit, consumed, next_offset
     cdef public bint is_queued, _is_closed

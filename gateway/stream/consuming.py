@@ -2,7 +2,7 @@
 """A subscription: a cursor with credit, and the frames that it becomes: the hot path out."""
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
 from gateway.broker.connections import ConsumerDetails
@@ -50,7 +50,9 @@ class Subscription:
         credit: int,
         properties: Mapping[str, str],
         ports: "LinkPorts",
+        unreadable: Callable[["Subscription"], object] = lambda _subscription: None,
     ) -> None:
+        """Take what was asked for; `unreadable` is told when what comes next cannot be read."""
         self.subscription_id = subscription_id
         self.stream = stream
         self.log = log
@@ -61,6 +63,7 @@ class Subscription:
         self.consumed = 0
         self.next_offset = 0
         self._ports = ports
+        self._unreadable = unreadable
         self._cursor: Cursor | None = None
         self._is_closed = False
 
@@ -98,6 +101,8 @@ class Subscription:
             return None
         chunk = self._cursor.next(scratch)
         if chunk is None:
+            if self._cursor.failure is not None:
+                self._unreadable(self)
             return None
         self.credit -= 1
         self.next_offset = chunk.next_offset
@@ -123,6 +128,7 @@ class Subscription:
         """Return what administrators are told of it."""
         log = self.log
         seen = self.next_offset if self.consumed else log.first_offset
+        is_behind = self.is_reading and not log.is_empty
         return ConsumerDetails(
             self.subscription_id,
             self.stream,
@@ -130,7 +136,7 @@ class Subscription:
             self.credit,
             self.consumed,
             self.next_offset - 1 if self.consumed else -1,
-            0 if log.is_empty else max(0, log.committed_next_offset - seen),
+            max(0, log.committed_next_offset - seen) if is_behind else 0,
             self.is_reading,
             self.membership is not None,
         )

@@ -21,17 +21,22 @@ NEEDS_BYTES = 0  # what was given is used up, or ends inside a chunk
 BAD_CRC = 1  # the data of the chunk at the place does not have its checksum
 MALFORMED = 2  # what is at the place is not a chunk
 NOT_JOINABLE = 3  # the chunk at the place must not be joined to what was joined so far
+BAD_HEADER = 4  # the header of the chunk at the place does not fit the entries behind it
+NOT_NEXT = 5  # the chunk at the place does not begin with the offset behind the one before it
 
 _NEEDS_BYTES = cython.declare(cython.int, 0)
 _BAD_CRC = cython.declare(cython.int, 1)
 _MALFORMED = cython.declare(cython.int, 2)
 _NOT_JOINABLE = cython.declare(cython.int, 3)
+_BAD_HEADER = cython.declare(cython.int, 4)
+_NOT_NEXT = cython.declare(cython.int, 5)
 
 _EVENT_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 8)
 _HEADER_BYTES = cython.declare(cython.Py_ssize_t, 48)
 _EVENT_AND_HEADER_BYTES = cython.declare(cython.Py_ssize_t, 56)
 _CRC_MASK = cython.declare(cython.uint, 0xFFFFFFFF)  # a bare literal this large is a Python int
 _SUB_BATCH_FLAG = cython.declare(cython.uint, 0x80000000)
+_SUB_BATCH_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 11)
 _ENTRIES_MAX = cython.declare(cython.uint, 65535)
 _JOINED_SPAN_MS = cython.declare(cython.longlong, 1000)
 
@@ -228,6 +233,90 @@ def verify_chunks(
                 break
             position += size
     return reason, position
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _records_in(
+    source: cython.const_uchar[::1],
+    position: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    entries: cython.uint,
+) -> cython.longlong:
+    """Count the records of [position, end); -1 if that is not exactly so many entries."""
+    head: cython.uint
+    records: cython.longlong = 0
+    while entries != 0:
+        if position + 4 > end:
+            return -1
+        head = _u32_at(source, position)
+        if head < _SUB_BATCH_FLAG:
+            records += 1
+            position += 4 + cython.cast(cython.Py_ssize_t, head)
+        elif position + _SUB_BATCH_HEAD_BYTES > end:
+            return -1
+        else:
+            records += _u16_at(source, position + 1)
+            position += _SUB_BATCH_HEAD_BYTES + cython.cast(
+                cython.Py_ssize_t, _u32_at(source, position + 7)
+            )
+        entries -= 1
+    return records if position == end else -1
+
+
+def follow_chunks(
+    source: cython.const_uchar[::1], position: cython.Py_ssize_t, limit: cython.Py_ssize_t
+) -> tuple:
+    """Check that each whole chunk in [position, limit) has what its header says, and follows.
+
+    That is: records of users, as many as there are entries and records in its data, and offsets
+    that begin where those of the chunk before it end. Lets other threads run meanwhile.
+
+    Returns:
+        (reason, position, first, next): BAD_HEADER, NOT_NEXT or MALFORMED with the place of the
+        chunk at fault, or NEEDS_BYTES with the end of the last whole one; the offset of the first
+        chunk, and the one behind the last that is not at fault, both 0 if there is none.
+    """
+    size: cython.Py_ssize_t
+    data_end: cython.Py_ssize_t
+    begin: cython.Py_ssize_t = position
+    first: cython.ulonglong = 0
+    following: cython.ulonglong = 0
+    records: cython.uint
+    reason: cython.int = _NEEDS_BYTES
+    with cython.nogil:
+        while True:
+            size = _event_size(source, position, limit)
+            if size <= 0:
+                if size < 0:
+                    reason = _MALFORMED
+                break
+            data_end = position + _EVENT_AND_HEADER_BYTES + _u32_at(source, position + 44)
+            records = _u32_at(source, position + 12)
+            if (
+                source[position + 9] != 0
+                or _u32_at(source, position + 52) != 0
+                or _records_in(
+                    source,
+                    position + _EVENT_AND_HEADER_BYTES,
+                    data_end,
+                    _u16_at(source, position + 10),
+                )
+                != cython.cast(cython.longlong, records)
+            ):
+                reason = _BAD_HEADER
+                break
+            if position == begin:
+                first = following = _u64_at(source, position + 32)
+            elif _u64_at(source, position + 32) != following:
+                reason = _NOT_NEXT
+                break
+            following += records
+            if not cython.compiled:
+                following &= 0xFFFFFFFFFFFFFFFF
+            position += size
+    return reason, position, first, following
 
 
 @cython.cfunc

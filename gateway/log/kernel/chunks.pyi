@@ -6,11 +6,14 @@ NEEDS_BYTES: Final = 0
 BAD_CRC: Final = 1
 MALFORMED: Final = 2
 NOT_JOINABLE: Final = 3
+BAD_HEADER: Final = 4
+NOT_NEXT: Final = 5
 
 def walk_chunks(
     source: Buffer, position: int, limit: int
 ) -> tuple[int, int, list[tuple[int, int, int, int, int, int, int, int]]]: ...
 def verify_chunks(source: Buffer, position: int, limit: int, table: Buffer) -> tuple[int, int]: ...
+def follow_chunks(source: Buffer, position: int, limit: int) -> tuple[int, int, int, int]: ...
 def join_chunks(
     source: Buffer, limit: int, target: bytearray, capacity: int, table: Buffer
 ) -> tuple[int, int, int, int, int]: ...

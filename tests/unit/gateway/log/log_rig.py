@@ -266,7 +266,10 @@ class Tap:
         self.rig.loop.run_until(lambda: self.wake_count > woken)
 
     def all_now(self) -> list[Chunk]:
-        """What is there to be delivered, until only new chunks could give more."""
+        """What is there to be delivered, until only new chunks could give more.
+
+        Or until something cannot be read.
+        """
         found: list[Chunk] = []
         while self.cursor.position < self.cursor.log.committed_length:
             woken = self.wake_count
@@ -278,6 +281,8 @@ class Tap:
                 found.append(chunk)
             elif self.cursor.is_sifting:
                 self.sift_count += 1
+            elif self.cursor.failure is not None:
+                break
             elif self.cursor.position < self.cursor.log.committed_length:
                 self._await_wake(woken)
         return found

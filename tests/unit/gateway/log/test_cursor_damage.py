@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from gateway.log import cursor as cursor_module
-from gateway.log.cursor import verify
+from gateway.log.verifying import verify
 from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import LogRig, change_on_disk, event_of
 from tests.unit.gateway.log.test_cursor import commit_all, offsets_and_records
@@ -45,7 +45,7 @@ def test_a_chunk_whose_data_was_damaged_is_not_delivered_and_the_others_are(
 
     expected = [(n, body) for n, body in enumerate(FIVE) if n != number]
     assert offsets_and_records(delivered) == expected
-    (record,) = caplog.records
+    (record,) = [each for each in caplog.records if each.name == "gateway.log.cursor"]
     message = record.getMessage()
     assert "damaged chunk is not delivered stream=orders" in message
     assert f"position={number * EVENT_BYTES} bytes={EVENT_BYTES}" in message
@@ -158,10 +158,10 @@ def test_verifying_finds_the_first_bad_chunk_whether_chunks_are_small_or_large(
 ) -> None:
     events = [bytearray(event_of([bytes(size), b"x"], chunk_id=2 * n)) for n in range(3)]
     good = b"".join(events)
-    assert verify(memoryview(good)) == (0, len(good))
-    assert verify(memoryview(good[:-1])) == (0, 2 * len(events[0]))
+    assert verify(memoryview(good)) == (0, len(good), 0, 6, None)
+    assert verify(memoryview(good[:-1])) == (0, 2 * len(events[0]), 0, 4, None)
 
     events[place][-1] ^= 1
 
     bad = b"".join(events)
-    assert verify(memoryview(bad)) == (1, place * len(events[0]))
+    assert verify(memoryview(bad))[:2] == (1, place * len(events[0]))

@@ -192,7 +192,7 @@ def test_an_index_that_is_wrong_is_not_used(
 
     assert rig.run(locate(log, StartKind.OFFSET, 1)) == Start(1, 61)
     assert rig.run(locate(log, StartKind.TIMESTAMP, 2_000)) == Start(1, 61)
-    assert caplog.text.count("index is not used stream=orders") == 2
+    assert caplog.text.count("index is wrong stream=orders") == 2
 
 
 def test_bytes_that_are_no_chunk_are_reported_with_their_place(rig: LogRig) -> None:

@@ -63,9 +63,9 @@ def test_a_snapshot_spares_the_scan_of_what_it_covers(
     walked: list[int] = []
     walk = opening_module._walk
 
-    def watch(view: memoryview) -> Any:  # noqa: ANN401 - as `_walk`
+    def watch(view: memoryview, **options: Any) -> Any:  # noqa: ANN401 - as `_walk`
         walked.append(len(view))
-        return walk(view)
+        return walk(view, **options)
 
     monkeypatch.setattr(opening_module, "_walk", watch)
     again = make_rig(rig.directory)

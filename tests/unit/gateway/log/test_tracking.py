@@ -1,5 +1,6 @@
 """Stored offsets and snapshots in a table of a real store."""
 
+import tracemalloc
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ from annotated_types import Le
 
 from gateway.config import field_of
 from gateway.log import tracking as tracking_module
-from gateway.log.sequences import PublisherSequences
+from gateway.log.sequences import UNKNOWN, PublisherSequences
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking, open_tracking
 from gateway.pending import Pending, start
@@ -148,6 +149,77 @@ def test_a_table_that_exists_is_opened_as_it_is(rig: LogRig) -> None:
     assert rig.run(again.query_offset(1, b"ref")) == 42
 
 
+# As many references as may be
+
+
+def stored(rig: LogRig, tracking: Tracking, count: int, generation: int = 1) -> dict[bytes, int]:
+    for number in range(count):
+        tracking.store_offset(generation, b"ref-%d" % number, number)
+    return rig.run(tracking.offsets_of(generation))
+
+
+def test_the_offset_that_was_stored_longest_ago_is_forgotten(
+    rig: LogRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    tracking = rig.run(open_tracking(rig.store, TABLE, rig.loop.call_soon, 3))
+    assert len(stored(rig, tracking, 3)) == 3
+    tracking.store_offset(1, b"ref-0", 100)
+    assert caplog.text == ""
+
+    tracking.store_offset(1, b"another", 5)
+
+    assert rig.run(tracking.offsets_of(1)) == {b"ref-0": 100, b"ref-2": 2, b"another": 5}
+    assert rig.run(tracking.query_offset(1, b"ref-1")) is None
+    assert keys(rig) == {b"1\0ref-0", b"1\0ref-2", b"1\0another"}
+    assert "stored offset forgotten" in caplog.text
+    assert "ref-1" in caplog.text
+
+
+def test_one_that_is_stored_again_as_it_is_forgotten_stays(rig: LogRig) -> None:
+    tracking = rig.run(open_tracking(rig.store, TABLE, rig.loop.call_soon, 2))
+    for offset, reference in enumerate((b"a", b"b", b"c", b"a", b"b", b"a")):
+        tracking.store_offset(1, reference, offset)
+
+    assert rig.run(tracking.offsets_of(1)) == {b"b": 4, b"a": 5}
+    assert rig.run(tracking.query_offset(1, b"c")) is None
+
+
+def test_each_stream_has_a_bound_of_its_own_and_a_flood_is_few_lines(
+    rig: LogRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    tracking = rig.run(open_tracking(rig.store, TABLE, rig.loop.call_soon, 10))
+    tracking.store_offset(2, b"other", 7)
+
+    assert set(stored(rig, tracking, 5_000)) == {b"ref-%d" % n for n in range(4_990, 5_000)}
+    assert rig.run(tracking.offsets_of(2)) == {b"other": 7}
+    assert len(keys(rig)) == 11
+    assert caplog.text.count("stored offset forgotten") == 1
+
+
+def test_the_order_is_known_after_a_restart_and_what_is_too_much_goes(rig: LogRig) -> None:
+    tracking = rig.run(open_tracking(rig.store, TABLE, rig.loop.call_soon, 1_000))
+    stored(rig, tracking, 300)
+    save(rig, 1, SNAPSHOT)
+    tracking.store_offset(1, b"ref-7", 70)
+    rig.run(tracking.settled())
+
+    again = rig.run(open_tracking(rig.store, TABLE, rig.loop.call_soon, 2))
+
+    assert rig.run(again.offsets_of(1)) == {b"ref-299": 299, b"ref-7": 70}
+    assert len(keys(rig)) == 2 + 3, "and the snapshot"
+    assert rig.run(again.load_snapshot(1)) == SNAPSHOT
+
+
+def test_a_deleted_stream_leaves_nothing_behind(rig: LogRig) -> None:
+    tracking = rig.run(open_tracking(rig.store, TABLE, rig.loop.call_soon, 5))
+    stored(rig, tracking, 5)
+
+    rig.run(tracking.forget(1))
+
+    assert rig.run(tracking.offsets_of(1)) == {}
+    assert keys(rig) == set()
+
+
 # Snapshots
 
 
@@ -181,19 +253,36 @@ def test_a_later_snapshot_with_fewer_parts_replaces_the_earlier(rig: LogRig) -> 
     assert rig.run(rig.tracking.load_snapshot(1)) == later
 
 
-def test_a_snapshot_that_is_not_whole_is_none(rig: LogRig) -> None:
+def test_of_a_snapshot_that_is_not_whole_only_the_publishers_are_remembered(rig: LogRig) -> None:
     save(rig, 1, SNAPSHOT)
     (missing,) = [key for key in keys(rig) if key.endswith(b"\x01\x02") or key == b"1\x012"]
     rig.do(rig.store.remove_keys, TABLE, [TableEntry(missing, b"")])
 
-    assert rig.run(rig.tracking.load_snapshot(1)) is None
+    assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(0, 0, 0, 0, 0, [UNKNOWN])
 
 
-def test_a_snapshot_of_another_form_is_none(rig: LogRig) -> None:
+def test_of_a_snapshot_of_another_form_only_the_publishers_are_remembered(rig: LogRig) -> None:
     save(rig, 1, SNAPSHOT)
     rig.do(rig.store.update_table, TABLE, [TableEntry(b"1\x010", b"what is this")])
 
-    assert rig.run(rig.tracking.load_snapshot(1)) is None
+    assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(0, 0, 0, 0, 0, [UNKNOWN])
+
+
+@pytest.mark.parametrize("bit", range(32))
+def test_any_count_of_parts_is_read_in_no_time_and_no_memory(rig: LogRig, bit: int) -> None:
+    save(rig, 1, SNAPSHOT)
+    head = bytearray(SNAPSHOT.pack_head())
+    head[-1 - bit // 8] ^= 1 << bit % 8
+    rig.do(rig.store.update_table, TABLE, [TableEntry(b"1\x010", bytes(head))])
+
+    tracemalloc.start()
+    try:
+        rig.run(rig.tracking.load_snapshot(1))
+        _, most_bytes = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert most_bytes < 1_000_000
 
 
 # Deletion

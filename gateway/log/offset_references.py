@@ -1,0 +1,48 @@
+"""Which references have offsets stored, of all streams of a table; no I/O.
+
+Anybody who may read a stream may store offsets under any names. Of each stream so many are kept;
+beyond that the one that was stored longest ago is forgotten, and the log says so.
+"""
+
+import logging
+from collections import OrderedDict
+from collections.abc import Iterable
+from typing import Final
+
+from gateway.log.seldom import Seldom
+
+log = logging.getLogger(__name__)
+
+REFERENCES_MAX: Final = 10_000
+"""Of a stream, where no setting says another number."""
+
+
+class OffsetReferences:
+    """Generation of a stream → references (bytes, ≤ 255), the last stored last."""
+
+    def __init__(self, references_max: int = REFERENCES_MAX) -> None:
+        self._references_max = references_max
+        self._of: dict[int, OrderedDict[bytes, None]] = {}
+        self._forgotten = Seldom(
+            log, "stored offset forgotten table=%s generation=%d reference=%r references_max=%d"
+        )
+
+    def of(self, generation: int) -> list[bytes]:
+        """Return the references of a stream."""
+        return list(self._of.get(generation, ()))
+
+    def stored(self, table: str, generation: int, reference: bytes) -> bytes | None:
+        """Note that an offset is stored; return the reference that is to be forgotten for it."""
+        known = self._of.setdefault(generation, OrderedDict())
+        known[reference] = None
+        known.move_to_end(reference)
+        if len(known) <= self._references_max:
+            return None
+        oldest, _ = known.popitem(last=False)
+        self._forgotten.warning(table, generation, oldest, self._references_max)
+        return oldest
+
+    def forget(self, generations: Iterable[int]) -> None:
+        """Forget all of deleted streams."""
+        for generation in generations:
+            self._of.pop(generation, None)

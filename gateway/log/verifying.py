@@ -1,0 +1,135 @@
+"""Check stored chunks that this process did not write. Runs on threads of the store; no I/O.
+
+A chunk's checksum covers its data only. Of its header the counts are compared with the data, and
+the offset with the chunks around it and with what else is known of the place: the sparse index, a
+snapshot, the writer's number. The offset that most of them agree on is right; a chunk that has
+another one is damaged.
+"""
+
+from collections import Counter
+from typing import Final, NamedTuple
+
+from gateway.log.chunk import (
+    CRC_POSITION,
+    CRC_TABLE,
+    DATA_POSITION,
+    EVENT_HEAD_BYTES,
+    crc32,
+    unpack_header,
+)
+from gateway.log.kernel.chunks import (
+    BAD_CRC,
+    NEEDS_BYTES,
+    NOT_NEXT,
+    follow_chunks,
+    verify_chunks,
+    walk_chunks,
+)
+
+_SMALL_BYTES: Final = 4096
+"""Below this average a kernel checks the chunks: it costs nothing to start, but more per byte."""
+
+Chunk = tuple[int, int, int, int, int, int, int, int]
+"""As `walk_chunks` gives it: place, size, chunk id, records, timestamp, epoch, data, trailer."""
+
+
+class Verified(NamedTuple):
+    """Chunks that are sound, up to one that is not or to the end of the bytes.
+
+    Attributes:
+        reason: Why it ends there: NEEDS_BYTES, or what is wrong with the next chunk.
+        end: Place behind the last sound chunk.
+        first: Offset with which the bytes begin; None where no chunk says it.
+        next: Offset behind the last sound chunk; None like `first`.
+        following: Offset behind a chunk that is damaged, where its counts can be believed.
+    """
+
+    reason: int
+    end: int
+    first: int | None
+    next: int | None
+    following: int | None = None
+
+
+def verify(view: memoryview, first: int | None = None, last: int | None = None) -> Verified:
+    """Check all whole chunks of stored bytes.
+
+    Args:
+        view: They begin with a chunk.
+        first: The offset that the first chunk should have; None if that is not known.
+        last: The offset behind the bytes, if they end with a chunk's end; None likewise.
+    """
+    reason, end, found, following = follow_chunks(view, 0, len(view))
+    crc_reason, crc_end = _verify_data(view[:end])
+    if crc_reason == BAD_CRC:
+        reason, end = crc_reason, crc_end
+    elif reason == NEEDS_BYTES and found == (first if first is not None else found):
+        if not end:
+            return Verified(reason, 0, first, first)
+        if end < len(view) or last is None or last == following:
+            return Verified(reason, end, found, following)
+    judged = _judge(view, reason, end, first, last)
+    if judged.reason not in {BAD_CRC, NOT_NEXT}:
+        return judged
+    damaged = unpack_header(view, judged.end + EVENT_HEAD_BYTES)
+    # Where only the data is damaged, the offset is the expected one.
+    if judged.next is None or (judged.reason == BAD_CRC and damaged.chunk_id != judged.next):
+        return judged
+    return judged._replace(following=judged.next + damaged.records)
+
+
+def _judge(
+    view: memoryview, reason: int, end: int, first: int | None, last: int | None
+) -> Verified:
+    """Decide which chunks of a run have the right offsets; those of others are damaged."""
+    chunks, run_reason = _run(view, reason, end)
+    if not chunks:
+        return Verified(reason, 0, first, first)
+    # Where the bytes begin, by each that can tell; on a draw the first of them counts.
+    votes: Counter[int] = Counter()
+    if first is not None:
+        votes[first] += 1
+    if last is not None and run_reason == NEEDS_BYTES and _end_of(chunks) == len(view):
+        votes[last - sum(chunk[3] for chunk in chunks)] += 1
+    before = 0
+    for chunk in chunks:
+        votes[chunk[2] - before] += 1
+        before += chunk[3]
+    begin = votes.most_common(1)[0][0]
+    expected = begin
+    for chunk in chunks:
+        if chunk[2] != expected:
+            return Verified(NOT_NEXT, chunk[0], begin, expected)
+        expected += chunk[3]
+    return Verified(run_reason, _end_of(chunks), begin, expected)
+
+
+def _run(view: memoryview, reason: int, end: int) -> tuple[list[Chunk], int]:
+    """List the chunks up to the first one that is damaged whatever its offset is, and why it is."""
+    _, _, chunks = walk_chunks(view, 0, len(view))
+    if reason != NOT_NEXT:
+        return [chunk for chunk in chunks if chunk[0] < end], reason
+    for number, (place, size, *_) in enumerate(chunks):
+        own = view[place : place + size]
+        own_reason = follow_chunks(own, 0, size)[0] or _verify_data(own)[0]
+        if own_reason != NEEDS_BYTES:
+            return chunks[:number], own_reason
+    return chunks, walk_chunks(view, 0, len(view))[0]
+
+
+def _end_of(chunks: list[Chunk]) -> int:
+    place, size, *_ = chunks[-1]
+    return place + size
+
+
+def _verify_data(view: memoryview) -> tuple[int, int]:
+    """Check the CRC of all whole chunks: as `verify_chunks`, faster where they are large."""
+    reason, end, chunks = walk_chunks(view, 0, len(view))
+    if len(chunks) * _SMALL_BYTES > len(view):
+        return verify_chunks(view, 0, len(view), CRC_TABLE)
+    for place, _, _, _, _, _, data_bytes, _ in chunks:
+        data = place + DATA_POSITION
+        crc = int.from_bytes(view[place + CRC_POSITION : place + CRC_POSITION + 4], "big")
+        if crc32(view[data : data + data_bytes]) != crc:
+            return BAD_CRC, place
+    return reason, end
