@@ -24,17 +24,23 @@ PYTEST := $(BIN)/python -m pytest --reruns $(RERUNS) -rR
 WORKERS  ?= 2
 PARALLEL := -n $(WORKERS) --dist loadfile
 STAMPS := $(VENV)/stamps
+# Reads what pip says of a build, and its status: tells each module, or all of it where it fails.
+define TELL_COMPILED
+/^status [0-9]+$$/ { if ($$2) { printf "%s", said; exit $$2 } exit }
+{ said = said $$0 "\n" }
+/building .* extension/ { print "make:   " $$2; fflush() }
+endef
+export TELL_COMPILED
 # Spark's tests run in an environment that has the built wheel, beside the packages of $(VENV).
 SPARK_PYTHON := $(VENV)/spark/bin/python
-SPARK_OLDEST := 4.2.1
 WHEEL_SOURCES = pyproject.toml $(shell find gateway store pyspark_hutch -follow -name '*.py' -o -name '*.pxd')
 # What is compiled: the kernels, and the modules with a .pxd beside them.
 HOT_TYPES      := $(wildcard gateway/*/*.pxd gateway/*/*/*.pxd store/*/*.pxd)
 KERNEL_SOURCES := $(wildcard gateway/log/kernel/*.py gateway/stream/wire/kernel/*.py pyspark_hutch/kernel/*.py store/local/kernel/*.py) $(HOT_TYPES) $(HOT_TYPES:.pxd=.py)
 KERNEL_FOLDERS := $(sort $(dir $(KERNEL_SOURCES)))
 KERNEL_FILES    = $(foreach folder,$(KERNEL_FOLDERS),$(wildcard $(folder)*.so $(folder)*.c $(folder)*.html))
-# The requirements in one of pyproject's lists, a line each.
-LIST           := $(BIN)/python -c 'import functools, sys, tomllib; found = functools.reduce(dict.__getitem__, sys.argv[1:], tomllib.load(open("pyproject.toml", "rb"))); print(*(line for line in found if not line.startswith("hutch-streams")), sep="\n")'
+# One of pyproject's lists, as it was locked: what a changed file or an unknown version is refused by.
+LOCKED := --no-deps --require-hashes -r compat/locks
 
 # What takes longer than a cup of coffee is asked for by name.
 BY_HAND := bench or compat or soak or spark
@@ -42,7 +48,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help setup run test quick check lint types imports docs fmt kernel kernel-clean test-both \
+.PHONY: help setup run test quick check lint types imports docs lock fmt kernel kernel-clean test-both \
         integration wheel test-spark spark-cluster test-oldest-spark compat differential broker bench bench-spark sim soak filter-rates password-times fuzz network-fuzz \
         dedup-schedules sanitize clean
 
@@ -146,6 +152,10 @@ docs: $(STAMPS)/kernel ## write the generated pages anew (a tidy test fails whil
 	$(BIN)/python -m gateway.stream.wire.document docs/protocol.md
 	$(BIN)/python -m pyspark_hutch.options.page docs/spark.md
 
+lock: $(STAMPS)/test ## choose versions anew for what is installed, with hashes (compat/locks)
+	@"$(PYTHON)" -m venv $(VENV)/lock && $(VENV)/lock/bin/python -m pip --quiet install uv
+	PATH="$(VENV)/lock/bin:$$PATH" $(BIN)/python -m compat.locks
+
 fmt: $(STAMPS)/dev ## ruff: format, and mend what can be mended
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
@@ -173,28 +183,29 @@ $(STAMPS)/venv:
 	@mkdir -p $(STAMPS)
 	@touch $@
 
-$(STAMPS)/run: pyproject.toml | $(STAMPS)/venv
+$(STAMPS)/run: pyproject.toml $(wildcard compat/locks/*.txt) | $(STAMPS)/venv
 	@echo "make: installing what the server and its build need"
-	@$(LIST) build-system requires > $(STAMPS)/run.txt
-	@$(LIST) project dependencies >> $(STAMPS)/run.txt
-	@$(PIP) -r $(STAMPS)/run.txt
+	@$(PIP) $(LOCKED)/build.txt
+	@$(PIP) $(LOCKED)/run.txt
 	@touch $@
 
 $(STAMPS)/test: $(STAMPS)/run
 	@echo "make: installing what the tests need"
-	@$(LIST) project optional-dependencies test > $(STAMPS)/test.txt
-	@$(PIP) -r $(STAMPS)/test.txt
+	@$(PIP) $(LOCKED)/test.txt
 	@touch $@
 
 $(STAMPS)/test-spark: $(STAMPS)/test
 	@echo "make: installing Spark, which takes half a minute"
-	@$(LIST) project optional-dependencies test-spark > $(STAMPS)/test-spark.txt
-	@$(PIP) -r $(STAMPS)/test-spark.txt
+	@$(PIP) --no-build-isolation $(LOCKED)/test-spark.txt
 	@touch $@
 
-$(STAMPS)/wheel: $(WHEEL_SOURCES) $(STAMPS)/run
+# What is compiled in place is the wheel's too: in the folder of the build, and newer than the C that
+# it came from, it is not compiled again.
+$(STAMPS)/wheel: $(WHEEL_SOURCES) $(STAMPS)/kernel
 	@echo "make: building the wheel"
 	@rm -rf build dist
+	@library=build/$$($(BIN)/python -c 'import sys, sysconfig; print(f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}")') \
+	    && mkdir -p $$library && find gateway store pyspark_hutch -name '*.so' | tar -cf - -T - | tar -xmf - -C $$library
 	@$(BIN)/python -m pip --disable-pip-version-check --quiet wheel --no-build-isolation --no-deps --wheel-dir dist .
 	@touch $@
 
@@ -209,19 +220,20 @@ $(STAMPS)/spark-environment: $(STAMPS)/test-spark $(STAMPS)/wheel
 
 $(STAMPS)/oldest-spark-environment: $(STAMPS)/test-spark $(STAMPS)/wheel
 	@echo "make: installing the oldest Spark that will do"
-	@$(call spark_environment,$(VENV)/oldest-spark,pyspark==$(SPARK_OLDEST))
+	@$(call spark_environment,$(VENV)/oldest-spark,)
+	@$(BIN)/python -m pip --disable-pip-version-check --quiet --python $(VENV)/oldest-spark/bin/python install --no-build-isolation $(LOCKED)/oldest-spark.txt
 	@touch $@
 
 $(STAMPS)/dev: $(STAMPS)/test-spark
 	@echo "make: installing what development needs"
-	@$(LIST) project optional-dependencies dev > $(STAMPS)/dev.txt
-	@$(PIP) -r $(STAMPS)/dev.txt
+	@$(PIP) $(LOCKED)/dev.txt
 	@touch $@
 
 # An editable installation compiles in place. The old files are removed first: writing into one that
 # a running server has mapped would kill it.
 $(STAMPS)/kernel: $(KERNEL_SOURCES) $(STAMPS)/run
-	@echo "make: compiling the kernels"
+	@echo "make: compiling the kernels, which takes a minute or two"
 	@rm -f $(KERNEL_FILES)
-	@$(PIP) --no-build-isolation --no-deps --editable .
+	@{ $(BIN)/python -m pip --disable-pip-version-check install --verbose --no-build-isolation --no-deps --editable . 2>&1; \
+	    echo "status $$?"; } | awk "$$TELL_COMPILED"
 	@touch $@

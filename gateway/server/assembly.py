@@ -11,10 +11,12 @@ from collections.abc import Callable, Coroutine
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeVar
 
+from gateway.admin.protocol import CONNECTIONS_MAX
 from gateway.broker.access.access import Access, open_access
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
+from gateway.broker.access.refusals import Refusals
 from gateway.broker.access.users_file import first_users
 from gateway.broker.administration.administration import OWNER, Administration, Turn
 from gateway.broker.administration.definitions import finish_import
@@ -25,35 +27,41 @@ from gateway.broker.administration.wire import Request
 from gateway.broker.connections import Connections
 from gateway.broker.definitions.reading import ReadDefinitions
 from gateway.broker.openings import Openings
-from gateway.broker.service import Service
-from gateway.broker.streams import Streams, StreamsPorts
+from gateway.broker.service import About, Service
+from gateway.broker.streams import StreamsPorts
 from gateway.broker.virtual_host import open_virtual_host
 from gateway.broker.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_virtual_hosts
 from gateway.config import ConfigError, Problem, Settings
 from gateway.log.clock import Clock
-from gateway.log.log import LogPorts
+from gateway.log.log import LogPorts, StreamLog
 from gateway.log.open_chunk import ChunkBuffers
 from gateway.pending import Pending, run
 from gateway.server.addresses import cannot_listen
+from gateway.server.admin_socket import CONNECTIONS_MAX as ADMINISTRATORS_MAX
 from gateway.server.admin_socket import AdminSocket
 from gateway.server.connection import Connection
-from gateway.server.data_directory import make_data_directory
+from gateway.server.data_directory import DataDirectory
 from gateway.server.deleted_files import let_go_of_deleted
 from gateway.server.listener import Listener, bind
 from gateway.server.management import Management
 from gateway.server.schedule import Schedule
 from gateway.server.shared import ConnectionSettings, Shared
+from gateway.server.sockets import kept_for_strangers
+from gateway.server.space import Space
 from gateway.server.threads import Threads
 from gateway.server.tls_serving import tls_of
+from gateway.server.upkeep import keep_retention
 from gateway.stream.link import Host, LinkSettings
 from gateway.stream.session.session import UNLIMITED_FRAME_BYTES
-from store.errors import StoreError
+from store.errors import StoreError, StoreLocked
+from store.local.directory import Found, has_data, look_into, remove_store
 from store.local.files import DirectoryFiles, descriptor_limit, store_descriptors
 from store.local.store import LocalStore
 
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
+LogFailed = Callable[[StreamLog, StoreError], None]
 
 STORED_BY_S: Final = 5.0
 SENT_BY_S: Final = 6.0
@@ -62,20 +70,24 @@ CLOSED_BY_S: Final = 9.0
 _POLL_S: Final = 0.01
 _REFUSED_IN_WORDS: Final = 256
 """So many connections above the maximum get as far as being refused when they open."""
-_OTHER_DESCRIPTORS: Final = 64
+_OTHER_DESCRIPTORS: Final = 64 + CONNECTIONS_MAX + ADMINISTRATORS_MAX
+
+
+def own_version() -> str:
+    """Return the version of this server."""
+    try:
+        return version("hutch-streams")
+    except PackageNotFoundError:
+        return "unknown"
 
 
 def peer_properties() -> dict[str, str]:
     """What the server says of itself; clients look for RabbitMQ's words and its version."""
-    try:
-        own_version = version("hutch-streams")
-    except PackageNotFoundError:
-        own_version = "unknown"
     return {
         "cluster_name": "rabbit@localhost (Hutch)",
         "copyright": "Copyright (c) the Hutch authors",
         "information": "Licensed under Apache-2.0. Speaks the protocol of https://rabbitmq.com",
-        "platform": f"Erlang/OTP 29.1.1 (in truth Hutch {own_version} on Python)",
+        "platform": f"Erlang/OTP 29.1.1 (in truth Hutch {own_version()} on Python)",
         "product": "RabbitMQ",
         "version": "4.3.6",
     }
@@ -84,7 +96,12 @@ def peer_properties() -> dict[str, str]:
 def sockets_max(connections_max: int, descriptors: int) -> int:
     """How many clients there may be, so that the store can open its files among `descriptors`."""
     left = descriptors - store_descriptors(descriptors) - _OTHER_DESCRIPTORS
-    return min(connections_max + _REFUSED_IN_WORDS, max(1, left))
+    return min(connections_max + _REFUSED_IN_WORDS, max(left, descriptors // 4))
+
+
+def clients_max(connections_max: int, sockets: int) -> int:
+    """How many clients may have logged in, so that of all sockets strangers have their share."""
+    return min(connections_max, sockets - kept_for_strangers(sockets))
 
 
 class Server:
@@ -99,7 +116,10 @@ class Server:
         self._loop = loop
         self._schedule = Schedule(loop, busy_poll_us=settings.stream.busy_poll_us)
         self._clients = Connections()
-        self._service = Service(self._clients, settings.stream.consumer_update_timeout_ms)
+        self.directory = DataDirectory(settings.store.data_directory)
+        about = About(own_version(), self.directory.path)
+        self._service = Service(self._clients, settings.stream.consumer_update_timeout_ms, about)
+        self._space = Space(loop, self._service)
         self._attempts = AttemptLedger(
             time.monotonic, failed_a_second_max=settings.users.failed_logins_a_second_max
         )
@@ -146,19 +166,46 @@ class Server:
             ConfigError: It can be no data directory, or not of this user.
             StoreError: It is damaged, full, or another process has it.
         """
-        settings = self._settings.store
-        files = DirectoryFiles(settings.data_directory)
-        make_data_directory(files.make_directory, settings.data_directory)
-        self._store = LocalStore.open(
-            files,
-            call_soon_threadsafe=self._loop.call_soon_threadsafe,
-            call_soon=self._schedule.call_soon,
-            watch=self._watch,
-            failed=self._fatal,
-            durability=settings.durability,
-            interval_ms=settings.interval_ms,
-            data_file_bytes=settings.data_file_bytes,
+        settings, directory = self._settings.store, self.directory
+        files = DirectoryFiles(directory.path)
+        found = Found.OTHER
+        try:
+            found = look_into(directory.path)
+        except OSError as error:
+            directory.blame(error)
+        directory.make(
+            files.make_directory,
+            has_store=found is Found.STORE,
+            is_free=found is Found.NOTHING,
+            must_exist=settings.must_exist,
         )
+        try:
+            self._store = LocalStore.open(
+                files,
+                call_soon_threadsafe=self._loop.call_soon_threadsafe,
+                call_soon=self._schedule.call_soon,
+                watch=self._watch,
+                failed=self._fatal,
+                durability=settings.durability,
+                interval_ms=settings.interval_ms,
+                data_file_bytes=settings.data_file_bytes,
+            )
+        except StoreError as error:
+            if isinstance(error, StoreLocked) or has_data(directory.path):
+                directory.keep()  # somebody else has begun a store there meanwhile
+            raise
+        if directory.is_new:
+            log.info("a new store is begun directory=%s", directory.path)
+        else:
+            log.info("store opened directory=%s", directory.path)
+
+    async def abandon(self) -> None:
+        """Leave nothing behind of a first start that has failed."""
+        if self.directory.is_new:
+            if self._store is not None:
+                end_s = self._loop.time() + CLOSED_BY_S
+                await self._before(end_s, self._close_store(self._store))
+            self.directory.unmake(remove_store)
 
     def _watch(self, fileno: int, readable: Callable[[], object] | None) -> None:
         if readable is None:
@@ -170,6 +217,8 @@ class Server:
         """Open the streams and begin to accept."""
         assert self._store is not None
         self._access = await self._await(open_access(self._store, self._clients))
+        if not self._access.is_fresh:
+            self.directory.keep()
         first = FirstStart(self._store, self._settings.definitions.file)
         definitions = await self._await(first.begin(is_fresh=self._access.is_fresh))
         is_without_users = first.is_given_up and not self._access.users()
@@ -186,6 +235,7 @@ class Server:
             self._fatal,
             self._settings.streams.publisher_references_max,
             self._clock.for_age,
+            self._settings.streams.offset_references_max,
         )
         partitions_max = self._settings.streams.super_stream_partitions_max
         self._virtual_hosts = await self._await(
@@ -198,6 +248,7 @@ class Server:
                 )
             )
         )
+        await self._await(self._openings.begun())
         in_thread = Threads(self._loop, 1).run
         administration = Administration(
             self._access,
@@ -212,17 +263,24 @@ class Server:
         if definitions is not None:
             await self._await(first.finish(administration, definitions))
         await self._await(finish_import(administration, unfinished))
+        self._listen()
+        await self._admit_administrators(administration)
+        interval_s = self._settings.streams.retention_interval_s
+        keeping = keep_retention(self._virtual_hosts, interval_s, self._await)
+        self._retention = self._loop.create_task(keeping)
+
+    def _listen(self) -> None:
+        """Begin to accept. Raises ConfigError."""
         room = sockets_max(self._settings.stream.connections_max, descriptor_limit())
         self._listener = Listener(self._loop, self._socket, self._shared, sockets_max=room)
         try:
             self._listener.start()
         except OSError as error:
             raise self._cannot_listen(error) from error
+        self.directory.keep()  # from here on clients may store something
         self._service.add_door(self._listener)
         if self.tls is not None:
             self._service.add_door(self.tls.start(self._listener, self._listener.shared, room))
-        await self._admit_administrators(administration)
-        self._retention = self._loop.create_task(self._keep_retention())
         self._letting_go = self._loop.create_task(let_go_of_deleted(self._listener))
 
     async def _admit_administrators(self, administration: Administration) -> None:
@@ -231,7 +289,6 @@ class Server:
 
         assert self._authenticates is not None
         node = f"rabbit@{self._settings.stream.advertised_host}"
-        directory = self._settings.store.data_directory
         await self.management.start(
             administration,
             self._authenticates,
@@ -240,7 +297,7 @@ class Server:
             peer_properties(),
             self._settings,
         )
-        self._admin = AdminSocket(directory, answered)
+        self._admin = AdminSocket(self.directory.path, answered)
         self._importing = administration.importing
         try:
             await self._admin.start()
@@ -253,28 +310,6 @@ class Server:
             log.error(  # noqa: TRY400  # a line for the operator
                 "administrators cannot reach this server path=%s error=%s", self._admin.path, error
             )
-
-    async def _keep_retention(self) -> None:
-        """Look at all streams from time to time: the first time after one interval.
-
-        Until then the clock of a machine that has just been switched on may have been set.
-        """
-        while True:
-            await asyncio.sleep(self._settings.streams.retention_interval_s)
-            assert self._virtual_hosts is not None
-            for name in self._virtual_hosts.names():
-                virtual_host = self._virtual_hosts.find(name)
-                try:
-                    if virtual_host is not None:
-                        await self._look_at(virtual_host.streams)
-                except Exception:  # the edge of a round: the next ones must come all the same
-                    log.exception("retention failed virtual_host=%s", name)
-
-    async def _look_at(self, streams: Streams) -> None:
-        await self._await(streams.retry_deletions())
-        for part in streams.retention.rounds(streams):
-            await self._await(part)
-            await asyncio.sleep(0)
 
     async def _seed(
         self, access: Access, definitions: ReadDefinitions | None, *, is_first: bool
@@ -292,9 +327,17 @@ class Server:
                 settings.file,
             )
 
-    def _log_ports(self, **callbacks: Any) -> LogPorts:  # noqa: ANN401
+    def _log_ports(self, *, failed: LogFailed, **callbacks: Any) -> LogPorts:  # noqa: ANN401
+        def log_failed(stream_log: StreamLog, error: StoreError) -> None:
+            self._space.refused(error)
+            failed(stream_log, error)
+
         return LogPorts(
-            buffers=self._buffers, clock_ms=self._clock, schedule=self._schedule, **callbacks
+            buffers=self._buffers,
+            clock_ms=self._clock,
+            schedule=self._schedule,
+            failed=log_failed,
+            **callbacks,
         )
 
     def _shared(self, closed: Any) -> Shared:  # noqa: ANN401
@@ -348,6 +391,7 @@ class Server:
             access,
             passwords,
             self._attempts,
+            Refusals(time.monotonic),
             guest_loopback_only=users.guest_loopback_only,
             anonymous=users.anonymous,
         )
@@ -355,13 +399,15 @@ class Server:
 
     def _has_room(self) -> bool:
         assert self._listener is not None
-        return len(self._listener.connections) <= self._settings.stream.connections_max
+        room = clients_max(self._settings.stream.connections_max, self._listener.sockets.places)
+        return len(self._clients) < room
 
     async def stop(self) -> bool:
         """Stop accepting, store what was taken, confirm it, close; True if all of that was done."""
         log.info("stopping")
         for task in filter(None, (self._retention, self._letting_go)):
             task.cancel()
+        self._space.stop()
         begun_s = self._loop.time()
         await self.management.stop()
         if self._admin is not None and self._importing is not None:

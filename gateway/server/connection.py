@@ -258,7 +258,7 @@ class Connection:
 
     def _fail(self, error: ProtocolError) -> None:
         """End the connection: with a Close once it is open, without a word before."""
-        log.warning("protocol error peer=%s error=%s", self.peer, error)
+        self.link.say(log.warning, "protocol error peer=%s error=%s", self.peer, error)
         self._pause &= ~Pause.HANDLER
         if not self._session.is_open:
             self._session.is_done = True
@@ -427,6 +427,8 @@ class Connection:
 
     def _step_changed(self) -> None:
         self._step = self._session.state
+        if self._session.user:
+            self._shared.logged_in(self._edge)
         if self._session.is_closing or self._is_ending:
             return  # as when the frame behind Open is wrong: the timer is that of the end
         if self._session.is_open:
@@ -444,7 +446,7 @@ class Connection:
         self._step_timer = self._shared.loop.call_later(delay_ms / 1000, self._step_over)
 
     def _step_over(self) -> None:
-        log.info("time limit reached peer=%s state=%s", self.peer, self._session.state.name)
+        self.link.say(log.info, "time limit reached peer=%s state=%s", self.peer, self._step.name)
         self._close_when_sent()
         self._flush()
 

@@ -1,6 +1,9 @@
-"""Where the data is to be: made, and tried, before the store takes it."""
+"""Where the data is to be: looked at, made, and tried, before the store takes it."""
 
 import errno
+import logging
+import os
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +12,9 @@ from typing import Final
 from gateway.config import ConfigError, Problem
 from store.errors import StoreError
 
+log = logging.getLogger(__name__)
+
+_SETTING: Final = "store.data_directory"
 _UNUSABLE: Final = frozenset(
     (
         errno.EACCES,
@@ -25,31 +31,83 @@ _UNUSABLE: Final = frozenset(
 """What says that this cannot be the directory; all else is about its state."""
 
 
-def make_data_directory(make: Callable[[str], object], path: Path) -> None:
-    """Make the data directory unless it is there.
+class DataDirectory:
+    """The data directory of one start.
 
-    Args:
-        make: The store's way to make a directory below that one, "" being itself.
-        path: The same as it was set.
-
-    Raises:
-        ConfigError: There can be none, or nothing can be written to it.
-        StoreError: It cannot be made now.
+    Attributes:
+        path: Absolute, without links.
+        is_new: There was no store in it, and nothing has been served from it.
     """
-    try:
-        make("")
-    except StoreError as error:
-        if isinstance(error.__cause__, OSError):
-            _blame(path, error.__cause__)
-        raise
-    try:
-        with tempfile.TemporaryFile(dir=path):
-            pass
-    except OSError as error:
-        _blame(path, error)  # else the store says it, if it comes to that
 
+    def __init__(self, path: Path) -> None:
+        self.path = Path(os.path.realpath(path))  # of a loop of links too
+        self.is_new = False
+        self._is_made = False
 
-def _blame(path: Path, error: OSError) -> None:
-    if error.errno in _UNUSABLE:
-        reason = f"cannot keep data in {path}: {error.strerror}"
-        raise ConfigError(Problem("store.data_directory", reason)) from error
+    def make(
+        self, make: Callable[[str], object], *, has_store: bool, is_free: bool, must_exist: bool
+    ) -> None:
+        """Make the directory unless it is there.
+
+        Args:
+            make: The store's way to make a directory below that one, "" being itself.
+            has_store: Whether there is a store in it.
+            is_free: Whether a new store may begin there.
+            must_exist: Whether there has to be a store.
+
+        Raises:
+            ConfigError: There can be none, it is no store's, or nothing can be written to it.
+            StoreError: It cannot be made now.
+        """
+        if not has_store and not is_free:
+            raise self._refusal("holds other files and is no store; an empty directory will do")
+        if not has_store and must_exist:
+            raise self._refusal("there is no store, and store.must_exist asks for one")
+        self.is_new, self._is_made = not has_store, not self.path.exists()
+        try:
+            make("")
+        except StoreError as error:
+            if isinstance(error.__cause__, OSError):
+                self.blame(error.__cause__)
+            raise
+        try:
+            with tempfile.TemporaryFile(dir=self.path):
+                pass
+        except OSError as error:
+            self.blame(error)  # else the store says it, if it comes to that
+        self._warn_of_others()
+
+    def _warn_of_others(self) -> None:
+        """Warn of a directory in which other users may put their files in the place of ours."""
+        mode = stat.S_IMODE(self.path.stat().st_mode)
+        if mode & stat.S_IWOTH:
+            log.warning(
+                "other users may write to the data directory, chmod 700 shuts it"
+                " directory=%s mode=%o",
+                self.path,
+                mode,
+            )
+
+    def keep(self) -> None:
+        """Leave what is there if the start fails: it may be somebody's."""
+        self.is_new = False
+
+    def unmake(self, remove: Callable[[Path], object]) -> None:
+        """Take away what a start that failed has left: a store, and the directory if it made it."""
+        if not self.is_new:
+            return
+        try:
+            remove(self.path)
+            if self._is_made:
+                self.path.rmdir()
+        except OSError as error:  # why the start failed is what counts
+            log.warning("what this start made is not all removed error=%s", error)
+
+    def blame(self, error: OSError) -> None:
+        """Raise ConfigError if an error says that this cannot be the directory."""
+        if error.errno in _UNUSABLE:
+            reason = f"cannot keep data in {self.path}: {error.strerror}"
+            raise ConfigError(Problem(_SETTING, reason)) from error
+
+    def _refusal(self, reason: str) -> ConfigError:
+        return ConfigError(Problem(_SETTING, f"{self.path}: {reason}"))

@@ -5,6 +5,7 @@ import errno
 import logging
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Final
 
 from gateway.broker.access.authentication import is_loopback
@@ -12,6 +13,7 @@ from gateway.server import congestion
 from gateway.server.connection import Connection
 from gateway.server.edge import PlainEdge
 from gateway.server.shared import Shared
+from gateway.server.sockets import Sockets
 
 log = logging.getLogger(__name__)
 
@@ -21,8 +23,6 @@ _NO_DESCRIPTORS: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, e
 _PAUSE_S: Final = 0.1
 _CUT_S: Final = 1.0
 """How long a client that is cut off may take to read what was queued for it."""
-_LOGGED_EVERY_S: Final = 10.0
-"""What goes wrong with every stranger is logged no more often than this."""
 
 
 def bind(host: str, port: int) -> socket.socket:
@@ -67,11 +67,11 @@ class Listener:
         """
         self._loop = loop
         self._socket = listening
-        self._sockets_max = sockets_max
-        self._logged_at_s = -_LOGGED_EVERY_S
         self._connections: set[Connection] = set() if beside is None else beside.connections
-        self._sockets: set[object] = set() if beside is None else beside.sockets
-        self._shared = shared_of(self._connections.discard)
+        self._sockets = Sockets(sockets_max, self._displaced) if beside is None else beside.sockets
+        shared = shared_of(self._connections.discard)
+        self._shared = replace(shared, logged_in=self._sockets.logged_in)
+        self._refusals = shared.host.authentication.refusals
         self._is_accepting = False
         self._address = listening.getsockname()[:2]
 
@@ -118,8 +118,8 @@ class Listener:
         return len(connections)
 
     @property
-    def sockets(self) -> set[object]:
-        """Whoever holds a descriptor."""
+    def sockets(self) -> Sockets:
+        """What holds a descriptor."""
         return self._sockets
 
     @property
@@ -158,15 +158,15 @@ class Listener:
                 return
             except OSError as error:
                 if error.errno in _NO_DESCRIPTORS:
-                    self._complain(str(error))
+                    self._complain("", str(error))
                     self._rest()
                     return
                 raise
-            if len(self._sockets) >= self._sockets_max:
-                connected.close()
-                self._complain("every socket there may be is taken")
-                continue
             host, port = address[0], address[1]
+            if not self._sockets.make_room(host):
+                connected.close()
+                self._complain(host, "every socket there may be is taken")
+                continue
             if not is_loopback(host):
                 congestion.restore(connected)
             self._welcome(connected, host, port)
@@ -174,7 +174,7 @@ class Listener:
     def _welcome(self, connected: socket.socket, host: str, port: int) -> None:
         """Begin with a client that has just come."""
         edge = PlainEdge(self._loop, connected, self._sockets.discard)
-        self._sockets.add(edge)
+        self._sockets.add(edge, host)
         self._serve(edge, host, port)
 
     def _serve(
@@ -197,18 +197,18 @@ class Listener:
         self._is_accepting = False
         self._loop.call_later(_PAUSE_S, self._start_again)
 
-    def _complain(self, reason: str) -> None:
-        now_s = self._loop.time()
-        if now_s - self._logged_at_s < _LOGGED_EVERY_S:
-            return
-        self._logged_at_s = now_s
-        log.warning(
+    def _displaced(self, source: str) -> None:
+        line = "connection without a login gives way to another address=%s sockets=%d limit=%d"
+        sockets = self._sockets
+        self._refusals.say(log.warning, source, line, source, len(sockets), sockets.places)
+
+    def _complain(self, host: str, reason: str) -> None:
+        line = (
             "cannot accept connections=%d limit=%d setting=stream.connections_max, or the system's"
-            " limit of open files reason=%s",
-            len(self._connections),
-            self._sockets_max,
-            reason,
+            " limit of open files reason=%s"
         )
+        count, limit = len(self._connections), self._sockets.places
+        self._refusals.say(log.warning, host, line, count, limit, reason)
 
     def _start_again(self) -> None:
         if self._socket.fileno() >= 0:

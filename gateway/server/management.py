@@ -2,7 +2,6 @@
 
 import logging
 import socket
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -10,9 +9,10 @@ from typing import Final
 from gateway.admin.application import Backing
 from gateway.admin.call import Awaits, Facts
 from gateway.admin.http_server import HttpServer
+from gateway.admin.protocol import NotStrict, check_strictness
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.administration.administration import Administration
-from gateway.config import ManagementSettings, Settings
+from gateway.config import ConfigError, ManagementSettings, Problem, Settings
 from gateway.server.addresses import cannot_listen
 from gateway.server.listener import bind
 
@@ -23,9 +23,19 @@ _HOST: Final = "127.0.0.1"
 
 
 class Management:
-    """The API of one server, if it has one. Raises what `_bind` raises."""
+    """The API of one server, if it has one."""
 
     def __init__(self, settings: ManagementSettings) -> None:
+        """Take its port.
+
+        Raises:
+            ConfigError: The port cannot be had, or requests would not be read strictly.
+        """
+        if settings.enabled:
+            try:
+                check_strictness()
+            except NotStrict as error:
+                raise ConfigError(Problem("management.enabled", str(error))) from error
         self._socket = _bind(settings)
         self._server: HttpServer | None = None
 
@@ -55,13 +65,12 @@ class Management:
             http = [] if self.address is None else [("http", *self.address)]
             return [*((door.protocol, *door.address) for door in doors if not door.is_shut), *http]
 
-        started_ms = time.time_ns() // 1_000_000
         facts = Facts(
             node,
             peer_properties,
             listeners,
-            started_ms,
-            settings.store.data_directory,
+            administration.service.about.started_ms,
+            administration.service.about.data,
             settings.stream.connections_max,
             _certificates(settings),
         )

@@ -10,7 +10,6 @@ from typing import Final
 
 from gateway.config import Settings
 from gateway.server.assembly import Server
-from store.errors import StoreError
 
 _SWITCH_S: Final = 0.0002
 """How long a busy event loop keeps the interpreter from the thread that commits: Python's own 5 ms
@@ -40,6 +39,7 @@ def serve(settings: Settings) -> int:
 
     Raises:
         ConfigError: A setting cannot be used here (address taken, users file wrong, …).
+        StoreError: The data directory cannot be opened: held by another process, damaged, full.
     """
     _raise_descriptor_limit()
     sys.setswitchinterval(_SWITCH_S)
@@ -61,9 +61,9 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
     try:
         server.open_store()
         await server.start()
-    except StoreError as error:
-        sys.stderr.write(f"hutch: {settings.store.data_directory}: {error}\n")
-        return 1
+    except BaseException:
+        await server.abandon()
+        raise
     for number in _STOP_SIGNALS:
         loop.add_signal_handler(number, stop.set)
     # What is there now stays: the collector need not look at it again and again.
@@ -79,7 +79,7 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
         http = f" management={shown(*server.management.address)}"
     sys.stdout.write(
         f"hutch ready stream={shown(*server.address)} advertised={advertised}{tls}{http}"
-        f" data={settings.store.data_directory} durability={settings.store.durability.value}\n"
+        f" data={server.directory.path} durability={settings.store.durability.value}\n"
     )
     sys.stdout.flush()
     return await server.run()

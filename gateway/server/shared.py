@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gateway.server.edge import PlainEdge
 from gateway.server.in_flight import InFlight
 from gateway.server.schedule import Schedule
 from gateway.stream.link import Host
@@ -40,3 +41,4 @@ class Shared:
     scratch: bytearray
     closed: Callable[["Connection"], object]
     in_flight: InFlight = field(default_factory=InFlight)
+    logged_in: Callable[[PlainEdge], object] = lambda _edge: None

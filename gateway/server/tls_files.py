@@ -1,20 +1,28 @@
 """The files behind TLS, as a context for handshakes; changed files are taken while it runs."""
 
 import asyncio
+import binascii
 import logging
 import os
+import re
 import ssl
+import stat
+from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from gateway.broker.access.certificate import Unreadable, described, revocation_list_issuer
 from gateway.config import ConfigError, Problem
 from gateway.pending import Pending
 from gateway.server.threads import Threads
 
 log = logging.getLogger(__name__)
 
-_REVOKED: Final = b"-----BEGIN X509 CRL-----"
+_REVOKED: Final = re.compile(rb"-----BEGIN X509 CRL-----(.*?)-----END X509 CRL-----", re.DOTALL)
+_OTHERS_READ: Final = stat.S_IROTH
+_OTHERS_CHANGE: Final = stat.S_IWGRP | stat.S_IWOTH
 _Stamp = tuple[int, int, int]
 _NO_STAMP: Final = (0, 0, 0)
 
@@ -54,6 +62,7 @@ class TlsFiles:
     def _load_own(self, context: ssl.SSLContext) -> None:
         for path, flag in ((self.certificate, "--tls-cert"), (self.key, "--tls-key")):
             _require_readable(path, flag)
+        _warn_of_others(self.key)
         try:
             context.load_cert_chain(self.certificate, self.key, password=_no_password)
         except _EncryptedKey:
@@ -71,8 +80,11 @@ class TlsFiles:
             context.load_verify_locations(cafile=path)
         except ssl.SSLError as error:
             raise Unusable("--tls-ca", f"{path}: {error.reason or 'not PEM'}") from None
-        if _REVOKED in path.read_bytes():
-            context.verify_flags |= ssl.VERIFY_CRL_CHECK_LEAF
+        lists = [binascii.a2b_base64(found) for found in _REVOKED.findall(path.read_bytes())]
+        if lists:
+            # Of every certificate up to the root: a revoked authority signs for nobody.
+            context.verify_flags |= ssl.VERIFY_CRL_CHECK_CHAIN
+            _warn_of_missing(context.get_ca_certs(binary_form=True), lists, path)
 
     def stamps(self) -> tuple[_Stamp, ...]:
         """Return what changes with the files; blocks."""
@@ -92,6 +104,29 @@ def _require_readable(path: Path, flag: str) -> None:
         path.open("rb").close()
     except OSError as error:
         raise Unusable(flag, f"cannot read {path}: {error.strerror}") from None
+
+
+def _warn_of_others(key: Path) -> None:
+    """Warn of a key that more than its owner and its group may read, or more than its owner change.
+
+    It is taken all the same: containers are given their secrets so.
+    """
+    mode = stat.S_IMODE(key.stat().st_mode)
+    if mode & (_OTHERS_READ | _OTHERS_CHANGE):
+        log.warning("tls key is open to other users, chmod 600 shuts it key=%s mode=%o", key, mode)
+
+
+def _warn_of_missing(authorities: Iterable[bytes], lists: Iterable[bytes], path: Path) -> None:
+    """Warn of authorities without a list: OpenSSL believes nobody whom they have signed."""
+    with suppress(Unreadable):
+        listed = {revocation_list_issuer(each) for each in lists}
+        for subject in sorted({described(each).subject for each in authorities} - listed):
+            log.warning(
+                "authority has no list of revoked certificates, nobody it signed is believed"
+                " authority=%s file=%s",
+                subject,
+                path,
+            )
 
 
 def _stamp(path: Path) -> _Stamp:

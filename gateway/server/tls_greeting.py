@@ -32,8 +32,8 @@ class Greeting:
         threads: Threads,
         *,
         done: Callable[["Greeting", TlsEdge], object],
-        failed: Callable[["Greeting", str], object],
-        closed: Callable[[object], object],
+        failed: Callable[["Greeting", str, PlainEdge | None], object],
+        closed: Callable[["Greeting | PlainEdge"], object],
     ) -> None:
         """Take a socket over.
 
@@ -43,7 +43,8 @@ class Greeting:
             context: The server's certificate, and whose certificates it believes.
             threads: Where the arithmetic is done.
             done: Told when the client may speak, and gets the edge that it speaks over.
-            failed: Told when it never will, and why.
+            failed: Told when it never will, and why; gets what says farewell on the socket, None
+                where that is closed.
             closed: Told when the descriptor is free, of this object or of the edge.
         """
         connected.setblocking(False)  # noqa: FBT003  # the standard library's signature
@@ -56,14 +57,8 @@ class Greeting:
         self._closed = closed
         self._sealed = memoryview(b"")
         self._is_over = False
-        self._is_at_work = False
         self._reader = False
         self._timer: asyncio.TimerHandle | None = None
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether it is the client's turn."""
-        return not self._is_at_work
 
     def start(self, within_s: float) -> None:
         """Begin, and end it if it takes longer."""
@@ -92,7 +87,6 @@ class Greeting:
             return
         self._sealing.incoming.write(data)
         self._stop_reading()
-        self._is_at_work = True
         step = self._threads.run(self._step)
         step.when_settled(lambda: self._stepped(step))
 
@@ -107,7 +101,6 @@ class Greeting:
         return True
 
     def _stepped(self, step: Pending[bool]) -> None:
-        self._is_at_work = False
         if self._is_over:
             return
         try:
@@ -152,11 +145,11 @@ class Greeting:
         self._timer.cancel()
         alert = bytes(self._sealed) + self._sealing.outgoing.read()
         farewell = PlainEdge(self._loop, self._socket, self._closed)
+        self._failed(self, reason, farewell)
         if alert:
             farewell.write(alert)
             farewell.flush()
         farewell.close_when_sent()
-        self._failed(self, reason)
 
     def end(self, reason: str) -> None:
         """End it without a word."""
@@ -168,7 +161,11 @@ class Greeting:
         self._stop_reading()
         self._socket.close()
         self._closed(self)
-        self._failed(self, reason)
+        self._failed(self, reason, None)
+
+    def abort(self) -> None:
+        """End it for another client."""
+        self.end("it gave way to another client")
 
 
 def reason_of(error: ssl.SSLError) -> str:

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import Final
 
 from gateway.broker.access.certificate import Naming, Unreadable
+from gateway.broker.access.strangers import Strangers
 from gateway.server.connection import Connection
+from gateway.server.edge import PlainEdge
 from gateway.server.listener import Listener
 from gateway.server.shared import Shared
 from gateway.server.threads import Threads
@@ -21,28 +23,6 @@ _THREADS: Final = 2
 _WAITING_MAX: Final = 128
 """Handshakes that wait for a thread; with more nobody is accepted for a moment: the system keeps
 who comes."""
-_LOGGED_AT_ONCE: Final = 10
-_LOGGED_EVERY_S: Final = 10.0
-
-
-class Complaints:
-    """What goes wrong with strangers: some lines a while, and how many more there were."""
-
-    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
-        self._begun_s = -_LOGGED_EVERY_S
-        self._count = 0
-
-    def add(self, peer: str, reason: str) -> None:
-        """Note a handshake that failed."""
-        now_s = self._loop.time()
-        if now_s - self._begun_s >= _LOGGED_EVERY_S:
-            if self._count > _LOGGED_AT_ONCE:
-                log.warning("more tls handshakes failed count=%d", self._count - _LOGGED_AT_ONCE)
-            self._begun_s, self._count = now_s, 0
-        self._count += 1
-        if self._count <= _LOGGED_AT_ONCE:
-            log.warning("tls handshake failed peer=%s reason=%s", peer, reason)
 
 
 class TlsListener(Listener):
@@ -81,7 +61,7 @@ class TlsListener(Listener):
         self._handshake_timeout_s = handshake_timeout_s
         self._threads = Threads(loop, _THREADS, name="tls", begin=lower_priority)
         self._greetings: dict[Greeting, tuple[str, int]] = {}
-        self._complaints = Complaints(loop)
+        self._shaking: Strangers[Greeting] = Strangers(handshakes_max)
 
     @property
     def protocol(self) -> str:
@@ -112,24 +92,21 @@ class TlsListener(Listener):
             failed=self._failed,
             closed=self._sockets.discard,
         )
-        self._sockets.add(greeting)
+        is_full = len(self._greetings) >= self._handshakes_max
+        other = self._shaking.in_the_way(host, is_full=is_full)
+        if other is not None:
+            other.end("too many handshakes are under way")
+        self._sockets.add(greeting, host)
         self._greetings[greeting] = host, port
-        if len(self._greetings) > self._handshakes_max:
-            self._drop_one()
+        self._shaking.add(greeting, host)
         greeting.start(self._handshake_timeout_s)
-
-    def _drop_one(self) -> None:
-        """End the oldest handshake that waits for its client."""
-        oldest = next((each for each in self._greetings if each.is_waiting), None)
-        if oldest is not None:
-            oldest.end("too many handshakes are under way")
 
     def _greeted(self, greeting: Greeting, edge: TlsEdge) -> None:
         host, port = self._leave(greeting)
-        self._sockets.add(edge)
-        self._serve(edge, host, port, self._user_of(edge))
+        self._sockets.replace(greeting, edge)
+        self._serve(edge, host, port, self._user_of(edge, host))
 
-    def _user_of(self, edge: TlsEdge) -> str | None:
+    def _user_of(self, edge: TlsEdge, host: str) -> str | None:
         """Return whom the client's certificate names; None if nobody is asked for one."""
         if not self._contexts.asks_for_certificates:
             return None
@@ -139,13 +116,17 @@ class TlsListener(Listener):
                 return ""
             return self._naming(certificate)
         except (Unreadable, ValueError) as error:
-            log.warning("certificate names nobody error=%r", error)
+            line = "certificate names nobody peer=%s error=%s"
+            self._refusals.say(log.warning, host, line, host, repr(error))
             return ""
 
-    def _failed(self, greeting: Greeting, reason: str) -> None:
+    def _failed(self, greeting: Greeting, reason: str, farewell: PlainEdge | None) -> None:
         host, port = self._leave(greeting)
-        self._complaints.add(f"{host}:{port}", reason)
+        if farewell is not None:
+            self._sockets.replace(greeting, farewell)
+        line = "tls handshake failed peer=%s reason=%s"
+        self._refusals.say(log.warning, host, line, f"{host}:{port}", reason)
 
     def _leave(self, greeting: Greeting) -> tuple[str, int]:
-        self._sockets.discard(greeting)
+        self._shaking.remove(greeting)
         return self._greetings.pop(greeting)

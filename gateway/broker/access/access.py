@@ -67,16 +67,16 @@ class Access:
         for key, value in rows.items():
             kind, rest = key[:1], key[1:]
             if kind == _USER:
-                user = User.unpack(value)
+                user = self._kept.unpacked(key, User.unpack, value)
                 self._users[user.name] = user
             elif kind == _PERMISSION:
-                self._take_permission(value)
+                self._take_permission(key, value)
             elif kind == _LIMITS:
-                self._limits[rest.decode()] = json.loads(value)
+                self._limits[rest.decode()] = self._kept.unpacked(key, _limits_of, value)
 
-    def _take_permission(self, value: bytes) -> None:
+    def _take_permission(self, key: bytes, value: bytes) -> None:
         try:
-            permission = Permission.unpack(value)
+            permission = self._kept.unpacked(key, Permission.unpack, value)
         except Unusable:  # another version found it good
             log.exception("permission cannot be used, and allows nothing row=%.200r", value)
             return
@@ -333,6 +333,14 @@ def _user_key(name: str) -> bytes:
 def _permission_key(user: str, virtual_host: str) -> bytes:
     raw = user.encode()
     return _PERMISSION + len(raw).to_bytes(2) + raw + virtual_host.encode()
+
+
+def _limits_of(value: bytes) -> dict[str, int]:
+    """Decode the limits of a virtual host. Raises ValueError."""
+    limits: dict[str, int] = json.loads(value)
+    if any(type(each) is not int for each in limits.values()):
+        raise ValueError("these are no limits")
+    return limits
 
 
 async def open_access(store: SegmentStore, connections: Connections) -> Access:

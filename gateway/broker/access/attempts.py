@@ -1,8 +1,9 @@
-"""Attempts to log in: counted by where they come from, and limited where too many fail.
+"""Attempts to log in: counted by where they come from, and limited where too many guesses fail.
 
-An address may fail so often in a second; then nothing that comes from it is looked at until the
-second is over, not even the right password: an answer would be what the guessing is for. An address
-of IPv6 stands for its network of 64 bits, all of which one peer has.
+From one address so many passwords of one user may be wrong in a second; then none that comes from
+there for that user is compared until the second is over, not even the right one: an answer would be
+what the guessing is for. An address of IPv6 stands for its network of 64 bits, all of which one
+peer has.
 
 Source: rabbit_core_metrics.erl, auth_attempt_succeeded/failed, for what is counted.
 """
@@ -15,10 +16,13 @@ from typing import Final
 
 SOURCES_MAX: Final = 4096
 """Addresses that are remembered, each with a protocol; those longest silent are forgotten."""
+USERS_MAX: Final = 4096
+"""Users of addresses whose wrong passwords are remembered; those longest without one are forgotten,
+and so may be guessed at afresh."""
 FAILED_A_SECOND_MAX: Final = 100
 
 _NETWORK_BITS: Final = 64
-_COMPLAINED_EVERY_S: Final = 10.0
+_NAME_CHARACTERS: Final = 255
 
 
 @dataclass(slots=True)
@@ -28,7 +32,8 @@ class Attempts:
     Attributes:
         succeeded: Logged in.
         failed: Refused, for whatever reason.
-        unread: Of those that failed: not looked at, since too many had failed before.
+        unread: Of those that failed: the password was not compared, since too many had failed
+            before or too many wait.
     """
 
     succeeded: int = 0
@@ -38,7 +43,7 @@ class Attempts:
 
 @dataclass(slots=True)
 class _Allowance:
-    """How many more may fail: filled to the most within a second, below 0 where it was overdrawn.
+    """How many guesses more may fail: full again within a second, below 0 where it was overdrawn.
 
     Passwords are compared for many at once, so more may fail than were left.
     """
@@ -80,29 +85,21 @@ class AttemptLedger:
 
         Args:
             clock_s: A clock that never goes back.
-            failed_a_second_max: How many of one source may fail in a second; 0 sets no limit.
+            failed_a_second_max: How many passwords of one user may be wrong in a second from one
+                source; 0 sets no limit.
             sources_max: How many sources are remembered.
         """
         self._clock_s = clock_s
         self._most = failed_a_second_max
         self._sources_max = sources_max
-        self._allowances: OrderedDict[str, _Allowance] = OrderedDict()
+        self._allowances: OrderedDict[tuple[str, str], _Allowance] = OrderedDict()
         self._by_source: OrderedDict[tuple[str, str], Attempts] = OrderedDict()
         self._by_protocol: dict[str, Attempts] = {}
-        self._complained_at_s = clock_s() - _COMPLAINED_EVERY_S
 
-    def is_over(self, source: str) -> bool:
-        """Tell whether too many of a source have failed of late."""
-        allowance = self._allowances.get(source)
+    def is_over(self, source: str, user: str) -> bool:
+        """Tell whether too many passwords of a user, there or not, were wrong of late."""
+        allowance = self._allowances.get(_key(source, user))
         return allowance is not None and self._filled(allowance).left < 1
-
-    def may_complain(self) -> bool:
-        """Tell whether a line may be logged about it, since none was of late."""
-        now_s = self._clock_s()
-        if now_s - self._complained_at_s < _COMPLAINED_EVERY_S:
-            return False
-        self._complained_at_s = now_s
-        return True
 
     def succeeded(self, source: str, protocol: str) -> None:
         """Count a login."""
@@ -110,19 +107,23 @@ class AttemptLedger:
             attempts.succeeded += 1
 
     def failed(self, source: str, protocol: str, *, is_unread: bool = False) -> None:
-        """Count a refusal; one that was not looked at uses up nothing."""
+        """Count a refusal; it does not count towards the limit of anybody."""
         for attempts in self._counters(source, protocol):
             attempts.failed += 1
             attempts.unread += is_unread
-        if is_unread or not self._most:
+
+    def guessed_wrong(self, source: str, user: str) -> None:
+        """Let a password that was compared and is wrong count towards the limit of its user."""
+        if not self._most:
             return
-        allowance = self._allowances.get(source)
+        key = _key(source, user)
+        allowance = self._allowances.get(key)
         if allowance is None:
-            allowance = self._allowances[source] = _Allowance(self._most, self._clock_s())
-            if len(self._allowances) > self._sources_max:
+            allowance = self._allowances[key] = _Allowance(self._most, self._clock_s())
+            if len(self._allowances) > USERS_MAX:
                 self._allowances.popitem(last=False)
         else:
-            self._allowances.move_to_end(source)
+            self._allowances.move_to_end(key)
         allowance = self._filled(allowance)
         allowance.left = max(allowance.left - 1, -self._most)
 
@@ -156,3 +157,7 @@ class AttemptLedger:
         allowance.left = min(allowance.left + more, float(self._most))
         allowance.at_s = now_s
         return allowance
+
+
+def _key(source: str, user: str) -> tuple[str, str]:
+    return source, user[:_NAME_CHARACTERS]

@@ -4,13 +4,16 @@ The mechanisms are SASL's and belong to no protocol. What a later one needs to k
 (its certificate, what a proxy says of it) becomes a field of `Peer`; a later judge of passwords (a
 token, a directory) stands beside `PasswordCheck`.
 
+Some refusals cost nothing: an unknown mechanism, data that are not the mechanism's, no password, a
+certificate that names no user. They guess at nothing, so they count towards no limit. Only a
+password that was compared and is wrong does, and only for its user and address.
+
 Source: RFC 4616 (PLAIN), RFC 4505 (ANONYMOUS), RFC 4422 (EXTERNAL);
 rabbit_auth_mechanism_amqplain.erl.
 """
 
 import enum
 import ipaddress
-import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -18,9 +21,8 @@ from typing import Final, NamedTuple
 from gateway.broker.access.access import Access
 from gateway.broker.access.amqplain import credentials_of
 from gateway.broker.access.attempts import AttemptLedger, source_of
-from gateway.broker.access.password_check import PasswordCheck
-
-log = logging.getLogger(__name__)
+from gateway.broker.access.password_check import PasswordCheck, TooManyWait
+from gateway.broker.access.refusals import Refusals
 
 GUEST: Final = "guest"
 
@@ -34,8 +36,13 @@ class Refused(enum.Enum):
     """Which of the two is not told."""
     LOOPBACK_ONLY = "this user must come from the server's machine"
     """Told only to who knows the password."""
-    TOO_MANY = "too many logins from there have failed"
-    """The password was not looked at."""
+    TOO_MANY = "too many passwords of this user from there were wrong"
+    """The password was not compared."""
+    BUSY = "too many passwords wait to be compared"
+    """The same."""
+
+
+_UNREAD: Final = frozenset((Refused.TOO_MANY, Refused.BUSY))
 
 
 class LoginRefused(Exception):
@@ -80,13 +87,18 @@ Mechanism = Callable[[bytes, Peer], Credentials]
 
 
 class Authentication:
-    """Logs users in by the mechanisms that are configured."""
+    """Logs users in by the mechanisms that are configured.
+
+    Attributes:
+        refusals: Where those that log somebody in write their lines about refusals.
+    """
 
     def __init__(
         self,
         access: Access,
         passwords: PasswordCheck,
         attempts: AttemptLedger,
+        refusals: Refusals,
         *,
         guest_loopback_only: bool = True,
         anonymous: str | None = None,
@@ -97,12 +109,14 @@ class Authentication:
             access: Knows the users.
             passwords: Compares passwords.
             attempts: Counts who logs in and who is refused.
+            refusals: Limits the lines about that.
             guest_loopback_only: Whether guest must come from this machine.
             anonymous: The user whom ANONYMOUS logs in; None does not offer it.
         """
         self._access = access
         self._passwords = passwords
         self._attempts = attempts
+        self.refusals = refusals
         self._guest_loopback_only = guest_loopback_only
         self._anonymous = anonymous
         self._mechanisms: dict[str, Mechanism] = {"PLAIN": _plain, "AMQPLAIN": _amqplain}
@@ -128,41 +142,48 @@ class Authentication:
         Raises:
             LoginRefused: Says why.
         """
-        read = self._offered(peer).get(mechanism)
-        if read is None:
-            raise LoginRefused(Refused.MECHANISM, mechanism)
         source = source_of(peer.address)
-        if self._attempts.is_over(source):
-            self._attempts.failed(source, peer.protocol, is_unread=True)
-            if self._attempts.may_complain():
-                log.warning("logins refused unread, too many have failed source=%s", source)
-            raise LoginRefused(Refused.TOO_MANY)
         try:
-            name = await self._judge(read, data, peer, source)
-        except LoginRefused:
-            self._attempts.failed(source, peer.protocol)
+            name = await self._judge(mechanism, data, peer, source)
+        except LoginRefused as refused:
+            is_unread = refused.reason in _UNREAD
+            self._attempts.failed(source, peer.protocol, is_unread=is_unread)
             raise
         self._attempts.succeeded(source, peer.protocol)
         return name
 
-    async def _judge(self, read: Mechanism, data: bytes, peer: Peer, source: str) -> str:
+    async def _judge(self, mechanism: str, data: bytes, peer: Peer, source: str) -> str:
+        read = self._offered(peer).get(mechanism)
+        if read is None:
+            raise LoginRefused(Refused.MECHANISM)
         name, password = read(data, peer)
-        if not await self._knows(name, password, source):
-            raise LoginRefused(Refused.CREDENTIALS, name)
+        if password is not None:
+            await self._compare(name, password, source)
         user = self._access.user(name)
-        if user is None:  # deleted in this very moment
+        if user is None:  # named without a password, or deleted in this very moment
             raise LoginRefused(Refused.CREDENTIALS, name)
         is_local = user.loopback_only or (name == GUEST and self._guest_loopback_only)
         if is_local and not peer.is_loopback:
             raise LoginRefused(Refused.LOOPBACK_ONLY, name)
         return name
 
-    async def _knows(self, name: str, password: bytes | None, source: str) -> bool:
-        if password is None:
-            return self._access.user(name) is not None
+    async def _compare(self, name: str, password: bytes, source: str) -> None:
+        """Return if a password is right. Raises LoginRefused."""
         if not password:  # never, whatever hash there is
-            return False
-        return await self._passwords.check(lambda: self._access.user(name), name, password, source)
+            raise LoginRefused(Refused.CREDENTIALS, name)
+        if self._passwords.is_known(name, password, source):
+            return  # before any limit: others of this address may have failed at this user
+        if self._attempts.is_over(source, name):
+            raise LoginRefused(Refused.TOO_MANY, name)
+        try:
+            is_right = await self._passwords.check(
+                lambda: self._access.user(name), name, password, source
+            )
+        except TooManyWait:
+            raise LoginRefused(Refused.BUSY, name) from None
+        if not is_right:
+            self._attempts.guessed_wrong(source, name)
+            raise LoginRefused(Refused.CREDENTIALS, name)
 
 
 def _plain(data: bytes, _peer: Peer) -> Credentials:

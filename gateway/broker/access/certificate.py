@@ -108,6 +108,20 @@ def described(certificate: bytes) -> Description:
     )
 
 
+def revocation_list_issuer(revocation_list: bytes) -> str:
+    """Return whose list of revoked certificates it is, DER, as `described` writes an issuer.
+
+    Raises Unreadable. Source: RFC 5280, 5.1: the version may be missing, and the algorithm precedes
+    the issuer.
+    """
+    signed = next(_elements(_only(revocation_list, _SEQUENCE)), None)
+    sequences = [] if signed is None else list(_elements(signed[1]))
+    names = [content for tag, content in sequences[:3] if tag == _SEQUENCE]
+    if len(names) < 2:  # noqa: PLR2004  # the algorithm and the issuer
+        raise Unreadable("no list of revoked certificates")
+    return _written(names[1])
+
+
 def _moment(tag: int, content: bytes) -> str:
     """Return a time in ISO 8601. Source: RFC 5280, 4.1.2.5: with seconds and in UTC."""
     text = content.decode("latin-1")

@@ -1,6 +1,9 @@
-"""A bounded queue that many share: each source in its turn, and who has the most gives way."""
+"""A bounded queue that many share: each source in its turn, and within a source each user.
 
-from collections import OrderedDict
+Whoever has the most waiting gives way.
+"""
+
+from collections import Counter, OrderedDict
 from collections.abc import Hashable
 from typing import Final, Generic, TypeVar
 
@@ -11,58 +14,72 @@ SOURCES_MAX: Final = 16
 
 
 class FairQueue(Generic[T]):
-    """Items, each waiting for one or more sources."""
+    """Items, each waiting for a user of one or more sources."""
 
     def __init__(self, most: int) -> None:
         """Begin empty, with room for `most` items."""
         self._most = most
-        self._waiting: OrderedDict[str, dict[T, None]] = OrderedDict()
-        self._sources: dict[T, set[str]] = {}
+        # Items by source, then by user, in the order of their turns.
+        self._waiting: OrderedDict[str, OrderedDict[str, dict[T, None]]] = OrderedDict()
+        self._counts: Counter[str] = Counter()
+        self._places: dict[T, dict[str, str]] = {}
 
     def __len__(self) -> int:
-        return len(self._sources)
+        return len(self._places)
 
-    def add(self, item: T, source: str) -> T | None:
-        """Add a new item behind the others of its source; return the one there is no room for.
+    def add(self, item: T, source: str, user: str = "") -> T | None:
+        """Add a new item behind the others of its source and user.
 
-        That is the newest of the source that has most waiting, so that who floods the queue pushes
-        out what is its own.
+        Returns:
+            The item there is no room for: of the source that has most waiting, and of its user that
+            has most, the newest. So who floods the queue pushes out what is its own.
         """
-        self._sources[item] = set()
-        self.join(item, source)
-        if len(self._sources) <= self._most:
+        self._places[item] = {}
+        self.join(item, source, user)
+        if len(self._places) <= self._most:
             return None
         while True:
             # Of several that have as many, the one that comes now.
-            most = max(self._waiting, key=lambda each: (len(self._waiting[each]), each == source))
-            newest, _ = self._waiting[most].popitem()
-            self._left(newest, most)
-            if newest not in self._sources:
+            most = max(self._counts, key=lambda each: (self._counts[each], each == source))
+            users = self._waiting[most]
+            busiest = max(users, key=lambda each: (len(users[each]), each == user))
+            newest = next(reversed(users[busiest]))
+            self._leave(newest, most)
+            if newest not in self._places:
                 return newest
 
-    def join(self, item: T, source: str) -> None:
+    def join(self, item: T, source: str, user: str = "") -> None:
         """Let an item that waits already wait for another source as well."""
-        sources = self._sources.get(item)
-        if sources is not None and source not in sources and len(sources) < SOURCES_MAX:
-            sources.add(source)
-            self._waiting.setdefault(source, {})[item] = None
+        places = self._places.get(item)
+        if places is not None and source not in places and len(places) < SOURCES_MAX:
+            places[source] = user
+            users = self._waiting.setdefault(source, OrderedDict())
+            users.setdefault(user, {})[item] = None
+            self._counts[source] += 1
 
     def take(self) -> T | None:
-        """Take out the oldest item of the source whose turn it is; None if nothing waits."""
+        """Take out the oldest item of the source and user whose turn it is; None if none waits."""
         if not self._waiting:
             return None
-        source, items = next(iter(self._waiting.items()))
+        source, users = next(iter(self._waiting.items()))
+        user, items = next(iter(users.items()))
         item = next(iter(items))
         self._waiting.move_to_end(source)
-        for each in list(self._sources[item]):
-            del self._waiting[each][item]
-            self._left(item, each)
+        users.move_to_end(user)
+        for each in list(self._places[item]):
+            self._leave(item, each)
         return item
 
-    def _left(self, item: T, source: str) -> None:
-        if not self._waiting[source]:
-            del self._waiting[source]
-        sources = self._sources[item]
-        sources.discard(source)
-        if not sources:
-            del self._sources[item]
+    def _leave(self, item: T, source: str) -> None:
+        """Let an item wait no more for a source; without any it is out."""
+        places = self._places[item]
+        user = places.pop(source)
+        if not places:
+            del self._places[item]
+        users = self._waiting[source]
+        del users[user][item]
+        if not users[user]:
+            del users[user]
+        self._counts[source] -= 1
+        if not users:
+            del self._waiting[source], self._counts[source]

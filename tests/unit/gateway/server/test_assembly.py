@@ -9,7 +9,7 @@ import pytest
 
 from gateway.broker.streams import Streams
 from gateway.config import ConfigError, Settings
-from gateway.server.assembly import Server, peer_properties, sockets_max
+from gateway.server.assembly import Server, clients_max, peer_properties, sockets_max
 from gateway.server.listener import bind
 from gateway.stream.wire import messages as m
 from store.api import Durability
@@ -122,9 +122,25 @@ async def test_a_bug_of_ours_in_a_stop_does_not_keep_the_store_open(
 
 @pytest.mark.parametrize(
     ("connections_max", "descriptors", "sockets"),
-    [(100, 1_000_000, 356), (65_536, 1024, 619), (65_536, 20_000, 13_270), (65_536, 16, 1)],
+    [(100, 1_000_000, 356), (65_536, 1024, 459), (65_536, 20_000, 13_110), (65_536, 16, 4)],
 )
 def test_clients_leave_the_store_its_share_of_the_descriptors(
     connections_max: int, descriptors: int, sockets: int
 ) -> None:
     assert sockets_max(connections_max, descriptors) == sockets
+
+
+@pytest.mark.parametrize(
+    ("connections_max", "sockets", "clients"),
+    [
+        (50, 306, 50),
+        (65_536, 306, 268),
+        (65_536, 65_792, 65_536),
+        (65_536, 10_000, 9_744),
+        (9, 1, 1),
+    ],
+)
+def test_clients_leave_strangers_their_share_of_the_sockets(
+    connections_max: int, sockets: int, clients: int
+) -> None:
+    assert clients_max(connections_max, sockets) == clients

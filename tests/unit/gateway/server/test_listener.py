@@ -13,13 +13,26 @@ import pytest
 import pytest_asyncio
 
 from gateway.broker.access.authentication import is_loopback
+from gateway.broker.access.refusals import LINES_OF_ONE
+from gateway.server import listener as listener_module
 from gateway.server.connection import Connection
 from gateway.server.listener import Listener, bind
 from gateway.server.shared import Shared
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codec import encode_request
+from tests.client import plain
+from tests.property.gateway.conversations import frame_of
 from tests.unit.gateway.server.connection_rig import Server
 
 TIMEOUT_S = 5.0
 SOCKETS_MAX = 24
+HERE, THERE, ELSEWHERE = "127.0.0.1", "127.0.0.2", "127.0.0.3"
+LOGIN = (
+    frame_of("peer_properties", m.PeerProperties({}))
+    + frame_of("sasl_handshake", m.SaslHandshake())
+    + frame_of("sasl_authenticate", plain("guest", "guest"))
+)
+TUNE = encode_request("tune", m.Tune(1 << 20, 60), correlation_id=None)
 
 
 @pytest_asyncio.fixture
@@ -40,9 +53,10 @@ async def listener(tmp_path: Path) -> AsyncIterator[Listener]:
     server.close()
 
 
-async def connect(listener: Listener) -> socket.socket:
+async def connect(listener: Listener, address: str = "127.0.0.1") -> socket.socket:
     client = socket.socket()
     client.setblocking(False)  # noqa: FBT003 - the standard library's signature
+    client.bind((address, 0))
     loop = asyncio.get_running_loop()
     await asyncio.wait_for(loop.sock_connect(client, listener._socket.getsockname()), TIMEOUT_S)
     return client
@@ -77,23 +91,55 @@ async def test_who_comes_after_the_end_is_refused(listener: Listener) -> None:
         socket.create_connection(listener_address, TIMEOUT_S)
 
 
-async def test_sockets_that_are_saying_farewell_count_too(listener: Listener) -> None:
-    loop = asyncio.get_running_loop()
-    clients = [await connect(listener) for _ in range(SOCKETS_MAX)]
-    for client in clients:
-        await loop.sock_sendall(client, b"\xff\xff\xff\xff")  # too large: ends the connection
-        assert await asyncio.wait_for(loop.sock_recv(client, 1), TIMEOUT_S) == b""
-    assert not listener.connections
+async def answer_of(client: socket.socket) -> bytes:
+    """What comes next; nothing if the connection was ended."""
+    try:
+        return await asyncio.wait_for(asyncio.get_running_loop().sock_recv(client, 4096), TIMEOUT_S)
+    except ConnectionResetError:
+        return b""
 
-    with await connect(listener) as late:
-        assert await asyncio.wait_for(loop.sock_recv(late, 1), TIMEOUT_S) == b""
+
+async def log_in(client: socket.socket) -> None:
+    await asyncio.get_running_loop().sock_sendall(client, LOGIN)
+    received = b""
+    while not received.endswith(TUNE):
+        received += (piece := await answer_of(client))
+        assert piece
+
+
+async def until_there_are(count: int, listener: Listener) -> None:
+    await until(lambda: len(listener.connections) == count)
+
+
+async def filled(listener: Listener) -> list[socket.socket]:
+    """Strangers of two addresses that have every socket, the older half first."""
+    clients = []
+    for address in (HERE, THERE):
+        clients += [await connect(listener, address) for _ in range(SOCKETS_MAX // 2)]
+        await until_there_are(len(clients), listener)
+    return clients
+
+
+def closed(clients: list[socket.socket]) -> None:
     for client in clients:
         client.close()
 
-    await until(lambda: not listener._sockets)
-    last = await connect(listener)
-    await until(lambda: len(listener.connections) == 1)
-    last.close()
+
+async def test_sockets_that_are_saying_farewell_count_and_give_way(listener: Listener) -> None:
+    loop = asyncio.get_running_loop()
+    clients = await filled(listener)
+    for client in clients:
+        await loop.sock_sendall(client, b"\xff\xff\xff\xff")  # too large: ends the connection
+        assert await answer_of(client) == b""
+    assert not listener.connections
+    assert len(listener.sockets) == SOCKETS_MAX
+
+    with await connect(listener, ELSEWHERE):
+        await until(lambda: len(listener.connections) == 1)
+        assert len(listener.sockets) == SOCKETS_MAX
+        closed(clients)
+        await until(lambda: len(listener.sockets) == 1)
+    await until(lambda: not len(listener.sockets))
 
 
 def test_who_comes_before_the_start_is_refused() -> None:
@@ -105,7 +151,8 @@ async def test_without_descriptors_it_rests_for_a_moment_and_then_goes_on(
     listener: Listener, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     real = listener._socket
-    failures = [errno.EMFILE, errno.ENOBUFS]
+    failures = [errno.EMFILE, errno.ENOBUFS] * 20
+    monkeypatch.setattr(listener_module, "_PAUSE_S", 0.001)
 
     class Poor:
         """A listening socket for which the system has no room at first."""
@@ -124,28 +171,55 @@ async def test_without_descriptors_it_rests_for_a_moment_and_then_goes_on(
     await until(lambda: len(listener.connections) == 1)
 
     assert failures == []
-    assert caplog.text.count("cannot accept") == 1, "not a line each time"
+    assert caplog.text.count("cannot accept") == LINES_OF_ONE, "not a line each time"
     client.close()
 
 
-async def test_who_comes_when_every_socket_is_taken_is_closed_at_once(
+async def test_strangers_that_have_every_socket_keep_no_client_out(
     listener: Listener, caplog: pytest.LogCaptureFixture
 ) -> None:
-    clients = [await connect(listener) for _ in range(SOCKETS_MAX)]
-    await until(lambda: len(listener.connections) == SOCKETS_MAX)
-    loop = asyncio.get_running_loop()
+    clients = await filled(listener)
+
+    for address in (ELSEWHERE, HERE, THERE):
+        with await connect(listener, address) as client:
+            await log_in(client)
+
+    assert await answer_of(clients[0]) == b"", "the oldest goes first"
+    assert "gives way to another address=127.0.0." in caplog.text
+    closed(clients)
+
+
+async def test_who_has_logged_in_gives_way_to_no_stranger(
+    listener: Listener, caplog: pytest.LogCaptureFixture
+) -> None:
+    clients = await filled(listener)
+    for client in clients:
+        await log_in(client)
 
     for _ in range(3):
         with await connect(listener) as late:
-            assert await asyncio.wait_for(loop.sock_recv(late, 1), TIMEOUT_S) == b""
-    assert caplog.text.count("stream.connections_max") == 1
+            assert await answer_of(late) == b""
+    assert caplog.text.count("every socket there may be is taken") == 3
+    assert len(listener.connections) == SOCKETS_MAX
 
     clients.pop().close()
     await until(lambda: len(listener.connections) == SOCKETS_MAX - 1)
-    clients.append(await connect(listener))
+    with await connect(listener) as last:
+        await log_in(last)
+    closed(clients)
+
+
+async def test_one_address_has_half_of_the_sockets_at_most_for_strangers(
+    listener: Listener,
+) -> None:
+    flood = [await connect(listener, HERE) for _ in range(3 * SOCKETS_MAX)]
+    for client in flood[: -SOCKETS_MAX // 2]:
+        assert await answer_of(client) == b""
+
+    assert len(listener.sockets) == SOCKETS_MAX // 2
+    others = [await connect(listener, THERE) for _ in range(SOCKETS_MAX // 2)]
     await until(lambda: len(listener.connections) == SOCKETS_MAX)
-    for client in clients:
-        client.close()
+    closed(flood + others)
 
 
 async def test_a_client_that_gives_up_at_once_does_no_harm(listener: Listener) -> None:

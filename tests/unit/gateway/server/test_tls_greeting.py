@@ -79,6 +79,7 @@ async def test_what_is_no_handshake_is_refused(
     await asyncio.wait_for(outcome.over.wait(), TIMEOUT_S)
     assert outcome.edge is None
     assert outcome.reason
+    assert outcome.farewell is not None, "it holds the descriptor for a while"
     while await asyncio.wait_for(loop.sock_recv(sockets[1], 1_000), TIMEOUT_S):
         pass  # an alert may come first
     sockets[1].close()
@@ -116,7 +117,7 @@ async def test_one_that_is_ended_while_a_thread_works_on_it_stays_ended(
     greeting, outcome = begun(sockets[0], server_context(), busy)
     greeted = asyncio.create_task(Peer(sockets[1]).greet())
     async with asyncio.timeout(TIMEOUT_S):
-        while greeting.is_waiting:  # noqa: ASYNC110 - no event tells it
+        while greeting._reader:  # noqa: ASYNC110 - no event tells it
             await asyncio.sleep(0.001)
     greeting.end("enough")
     release.set()

@@ -168,14 +168,15 @@ class Outcome:
     edge: TlsEdge | None = None
     reason: str = ""
     free_count: int = 0
+    farewell: PlainEdge | None = None
     over: asyncio.Event = field(default_factory=asyncio.Event)
 
     def done(self, _: Greeting, edge: TlsEdge) -> None:
         self.edge = edge
         self.over.set()
 
-    def failed(self, _: Greeting, reason: str) -> None:
-        self.reason = reason
+    def failed(self, _: Greeting, reason: str, farewell: PlainEdge | None) -> None:
+        self.reason, self.farewell = reason, farewell
         self.over.set()
 
     def freed(self, _: object) -> None:

@@ -1,6 +1,6 @@
 """Users and virtual hosts on a store in memory, without connections but those of the test."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -13,6 +13,7 @@ from gateway.broker.connections import (
     Transport,
 )
 from gateway.broker.kept_table import KeptTable
+from gateway.broker.stream import Stream
 from gateway.pending import Pending, run
 from tests.conformance.harness import Loop
 from tests.conformance.model import Model
@@ -51,6 +52,9 @@ class Client:
 
     def cut_off(self, reason: str) -> None:
         self.events.append(f"cut off: {reason}")
+
+    def lose_each(self, streams: Iterable[Stream]) -> None:
+        self.events.append(f"lost: {len(list(streams))}")
 
     def lose_access(self) -> None:
         self.events.append("access lost")

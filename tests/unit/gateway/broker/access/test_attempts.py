@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 
-from gateway.broker.access.attempts import SOURCES_MAX, AttemptLedger, source_of
+from gateway.broker.access.attempts import SOURCES_MAX, USERS_MAX, AttemptLedger, source_of
 
 
 class Rig:
@@ -17,6 +17,7 @@ class Rig:
     def fail(self, times: int, source: str = "10.0.0.1") -> None:
         for _ in range(times):
             self.ledger.failed(source, "stream")
+            self.ledger.guessed_wrong(source, "app")
 
 
 @pytest.mark.parametrize(
@@ -40,37 +41,37 @@ def test_the_limit_is_reached_by_so_many_in_a_second_and_not_by_fewer() -> None:
     rig = Rig(failed_a_second_max=100)
     for _ in range(10):  # ninety a second for as long as one likes
         rig.fail(90)
-        assert not rig.ledger.is_over("10.0.0.1")
+        assert not rig.ledger.is_over("10.0.0.1", "app")
         rig.now_s += 1
 
     rig.fail(100)
 
-    assert rig.ledger.is_over("10.0.0.1")
-    assert not rig.ledger.is_over("10.0.0.2")
+    assert rig.ledger.is_over("10.0.0.1", "app")
+    assert not rig.ledger.is_over("10.0.0.2", "app")
 
 
 def test_what_may_fail_comes_back_as_time_goes_by() -> None:
     rig = Rig(failed_a_second_max=100)
     rig.fail(100)
     rig.now_s += 0.005
-    assert rig.ledger.is_over("10.0.0.1")
+    assert rig.ledger.is_over("10.0.0.1", "app")
     rig.now_s += 0.5
-    assert not rig.ledger.is_over("10.0.0.1")
+    assert not rig.ledger.is_over("10.0.0.1", "app")
 
     rig.fail(50)
 
-    assert rig.ledger.is_over("10.0.0.1")
+    assert rig.ledger.is_over("10.0.0.1", "app")
 
 
 def test_many_that_fail_at_one_moment_are_forgiven_within_two_seconds() -> None:
     rig = Rig(failed_a_second_max=100)
     rig.fail(10_000)
     rig.now_s += 0.99
-    assert rig.ledger.is_over("10.0.0.1")
+    assert rig.ledger.is_over("10.0.0.1", "app")
 
     rig.now_s += 1.1
 
-    assert not rig.ledger.is_over("10.0.0.1")
+    assert not rig.ledger.is_over("10.0.0.1", "app")
 
 
 def test_what_was_not_read_prolongs_nothing() -> None:
@@ -81,7 +82,7 @@ def test_what_was_not_read_prolongs_nothing() -> None:
 
     rig.now_s += 0.11
 
-    assert not rig.ledger.is_over("10.0.0.1")
+    assert not rig.ledger.is_over("10.0.0.1", "app")
 
 
 def test_a_limit_of_0_is_none() -> None:
@@ -89,7 +90,7 @@ def test_a_limit_of_0_is_none() -> None:
 
     rig.fail(10_000)
 
-    assert not rig.ledger.is_over("10.0.0.1")
+    assert not rig.ledger.is_over("10.0.0.1", "app")
 
 
 def test_many_addresses_take_no_more_memory_and_their_sum_stays_right() -> None:
@@ -120,15 +121,16 @@ def test_counts_begin_again_and_the_limit_does_not() -> None:
 
     assert rig.ledger.by_source() == []
     assert rig.ledger.by_protocol() == []
-    assert rig.ledger.is_over("10.0.0.1")
+    assert rig.ledger.is_over("10.0.0.1", "app")
 
 
-def test_it_is_complained_about_now_and_then() -> None:
-    rig = Rig()
+def test_users_are_limited_one_by_one_and_their_names_take_little_memory() -> None:
+    rig = Rig(failed_a_second_max=1)
+    rig.ledger.guessed_wrong("10.0.0.1", "a" * 8_000)
 
-    said = []
-    for _ in range(30):
-        said.append(rig.ledger.may_complain())
-        rig.now_s += 1
-
-    assert said == ([True] + [False] * 9) * 3
+    assert rig.ledger.is_over("10.0.0.1", "a" * 8_000)
+    assert not rig.ledger.is_over("10.0.0.1", "b")
+    for number in range(2 * USERS_MAX):
+        rig.ledger.guessed_wrong("10.0.0.1", f"{number} ".ljust(8_000, "x"))
+    assert len(rig.ledger._allowances) <= USERS_MAX
+    assert sum(len(name) for _, name in rig.ledger._allowances) <= 255 * USERS_MAX

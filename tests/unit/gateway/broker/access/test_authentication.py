@@ -1,4 +1,5 @@
 import struct
+from typing import Any
 
 import pytest
 
@@ -8,6 +9,7 @@ from gateway.broker.access.authentication import Authentication, LoginRefused, P
 from gateway.broker.access.model import User
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.passwords import PasswordHash
+from gateway.broker.access.refusals import Refusals
 from gateway.pending import Pending
 from tests.unit.gateway.broker.access.access_rig import AccessRig, outcome_of
 
@@ -43,7 +45,16 @@ def check() -> PasswordCheck:
 
 @pytest.fixture
 def authentication(access: Access, check: PasswordCheck) -> Authentication:
-    return Authentication(access, check, unlimited())
+    return made(access, check, unlimited())
+
+
+def made(
+    access: Access,
+    check: PasswordCheck,
+    ledger: AttemptLedger,
+    **options: Any,  # noqa: ANN401  # those of Authentication
+) -> Authentication:
+    return Authentication(access, check, ledger, Refusals(lambda: 0.0), **options)
 
 
 def unlimited() -> AttemptLedger:
@@ -75,7 +86,7 @@ def test_guest_comes_from_this_machine_only(authentication: Authentication) -> N
 
 
 def test_a_setting_opens_guest_to_the_world(access: Access, check: PasswordCheck) -> None:
-    authentication = Authentication(access, check, unlimited(), guest_loopback_only=False)
+    authentication = made(access, check, unlimited(), guest_loopback_only=False)
 
     assert log_in(authentication, b"\0guest\0guest", FAR) == "guest"
 
@@ -173,7 +184,7 @@ def test_what_is_not_configured_is_not_offered(
 
 
 def test_anonymous_is_who_the_setting_names(access: Access, check: PasswordCheck) -> None:
-    authentication = Authentication(access, check, unlimited(), anonymous="app")
+    authentication = made(access, check, unlimited(), anonymous="app")
 
     assert authentication.mechanisms(FAR) == ("PLAIN", "AMQPLAIN", "ANONYMOUS")
     assert log_in(authentication, b"whatever", FAR, "ANONYMOUS") == "app"
@@ -182,7 +193,7 @@ def test_anonymous_is_who_the_setting_names(access: Access, check: PasswordCheck
 def test_anonymous_is_nobody_where_the_setting_names_nobody(
     access: Access, check: PasswordCheck
 ) -> None:
-    authentication = Authentication(access, check, unlimited(), anonymous="gone")
+    authentication = made(access, check, unlimited(), anonymous="gone")
 
     assert log_in(authentication, b"", mechanism="ANONYMOUS") is Refused.CREDENTIALS
 
@@ -190,7 +201,7 @@ def test_anonymous_is_nobody_where_the_setting_names_nobody(
 def test_anonymous_as_guest_comes_from_this_machine_only(
     access: Access, check: PasswordCheck
 ) -> None:
-    authentication = Authentication(access, check, unlimited(), anonymous="guest")
+    authentication = made(access, check, unlimited(), anonymous="guest")
 
     assert log_in(authentication, b"", NEAR, "ANONYMOUS") == "guest"
     assert log_in(authentication, b"", FAR, "ANONYMOUS") is Refused.LOOPBACK_ONLY
@@ -200,30 +211,85 @@ def from_address(address: str) -> Peer:
     return Peer(is_loopback=False, address=address, protocol="stream")
 
 
-def test_who_fails_too_often_is_refused_unread_until_a_second_is_over(
+def test_who_guesses_too_often_is_refused_unread_until_a_second_is_over(
     access: Access, check: PasswordCheck
 ) -> None:
     now_s = [0.0]
     ledger = AttemptLedger(lambda: now_s[0], failed_a_second_max=100)
-    authentication = Authentication(access, check, ledger)
+    authentication = made(access, check, ledger)
     guesser, other = from_address("10.0.0.1"), from_address("10.0.0.2")
 
     for _ in range(100):
-        assert log_in(authentication, b"\0nobody\0", guesser) is Refused.CREDENTIALS
+        assert log_in(authentication, b"\0app\0wrong", guesser) is Refused.CREDENTIALS
     assert log_in(authentication, b"\0app\0secret", guesser) is Refused.TOO_MANY
     assert log_in(authentication, b"\0app\0secret", other) == "app"
+    assert log_in(authentication, b"\0app\0secret", guesser) is Refused.TOO_MANY
     now_s[0] = 1.0
 
     assert log_in(authentication, b"\0app\0secret", guesser) == "app"
     assert {source: (each.succeeded, each.failed, each.unread)
             for source, _, each in ledger.by_source()} == {
-        "10.0.0.1": (1, 101, 1), "10.0.0.2": (1, 0, 0),
+        "10.0.0.1": (1, 102, 2), "10.0.0.2": (1, 0, 0),
     }  # fmt: skip
+
+
+def test_guesses_at_one_user_keep_no_other_user_of_that_address_out(
+    access: Access, check: PasswordCheck
+) -> None:
+    authentication = made(access, check, AttemptLedger(lambda: 0.0, failed_a_second_max=1))
+    shared = from_address("10.0.0.1")
+
+    assert log_in(authentication, b"\0app\0wrong", shared) is Refused.CREDENTIALS
+    assert log_in(authentication, b"\0app\0wrong", shared) is Refused.TOO_MANY
+
+    assert log_in(authentication, b"\0none\0secret", shared) is Refused.CREDENTIALS
+    assert log_in(authentication, b"\0guest\0guest", shared) is Refused.LOOPBACK_ONLY
+
+
+def test_what_was_right_from_an_address_passes_there_whoever_else_guesses(
+    access: Access, check: PasswordCheck
+) -> None:
+    authentication = made(access, check, AttemptLedger(lambda: 0.0, failed_a_second_max=1))
+    shared, other = from_address("10.0.0.1"), from_address("10.0.0.2")
+    assert log_in(authentication, b"\0app\0secret", shared) == "app"
+
+    for peer in (shared, other):
+        assert log_in(authentication, b"\0app\0wrong", peer) is Refused.CREDENTIALS
+        assert log_in(authentication, b"\0app\0wrong", peer) is Refused.TOO_MANY
+
+    assert log_in(authentication, b"\0app\0secret", shared) == "app"
+    assert log_in(authentication, b"\0app\0secret", other) is Refused.TOO_MANY
+    check.forget()
+    assert log_in(authentication, b"\0app\0secret", shared) is Refused.TOO_MANY
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "data"),
+    [
+        ("PLAIN", b"\0app\0"),
+        ("PLAIN", b"app"),
+        ("AMQPLAIN", b"app"),
+        ("SCRAM", b"\0app\0secret"),
+        ("EXTERNAL", b""),
+    ],
+)
+def test_what_costs_nothing_uses_up_nothing_of_those_who_share_the_address(
+    access: Access, check: PasswordCheck, mechanism: str, data: bytes
+) -> None:
+    ledger = AttemptLedger(lambda: 0.0, failed_a_second_max=1)
+    authentication = made(access, check, ledger)
+    peer = Peer(is_loopback=False, address="10.0.0.1", certificate_user="")
+
+    for _ in range(1000):
+        assert log_in(authentication, data, peer, mechanism) is not Refused.TOO_MANY
+
+    assert log_in(authentication, b"\0app\0secret", peer) == "app"
+    assert [(each.succeeded, each.failed) for _, each in ledger.by_protocol()] == [(1, 1000)]
 
 
 def test_logins_that_succeed_are_not_limited(access: Access, check: PasswordCheck) -> None:
     ledger = AttemptLedger(lambda: 0.0, failed_a_second_max=1)
-    authentication = Authentication(access, check, ledger)
+    authentication = made(access, check, ledger)
 
     assert {log_in(authentication, b"\0app\0secret", FAR) for _ in range(1000)} == {"app"}
     assert [(name, each.succeeded, each.failed) for name, each in ledger.by_protocol()] == [
@@ -231,25 +297,23 @@ def test_logins_that_succeed_are_not_limited(access: Access, check: PasswordChec
     ]
 
 
-def test_every_kind_of_refusal_counts_but_that_of_a_mechanism(
-    access: Access, check: PasswordCheck
-) -> None:
+def test_every_kind_of_refusal_counts(access: Access, check: PasswordCheck) -> None:
     ledger = AttemptLedger(lambda: 0.0)
-    authentication = Authentication(access, check, ledger)
+    authentication = made(access, check, ledger)
 
     for data in (b"x", b"\0app\0no", b"\0here\0secret"):
         log_in(authentication, data, FAR)
     log_in(authentication, b"", FAR, "SCRAM")
 
     ((_, attempts),) = ledger.by_protocol()
-    assert (attempts.succeeded, attempts.failed, attempts.unread) == (0, 3, 0)
+    assert (attempts.succeeded, attempts.failed, attempts.unread) == (0, 4, 0)
 
 
 def test_each_protocol_is_counted_and_all_of_an_address_limited_together(
     access: Access, check: PasswordCheck
 ) -> None:
     ledger = AttemptLedger(lambda: 0.0, failed_a_second_max=1)
-    authentication = Authentication(access, check, ledger)
+    authentication = made(access, check, ledger)
     web = Peer(is_loopback=False, address="10.0.0.1", protocol="http")
 
     assert log_in(authentication, b"\0app\0no", web) is Refused.CREDENTIALS

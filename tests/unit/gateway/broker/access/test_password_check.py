@@ -6,7 +6,13 @@ import pytest
 
 from gateway.broker.access import password_check as module
 from gateway.broker.access.model import User
-from gateway.broker.access.password_check import AT_ONCE, REMEMBERED_S, WAITING_MAX, PasswordCheck
+from gateway.broker.access.password_check import (
+    AT_ONCE,
+    REMEMBERED_S,
+    WAITING_MAX,
+    PasswordCheck,
+    TooManyWait,
+)
 from gateway.broker.access.passwords import PasswordHash
 from gateway.pending import Pending, start
 
@@ -118,7 +124,8 @@ def test_too_many_who_wait_are_refused_and_those_before_them_are_not(
     monkeypatch.setattr(module, "compare", lambda _hashed, password: password == b"secret")
     waiting = [rig.ask(password=b"%d" % number) for number in range(AT_ONCE + WAITING_MAX - 1)]
     last = rig.ask()
-    assert rig.ask(password=b"one more").result() is False
+    with pytest.raises(TooManyWait):
+        rig.ask(password=b"one more").result()
     assert not last.is_settled
     assert not any(each.is_settled for each in waiting)
 
@@ -214,9 +221,40 @@ def test_what_is_remembered_is_no_password_and_differs_between_processes(rig: Ri
         each.ask()
         each.work()
 
-    (mine,), (theirs,) = rig.check._remembered, other.check._remembered
-    assert mine != theirs
-    assert b"secret" not in mine
+    for memory in ("_right", "_right_from_there"):
+        (mine,), (theirs,) = (getattr(each.check, memory)._until_s for each in (rig, other))
+        assert mine != theirs
+        assert b"secret" not in mine
+
+
+def test_a_password_is_known_for_the_address_from_which_it_was_right(rig: Rig) -> None:
+    asked = rig.ask(source="a")
+    assert not rig.check.is_known("app", b"secret", "a")
+    rig.work()
+    assert asked.result()
+
+    assert rig.check.is_known("app", b"secret", "a")
+    assert not rig.check.is_known("app", b"secret", "b")
+    assert not rig.check.is_known("app", b"wrong", "a")
+    assert rig.ask(source="b").result(), "it is not compared again"
+    assert rig.check.is_known("app", b"secret", "b")
+    rig.check.forget()
+    assert not rig.check.is_known("app", b"secret", "a")
+
+
+def test_a_flood_at_one_user_gets_no_other_user_of_the_address_refused(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "compare", lambda _hashed, password: password == b"secret")
+    for number in range(2 * WAITING_MAX):
+        rig.ask("guest", b"%d" % number, source="shared")
+    asked = rig.ask(source="shared")
+
+    for _ in range(AT_ONCE + 2):
+        function, pending = rig.jobs.pop(0)
+        pending.settle(function())
+
+    assert asked.result(), "its turn comes next but one"
 
 
 def test_names_and_passwords_do_not_run_into_each_other(rig: Rig) -> None:

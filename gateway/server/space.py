@@ -1,0 +1,63 @@
+"""Whether publishes find space on the disk: told as an alarm while they do not."""
+
+import asyncio
+import errno
+import logging
+import os
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from gateway.broker.service import Service
+from store.errors import DiskFull, StoreError
+
+log = logging.getLogger(__name__)
+
+AGAIN_S: Final = 1.0
+"""How often it is looked whether there is space again."""
+ROOM_BYTES: Final = 4 * 1024 * 1024
+"""So much has to be free: what the store keeps for deletions, and as much for messages."""
+_NO_SPACE: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+
+
+class Space:
+    """Notes refusals for want of space, and looks whether there is space again."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, service: Service) -> None:
+        self._loop = loop
+        self._service = service
+        self._looking: asyncio.Task[None] | None = None
+
+    def refused(self, error: StoreError) -> None:
+        """Note that something was not stored."""
+        if isinstance(error, DiskFull) and not self._service.is_disk_full:
+            self._service.is_disk_full = True
+            log.warning("alarm set, publishes find no space resource=disk error=%s", error)
+            self._looking = self._loop.create_task(self._look())
+
+    def stop(self) -> None:
+        """Look no more."""
+        if self._looking is not None:
+            self._looking.cancel()
+
+    async def _look(self) -> None:
+        data = self._service.about.data
+        while True:
+            if await self._loop.run_in_executor(None, has_room, data):
+                break
+            await asyncio.sleep(AGAIN_S)
+        self._service.is_disk_full = False
+        log.warning("alarm cleared, there is space again resource=disk")
+
+
+def has_room(directory: Path) -> bool:
+    """Tell whether a file of `ROOM_BYTES` finds space in a directory; blocks.
+
+    Tried, and not asked for: a quota is no property of the file system.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=directory) as file:
+            os.posix_fallocate(file.fileno(), 0, ROOM_BYTES)
+    except OSError as error:
+        return error.errno not in _NO_SPACE
+    return True

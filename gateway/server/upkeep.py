@@ -1,0 +1,43 @@
+"""What is done from time to time beside serving: streams are looked at for records that may go."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any, Protocol, TypeVar
+
+from gateway.broker.streams import Streams
+from gateway.broker.virtual_hosts import VirtualHosts
+from gateway.pending import Pending
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+class Awaits(Protocol):
+    """Runs one of the broker's coroutines on the event loop."""
+
+    def __call__(self, coroutine: Coroutine[Pending[Any], None, T]) -> Coroutine[Any, Any, T]: ...
+
+
+async def keep_retention(virtual_hosts: VirtualHosts, interval_s: int, awaits: Awaits) -> None:
+    """Look at all streams from time to time: the first time after one interval.
+
+    Until then the clock of a machine that has just been switched on may have been set.
+    """
+    while True:
+        await asyncio.sleep(interval_s)
+        for name in virtual_hosts.names():
+            virtual_host = virtual_hosts.find(name)
+            try:
+                if virtual_host is not None:
+                    await _look_at(virtual_host.streams, awaits)
+            except Exception:  # the edge of a round: the next ones must come all the same
+                log.exception("retention failed virtual_host=%s", name)
+
+
+async def _look_at(streams: Streams, awaits: Awaits) -> None:
+    await awaits(streams.retry_deletions())
+    for part in streams.retention.rounds(streams):
+        await awaits(part)
+        await asyncio.sleep(0)

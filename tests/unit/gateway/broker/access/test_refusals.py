@@ -1,0 +1,93 @@
+"""Lines about refusals: some of them, of bounded size, and the others counted."""
+
+import logging
+
+import pytest
+
+from gateway.broker.access.refusals import (
+    LINES_MAX,
+    LINES_OF_ONE,
+    NAME_BYTES_MAX,
+    PERIOD_S,
+    Refusals,
+    cut,
+)
+
+log = logging.getLogger(__name__)
+
+
+class Rig:
+    """A limit whose clock the test sets, and what was said."""
+
+    def __init__(self) -> None:
+        self.now_s = 1000.0
+        self.refusals = Refusals(lambda: self.now_s)
+
+    def refuse(self, times: int, address: str = "10.0.0.1", user: str = "app") -> None:
+        for _ in range(times):
+            self.refusals.say(log.warning, address, "refused user=%r", user)
+
+
+@pytest.fixture
+def rig() -> Rig:
+    return Rig()
+
+
+def said(caplog: pytest.LogCaptureFixture) -> list[str]:
+    lines = [record.getMessage() for record in caplog.records]
+    caplog.clear()
+    return lines
+
+
+def test_of_one_address_there_are_some_lines_and_a_count(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.refuse(100_000)
+    assert said(caplog) == ["refused user='app'"] * LINES_OF_ONE
+
+    rig.now_s += PERIOD_S
+    rig.refuse(2)
+
+    assert said(caplog) == [
+        f"refused user='app' unsaid={100_000 - LINES_OF_ONE}",
+        "refused user='app'",
+    ]
+
+
+def test_one_address_takes_no_lines_from_another(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    rig.refuse(1000)
+    said(caplog)
+
+    rig.refuse(1, "10.0.0.2", "other")
+
+    assert said(caplog) == ["refused user='other' unsaid=990"]
+
+
+def test_of_all_addresses_together_there_are_some_lines(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    for number in range(100_000):
+        rig.refuse(1, f"2001:db8:{number >> 8:x}:{number & 255:x}::1")
+
+    assert len(said(caplog)) == LINES_MAX
+    assert len(rig.refusals._said) == LINES_MAX, "no memory for those that are not told of"
+
+
+@pytest.mark.parametrize("name", ["x" * 8_000, "\udcff" * 8_000, "😀" * 2_000, "\x00" * 8_000])
+def test_a_name_takes_a_part_of_a_line(
+    rig: Rig, caplog: pytest.LogCaptureFixture, name: str
+) -> None:
+    rig.refuse(1, user=name)
+
+    (line,) = said(caplog)
+    assert line.endswith("…'")
+    assert len(line) <= 6 * NAME_BYTES_MAX + 20
+
+
+@pytest.mark.parametrize("name", ["", "app", "é" * 127, "\udcff" * 255])
+def test_a_name_of_that_size_is_told_whole(name: str) -> None:
+    assert cut(name) == name
+    assert len(cut("a" * 256)) == 256
+    assert cut("é" * 128) == "é" * 127 + "…"
