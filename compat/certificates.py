@@ -82,17 +82,22 @@ class Authority:
     """Signs certificates."""
 
     def __init__(
-        self, common_name: str = "Hutch test authority", key: rsa.RSAPrivateKey | None = None
+        self,
+        common_name: str = "Hutch test authority",
+        key: rsa.RSAPrivateKey | None = None,
+        signed_by: Authority | None = None,
     ) -> None:
-        """Make a key, if there is none, and a certificate for it, signed by itself."""
+        """Make a key, if there is none, and a certificate for it, signed by itself or another."""
         self._key = key or new_key()
         subject = name((NameOID.COMMON_NAME, common_name))
+        signer = signed_by or self
+        issuer = subject if signed_by is None else signed_by.certificate.subject
         builder = (
-            self._begun(subject, subject, self._key, x509.random_serial_number())
-            .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+            signer._begun(subject, issuer, self._key, x509.random_serial_number())  # noqa: SLF001
+            .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
             .add_extension(key_usage(signs_certificates=True), critical=True)
         )
-        self.certificate = builder.sign(self._key, hashes.SHA256())
+        self.certificate: x509.Certificate = builder.sign(signer._key, hashes.SHA256())  # noqa: SLF001
 
     @classmethod
     def of(cls, made: Certificates) -> Self:
@@ -111,8 +116,13 @@ class Authority:
         path.write_bytes(pem_of(self._key))
         return path
 
-    def revoke(self, path: Path, *pairs: Pair) -> Path:
-        """Write the list of certificates that are not to be believed any more."""
+    def revoke(self, path: Path, *pairs: Pair | Path) -> Path:
+        """Write the list of certificates that are not to be believed any more.
+
+        Args:
+            path: Where to.
+            pairs: The certificates, or the files of those of authorities.
+        """
         now = dt.datetime.now(dt.UTC)
         builder = (
             x509.CertificateRevocationListBuilder()
@@ -121,7 +131,8 @@ class Authority:
             .next_update(now + LIFE)
         )
         for pair in pairs:
-            number = x509.load_pem_x509_certificate(pair.certificate.read_bytes()).serial_number
+            certificate = pair.certificate if isinstance(pair, Pair) else pair
+            number = x509.load_pem_x509_certificate(certificate.read_bytes()).serial_number
             revoked = x509.RevokedCertificateBuilder().serial_number(number).revocation_date(now)
             builder = builder.add_revoked_certificate(revoked.build())
         written = builder.sign(self._key, hashes.SHA256())

@@ -170,13 +170,15 @@ _METAVARS: Final = {
 
 def _serve(options: argparse.Namespace) -> int:
     from gateway.config import ConfigError  # noqa: PLC0415
-    from gateway.config_sources import as_written, load  # noqa: PLC0415
+    from gateway.config_sources import as_written, load, logs_settings  # noqa: PLC0415
     from gateway.kernels import uncompiled  # noqa: PLC0415
-    from gateway.logs import configure  # noqa: PLC0415
+    from gateway.logs import configure, tell_fatal  # noqa: PLC0415
 
     log = logging.getLogger(__name__)
+    flags = _flags_of(options)
+    logs = logs_settings(flags, options.config)
     try:
-        loaded = load(_flags_of(options), options.config)
+        loaded = load(flags, options.config)
         settings = loaded.settings
         configure(settings.logs)
         log.info("starting version=%s python=%s", _version(), platform.python_version())
@@ -191,10 +193,14 @@ def _serve(options: argparse.Namespace) -> int:
             return serve(settings)
         except ConfigError as error:
             raise as_written(error, loaded.origins) from error
-        except (StoreError, OSError) as error:
-            return _complain(str(error), EXIT_FAILED)
+        except StoreError as error:
+            tell_fatal(logs, f"{settings.store.data_directory}: {error}")
+        except OSError as error:
+            tell_fatal(logs, str(error))
     except ConfigError as error:
-        return _complain(str(error), EXIT_CONFIG)
+        tell_fatal(logs, str(error))
+        return EXIT_CONFIG
+    return EXIT_FAILED
 
 
 def _config(options: argparse.Namespace) -> int:

@@ -243,6 +243,11 @@ class StoreSettings(_Section):
     data_directory: SomePath = _setting(
         Path("data"), "Directory of everything stored, made if missing; one server at a time."
     )
+    must_exist: bool = _setting(
+        False,  # noqa: FBT003 (it is the default of a field)
+        "Refuse to begin a new store: what is started with true serves what is there, or not at "
+        "all. For where the disk may not be mounted; set it after the first start.",
+    )
     durability: Durability = _setting(
         Durability.DISK,
         "What a confirmed message has survived. disk: it has been synced, and survives a power "
@@ -276,6 +281,13 @@ class StreamsSettings(_Section):
         # They are stored as one batch: 60,000 x (1 + 255 + 8) bytes are 15.1 of the 16 MiB that
         # TABLE_BATCH_BYTES_MAX allows.
         le=60_000,
+    )
+    offset_references_max: Integer = _setting(
+        10_000,
+        "References under which consumers may have offsets stored in one stream; beyond that the "
+        "one that was stored longest ago is forgotten, and logged.",
+        ge=1,
+        le=1_000_000,
     )
     retention_interval_s: Integer = _setting(
         60,
@@ -317,9 +329,9 @@ class UsersSettings(_Section):
     )
     failed_logins_a_second_max: Integer = _setting(
         100,
-        "How many logins from one address may fail in a second; until it is over, further ones are "
-        "refused whatever the password. An address of IPv6 stands for its network of 64 bits. "
-        "0 sets no limit.",
+        "How many passwords of one user may be wrong in a second from one address. Until it is "
+        "over, more are refused unread, but for one that was right from there within a minute. "
+        "An address of IPv6 stands for its network of 64 bits. 0 sets no limit.",
         ge=0,
         le=1_000_000,
     )

@@ -22,6 +22,7 @@ from gateway.config import (
     ENVIRONMENT_PREFIX,
     ConfigError,
     Key,
+    LogsSettings,
     Problem,
     Settings,
     allowed_of,
@@ -92,6 +93,19 @@ def load(flags: Mapping[str, str], config: str | None = None) -> Loaded:
     if problems:
         raise ConfigError(*problems)
     return Loaded(settings, origins)
+
+
+def logs_settings(flags: Mapping[str, str], config: str | None = None) -> LogsSettings:
+    """Return the settings of the logs, for telling that others are wrong; defaults if these are."""
+    ignored: list[Problem] = []
+    layers = (_file_layer(config, ignored), _environment_layer(ignored), _flag_layer(flags))
+    given: dict[str, Any] = {}
+    for layer in layers:
+        given |= {name: value for (section, name), (value, _) in layer.items() if section == "logs"}
+    try:
+        return LogsSettings(**given)
+    except ValidationError:
+        return LogsSettings()
 
 
 def as_written(error: ConfigError, origins: Mapping[Key, str]) -> ConfigError:

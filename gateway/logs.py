@@ -10,12 +10,32 @@ line; as JSON the sentence is `message` and each key a field of its own:
 import json
 import logging
 import re
+import sys
 from datetime import UTC, datetime
-from typing import Final
+from typing import Final, Self
 
 from gateway.config import LogFormat, LogsSettings
 
+log = logging.getLogger(__name__)
+
 _KEY: Final = re.compile(r" ?(\w+)=%[-+ #0-9.]*([a-zA-Z])")
+
+
+class InHost(str):
+    """A name in a virtual host: logs say both, in every other use it is the name."""
+
+    __slots__ = ("virtual_host",)
+    virtual_host: str
+
+    def __new__(cls, name: str, virtual_host: str) -> Self:
+        """Make one."""
+        made = super().__new__(cls, name)
+        made.virtual_host = virtual_host
+        return made
+
+    def __str__(self) -> str:
+        return f"{super().__str__()} virtual_host={self.virtual_host}"
+
 
 VISIBLE: Final = {
     **{code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0))},
@@ -35,6 +55,17 @@ def configure(settings: LogsSettings) -> None:
     root.handlers[:] = [handler]
     root.setLevel(settings.level.number)
     logging.captureWarnings(capture=True)
+
+
+def tell_fatal(settings: LogsSettings, lines: str) -> None:
+    """Say why there is no server: to a person line by line, to a machine as records."""
+    if settings.format is LogFormat.JSON:
+        configure(settings)
+    for line in lines.splitlines():
+        if settings.format is LogFormat.JSON:
+            log.critical("the server does not start reason=%s", line)
+        else:
+            sys.stderr.write(f"hutch: {line}\n")
 
 
 class TextLines(logging.Formatter):
@@ -74,7 +105,12 @@ def _parts(record: logging.LogRecord) -> tuple[str, dict[str, object]]:
     values = record.args
     if not isinstance(values, tuple) or not keys or len(keys) != len(values):
         return record.getMessage(), {}
-    fields = {key[1]: _plain(value, key[2] == "r") for key, value in zip(keys, values, strict=True)}
+    fields: dict[str, object] = {}
+    for key, value in zip(keys, values, strict=True):
+        if isinstance(value, InHost):
+            fields |= {key[1]: value[:], "virtual_host": value.virtual_host}
+        else:
+            fields[key[1]] = _plain(value, key[2] == "r")
     return str(record.msg)[: keys[0].start()], fields
 
 

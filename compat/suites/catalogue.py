@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from compat.suites import tutorials
-from compat.suites.results import Results, of_cargo, of_ginkgo, of_junit, of_mocha
+from compat.suites.results import FAILED, Results, of_cargo, of_ginkgo, of_junit, of_mocha
 
 TOOLS: Final = Path(__file__).parent / "bin"
 TEST_SECONDS: Final = 120
 """What one test of rstream may take: one that fails can hang its process for ever."""
 SUITE_SECONDS: Final = 3 * 3600
+CLASS_SECONDS: Final = 15 * 60
+"""What one class of Java's tests may take: some clients wait for ever for a broker's answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,18 @@ class Suite:
     environment: dict[str, str] = field(default_factory=dict)
 
 
-def _call(command: Sequence[str | Path], place: Place, **environment: str) -> str:
-    """Run a command in the checkout; what it prints is shown, kept in a file, and returned."""
+def _call(
+    command: Sequence[str | Path],
+    place: Place,
+    *,
+    limit_s: float = SUITE_SECONDS,
+    **environment: str,
+) -> str:
+    """Run a command in the checkout; what it prints is kept in a file, and returned.
+
+    Raises:
+        subprocess.TimeoutExpired: It was not done in time; it has ended, with all that it started.
+    """
     log = place.reports / "output.log"
     with log.open("ab") as output:
         process = subprocess.Popen(
@@ -63,11 +77,13 @@ def _call(command: Sequence[str | Path], place: Place, **environment: str) -> st
             env={**os.environ, **environment},
             stdout=output,
             stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         try:
-            process.wait(SUITE_SECONDS)
+            process.wait(limit_s)
         finally:
-            process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
     return log.read_text("utf-8", "replace")
 
@@ -136,13 +152,32 @@ def _rstream(place: Place) -> Results:
 
 
 def _java(place: Place) -> Results:
-    names = place.certificates
     reports = place.checkout / "target" / "surefire-reports"
     shutil.rmtree(reports, ignore_errors=True)
-    only = [f"-Dtest={','.join(place.only)}"] if place.only else ["-Dtest=!*ClusterTest"]
+    late: list[str] = []
+    for name in place.only or java_classes(place.checkout):
+        try:
+            _java_class(name, place)
+        except subprocess.TimeoutExpired:
+            late.append(name)
+    results = of_junit(reports.glob("TEST-*.xml"))
+    for name in late:
+        results.add(f"{name} in {CLASS_SECONDS} s", FAILED)
+    return results
+
+
+def java_classes(checkout: Path) -> list[str]:
+    """Return the classes with tests, by surefire's rule, without those that need several nodes."""
+    sources = (checkout / "src" / "test" / "java").rglob("*Test.java")
+    return sorted(source.stem for source in sources if not source.stem.endswith("ClusterTest"))
+
+
+def _java_class(name: str, place: Place) -> None:
+    """Run one class in processes of its own. Raises subprocess.TimeoutExpired."""
+    names = place.certificates
     _call(
         (
-            *("mvn", "-o", "-B", "test", *only),
+            *("mvn", "-o", "-B", "test", f"-Dtest={name}"),
             f"-Drabbitmqctl.bin={TOOLS / 'rabbitmqctl'}",
             f"-Dca.certificate={names / 'ca.pem'}",
             f"-Dclient.certificate={names / 'client.pem'}",
@@ -151,8 +186,8 @@ def _java(place: Place) -> Results:
             *os.environ.get("SUITE_MAVEN_OPTIONS", "").split(),
         ),
         place,
+        limit_s=CLASS_SECONDS,
     )
-    return of_junit(reports.glob("TEST-*.xml"))
 
 
 def _tutorials(place: Place) -> Results:

@@ -1,10 +1,10 @@
 """Answers of the API: a value, a long list in slices, nothing, or why not."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from http import HTTPStatus
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -15,6 +15,10 @@ T = TypeVar("T")
 
 SLICE: Final = 32
 """So many objects of a list are made in one turn of the event loop: a millisecond or two."""
+SLICE_CHARACTERS: Final = 64 * 1024
+"""After so much of a list the turn is over too: a client may make single objects large."""
+PAIRS: Final = 1_000
+"""So many names with a number each are a slice."""
 STALL_S: Final = 30.0
 """How long a client may leave an answer unread."""
 
@@ -56,6 +60,14 @@ def refusal(
     return value_answer({"error": error, "reason": reason}, status, headers)
 
 
+def front_page() -> Response:
+    """Answer a browser that asks for the pages that a RabbitMQ has here."""
+    return Response(
+        "Hutch has no web page; RabbitMQ's management API begins at /api/overview.\n",
+        media_type="text/plain",
+    )
+
+
 def not_found() -> Response:
     """Answer that there is no such thing, or no such path."""
     return refusal(HTTPStatus.NOT_FOUND, "Object Not Found", NOT_FOUND)
@@ -92,19 +104,78 @@ def page_answer(
     return _SlicedAnswer(_page(_slices(items, view), numbers))
 
 
+class Listed(NamedTuple):
+    """A list within an object, made in slices.
+
+    Attributes:
+        items: What there is; nothing changes it meanwhile.
+        view: Makes what JSON can hold of one.
+    """
+
+    items: Sequence[Any]
+    view: Callable[[Any], Mapping[str, object]]
+
+
+class Paired(NamedTuple):
+    """An object within an object that has many names, made in slices."""
+
+    pairs: Mapping[str, object]
+
+
+def fields_answer(fields: Mapping[str, object]) -> Response:
+    """Answer with one object, of which values that are Listed or Paired are made in slices."""
+    if any(isinstance(value, Listed | Paired) for value in fields.values()):
+        return _SlicedAnswer(_fields(fields))
+    return value_answer(fields)
+
+
 def parts_answer(parts: AsyncIterator[str]) -> Response:
     """Answer with JSON that is made part by part."""
     return _SlicedAnswer(parts)
 
 
 async def _slices(items: Iterable[T], view: Callable[[T], object]) -> AsyncIterator[str]:
-    left = iter(items)
     begin = "["
-    while some := [pack_json(view(item)) for item in islice(left, SLICE)]:
+    some: list[str] = []
+    size = 0
+    for item in items:
+        some.append(pack_json(view(item)))
+        size += len(some[-1])
+        if len(some) == SLICE or size >= SLICE_CHARACTERS:
+            yield begin + ",".join(some)
+            begin, size = ",", 0
+            some.clear()
+            await asyncio.sleep(0)
+    if some:
         yield begin + ",".join(some)
         begin = ","
-        await asyncio.sleep(0)
     yield "[]" if begin == "[" else "]"
+
+
+async def _fields(fields: Mapping[str, object]) -> AsyncIterator[str]:
+    begin = "{"
+    for name, value in fields.items():
+        yield f"{begin}{pack_json(name)}:"
+        begin = ","
+        if isinstance(value, Listed):
+            async for part in _slices(value.items, value.view):
+                yield part
+        elif isinstance(value, Paired):
+            async for part in _pairs(value.pairs):
+                yield part
+        else:
+            yield pack_json(value)
+    yield "{}" if begin == "{" else "}"
+
+
+async def _pairs(pairs: Mapping[str, object]) -> AsyncIterator[str]:
+    left = iter(pairs.items())
+    begin = "{"
+    while some := dict(islice(left, PAIRS)):
+        yield begin + pack_json(some)[1:-1]
+        begin = ","
+        await asyncio.sleep(0)
+    yield "{}" if begin == "{" else "}"
 
 
 async def _page(items: AsyncIterator[str], numbers: Mapping[str, int]) -> AsyncIterator[str]:

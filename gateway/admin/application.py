@@ -21,11 +21,11 @@ from starlette.routing import compile_path
 from starlette.types import Message, Receive, Scope, Send
 
 from gateway.admin import bodies
-from gateway.admin.answers import CHALLENGE, Refused, empty_answer, not_found, refusal
+from gateway.admin.answers import CHALLENGE, Refused, empty_answer, front_page, not_found, refusal
 from gateway.admin.call import Awaits, Call, Facts, Handler
 from gateway.admin.conditions import holds
 from gateway.admin.paths import WrongPath, decode, segments_of
-from gateway.admin.protocol import HEADER_BYTES_MAX
+from gateway.admin.protocol import HEADER_BYTES_MAX, LOGGED_IN
 from gateway.admin.routes import Resource
 from gateway.broker.access.authentication import (
     Authentication,
@@ -103,6 +103,8 @@ class Application:
         # Names stay encoded until the path is matched: one with a slash is one segment.
         segments = segments_of(scope["raw_path"])
         path = "/" + "/".join(segment.decode("ascii") for segment in segments)
+        if path == "/" and scope["method"] in {"GET", "HEAD"}:
+            return front_page()
         for pattern, resource in self._paths:
             if (found := pattern.match(path)) is not None:
                 return await self._answer(resource, scope, receive, found.groupdict())
@@ -150,8 +152,9 @@ class Application:
             return _refused(translated(error))
 
     async def _actor(self, scope: Scope) -> Actor:
-        """Return who asks. Raises Refused."""
+        """Return who asks; the connection is no stranger's from then on. Raises Refused."""
         backing = self._backing
+        refusals = backing.authentication.refusals
         header = Headers(scope=scope).get("authorization")
         if header is None:
             raise _unknown()
@@ -161,13 +164,16 @@ class Application:
         try:
             user = await backing.awaits(backing.authentication.log_in("PLAIN", data, peer))
         except LoginRefused as refused:
-            log.warning("login refused over http peer=%s user=%r", host, refused.user)
+            line = "login refused over http peer=%s user=%r reason=%s"
+            refusals.say(log.warning, host, line, host, refused.user, refused.reason.value)
             raise _unknown() from None
         actor = Actor.of(backing.administration.access, user)
         if Role.MANAGEMENT not in actor.roles:
-            log.warning("user without a tag refused over http peer=%s user=%r", host, user)
+            line = "user without a tag refused over http peer=%s user=%r"
+            refusals.say(log.warning, host, line, host, user)
             status, reason = HTTPStatus.UNAUTHORIZED, "Not management user"
             raise Refused(status, "not_authorised", reason)
+        scope["state"][LOGGED_IN]()
         return actor
 
     async def _call(
@@ -181,6 +187,7 @@ class Application:
         body = b""
         if scope["method"] in {"PUT", "POST"}:
             body = await self._body(resource, scope, receive, actor)
+            actor = self._still(actor)
         is_object = bool(body) and not resource.reads_body
         return Call(
             self._backing.administration,
@@ -192,6 +199,13 @@ class Application:
             bodies.json_object(body) if is_object else {},
             body,
         )
+
+    def _still(self, actor: Actor) -> Actor:
+        """Return what somebody may be now, whose body may have taken minutes. Raises Refused."""
+        now = actor.now(self._backing.administration.access)
+        if Role.MANAGEMENT not in now.roles:
+            raise _unknown()
+        return now
 
     async def _body(
         self, resource: Resource, scope: Scope, receive: Receive, actor: Actor

@@ -87,6 +87,14 @@ class Call:
         request = Request(name, arguments or {}, body)
         return await self.awaits(answer(self.administration, self.actor, request))
 
+    async def in_thread(self, function: Callable[[], T]) -> T:
+        """Run what takes long beside everything else."""
+
+        async def done() -> T:
+            return await self.administration.in_thread(function)
+
+        return await self.awaits(done())
+
     def host(self) -> VirtualHost:
         """Return the virtual host of the path.
 

@@ -5,13 +5,20 @@ import logging
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from typing import Final
 
 import uvicorn
 
 from gateway.admin.application import Application, Backing
-from gateway.admin.protocol import HEADER_BYTES_MAX, IDLE_S, BoundedProtocol
+from gateway.admin.protocol import (
+    CONNECTIONS_MAX,
+    HEADER_BYTES_MAX,
+    IDLE_S,
+    BoundedProtocol,
+)
 from gateway.admin.routes import RESOURCES
+from gateway.broker.access.strangers import Strangers
 
 log = logging.getLogger(__name__)
 
@@ -33,9 +40,11 @@ class HttpServer:
 
     def __init__(self, listening: socket.socket, backing: Backing) -> None:
         self._socket = listening
+        strangers: Strangers[BoundedProtocol] = Strangers(CONNECTIONS_MAX)
+        protocol = partial(BoundedProtocol, strangers, backing.authentication.refusals)
         config = uvicorn.Config(
             Application(backing, RESOURCES),
-            http=BoundedProtocol,
+            http=protocol,  # type: ignore[arg-type]  # makes one, as the class would
             ws="none",
             lifespan="off",
             interface="asgi3",

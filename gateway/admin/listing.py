@@ -13,7 +13,14 @@ from typing import Any, Final, TypeVar
 
 from starlette.responses import Response
 
-from gateway.admin.answers import SLICE, Refused, list_answer, page_answer, value_answer
+from gateway.admin.answers import (
+    SLICE,
+    Listed,
+    Refused,
+    fields_answer,
+    list_answer,
+    page_answer,
+)
 from gateway.admin.call import Call
 from gateway.broker.administration.errors import WrongRequest
 from gateway.broker.patterns import Pattern, UnusablePattern
@@ -34,7 +41,7 @@ _NUMBER: Final = re.compile("-?[0-9]{1,9}")
 def object_answer(call: Call, view: Mapping[str, object]) -> Response:
     """Answer with one object, of which the query may ask for some fields."""
     columns = _columns(call.query)
-    return value_answer(view if columns is None else _narrowed(view, columns))
+    return fields_answer(view if columns is None else _narrowed(view, columns))
 
 
 async def listed_whole(call: Call, items: Iterable[T], view: View[T]) -> Response:
@@ -178,6 +185,8 @@ def _narrowed(shown: Mapping[str, object], columns: Mapping[str, Any]) -> dict[s
             result[name] = value
         elif isinstance(value, Mapping):
             result[name] = _narrowed(value, within)
+        elif isinstance(value, Listed):
+            result[name] = Listed(value.items, _narrow(value.view, within))
         elif isinstance(value, list):
             parts = [part for part in value if isinstance(part, Mapping)]
             result[name] = [_narrowed(part, within) for part in parts]

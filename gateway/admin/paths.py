@@ -11,6 +11,10 @@ from typing import Final
 _ESCAPED: Final = re.compile(rb"%([0-9A-Fa-f]{2})")
 _ALLOWED: Final = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})*")
 _DOTS: Final = frozenset((b".", b".."))
+_DEFAULT_EXCHANGE: Final = b"amq.default"
+_EXCHANGE_AT: Final = {b"exchanges": 3, b"bindings": 4}
+"""Which segment names an exchange, by the kind of path; that of the default exchange may be empty,
+as its name is."""
 SEGMENTS_MAX: Final = 12
 
 
@@ -21,8 +25,10 @@ class WrongPath(ValueError):
 def segments_of(raw_path: bytes) -> list[bytes]:
     """Split a path; the segments stay encoded, one slash at the end is left out.
 
+    The default exchange is called `amq.default`, also where the path has its empty name.
+
     Raises:
-        WrongPath: Empty segments, `.` or `..`, letters that belong encoded, or too many of all.
+        WrongPath: Other empty segments, `.` or `..`, letters that belong encoded, or too many.
     """
     parts = raw_path.split(b"/")
     if parts[0] or len(parts) == 1:
@@ -30,6 +36,9 @@ def segments_of(raw_path: bytes) -> list[bytes]:
     parts = parts[1:-1] if len(parts) > 2 and not parts[-1] else parts[1:]  # noqa: PLR2004
     if len(parts) > SEGMENTS_MAX:
         raise WrongPath("a path of so many segments does not exist")
+    exchange_at = _EXCHANGE_AT.get(parts[1] if len(parts) > 1 else b"", 0)
+    if 0 < exchange_at < len(parts) and not parts[exchange_at]:
+        parts[exchange_at] = _DEFAULT_EXCHANGE
     for part in parts:
         if not part and raw_path != b"/":
             raise WrongPath("a path has no empty segments")

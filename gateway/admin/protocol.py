@@ -1,22 +1,27 @@
 """HTTP/1.1 on one connection, as uvicorn speaks it, with limits on what a stranger can hold.
 
 uvicorn bounds the size of headers; how long they take, and how many connections there are, is
-bounded here.
+bounded here. A connection is a stranger's until a request of it has logged in.
 """
 
 import asyncio
 import json
 import logging
 import re
+from collections.abc import Sequence
 from contextlib import suppress
 from http import HTTPStatus
+from importlib.metadata import version
 from typing import Any, Final
 
 import h11
 from h11._receivebuffer import ReceiveBuffer
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.utils import get_remote_addr
 
 from gateway.admin.bodies import LARGE_BYTES_MAX
+from gateway.broker.access.refusals import Refusals
+from gateway.broker.access.strangers import Strangers
 
 log = logging.getLogger(__name__)
 
@@ -27,11 +32,23 @@ HEADERS_S: Final = 10.0
 IDLE_S: Final = 30
 """How long a connection stays without a request after the last."""
 CONNECTIONS_MAX: Final = 128
+LOGGED_IN: Final = "logged in"
+"""The function in a request's state that tells its connection of a user who has logged in."""
 
 
 _LOOSE: Final = re.compile(rb"(?<!\r)\n|\n[ \t]")
 """Ends of lines, and lines that go on in the next, that others would read in another way."""
 _CHUNK_SIZE: Final = re.compile(rb"[0-9A-Fa-f]{1,20}")
+_LENGTH: Final = re.compile(rb"content-length:[ \t]*[0-9]+[ \t]*", re.IGNORECASE)
+
+
+def _is_ambiguous(lines: Sequence[bytes | bytearray]) -> bool:
+    """Tell whether others could find another end of a body than we."""
+    lengths = [line for line in lines if line[:15].lower() == b"content-length:"]
+    if len(lengths) > 1 or any(_LENGTH.fullmatch(line) is None for line in lengths):
+        return True
+    is_old = bool(lines) and lines[0].endswith(b"HTTP/1.0")
+    return is_old and any(line[:18].lower() == b"transfer-encoding:" for line in lines)
 
 
 class StrictLines(ReceiveBuffer):
@@ -43,6 +60,8 @@ class StrictLines(ReceiveBuffer):
         lines = super().maybe_extract_lines()
         if lines and _LOOSE.search(before, 0, len(before) - len(self)) is not None:
             raise h11.RemoteProtocolError("a line ends with CR LF, and does not go on in the next")
+        if lines and _is_ambiguous(lines):
+            raise h11.RemoteProtocolError("a body has one length, and chunks only in HTTP/1.1")
         return lines
 
     def maybe_extract_next_line(self) -> bytearray | None:
@@ -54,30 +73,94 @@ class StrictLines(ReceiveBuffer):
         return line
 
 
+class NotStrict(Exception):
+    """This version of h11 would take requests apart in its own, looser way."""
+
+
+def make_strict(connection: h11.Connection) -> None:
+    """Let a connection take requests apart strictly.
+
+    Raises:
+        NotStrict: There is no way in, or it leads nowhere.
+    """
+    if not isinstance(getattr(connection, "_receive_buffer", None), ReceiveBuffer):
+        raise NotStrict(f"h11 {version('h11')} keeps what it receives elsewhere")
+    connection._receive_buffer = StrictLines()  # noqa: SLF001  # there is no other way in
+
+
+def check_strictness() -> None:
+    """Try on requests of our own what is refused. Raises NotStrict."""
+    head = b"POST / HTTP/1.1\r\nHost: h\r\n"
+    chunked = head + b"Transfer-Encoding: chunked\r\n\r\n"
+    for request in (
+        head + b"Content-Length: 2, 2\r\n\r\n{}",
+        head + b"X: y\n\r\n",
+        chunked + b"%x\r\n" % (LARGE_BYTES_MAX + 1),
+    ):
+        connection = h11.Connection(h11.SERVER)
+        make_strict(connection)
+        connection.receive_data(request)
+        try:
+            while isinstance(connection.next_event(), h11.Event):
+                pass
+        except h11.RemoteProtocolError:
+            continue
+        raise NotStrict(f"h11 {version('h11')} does not ask how lines end")
+
+
 class BoundedProtocol(H11Protocol):
     """One connection."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401  # as uvicorn calls it
+    def __init__(
+        self,
+        strangers: Strangers["BoundedProtocol"],
+        refusals: Refusals,
+        *args: Any,  # noqa: ANN401  # as uvicorn calls it
+        **kwargs: Any,  # noqa: ANN401  # the same
+    ) -> None:
+        """Take what the connections of a server share, and what uvicorn gives."""
         super().__init__(*args, **kwargs)
+        self._strangers = strangers
+        self._refusals = refusals
+        self.app_state = {LOGGED_IN: lambda: strangers.remove(self)}
         self._headers_timer: asyncio.TimerHandle | None = None
-        self.conn._receive_buffer = StrictLines()  # noqa: SLF001  # there is no other way in
+        make_strict(self.conn)
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Take a connection; if there are as many as may be, one that asks nothing goes for it."""
-        if len(self.connections) >= CONNECTIONS_MAX and not self._displace():
-            log.warning("http connection refused, there are %d", CONNECTIONS_MAX)
+        """Take a connection; if there are as many as may be, another one goes for it."""
+        address = (get_remote_addr(transport) or ("",))[0]
+        is_full = len(self.connections) >= CONNECTIONS_MAX
+        stranger = self._strangers.in_the_way(address, is_full=is_full)
+        leaving = self._longest_silent() if is_full and stranger is None else stranger
+        if leaving is not None:
+            leaving.displace()
+        elif is_full:
+            line = "http connection refused, all ask something connections=%d"
+            self._refusals.say(log.warning, address, line, CONNECTIONS_MAX)
             transport.abort()
             self.transport = transport
             self.flow = None  # type: ignore[assignment]
             return
         super().connection_made(transport)
+        self._strangers.add(self, address)
         self._arm()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget a connection."""
         self._disarm()
+        self._strangers.remove(self)
         if self.flow is not None:
             super().connection_lost(exc)
+
+    def displace(self) -> None:
+        """End the connection for another one."""
+        address = self._strangers.address_of(self)
+        if address:
+            line = "http connection without a login gives way to another address=%s"
+            self._refusals.say(log.warning, address, line, address)
+        self._strangers.remove(self)
+        self.connections.discard(self)  # it hears of its end a moment later
+        self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Take bytes; those of headers within a time."""
@@ -91,19 +174,14 @@ class BoundedProtocol(H11Protocol):
         if self.conn.their_state is not h11.IDLE:
             self._disarm()
 
-    def _displace(self) -> bool:
-        """End the connection that asks nothing for the longest time; False if all ask something."""
+    def _longest_silent(self) -> "BoundedProtocol | None":
+        """Return the connection that asks nothing for the longest time; None if all ask."""
         silent = [
             (since_s, one)
             for one in self.connections
             if isinstance(one, BoundedProtocol) and (since_s := one.silent_since_s) is not None
         ]
-        if not silent:
-            return False
-        _, longest = min(silent, key=lambda pair: pair[0])
-        self.connections.discard(longest)  # it hears of its end a moment later
-        longest.transport.abort()
-        return True
+        return min(silent, key=lambda pair: pair[0])[1] if silent else None
 
     @property
     def silent_since_s(self) -> float | None:

@@ -98,16 +98,20 @@ class StreamArguments:
     """Numbers of more digits than are read, by argument and as texts without leading zeros."""
 
     @classmethod
-    def parse(cls, arguments: Mapping[str, str]) -> "StreamArguments":
-        """Check the arguments of a Create; unknown names are left out.
+    def parse(cls, arguments: Mapping[str, str], *, is_strict: bool = False) -> "StreamArguments":
+        """Check the arguments of a stream; unknown names are left out.
+
+        Args:
+            arguments: As a Create carries them.
+            is_strict: Refuse also what RabbitMQ takes over the stream protocol alone: a size below
+                0, and an age that is none. Definitions may hold what came so.
 
         Raises:
             InvalidArgument: Says which argument has which value, and what it takes.
         """
-        age = arguments.get("max-age")
         return cls(
-            max_length_bytes=_integer(arguments, "max-length-bytes"),
-            max_age=None if age is None else MaxAge(age),
+            max_length_bytes=_integer(arguments, "max-length-bytes", 0 if is_strict else None),
+            max_age=_age(arguments, is_strict=is_strict),
             segment_bytes=_integer(
                 arguments, "stream-max-segment-size-bytes", SEGMENT_BYTES_MIN, SEGMENT_BYTES_MAX
             ),
@@ -149,6 +153,16 @@ def _integer(
     if highest is not None and value > highest:
         raise InvalidArgument(f"{name} is {text[:40]}, which is above {highest}")
     return value
+
+
+def _age(arguments: Mapping[str, str], *, is_strict: bool) -> MaxAge | None:
+    text = arguments.get("max-age")
+    if text is None:
+        return None
+    age = MaxAge(text)
+    if is_strict and age.seconds is None:
+        raise InvalidArgument(f"max-age is {text[:40]!r}, which is no age such as 7D")
+    return age
 
 
 def number_of(text: str) -> int:

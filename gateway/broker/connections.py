@@ -5,7 +5,7 @@ A connection is known from the moment it has entered a virtual host until it end
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -72,7 +72,7 @@ class ConsumerDetails:
     Attributes:
         consumed: Records sent.
         offset: Of the last record sent, -1 if none was.
-        offset_lag: How many records behind it are committed.
+        offset_lag: How many records behind it are committed; 0 for one that waits to be active.
         is_active: Whether it reads; of a group of single active consumers one does.
     """
 
@@ -85,6 +85,13 @@ class ConsumerDetails:
     offset_lag: int
     is_active: bool
     is_single: bool
+
+    @property
+    def activity(self) -> str:
+        """RabbitMQ's word for whether it reads."""
+        if not self.is_single:
+            return "up"
+        return "single_active" if self.is_active else "waiting"
 
 
 class OpenConnection(Protocol):
@@ -119,6 +126,10 @@ class OpenConnection(Protocol):
 
     def cut_off(self, reason: str) -> None:
         """End the connection now, without a word to the client; what is queued is dropped."""
+        ...
+
+    def lose_each(self, streams: Iterable[Stream]) -> None:
+        """Drop the publishers and subscriptions of streams, and tell the client of each."""
         ...
 
     def lose_access(self) -> None:

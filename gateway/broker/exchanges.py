@@ -32,9 +32,9 @@ from gateway.broker.exchange import (
 )
 from gateway.broker.naming import clean_name
 from gateway.broker.streams import Stream, Streams
-from gateway.broker.turns import Turns
+from gateway.broker.turns import Check, Turns, unchecked
 from store.api import TableEntry
-from store.errors import StoreError
+from store.errors import CorruptSegment, StoreError
 
 __all__ = [
     "DEFAULT_EXCHANGE",
@@ -132,8 +132,12 @@ class Exchanges:
 
     # Exchanges
 
-    async def declare(self, exchange: Exchange) -> None:
+    async def declare(self, exchange: Exchange, *, check: Check = unchecked) -> None:
         """Make sure that an exchange exists.
+
+        Args:
+            exchange: It.
+            check: Called in the turn; here and below what it raises ends this.
 
         Raises:
             PreconditionFailed: A bad name, an unknown type, or it exists as something else.
@@ -141,6 +145,7 @@ class Exchanges:
         """
         await self.turns.take(exchange.name)
         try:
+            check()
             existing = self._declared.get(exchange.name)
             if existing is not None:
                 existing.exchange.check_again(exchange)
@@ -156,7 +161,7 @@ class Exchanges:
             self.turns.end(exchange.name)
         log.info("exchange declared exchange=%s type=%s", exchange.name, exchange.type)
 
-    async def delete(self, name: str) -> None:
+    async def delete(self, name: str, *, check: Check = unchecked) -> None:
         """Delete an exchange and its bindings; the streams stay.
 
         Raises:
@@ -168,6 +173,7 @@ class Exchanges:
             raise PreconditionFailed(f"exchange {name!r} cannot be deleted")
         await self.turns.take(name)
         try:
+            check()
             declared = self.declared(name)
             await self._remove(declared, declared.key, *declared.bindings)
             self.drop(declared)
@@ -177,7 +183,7 @@ class Exchanges:
 
     # Bindings
 
-    async def bind(self, *bindings: Binding) -> None:
+    async def bind(self, *bindings: Binding, check: Check = unchecked) -> None:
         """Let routing keys of one exchange lead to streams: all that are given, or none.
 
         Raises:
@@ -194,6 +200,7 @@ class Exchanges:
         try:
             await self._streams.turns.take_all(destinations)
             try:
+                check()
                 await self._bind(source, bindings)
             finally:
                 self._streams.turns.end_all(destinations)
@@ -220,7 +227,7 @@ class Exchanges:
         finally:
             await self.let_go(declared)
 
-    async def unbind(self, binding: Binding) -> None:
+    async def unbind(self, binding: Binding, *, check: Check = unchecked) -> None:
         """Undo a binding; nothing happens if there is none like this.
 
         Raises:
@@ -230,6 +237,7 @@ class Exchanges:
         """
         await self.turns.take(binding.source)
         try:
+            check()
             declared = self.declared(binding.source)
             stream = self._streams.find(binding.destination)
             key = declared.binding_row(binding, stream.entry.generation).key
@@ -336,9 +344,14 @@ class Exchanges:
     async def load(self) -> None:
         """Take over what the table holds; remove what means nothing any more."""
         rows, self._catalogue.topology = self._catalogue.topology, []
-        values = {row.key: json.loads(row.value) for row in rows}
-        dead = self._load_exchanges(values)
-        dead += self._load_bindings(values)
+        try:
+            values = {row.key: json.loads(row.value) for row in rows}
+            dead = self._load_exchanges(values)
+            dead += self._load_bindings(values)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            host = self._streams.virtual_host
+            reason = f"the exchanges of the virtual host {host!r} are damaged: {error!r}"
+            raise CorruptSegment(reason) from error
         try:
             await self._catalogue.remove(topology=dead)
         except StoreError as error:

@@ -38,6 +38,8 @@ from store.api import SegmentStore
 
 log = logging.getLogger(__name__)
 
+_LIMITS: Final = frozenset(("max-length-bytes", "max-age"))
+
 APPLY_TO: Final = (
     "all",
     "queues",
@@ -144,15 +146,9 @@ def _defined(definition: Mapping[str, Any]) -> StreamArguments:
         raise Unusable("the definition of a policy says nothing")
     texts = {name: _text_of(name, definition[name]) for name in DEFINED if name in definition}
     try:
-        defined = StreamArguments.parse(texts)
+        return StreamArguments.parse(texts, is_strict=True)
     except InvalidArgument as error:
         raise Unusable(str(error)) from error
-    age = defined.max_age
-    if age is not None and age.seconds is None:
-        raise Unusable(f"max-age is {age.text[:40]!r}, which is no age such as 7D")
-    if defined.max_length_bytes is not None and defined.max_length_bytes < 0:
-        raise Unusable("max-length-bytes is below 0")
-    return defined
 
 
 def _text_of(name: str, value: object) -> str:
@@ -211,7 +207,9 @@ class PolicyTable:
             StoreError: The store refused.
         """
         ready = _ready(policy)
-        await self._kept.write({policy.name.encode(): policy.pack()})
+        # A limit makes records go, which is what a full disk needs.
+        is_limit = not _LIMITS.isdisjoint(policy.definition)
+        await self._kept.write({policy.name.encode(): policy.pack()}, gives_space=is_limit)
         self._ready[policy.name] = ready
         self._sort()
         log.info("%s set name=%s pattern=%s", self._called, policy.name, policy.pattern)
@@ -236,8 +234,8 @@ class PolicyTable:
 
     async def load(self) -> None:
         """Read what is kept. Raises StoreError."""
-        for row in (await self._kept.load()).values():
-            policy = Policy.unpack(row)
+        for key, row in (await self._kept.load()).items():
+            policy = self._kept.unpacked(key, Policy.unpack, row)
             try:
                 self._ready[policy.name] = _ready(policy)
             except Unusable:  # another version found it good

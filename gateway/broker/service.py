@@ -5,7 +5,10 @@ Nothing of this is stored: the next start begins with the settings, without an a
 
 import enum
 import logging
+import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from gateway.broker.connections import Connections
@@ -57,16 +60,40 @@ class DoorBlocked(Exception):
     """A door cannot be opened again; the message says why."""
 
 
+@dataclass(frozen=True, slots=True)
+class About:
+    """What the server says of itself to administrators.
+
+    Attributes:
+        version: Its own.
+        data: The directory of everything stored.
+        started_ms: When it started, in milliseconds since 1970.
+    """
+
+    version: str = ""
+    data: Path = Path()
+    started_ms: int = field(default_factory=lambda: time.time_ns() // 1_000_000)
+
+
 class Service:
     """What concerns all connections alike, and can change while they are there.
 
     Attributes:
+        about: The server.
+        is_disk_full: Whether publishes are refused for want of space; clients are still read.
         consumer_update_timeout_ms: How long a single active consumer may take to answer.
         is_draining: Whether clients are to be sent to other servers, and no more are let in.
         is_stopped: Whether nobody is served, though all is kept.
     """
 
-    def __init__(self, connections: Connections, consumer_update_timeout_ms: int = 60_000) -> None:
+    def __init__(
+        self,
+        connections: Connections,
+        consumer_update_timeout_ms: int = 60_000,
+        about: About | None = None,
+    ) -> None:
+        self.about = about or About()
+        self.is_disk_full = False
         self.consumer_update_timeout_ms = consumer_update_timeout_ms
         self.is_draining = False
         self.is_stopped = False
@@ -88,7 +115,8 @@ class Service:
     @property
     def alarms(self) -> list[Resource]:
         """What the server is short of, in the order of their names."""
-        return sorted(self._alarms, key=lambda resource: resource.value)
+        full = {Resource.DISK} if self.is_disk_full else set()
+        return sorted(self._alarms | full, key=lambda resource: resource.value)
 
     @property
     def takes_publishers(self) -> bool:

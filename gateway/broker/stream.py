@@ -41,6 +41,10 @@ class Stream:
     """Whether it is to be looked at again when that is through."""
     is_ahead_remarked: bool = False
     """Whether the log says that its timestamps lie in the future."""
+    removed_bytes: int = 0
+    """Removed by retention since the log told of it."""
+    removal_is_told_at_s: float = 0.0
+    """Before then (`time.monotonic`) the log tells of no more."""
     index_garbage: int = 0
     """Entries of the stored index that went since it was truncated."""
 

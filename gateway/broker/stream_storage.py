@@ -20,8 +20,9 @@ from gateway.log.persisting import save_log
 from gateway.log.seldom import Seldom
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking
+from gateway.logs import InHost
 from gateway.pending import Pending, start
-from store.api import SegmentStore, TableEntry
+from store.api import SegmentInfo, SegmentStore, TableEntry
 from store.errors import DiskFull, NoSuchSegment, SegmentExists, StoreError
 
 log = logging.getLogger(__name__)
@@ -53,17 +54,26 @@ class StreamStorage:
         self._catalogue = catalogue
         self._tracking = tracking
         # The store's refusals are no bugs, so there is nothing that a traceback would tell.
-        self._not_created = Seldom(log, "streams not created streams=%s error=%s")
-        self._not_deleted = Seldom(log, "streams not deleted streams=%s error=%s")
+        self._not_created = Seldom(log, "streams not created virtual_host=%s streams=%s error=%s")
+        self._not_deleted = Seldom(log, "streams not deleted virtual_host=%s streams=%s error=%s")
 
     def names_of(self, entry: StreamEntry) -> LogNames:
         """Return the names of a stream's segments."""
         return LogNames(
-            entry.name,
+            InHost(entry.name, self._virtual_host),
             names.data_segment(self._virtual_host, entry.name, entry.generation),
             names.index_segment(self._virtual_host, entry.name, entry.generation),
             names.filter_segment(self._virtual_host, entry.name, entry.generation),
         )
+
+    async def size_of(self, stream: Stream) -> int:
+        """Return how many bytes a stream has stored. Raises StoreError."""
+        if (stream_log := stream.log) is not None:
+            return stream_log.committed_length - stream_log.start
+        described: Pending[SegmentInfo] = Pending()
+        self._store.info(self.names_of(stream.entry).data_segment, done=described.settle)
+        info = await described
+        return info.length - info.start
 
     def new_generation(self) -> int:
         """Return a number that nothing of this virtual host ever had."""
@@ -95,7 +105,7 @@ class StreamStorage:
             await self._catalogue.put(stream.entry)
             await self.make_segment(stream.entry)
         except StoreError as error:
-            self._not_created.error([stream.name], error)
+            self._not_created.error(self._virtual_host, [stream.name], error)
             with suppress(InternalError):
                 await self.discard(stream)
             raise InternalError(str(error)) from error
@@ -123,7 +133,7 @@ class StreamStorage:
                 entry.state = LIVE
             await self._catalogue.put(*entries, topology=topology(streams))
         except StoreError as error:
-            self._not_created.error([entry.name for entry in entries], error)
+            self._not_created.error(self._virtual_host, [entry.name for entry in entries], error)
             with suppress(InternalError):
                 await self.discard(*streams)
             raise InternalError(str(error)) from error
@@ -177,7 +187,7 @@ class StreamStorage:
         try:
             await _tried_again(lambda: self._remove(streams, topology, is_marked=is_marked))
         except StoreError as error:
-            self._not_deleted.error([stream.name for stream in streams], error)
+            self._not_deleted.error(self._virtual_host, [stream.name for stream in streams], error)
             raise InternalError(str(error)) from error
         for stream in streams:
             del self.leftovers[stream.name]

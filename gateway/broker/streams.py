@@ -7,8 +7,8 @@ watcher is told when the stream is deleted or has failed, after which nothing of
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
 from functools import partial
+from typing import Final
 
 from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.catalogue import CREATING, LIVE, Catalogue, StreamEntry
@@ -21,54 +21,31 @@ from gateway.broker.errors import (
     StreamRestarted,
 )
 from gateway.broker.naming import clean_name
-from gateway.broker.openings import Openings
 from gateway.broker.policies import Policies, open_policies
 from gateway.broker.retention import Retention, RetentionPorts, limits_of
 from gateway.broker.room import Room
 from gateway.broker.stream import Stream, Watcher
 from gateway.broker.stream_storage import StreamStorage
-from gateway.broker.turns import Turns
+from gateway.broker.streams_ports import StreamsPorts
+from gateway.broker.turns import Check, Turns, unchecked
 from gateway.log import names
 from gateway.log.errors import LogError
-from gateway.log.log import LogPorts, StreamLog
+from gateway.log.log import StreamLog
 from gateway.log.opening import LogSettings, open_log
 from gateway.log.retention import Limits, span_for
 from gateway.log.seldom import Seldom
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking, open_tracking
+from gateway.logs import InHost
 from gateway.pending import Pending, start
-from store.api import SegmentStore, TableEntry
+from store.api import TableEntry
 from store.errors import DiskFull, StoreClosed, StoreError
 
 __all__ = ["Stream", "Streams", "StreamsPorts", "Watcher", "open_streams"]
 
 log = logging.getLogger(__name__)
 
-
-@dataclass(frozen=True, slots=True)
-class StreamsPorts:
-    """What the streams need from outside.
-
-    Attributes:
-        store: The segment store.
-        openings: Gives each stream's epoch.
-        log_ports: Makes a log's ports from its `failed` and `save`.
-        schedule: Calls a function at the end of this turn of the event loop.
-        clock_ms: Milliseconds since the epoch.
-        fatal: Told when the store takes nothing any more.
-        references_max: Publisher references remembered per stream.
-        now_for_age_ms: The earliest time it may be, to whom removes what is older than so many
-            milliseconds (see `gateway.log.clock`); None: `clock_ms`.
-    """
-
-    store: SegmentStore
-    openings: Openings
-    log_ports: Callable[..., LogPorts]
-    schedule: Callable[[Callable[[], None]], object]
-    clock_ms: Callable[[], int]
-    fatal: Callable[[StoreError], object]
-    references_max: int
-    now_for_age_ms: Callable[[int], int] | None = None
+_NOT_TOLD: Final = "telling that a stream is gone failed stream=%s"
 
 
 class Streams:
@@ -115,6 +92,9 @@ class Streams:
     def __len__(self) -> int:
         return len(self._streams)
 
+    def _at(self, name: str) -> str:
+        return InHost(name, self.virtual_host)
+
     def names(self) -> list[str]:
         """Return the names of all streams, sorted."""
         return sorted(self._streams)
@@ -131,8 +111,10 @@ class Streams:
 
     # Creating and deleting
 
-    async def create(self, name: str, arguments: Mapping[str, str]) -> Stream:
-        """Create a stream; its name loses CR and LF.
+    async def create(
+        self, name: str, arguments: Mapping[str, str], *, check: Check = unchecked
+    ) -> Stream:
+        """Create a stream; its name loses CR and LF; `check` is called in the turn.
 
         Raises:
             PreconditionFailed: A bad name or argument, or the stream exists with other arguments.
@@ -146,6 +128,7 @@ class Streams:
             raise PreconditionFailed(str(error)) from error
         await self.turns.take(name)
         try:
+            check()
             return await self._create(name, parsed)
         finally:
             self.turns.end(name)
@@ -161,7 +144,7 @@ class Streams:
             stream = self._new_stream(name, arguments, LIVE)
             await self.storage.make(stream)
             self._streams[name] = stream
-        log.info("stream created stream=%s generation=%d", name, stream.entry.generation)
+        log.info("stream created stream=%s generation=%d", self._at(name), stream.entry.generation)
         return stream
 
     def _room_for(self, count: int) -> AbstractContextManager[None]:
@@ -211,13 +194,16 @@ class Streams:
         finally:
             self.turns.end_all(stream_names)
 
-    async def delete(self, name: str, gone: Callable[[Stream], object]) -> None:
+    async def delete(
+        self, name: str, gone: Callable[[Stream], object], *, check: Check = unchecked
+    ) -> None:
         """Delete a stream.
 
         Args:
             name: Which one.
             gone: Told at once that it is gone for clients, whatever the store says: the caller has
                 to tell its watchers (`tell_watchers`) when it has answered.
+            check: Called in the turn.
 
         Raises:
             StreamDoesNotExist: No such stream.
@@ -225,12 +211,13 @@ class Streams:
         """
         await self.turns.take(name)
         try:
+            check()
             stream = self.find(name)
             self._take_out(stream, gone)
             await self.storage.discard(stream)
         finally:
             self.turns.end(name)
-        log.info("stream deleted stream=%s", name)
+        log.info("stream deleted stream=%s", self._at(name))
 
     async def delete_all(self) -> None:
         """Delete every stream, and let none be created any more. Raises InternalError."""
@@ -281,7 +268,7 @@ class Streams:
             try:
                 told(stream)
             except Exception:  # it is gone all the same, and so must be what is stored of it
-                log.exception("telling that a stream is gone failed stream=%s", stream.name)
+                log.exception(_NOT_TOLD, self._at(stream.name))
 
     def tell_watchers(self, stream: Stream) -> None:
         """Tell everybody who uses a stream that it is gone."""
@@ -290,7 +277,7 @@ class Streams:
             try:
                 watcher.stream_gone(stream)
             except Exception:  # the others must know it too
-                log.exception("telling that a stream is gone failed stream=%s", stream.name)
+                log.exception(_NOT_TOLD, self._at(stream.name))
 
     # Opening
 
@@ -310,7 +297,7 @@ class Streams:
         except (StoreError, LogError) as error:
             if stream.is_deleted:
                 raise StreamDoesNotExist(stream.name) from error
-            log.error("stream cannot be opened stream=%s error=%s", stream.name, error)  # noqa: TRY400  # a line, not a traceback, for the operator
+            log.error("stream cannot be opened stream=%s error=%s", self._at(stream.name), error)  # noqa: TRY400  # a line, not a traceback, for the operator
             raise StreamNotAvailable(stream.name) from error
 
     async def _open(self, stream: Stream) -> StreamLog:
@@ -347,12 +334,12 @@ class Streams:
 
     def _failed(self, stream: Stream, error: StoreError) -> None:
         if stream.is_deleted:  # its watchers are told after the reply to the deletion
-            log.debug("deleted stream failed stream=%s error=%s", stream.name, error)
+            log.debug("deleted stream failed stream=%s error=%s", self._at(stream.name), error)
         else:
             if isinstance(error, DiskFull):
-                self._found_no_space.error(stream.name, error)
+                self._found_no_space.error(self._at(stream.name), error)
             elif not isinstance(error, StreamRestarted):
-                log.error("stream failed stream=%s error=%s", stream.name, error)
+                log.error("stream failed stream=%s error=%s", self._at(stream.name), error)
             self.tell_watchers(stream)
         if isinstance(error, DiskFull):  # what may go should go now
             self.retention.look_soon(self)
@@ -372,7 +359,7 @@ class Streams:
         await stream_log.when_all_committed()
         stream_log.read_failed(StreamRestarted("restarted by an administrator"))
         await self.log_of(stream)
-        log.info("stream restarted stream=%s", name)
+        log.info("stream restarted stream=%s", self._at(name))
 
     # What is kept
 
@@ -443,7 +430,7 @@ class Streams:
             except InternalError:
                 continue  # it is in the log, and the next time comes
             except Exception:  # one stream's trouble is not the others'
-                log.exception("stream not deleted stream=%s", name)
+                log.exception("stream not deleted stream=%s", self._at(name))
             finally:
                 self.turns.end(name)
 
@@ -459,8 +446,16 @@ class Streams:
                 undone.append(stream)
                 continue
             if await self.storage.make_segment(entry):
-                log.error("stream has lost its segment and begins empty stream=%s", entry.name)
+                log.error(
+                    "stream has lost its segment and begins empty stream=%s",
+                    self._at(entry.name),
+                )
             self._streams[entry.name] = stream
+        if self._ports.openings.is_damaged:
+            segments = (self.storage.names_of(stream.entry).data_segment for stream in self)
+            await self._ports.openings.note(
+                zip(segments, (stream.entry.born for stream in self), strict=True)
+            )
         try:
             await self.storage.discard(*undone)
         except InternalError:  # what cannot be removed must not keep the rest
@@ -492,7 +487,8 @@ class Streams:
 async def open_streams(virtual_host: str, ports: StreamsPorts) -> Streams:
     """Open everything of a virtual host. Raises StoreError."""
     catalogue = Catalogue(ports.store, names.meta_table(virtual_host))
-    tracking = await open_tracking(ports.store, names.tracking_table(virtual_host), ports.schedule)
+    table = names.tracking_table(virtual_host)
+    tracking = await open_tracking(ports.store, table, ports.schedule, ports.offset_references_max)
     policies = await open_policies(ports.store, virtual_host)
     streams = Streams(virtual_host, ports, catalogue, tracking, policies)
     await streams.load()

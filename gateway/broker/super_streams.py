@@ -31,6 +31,7 @@ from gateway.broker.exchanges import (
 from gateway.broker.naming import clean_name
 from gateway.broker.streams import Stream
 from gateway.broker.virtual_host import VirtualHost
+from gateway.logs import InHost
 from gateway.pending import Pending
 from store.api import TableEntry
 
@@ -53,6 +54,8 @@ async def create_super_stream(
     partitions: Sequence[str],
     binding_keys: Sequence[str],
     arguments: Mapping[str, str],
+    *,
+    check: Callable[[], Coroutine[Pending[Any], None, None]] | None = None,
 ) -> None:
     """Create a super stream with all its partitions, or nothing.
 
@@ -62,6 +65,7 @@ async def create_super_stream(
         partitions: The streams to create, in order.
         binding_keys: The n-th leads to the n-th partition; may repeat.
         arguments: Those of each stream.
+        check: Called in the turn; may take its time, or raise to prevent it.
 
     Raises:
         PreconditionFailed: A bad name, too many partitions, one twice, or not a key for each; or
@@ -75,6 +79,8 @@ async def create_super_stream(
     exchanges = virtual_host.exchanges
     await exchanges.turns.take(name)
     try:
+        if check is not None:
+            await check()
         if not virtual_host.streams.room.is_there(len(partitions)):
             raise PreconditionFailed("the virtual host has no room for so many streams")
         if name in exchanges:
@@ -85,7 +91,8 @@ async def create_super_stream(
         )
     finally:
         exchanges.turns.end(name)
-    log.info("super stream created super_stream=%s partitions=%d", name, len(partitions))
+    shown = InHost(name, virtual_host.name)
+    log.info("super stream created super_stream=%s partitions=%d", shown, len(partitions))
 
 
 async def add_partitions(
@@ -127,7 +134,8 @@ async def add_partitions(
         )
     finally:
         exchanges.turns.end(name)
-    log.info("partitions added super_stream=%s partitions=%d", name, len(partitions))
+    shown = InHost(name, virtual_host.name)
+    log.info("partitions added super_stream=%s partitions=%d", shown, len(partitions))
     for partition in existing:
         if partition in streams:
             streams.tell_watchers(streams.find(partition))
@@ -234,7 +242,8 @@ async def delete_super_stream(
         )
     finally:
         exchanges.turns.end(name)
-    log.info("super stream deleted super_stream=%s partitions=%d", name, len(partitions))
+    shown = InHost(name, virtual_host.name)
+    log.info("super stream deleted super_stream=%s partitions=%d", shown, len(partitions))
 
 
 def partitions_of(virtual_host: VirtualHost, name: str) -> Sequence[str]:

@@ -4,9 +4,19 @@ Whoever takes several kinds of turns takes exchanges before streams, and streams
 their names, so that nobody waits in a circle.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from gateway.pending import Pending
+
+Check: TypeAlias = Callable[[], object]
+"""Judges once more whether something may be done, by what is so now; raises what prevents it. Who
+waits for a turn calls it when nothing is left to wait for: rights that were judged before the wait
+were judged by a state that others may have changed since."""
+
+
+def unchecked() -> None:
+    """Let everything be done: the check of those who may do all."""
 
 
 class Turns:

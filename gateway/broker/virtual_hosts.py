@@ -104,7 +104,11 @@ class VirtualHosts:
             entry = VirtualHostEntry(DEFAULT_NAME, "Default virtual host")
             rows = {_key(entry.name): entry.pack(), _BEGUN: b"1"}
             await self._kept.write(rows)
-        entries = [VirtualHostEntry.unpack(row) for key, row in rows.items() if key != _BEGUN]
+        entries = [
+            self._kept.unpacked(key, VirtualHostEntry.unpack, row)
+            for key, row in rows.items()
+            if key != _BEGUN
+        ]
         for entry in entries:
             self._entries[entry.name] = entry
             opened = await self._open(entry.name)

@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,6 +15,8 @@ CONNECT_S: Final = 10.0
 ANSWER_S: Final = 900.0
 """Longest wait for the server to do a thing: the largest imports take minutes."""
 _READ_BYTES: Final = 1024 * 1024
+_CREDENTIALS: Final = struct.Struct("iII")
+"""Process, user and group, as the kernel gives them. Source: unix(7)."""
 
 
 class Unreachable(Exception):
@@ -56,10 +59,28 @@ def _connected(directory: Path) -> Iterator[socket.socket]:
         try:
             with address_of(directory) as address:
                 connection.connect(address)
+            _check_owner(connection, directory)
         except OSError as error:
             raise Unreachable(_why_not(directory, error)) from None
         connection.settimeout(ANSWER_S)
         yield connection
+
+
+def _check_owner(connection: socket.socket, directory: Path) -> None:
+    """Check who listens on the socket, before it is told anything.
+
+    This user or root may; to root also the owner of the data directory, as whom a service runs.
+
+    Raises:
+        Unreachable: Another user has put a socket there.
+    """
+    _, server, _ = _CREDENTIALS.unpack(
+        connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    )
+    me = os.geteuid()
+    if server in {me, 0} or (me == 0 and server == directory.stat().st_uid):
+        return
+    raise Unreachable(f"{directory}: the socket there is of the user {server}, and not trusted")
 
 
 def _why_not(directory: Path, error: OSError) -> str:

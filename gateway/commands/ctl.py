@@ -1,6 +1,7 @@
 """`hutch ctl`: everyday changes to a running server."""
 
 import argparse
+import difflib
 import json
 import sys
 from collections.abc import Callable, Sequence
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from gateway.broker.definitions.report import visible
-from gateway.commands import people, service, streams, topology
+from gateway.commands import clients, people, service, streams, topology
 from gateway.commands.asking import Refused, Unreachable, ask
 from gateway.commands.grammar import Command, WrongUse
 from gateway.config import ConfigError
@@ -23,6 +24,7 @@ EXIT_UNREACHABLE: Final = 69
 GROUPS: Final[Sequence[tuple[str, Sequence[Command]]]] = (
     ("users, permissions, virtual hosts", people.COMMANDS),
     ("streams", streams.COMMANDS),
+    ("who uses streams", clients.COMMANDS),
     ("super streams, exchanges, policies", topology.COMMANDS),
     ("the server", service.COMMANDS),
 )
@@ -52,6 +54,9 @@ def epilog() -> str:
     return "\n".join(lines) + "\n" + _EXIT_CODES
 
 
+_PLACES: Final = ("--data", "--config")
+
+
 def add_place(parser: argparse.ArgumentParser) -> None:
     """Add the flags that say which server is meant."""
     parser.add_argument(
@@ -73,6 +78,9 @@ def add_arguments(parser: argparse.ArgumentParser, given: Sequence[str]) -> None
     parser.description = DESCRIPTION
     parser.epilog = epilog()
     add_place(parser)
+    verb = _verb(given)
+    if verb is not None and verb.replace("-", "_") not in COMMANDS:
+        parser.error(_no_such(verb))
     commands = parser.add_subparsers(dest="ctl_command", metavar="COMMAND", required=True)
     for command in COMMANDS.values():
         dashed = command.name.replace("_", "-")
@@ -81,6 +89,23 @@ def add_arguments(parser: argparse.ArgumentParser, given: Sequence[str]) -> None
             continue
         for name in {command.name: None, dashed: None}:
             _add_command(commands.add_parser(name, **_described(command)), command)
+
+
+def _verb(given: Sequence[str]) -> str | None:
+    """Return the first word that is neither a flag of `hutch ctl` nor its value."""
+    words = iter(given[given.index("ctl") + 1 :])
+    for word in words:
+        if word in _PLACES:
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return None
+
+
+def _no_such(verb: str) -> str:
+    close = difflib.get_close_matches(verb.replace("-", "_"), COMMANDS, n=3)
+    meant = f"; did you mean {' or '.join(close)}?" if close else ";"
+    return f"there is no command {verb!r}{meant} `hutch ctl --help` lists them"
 
 
 def _described(command: Command) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from gateway.broker.administration.wire import BODY_BYTES_MAX
 from gateway.broker.definitions.report import Outcome, Row, report_table, visible
-from gateway.commands.asking import ask
+from gateway.commands.asking import Refused, ask
 from gateway.commands.ctl import add_place, data_directory, within_edge
 from gateway.commands.grammar import WrongUse
 
@@ -43,6 +43,8 @@ examples:
   hutch export --vhost orders | gzip > orders.json.gz
 """
 _OWNER_ONLY: Final = 0o600
+UNUSABLE: Final = "unusable_definitions"
+"""Code of a refusal for what is in the file."""
 
 
 def add_import(parser: argparse.ArgumentParser) -> None:
@@ -75,7 +77,19 @@ def add_export(parser: argparse.ArgumentParser) -> None:
 
 def run_import(options: argparse.Namespace) -> int:
     """Run `hutch import`; return the exit code."""
-    return within_edge(lambda: _import(options))
+    return within_edge(lambda: _naming(options))
+
+
+def _naming(options: argparse.Namespace) -> int:
+    """Import, and put the file's name before what is wrong with it."""
+    try:
+        return _import(options)
+    except Refused as error:
+        if error.code != UNUSABLE:
+            raise
+        file = "standard input" if options.file == "-" else options.file
+        lines = (f"{file}: {line}" for line in str(error).splitlines())
+        raise Refused("\n".join(lines), error.code) from None
 
 
 def _import(options: argparse.Namespace) -> int:
@@ -96,7 +110,7 @@ def _import(options: argparse.Namespace) -> int:
         }
         sys.stdout.write(json.dumps(report, indent=2) + "\n")
         return 0
-    sys.stdout.write(report_table(rows))
+    sys.stdout.write(report_table(rows, is_dry_run=options.dry_run))
     changes = answer["changes"]
     if options.dry_run:
         sys.stdout.write(f"Nothing was changed; an import would change {changes} objects.\n")

@@ -1,6 +1,7 @@
 """`hutch ctl` commands on users, permissions and virtual hosts."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import Any, Final
 
 from gateway.commands.erlang import NODE
 from gateway.commands.grammar import (
@@ -53,6 +54,21 @@ _LIMITS: Final = argument(
 )
 
 
+_CLOSE: Final = "close publishers and consumers that the user could not begin any more"
+
+
+def _outdated(answer: Mapping[str, Any]) -> str:
+    """Say how many publishers and consumers have more rights than their user has now."""
+    publishers = answer.get("outdated_publishers", 0)
+    consumers = answer.get("outdated_consumers", 0)
+    if not publishers and not consumers:
+        return ""
+    found = f"{publishers} publishers and {consumers} consumers"
+    if answer.get("closed"):
+        return f"closed {found} that the user could not begin any more\n"
+    return f"{found} still act under the old permissions; --close closes them\n"
+
+
 def _hash(options: Options) -> Asked:
     if not options.no_password:
         return read_hash(options.password_hash, options.password)
@@ -85,6 +101,16 @@ def _stream_connections(server: Ask, asked: Asked) -> list[Row]:
         for each in server("list_connections", {"virtual_host": asked["virtual_host"]})
     ]
     return picked(connections, asked["columns"])
+
+
+_SHORT: Final = listed("number", "peer", "user", "virtual_host", "connection_name", "product")
+
+
+def _named(connection: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Add what a client says of its name and its library to what is known of its connection."""
+    said = connection["client_properties"]
+    product = " ".join(said[name] for name in ("product", "version") if name in said)
+    return {**connection, "connection_name": said.get("connection_name"), "product": product}
 
 
 def _without_permissions(server: Ask, asked: Asked) -> None:
@@ -172,6 +198,7 @@ COMMANDS: Final = (
             argument("configure", metavar="CONFIGURE", help="what it may create and delete"),
             argument("write", metavar="WRITE", help="what it may publish to"),
             argument("read", metavar="READ", help="what it may read"),
+            argument("--close", action="store_true", help=_CLOSE),
         ),
         lambda options: {
             "virtual_host": options.vhost,
@@ -179,13 +206,16 @@ COMMANDS: Final = (
             "configure": options.configure,
             "write": options.write,
             "read": options.read,
+            "close": options.close,
         },
+        shown=_outdated,
         examples=(
             "hutch ctl set_permissions app '.*' '.*' '.*'",
             "hutch ctl set_permissions -p orders app '' '^orders-' '.*'",
         ),
         more="Each is a regular expression that is looked for in names: '.*' is everything, ''\n"
-        "nothing, '^orders-' what begins so. A user without any may not enter the virtual host.",
+        "nothing, '^orders-' what begins so. A user without any may not enter the virtual host.\n"
+        "Who publishes or consumes already goes on until its client renews its secret, or --close.",
     ),
     Command(
         "clear_permissions",
@@ -214,8 +244,8 @@ COMMANDS: Final = (
             "auth_attempts_unread",
         ),
         more="Since the start of the server, for the 4,096 addresses that tried last. An address\n"
-        "of IPv6 is its network of 64 bits. Unread: how many of those that failed were not looked\n"
-        "at, since too many had failed (users.failed_logins_a_second_max).",
+        "of IPv6 is its network of 64 bits. Unread: of how many that failed the password was not\n"
+        "compared, since too many were wrong (users.failed_logins_a_second_max) or waited.",
     ),
     Command("reset_auth_attempts", "count attempts to log in from 0 again"),
     Command(
@@ -258,7 +288,8 @@ COMMANDS: Final = (
         "who is connected",
         (ANY_HOST, argument("--user", metavar="USER", help="only of this user")),
         lambda options: {"virtual_host": options.vhost, "user": options.user},
-        listed("number", "peer", "user", "virtual_host", "client_properties"),
+        lambda answer: _SHORT([_named(each) for each in answer]),
+        more="With --json also all that a client says of itself.",
     ),
     Command(
         "list_stream_connections",

@@ -60,6 +60,8 @@ def _cell(value: object, is_quoted: bool) -> str:  # noqa: FBT001  # of two posi
     if isinstance(value, dict):
         pairs = (f"{{{_quoted(name)},{_quoted(item)}}}" for name, item in value.items() if item)
         return f"[{','.join(pairs)}]"
+    if isinstance(value, bool):
+        return str(value).lower()
     return _quoted(str(value)) if is_quoted else visible(str(value))
 
 

@@ -1,12 +1,15 @@
 """`hutch ctl` commands on how the whole server serves."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any, Final
 
+from gateway.broker.definitions.report import visible
 from gateway.commands.erlang import EVAL
 from gateway.commands.grammar import Asked, Command, Options, argument
 
 _MS: Final = 1_000
+_GB: Final = 1_000_000_000
 _RESOURCE: Final = argument(
     "resource", metavar="RESOURCE", choices=("disk", "memory"), help="disk or memory"
 )
@@ -32,12 +35,28 @@ def _shown(answer: Mapping[str, Any]) -> str:
         f"state        {state}",
         f"alarms       {', '.join(answer['alarms']) or 'none'}",
         f"connections  {answer['connections']}",
+        f"version      {answer['product_name']} {answer['product_version']}",
+        f"uptime       {timedelta(seconds=answer['uptime'])}",
+        f"data         {visible(answer['data_directory'])}",
+        f"disk         {_disk(answer)}",
     ]
     return "\n".join(lines) + "\n"
 
 
+def _disk(answer: Mapping[str, Any]) -> str:
+    if "disk_free" not in answer:
+        return "unknown"
+    free, total = (f"{answer[name] / _GB:.2f} GB" for name in ("disk_free", "disk_total"))
+    full = "; publishes find no space" if answer["is_disk_full"] else ""
+    return f"{free} free of {total}{full}"
+
+
 COMMANDS: Final = (
-    Command("status", "where clients come in, and what stands against it", shown=_shown),
+    Command(
+        "status",
+        "what the server is, where clients come in, and what stands against it",
+        shown=_shown,
+    ),
     Command(
         "ping",
         "say whether a server is there",

@@ -5,6 +5,7 @@ import time
 from datetime import datetime
 from typing import Final
 
+from gateway.commands.clients import tracked
 from gateway.commands.grammar import (
     ANY_HOST,
     HOST,
@@ -17,15 +18,7 @@ from gateway.commands.grammar import (
     listed,
     stream_arguments,
 )
-from gateway.commands.rows import (
-    LAYOUT,
-    Row,
-    chosen,
-    columns_argument,
-    layout_arguments,
-    picked,
-    tabbed,
-)
+from gateway.commands.rows import LAYOUT, Row, layout_arguments, tabbed
 
 _NAME: Final = argument("name", metavar="STREAM", help="name of the stream")
 _ARGUMENTS: Final = argument(
@@ -74,32 +67,11 @@ def milliseconds(text: str) -> int:
     return int(moment.timestamp() * 1_000)
 
 
-_MEMBER: Final = ("subscription_id", "connection_name", "state")
-
-
-_TRACKED: Final = (("sequence", "writers"), ("offset", "offsets"))
-"""Names in RabbitMQ's tool, and in the answer."""
-
-
 def _status(server: Ask, asked: Asked) -> list[Row]:
     place = {"virtual_host": asked["virtual_host"], "name": asked["name"]}
     if not asked["tracking"]:
         return [{"role": "writer", **server("status_of_stream", place)}]
-    found = server("list_tracking", place)
-    return [
-        {"type": kind, "reference": reference, "value": value}
-        for kind, name in _TRACKED
-        for reference, value in found[name].items()
-    ]
-
-
-def _members(server: Ask, asked: Asked) -> list[Row]:
-    wanted = {name: value for name, value in asked.items() if name != "columns"}
-    members = [
-        {**each, "state": f"{'active' if each['is_active'] else 'waiting'} (connected)"}
-        for each in server("list_group_consumers", wanted)
-    ]
-    return picked(members, asked["columns"])
+    return tracked(server, place, value="value", name="reference", kinds=("sequence", "offset"))
 
 
 COMMANDS: Final = (
@@ -108,7 +80,9 @@ COMMANDS: Final = (
         "the streams",
         (ANY_HOST,),
         lambda options: {"virtual_host": options.vhost},
-        listed("virtual_host", "name", "arguments"),
+        listed("virtual_host", "name", "message_bytes", "segments", "arguments"),
+        more="message_bytes is what a stream takes on the disk, segments how many units of its\n"
+        "segment size that is.",
     ),
     Command(
         "stream_status",
@@ -135,27 +109,6 @@ COMMANDS: Final = (
         conversation=_status,
     ),
     Command(
-        "list_stream_group_consumers",
-        "the single active consumers of one name on a stream",
-        (
-            HOST,
-            argument("--stream", metavar="STREAM", required=True, help="name of the stream"),
-            argument("--reference", metavar="NAME", required=True, help="name of the consumers"),
-            *layout_arguments(),
-            columns_argument(_MEMBER),
-        ),
-        lambda options: {
-            "virtual_host": options.vhost,
-            "stream": options.stream,
-            "reference": options.reference,
-            "columns": chosen(options.columns, _MEMBER, _MEMBER),
-        },
-        tabbed("state"),
-        ("hutch ctl list_stream_group_consumers --stream orders --reference app",),
-        more=LAYOUT,
-        conversation=_members,
-    ),
-    Command(
         "add_stream",
         "create a stream",
         (HOST, _NAME, _ARGUMENTS),
@@ -169,9 +122,19 @@ COMMANDS: Final = (
     Command(
         "delete_stream",
         "delete a stream with all that is in it",
-        (HOST, _NAME),
-        lambda options: {"virtual_host": options.vhost, "name": options.name},
+        (
+            HOST,
+            _NAME,
+            argument("--force", action="store_true", help="also a partition of a super stream"),
+        ),
+        lambda options: {
+            "virtual_host": options.vhost,
+            "name": options.name,
+            "spares_partitions": not options.force,
+        },
         examples=("hutch ctl delete_stream -p orders returns",),
+        more="Without a partition a super stream has a hole, and its clients no place for some\n"
+        "messages: that takes --force. add_super_stream with the same words fills the hole.",
     ),
     Command(
         "truncate_stream",

@@ -110,13 +110,18 @@ COMMANDS: Final = (
         "add_super_stream",
         "create a super stream with its partitions",
         (HOST, _SUPER_STREAM, _PARTITIONS, _KEYS, _ARGUMENTS),
-        lambda options: {**_divided(options), "arguments": stream_arguments(options.arguments)},
+        lambda options: {
+            **_divided(options),
+            "arguments": stream_arguments(options.arguments),
+            "mends": True,
+        },
         _partitions,
         (
             "hutch ctl add_super_stream orders --partitions 3 -a max-age=7D",
             "hutch ctl add_super_stream orders --binding-keys emea,amer",
         ),
-        more="Partitions are streams: orders-0, orders-1, orders-2, or orders-emea, orders-amer.",
+        more="Partitions are streams: orders-0, orders-1, orders-2, or orders-emea, orders-amer.\n"
+        "Of a super stream that is there, partitions that it lacks are made and bound.",
     ),
     Command(
         "add_partitions",

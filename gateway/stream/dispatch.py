@@ -17,6 +17,7 @@ from gateway.stream.link import Link
 from gateway.stream.refusals import code_of
 from gateway.stream.wire import codec
 from gateway.stream.wire.codec import Decoded
+from gateway.stream.wire.codes import in_words
 from gateway.stream.wire.errors import ProtocolError
 from gateway.stream.wire.messages import Message
 
@@ -38,7 +39,8 @@ def dispatch(link: Link, frame: Buffer, done: Callable[[BaseException | None], o
     decoded = codec.decode_request(frame)
     is_in_order = link.session.check(decoded)
     if log.isEnabledFor(logging.DEBUG):
-        log.debug("> %s %s", decoded.command.name, str(decoded.message)[:75])
+        line = "request peer=%s command=%s message=%s"
+        log.debug(line, link.peer, decoded.command.name, str(decoded.message)[:75])
 
     def answered(outcome: Message | BaseException | None) -> None:
         error = _answer(link, decoded, outcome)
@@ -66,7 +68,8 @@ def _answer(
         if code is None:
             return outcome
         assert correlation_id is not None
-        log.debug("< %s refused code=%d reason=%s", command.name, code, outcome)
+        line = "request refused peer=%s command=%s code=%s reason=%s"
+        log.debug(line, link.peer, command.name, in_words(code), outcome)
         link.ports.send(codec.refusal_reply(command, correlation_id, code))
         return None
     if outcome is not None:

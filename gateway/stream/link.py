@@ -24,6 +24,7 @@ from gateway.broker.groups import Order
 from gateway.broker.service import Service
 from gateway.broker.streams import Stream, Streams
 from gateway.broker.virtual_host import VirtualHost
+from gateway.logs import InHost
 from gateway.pending import Pending
 from gateway.stream.consuming import Subscription
 from gateway.stream.membership import Membership, Questions
@@ -202,6 +203,15 @@ class Link:
         return self.ports.peer
 
     @property
+    def address(self) -> str:
+        """Address of the client, without the port."""
+        return self.ports.peer.rpartition(":")[0]
+
+    def say(self, write: Callable[..., object], message: str, *args: object) -> None:
+        """Log what a stranger could cause without end, as `Refusals.say`."""
+        self.host.authentication.refusals.say(write, self.address, message, *args)
+
+    @property
     def local(self) -> str:
         """Address that the client connected to."""
         return self.ports.local
@@ -325,6 +335,10 @@ class Link:
 
     # Streams that this link uses
 
+    def shown(self, stream: Stream) -> str:
+        """Return a stream as logs name it, with its virtual host."""
+        return InHost(stream.name, self.virtual_host_name)
+
     def watch(self, stream: Stream) -> None:
         """Be told when the stream is gone; to be called before anything is bound to it.
 
@@ -363,6 +377,18 @@ class Link:
         orders = self.take_out([s for s in self.subscriptions.values() if s.stream is stream])
         self._watched.discard(stream)
         stream.watchers.discard(self)
+        self.send(
+            "metadata_update", m.MetadataUpdate(ResponseCode.STREAM_NOT_AVAILABLE, stream.name)
+        )
+        carry_out(orders)
+
+    def lose_readers(self, stream: Stream) -> None:
+        """Drop the subscriptions to a stream of which a part cannot be read; publishers stay.
+
+        All of this connection, since what the client is told names the stream only.
+        """
+        orders = self.take_out([s for s in self.subscriptions.values() if s.stream is stream])
+        self.unwatch_if_unused(stream)
         self.send(
             "metadata_update", m.MetadataUpdate(ResponseCode.STREAM_NOT_AVAILABLE, stream.name)
         )

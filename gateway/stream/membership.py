@@ -95,7 +95,7 @@ class Questions:
         membership.question = question
         log.debug(
             "asked consumer stream=%s name=%r active=%s peer=%s subscription=%d",
-            subscription.stream.name,
+            link.shown(subscription.stream),
             membership.name,
             active,
             link.ports.peer,
@@ -122,7 +122,7 @@ class Questions:
         log.warning(
             "consumer update not answered peer=%s stream=%s name=%r active=%s limit_ms=%d",
             link.ports.peer,
-            membership.subscription.stream.name,
+            link.shown(membership.subscription.stream),
             membership.name,
             question.is_active,
             link.host.service.consumer_update_timeout_ms,

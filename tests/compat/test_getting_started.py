@@ -77,16 +77,17 @@ def absent(reason: str) -> None:
     pytest.skip(reason)
 
 
-@pytest.fixture
-def server(tmp_path: Path) -> Iterator[None]:
-    """An empty Hutch on the port that clients know."""
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """One Hutch on the port that clients know, for all languages as for a reader of the page."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             probe.bind(("127.0.0.1", PORT))
         except OSError:
             absent(f"port {PORT} is taken")
-    command = [sys.executable, "-m", "gateway", "serve", "--data", str(tmp_path / "data")]
+    command = [sys.executable, "-m", "gateway", "serve", "--data"]
+    command.append(str(tmp_path_factory.mktemp("server") / "data"))
     running = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True)
     try:
         assert running.stdout is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import stat
+from http import HTTPStatus
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 from gateway.commands.asking import Unreachable, ask
 from gateway.stream.wire import messages as m
 from tests.client import Client
+from tests.http_client import Api
 from tests.integration.administrator import (
     FULL,
     IMPATIENT,
@@ -94,6 +96,48 @@ def test_a_super_stream_grows_while_it_is_used(server: HutchServer) -> None:
     assert {each["routing_key"] for each in ctl(server, "list_bindings")} >= {"emea", "amer", "3"}
     ctl(server, "delete_super_stream", "orders")
     assert len(ctl(server, "list_streams")) == 2
+
+
+def partitions_of(server: HutchServer, super_stream: str) -> tuple[str, ...]:
+    with Client.opened(*server.endpoint) as client:
+        return client.ask(m.StreamsReply, "partitions", m.Partitions(super_stream)).streams
+
+
+def test_a_partition_is_not_deleted_by_mistake_and_a_hole_is_filled(server: HutchServer) -> None:
+    whole = ("orders-0", "orders-1", "orders-2")
+    make = ("add_super_stream", "orders", "--partitions", "3")
+    ctl(server, *make, "-a", "max-age=7D")
+
+    refused = hutch(server.data_dir, "ctl", "delete_stream", "orders-1", check=False)
+
+    assert refused.returncode == 1
+    assert b"is a partition of super stream 'orders'" in refused.stderr
+    assert b"--force" in refused.stderr
+    assert partitions_of(server, "orders") == whole
+    ctl(server, "delete_stream", "orders-0", "--force")
+    ctl(server, "delete_stream", "orders-1", "--force")
+    ctl(server, "add_stream", "orders-1")
+    assert partitions_of(server, "orders") == ("orders-2",)
+
+    assert ctl(server, *make) == {"partitions": list(whole)}
+
+    assert partitions_of(server, "orders") == whole
+    ages = {each["name"]: each["arguments"].get("max-age") for each in ctl(server, "list_streams")}
+    assert ages == {"orders-0": "7D", "orders-1": None, "orders-2": "7D"}
+    keys = {each["routing_key"]: each["destination"] for each in ctl(server, "list_bindings")}
+    assert [keys[str(number)] for number in range(3)] == list(whole)
+    again = hutch(server.data_dir, "ctl", *make, check=False)
+    assert (again.returncode, again.stderr) == (1, b"hutch: there is an exchange 'orders'\n")
+
+
+def test_a_stream_of_clients_and_over_http_goes_as_in_rabbitmq(server: HutchServer) -> None:
+    ctl(server, "add_super_stream", "orders", "--partitions", "2")
+    with Client.opened(*server.endpoint) as client:
+        client.must("delete_stream", m.DeleteStream("orders-0"))
+
+    assert Api(*server.management).status("DELETE", "queues/%2F/orders-1") == HTTPStatus.NO_CONTENT
+
+    assert partitions_of(server, "orders") == ()
 
 
 def test_exchanges_bindings_and_policies_are_made_and_removed(server: HutchServer) -> None:

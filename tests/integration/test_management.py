@@ -1,6 +1,7 @@
 """The management API of a running server, as clients' suites and tools use it."""
 
 import socket
+import urllib.request
 from collections.abc import Iterator
 
 import pytest
@@ -278,3 +279,15 @@ def test_a_port_that_was_asked_for_must_be_free_and_the_usual_one_need_not(
             start_server("--management-port", str(port))
         assert failure.value.exit_code == 2
         assert f"--management-port: cannot listen on 127.0.0.1:{port}" in failure.value.output
+
+
+def test_a_browser_at_the_front_door_reads_one_line_without_logging_in(
+    start_server: StartServer,
+) -> None:
+    server = start_server()
+    with urllib.request.urlopen(f"http://127.0.0.1:{server.management.port}/", timeout=10) as page:
+        text = page.read().decode()
+        assert page.headers["Content-Type"].startswith("text/plain")
+
+    assert text.count("\n") == 1
+    assert "/api/overview" in text

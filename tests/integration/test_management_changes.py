@@ -1,11 +1,13 @@
 """What the management API changes it changes as a whole, and what it refuses changes nothing."""
 
+import json
+import socket
 import threading
 from collections.abc import Iterator
 
 import pytest
 
-from tests.http_client import Api
+from tests.http_client import Api, basic
 from tests.integration.conftest import managed_server
 from tests.integration.server import HutchServer
 
@@ -153,3 +155,54 @@ def test_a_virtual_host_put_again_is_as_it_was_put_last(api: Api) -> None:
     assert api.status("PUT", "vhosts/again", {}) == 204
     assert told() == ["", [], "stream"]
     assert api.get("permissions/again/guest")["configure"] == ".*"
+
+
+# Passwords
+
+
+def test_a_password_is_kept_as_every_other_way_keeps_it(api: Api) -> None:
+    assert api.status("PUT", "users/kept-well", {"password": "p", "tags": "management"}) == 201
+    shown = api.get("users/kept-well")
+    assert shown["hashing_algorithm"] == "hutch_password_hashing_argon2id"
+    assert shown["password_hash"].startswith("$argon2id$")
+    assert api.by("kept-well", "p").status("GET", "whoami") == 200
+    assert api.by("kept-well", "q").status("GET", "whoami") == 401
+    costly = shown["password_hash"].replace("m=19456,t=2,p=1", "m=262144,t=16,p=1")
+    for wrong in ({"password_hash": costly}, {"password": "\ud800"}):
+        assert api.status("PUT", "users/costly", {"tags": "", **wrong}) == 400
+    api.status("DELETE", "users/kept-well")
+
+
+# A body takes its time
+
+
+@pytest.mark.parametrize(
+    ("change", "status"),
+    [
+        (None, 201),
+        (("PUT", {"tags": "management", "password": "pass"}), 401),
+        (("PUT", {"tags": "administrator", "password": "another"}), 401),
+        (("DELETE", None), 401),
+    ],
+)
+def test_a_request_is_judged_by_what_its_user_may_when_its_body_has_come(
+    api: Api, change: tuple[str, object] | None, status: int
+) -> None:
+    assert api.status("PUT", "users/slow", {"tags": "administrator", "password": "pass"}) == 201
+    body = json.dumps({"tags": "administrator", "password": "mine"}).encode()
+    head = (
+        f"PUT /api/users/accomplice HTTP/1.1\r\nHost: {api.host}\r\nConnection: close\r\n"
+        f"Authorization: {basic('slow', 'pass')}\r\nExpect: 100-continue\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
+    )
+    with socket.create_connection((api.host, api.port), timeout=10) as connection:
+        connection.sendall(head.encode())
+        assert connection.recv(1024).startswith(b"HTTP/1.1 100"), "its user is known by now"
+        if change is not None:
+            method, said = change
+            assert api.status(method, "users/slow", said) == 204
+        connection.sendall(body)
+        assert connection.recv(65_536).startswith(f"HTTP/1.1 {status} ".encode())
+    assert api.status("GET", "users/accomplice") == (200 if status == 201 else 404)
+    api.status("DELETE", "users/accomplice")
+    api.status("DELETE", "users/slow")

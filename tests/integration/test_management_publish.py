@@ -61,6 +61,29 @@ def stored(target: HutchServer, stream: str, count: int) -> list[bytes]:
     return [record.removesuffix(b"\x00\x53\x75\xa0\x01m") for _, record in records]
 
 
+def test_a_message_with_very_many_routing_keys_is_refused_at_once(api: Api) -> None:
+    keys = [f"{number}" for number in range(100_000)]
+    status, reason = publish(api, "first", headers={"CC": keys})
+    assert status == 400
+    assert "routing keys" in reason
+    assert counts(api) == [0, 0, 0]
+
+
+# The default exchange
+
+
+def test_the_default_exchange_is_found_by_its_empty_name_too(api: Api) -> None:
+    assert publish(api, "first", exchange="") == ROUTED
+    assert counts(api) == [1, 0, 0]
+    default = api.get("exchanges/%2F/amq.default")
+    assert api.get("exchanges/%2F//") == default
+    for path in ("exchanges/%2F/{}/bindings/source", "bindings/%2F/e/{}/q/first"):
+        assert api.get(path.format("")) == api.get(path.format("amq.default"))
+    assert api.status("DELETE", "exchanges/%2F//") == api.status(
+        "DELETE", "exchanges/%2F/amq.default"
+    )
+
+
 ROUTED = (200, {"routed": True})
 NOWHERE = (200, {"routed": False})
 

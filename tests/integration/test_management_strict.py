@@ -126,6 +126,33 @@ def test_headers_that_can_be_read_in_two_ways_are_refused(api: Api, header: byte
     assert status_of(api.raw(request + header + end)) == 400
 
 
+@pytest.mark.parametrize(
+    "length",
+    [
+        b"Content-Length: 2, 2\r\n",
+        b"Content-Length: 2\r\nContent-Length: 2\r\n",
+        b"Content-Length: 2,\r\n",
+        b"content-length:2 , 2\r\n",
+    ],
+)
+def test_a_length_that_is_said_twice_is_refused(api: Api, length: bytes) -> None:
+    request = b"PUT /api/queues/%2F/twice HTTP/1.1\r\n" + AUTHORIZED
+    end = b"Connection: close\r\n\r\n{}"
+    assert status_of(api.raw(request + length + end)) == 400
+    assert api.status("GET", "queues/%2F/twice") == 404
+    assert status_of(api.raw(request + b"Content-Length: 2\r\n" + end)) == 201
+    assert api.status("DELETE", "queues/%2F/twice") == 204
+
+
+def test_chunks_are_for_http_1_1(api: Api) -> None:
+    request = b"PUT /api/queues/%2F/old HTTP/1.0\r\n" + AUTHORIZED
+    chunked = request + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n0\r\n\r\n"
+    assert status_of(api.raw(chunked)) == 400
+    assert api.status("GET", "queues/%2F/old") == 404
+    assert status_of(api.raw(request + b"Content-Length: 2\r\n\r\n{}")) == 201
+    assert api.status("DELETE", "queues/%2F/old") == 204
+
+
 def test_an_end_of_a_line_before_a_request_is_passed_over(api: Api) -> None:
     request = b"GET /api/whoami HTTP/1.1\r\n" + AUTHORIZED
     last = request + b"Connection: close\r\n\r\n"

@@ -14,7 +14,7 @@ import pytest
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
-from compat.certificates import CLIENT_NAME, Authority, Certificates, make, name
+from compat.certificates import CLIENT_NAME, Authority, Certificates, Pair, make, name
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST
@@ -210,6 +210,69 @@ def test_revoked_certificates_are_refused(
     server.wait_for_log("certificate revoked")
     with Client.opened(*tls_endpoint(server), tls=context_of(made.ca, made.client)):
         pass
+
+
+def below(root: Authority, folder: Path, common_name: str) -> tuple[Authority, Path, Pair]:
+    """An authority that another has signed, its certificate, and a client that shows both."""
+    authority = Authority(common_name, signed_by=root)
+    certificate = authority.write(folder / f"{common_name}.pem")
+    client = authority.client(folder, f"client-of-{common_name}")
+    with client.certificate.open("ab") as chain:
+        chain.write(certificate.read_bytes())
+    return authority, certificate, client
+
+
+def test_certificates_under_a_revoked_authority_are_refused(
+    start_server: StartServer, made: Certificates, tmp_path: Path
+) -> None:
+    root = Authority.of(made)
+    bad, bad_certificate, bad_client = below(root, tmp_path, "bad")
+    good, _, good_client = below(root, tmp_path, "good")
+    lists = [
+        root.revoke(tmp_path / "root-list.pem", bad_certificate),
+        bad.revoke(tmp_path / "bad-list.pem"),
+        good.revoke(tmp_path / "good-list.pem"),
+    ]
+    together = tmp_path / "ca-and-lists.pem"
+    together.write_bytes(b"".join(each.read_bytes() for each in (made.ca, *lists)))
+    server = start_server(*tls_arguments(made), "--tls-ca", str(together))
+
+    assert refused(server, context_of(made.ca, bad_client))
+    server.wait_for_log("certificate revoked")
+    with Client.opened(*tls_endpoint(server), tls=context_of(made.ca, good_client)):
+        pass
+    assert "no list of revoked certificates" not in server.logs
+
+
+def test_an_authority_whose_list_is_missing_is_named_at_the_start(
+    start_server: StartServer, made: Certificates, tmp_path: Path
+) -> None:
+    root = Authority.of(made)
+    _, certificate, client = below(root, tmp_path, "listless")
+    files = made.ca, certificate, root.revoke(tmp_path / "root-list.pem")
+    together = tmp_path / "ca-and-list.pem"
+    together.write_bytes(b"".join(each.read_bytes() for each in files))
+    server = start_server(*tls_arguments(made), "--tls-ca", str(together))
+
+    (line,) = (each for each in server.logs.splitlines() if "no list of revoked" in each)
+    assert "authority=CN=listless" in line
+    assert refused(server, context_of(made.ca, client))
+    with Client.opened(*tls_endpoint(server), tls=context_of(made.ca, made.client)):
+        pass
+
+
+def test_a_key_that_other_users_may_read_is_warned_of(
+    start_server: StartServer, made: Certificates
+) -> None:
+    made.server.key.chmod(0o644)
+    warned = start_server(*tls_arguments(made))
+    made.server.key.chmod(0o640)
+    fine = start_server(*tls_arguments(made))
+
+    assert (
+        f"tls key is open to other users, chmod 600 shuts it key={made.server.key}" in warned.logs
+    )
+    assert "tls key" not in fine.logs
 
 
 def test_without_an_authority_no_certificate_is_asked_for(

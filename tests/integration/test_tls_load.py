@@ -114,6 +114,22 @@ def test_idle_handshakes_make_room_for_others(
             clients[-1].recv(1)
 
 
+def test_idle_handshakes_of_one_address_push_out_none_of_another(
+    start_server: StartServer, made: Certificates
+) -> None:
+    environment = {"HUTCH_TLS__HANDSHAKES_MAX": "20", "HUTCH_TLS__HANDSHAKE_TIMEOUT_MS": "60000"}
+    server = start_server(*tls_arguments(made), environment=environment)
+    endpoint = tls_endpoint(server)
+    with contextlib.ExitStack() as idle:
+        other = socket.create_connection(endpoint, 10, source_address=("127.0.0.2", 0))
+        idle.enter_context(other)
+        clients = [idle.enter_context(socket.create_connection(endpoint, 10)) for _ in range(60)]
+        assert clients[0].recv(1) == b""
+
+        with context_of(made.ca).wrap_socket(other, server_hostname="localhost") as greeted:
+            assert greeted.version()
+
+
 def test_handshakes_hold_no_place_of_a_connection(
     start_server: StartServer, made: Certificates
 ) -> None:

@@ -1,12 +1,14 @@
 """Connections, publishers and consumers."""
 
+import asyncio
 from collections.abc import Iterator, Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
-from gateway.admin.answers import empty_answer
+from gateway.admin.answers import SLICE, Listed, empty_answer
 from gateway.admin.call import Call, Facts
 from gateway.admin.listing import listed, listed_whole, object_answer
 from gateway.admin.views.figures import RATE
@@ -220,12 +222,6 @@ def _publisher_view(call: Call, placed: Placed) -> dict[str, object]:
     }
 
 
-def _activity(consumer: ConsumerDetails) -> str:
-    if not consumer.is_single:
-        return "up"
-    return "single_active" if consumer.is_active else "waiting"
-
-
 def _consumer_view(call: Call, placed: Placed) -> dict[str, object]:
     consumer = placed.thing
     assert isinstance(consumer, ConsumerDetails)
@@ -238,7 +234,7 @@ def _consumer_view(call: Call, placed: Placed) -> dict[str, object]:
         "offset": max(consumer.offset, 0),
         "offset_lag": consumer.offset_lag,
         "active": consumer.is_active or not consumer.is_single,
-        "activity_status": _activity(consumer),
+        "activity_status": consumer.activity,
         "properties": dict(consumer.properties),
     }
 
@@ -255,17 +251,21 @@ def _queue_consumer_view(call: Call, placed: Placed) -> dict[str, object]:
         "arguments": dict(consumer.properties),
         "ack_required": False,
         "active": consumer.is_active or not consumer.is_single,
-        "activity_status": _activity(consumer),
+        "activity_status": consumer.activity,
         "consumer_timeout": 0,
         "exclusive": False,
         "prefetch_count": 0,
     }
 
 
-def queue_consumers(call: Call, stream: object) -> list[dict[str, object]]:
-    """Show who reads a stream, as a queue shows its consumers."""
-    placed = _consumers(visible_connections(call), stream)
-    return [_queue_consumer_view(call, each) for each in placed]
+async def queue_consumers(call: Call, stream: object) -> Listed:
+    """Show who reads a stream, as a queue shows its consumers; others are served meanwhile."""
+    found: list[Placed] = []
+    for number, connection in enumerate(visible_connections(call), start=1):
+        found += _consumers([connection], stream)
+        if number % SLICE == 0:
+            await asyncio.sleep(0)
+    return Listed(found, partial(_queue_consumer_view, call))
 
 
 async def list_publishers(call: Call) -> Response:

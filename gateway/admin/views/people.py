@@ -1,5 +1,6 @@
 """Users, what they may do, limits and policies."""
 
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -73,8 +74,8 @@ def _tags(call: Call) -> list[str]:
     raise WrongRequest("tags_not_present" if tags is None else "tags are neither text nor texts")
 
 
-def _hash(call: Call) -> dict[str, Any]:
-    """Return the password of the body as the requests take it: none, hashed, or to be hashed."""
+async def _hash(call: Call) -> dict[str, Any]:
+    """Return the password of the body as the requests take it: none, or hashed."""
     if "password_hash" in call.body:
         if "password" in call.body:
             raise WrongRequest("both_password_and_password_hash_are_provided")
@@ -83,8 +84,9 @@ def _hash(call: Call) -> dict[str, Any]:
         return given if named is None else {**given, "hashing_algorithm": named}
     if call.text("password", "") == "":  # which is no password
         return {"password_hash": ""}
+    make = partial(PasswordHash.of, call.text("password"), Algorithm.ARGON2ID)
     try:
-        hashed = PasswordHash.of(call.text("password"))
+        hashed = await call.in_thread(make)
     except UnicodeEncodeError:
         raise WrongRequest("the password is not Unicode text") from None
     return {"password_hash": hashed.text, "hashing_algorithm": hashed.algorithm.value}
@@ -94,7 +96,7 @@ async def put_user(call: Call) -> Response:
     """Create a user, or replace its password and tags."""
     call.require(Role.ADMINISTRATOR)
     given = {"name": call.path["user"], "tags": _tags(call), "limits": call.mapping("limits")}
-    put = await call.ask("put_user", {**given, **_hash(call)})
+    put = await call.ask("put_user", {**given, **await _hash(call)})
     return made_answer(is_new=put["is_new"])
 
 

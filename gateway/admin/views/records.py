@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from gateway.admin.answers import Refused, empty_answer, value_answer
+from gateway.admin.answers import Paired, Refused, empty_answer, fields_answer, value_answer
 from gateway.admin.call import Call
 from gateway.broker.administration.errors import Conflict, WrongRequest
 from gateway.log.amqp import BLIND_COPIES, COPIES, BasicProperties, Unpackable, pack_message
@@ -83,7 +83,8 @@ async def get_tracking(call: Call) -> Response:
     host.streams.find(stream)
     asked = kind if kind in {"offset", "writer"} else "all"
     where = {"virtual_host": host.name, "name": stream, "type": asked}
-    return value_answer(await call.ask("list_tracking", where))
+    found = await call.ask("list_tracking", where)
+    return fields_answer({kind: Paired(pairs) for kind, pairs in found.items()})
 
 
 async def publish(call: Call) -> Response:

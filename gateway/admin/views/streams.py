@@ -12,11 +12,12 @@ from gateway.admin.listing import listed, object_answer
 from gateway.admin.views.connections import GARBAGE_COLLECTION, queue_consumers
 from gateway.admin.views.figures import counted, messages
 from gateway.broker.administration.errors import Conflict, NotAllowed, WrongRequest
-from gateway.broker.arguments import MaxAge, StreamArguments, number_of
+from gateway.broker.arguments import InvalidArgument, StreamArguments, number_of
 from gateway.broker.definitions.sections import STREAM_ARGUMENTS
 from gateway.broker.errors import StreamNotAvailable
 from gateway.broker.streams import Stream
 from gateway.broker.virtual_host import VirtualHost
+from gateway.log.log import StreamLog
 
 _COUNTED_AT_ONCE: Final = 1_000
 _TYPE: Final = "x-queue-type"
@@ -56,16 +57,17 @@ def stream_arguments(arguments: dict[str, Any]) -> dict[str, str]:
         is_right = isinstance(value, str) if name in _TEXTS else type(value) is int
         if not is_right:
             raise WrongRequest(f"invalid arg {name!r}: it has the wrong type")
-        if name == "x-max-age" and MaxAge(value).seconds is None:
-            raise WrongRequest(f"invalid arg {name!r}: invalid_max_age")
-        if name == "x-max-length-bytes" and value < 0:
-            raise WrongRequest(f"invalid arg {name!r}: it is below 0")
         result[ours] = str(value)
+        try:
+            StreamArguments.parse({ours: result[ours]}, is_strict=True)
+        except InvalidArgument as error:
+            why = "invalid_max_age" if ours == "max-age" else error  # RabbitMQ's word
+            raise WrongRequest(f"invalid arg {name!r}: {why}") from None
     return result
 
 
 def queue_view(facts: Facts, placed: Placed) -> dict[str, object]:
-    """Show a stream; how many records it has only if it is open."""
+    """Show a stream; how much is in it only if it is open."""
     host, stream = placed
     policy = host.policies.of(stream.name)
     of_operators = host.policies.operators.of(stream.name)
@@ -90,15 +92,20 @@ def queue_view(facts: Facts, placed: Placed) -> dict[str, object]:
         "memory": 0,
         **counted([("reductions", 0)]),
     }
-    count = _count(stream)
-    return shown if count is None else {**shown, **messages(count)}
+    log = _open_log(stream)
+    if log is None:  # it would have to be looked up
+        return shown
+    size = log.committed_length - log.start
+    segments = host.streams.limits_of(stream).units_of(size)
+    return {**shown, **messages(_count(log)), "message_bytes": size, "segments": segments}
 
 
-def _count(stream: Stream) -> int | None:
-    """Return how many records a stream has; None if that would have to be looked up."""
+def _open_log(stream: Stream) -> StreamLog | None:
     log = stream.log
-    if log is None or log.failure is not None:
-        return None
+    return None if log is None or log.failure is not None else log
+
+
+def _count(log: StreamLog) -> int:
     return 0 if log.is_empty else log.committed_next_offset - log.first_offset
 
 
@@ -106,7 +113,8 @@ async def count_messages(host: VirtualHost) -> int:
     """Count the records of all open streams; others are served meanwhile."""
     total = 0
     for number, stream in enumerate(host.streams, start=1):
-        total += _count(stream) or 0
+        log = _open_log(stream)
+        total += 0 if log is None else _count(log)
         if number % _COUNTED_AT_ONCE == 0:
             await asyncio.sleep(0)
     return total
@@ -128,14 +136,15 @@ async def get_queue(call: Call) -> Response:
         await call.awaits(host.streams.log_of(stream))
     except StreamNotAvailable:
         state = "down"
-    consumers = queue_consumers(call, stream)
+    consumers = await queue_consumers(call, stream)
+    count = len(consumers.items)
     return object_answer(
         call,
         {
             **queue_view(call.facts, Placed(host, stream)),
             "state": state,
-            "consumers": len(consumers),
-            "readers": {call.facts.node: len(consumers)},
+            "consumers": count,
+            "readers": {call.facts.node: count},
             "consumer_details": consumers,
             "incoming": [],
             "deliveries": [],
@@ -166,12 +175,7 @@ async def put_queue(call: Call) -> Response:
 
 async def delete_queue(call: Call) -> Response:
     """Delete a stream, or only one without records; who uses it is told."""
-    name = call.path["stream"]
-    if call.query.get("if-empty") == "true":
-        host = call.host()
-        log = await call.awaits(host.streams.log_of(host.streams.find(name)))
-        if not log.is_empty:
-            raise WrongRequest(f"queue {name!r} in vhost {host.name!r} is not empty")
-    where = {"virtual_host": call.path["virtual_host"], "name": name}
-    await call.ask("delete_stream", where)
+    where = {"virtual_host": call.path["virtual_host"], "name": call.path["stream"]}
+    if_empty = call.query.get("if-empty") == "true"
+    await call.ask("delete_stream", {**where, "if_empty": if_empty})
     return empty_answer(HTTPStatus.NO_CONTENT)

@@ -178,10 +178,8 @@ async def delete_exchange(call: Call) -> Response:
     host, name = call.path["virtual_host"], _named(call).exchange.name
     if is_predeclared(name):
         raise NotAllowed(f"exchange {name!r} cannot be deleted")
-    is_used = bool(call.host().exchanges.declared(name).bindings)
-    if is_used and call.query.get("if-unused") == "true":
-        raise WrongRequest(f"exchange {name!r} in vhost {host!r} in use")
-    where = {"virtual_host": host, "name": name}
+    if_unused = call.query.get("if-unused") == "true"
+    where = {"virtual_host": host, "name": name, "if_unused": if_unused}
     await call.ask("delete_exchange", where)
     return empty_answer(HTTPStatus.NO_CONTENT)
 

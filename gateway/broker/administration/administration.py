@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol, TypeVar
 from gateway.broker.access.access import Access
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authorisation import Demand
+from gateway.broker.access.passwords import PasswordHash
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import NotAllowed, NotFound
 from gateway.broker.administration.unfinished import Unfinished
@@ -125,19 +126,29 @@ class Actor:
         name: The user; empty for who owns the server's files.
         roles: What it may be.
         virtual_hosts: Where it may look if it is no administrator.
+        password_hash: Of the password that it had when it logged in; None for none.
     """
 
     name: str
     roles: frozenset[Role]
     virtual_hosts: frozenset[str] = frozenset()
+    password_hash: PasswordHash | None = None
 
     @classmethod
     def of(cls, access: Access, user: str) -> "Actor":
         """Return what a user may ask for, by its tags and permissions."""
         known = access.user(user)
-        tags = () if known is None else known.tags
-        roles = {role for tag in Role if tag.value in tags for role in IMPLIED[tag]}
-        return cls(user, frozenset(roles), access.virtual_hosts_of(user))
+        if known is None:
+            return cls(user, frozenset())
+        roles = {role for tag in Role if tag.value in known.tags for role in IMPLIED[tag]}
+        hosts = access.virtual_hosts_of(user)
+        return cls(user, frozenset(roles), hosts, known.password_hash)
+
+    def now(self, access: Access) -> "Actor":
+        """Return what the same user may ask for by now: nothing if its password is another."""
+        actor = Actor.of(access, self.name)
+        is_same = actor.password_hash == self.password_hash
+        return actor if is_same else Actor(self.name, frozenset())
 
     def require(self, role: Role) -> None:
         """Demand a tag. Raises NotAllowed."""
@@ -177,6 +188,7 @@ class Row:
         role: Who may ask for it.
         takes_body: Whether bytes may come along.
         needs: The rights that it takes; the tag does not stand in for them.
+        tells: Whether the line of the log that says who asked has the answer too.
     """
 
     name: str
@@ -184,3 +196,4 @@ class Row:
     role: Role = Role.ADMINISTRATOR
     takes_body: bool = False
     needs: Needs | None = None
+    tells: bool = False

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from gateway.broker.administration.errors import WrongRequest
+from gateway.broker.definitions.document import VALUE_DEPTH_MAX, fault_within
+from gateway.broker.turns import Check, unchecked
 
 _TEXT_MAX: Final = 65_536
 _INTEGER_MAX: Final = 2**63 - 1
@@ -11,10 +13,16 @@ _AS_BYTES: Final = ("utf-8", "surrogateescape")
 
 
 class Arguments:
-    """What came with a request. Every method raises WrongRequest, naming the argument."""
+    """What came with a request. Every method raises WrongRequest, naming the argument.
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
+    Attributes:
+        judge: Judges again, by the state of that moment, whether the request is allowed; raises
+            NotAllowed or NotFound.
+    """
+
+    def __init__(self, given: Mapping[str, Any], judge: Check = unchecked) -> None:
         self._given = dict(given)
+        self.judge = judge
 
     def text(self, name: str, default: str | None = None) -> str:
         """Take a text; one without a default is demanded."""
@@ -85,10 +93,12 @@ class Arguments:
         return tuple(Arguments({name: item}).text(name) for item in value)
 
     def mapping(self, name: str) -> dict[str, Any]:
-        """Take an object, empty if it is missing."""
+        """Take an object, empty if it is missing; definitions can hold it."""
         value = self._given.pop(name, {})
         if not isinstance(value, dict):
             raise WrongRequest(f"{name} is not an object")
+        if fault := fault_within(value, VALUE_DEPTH_MAX):
+            raise WrongRequest(f"{name} {fault}"[:200])
         return value
 
     def values(self, name: str) -> dict[str, Any]:

@@ -15,7 +15,8 @@ from gateway.broker.definitions import report
 from gateway.broker.definitions.errors import PROBLEMS_SHOWN_MAX, DefinitionsError, shown
 from gateway.broker.definitions.exporting import export_definitions
 from gateway.broker.definitions.planning import Plan, plan_import
-from gateway.broker.definitions.reading import ReadDefinitions, read_definitions
+from gateway.broker.definitions.reading import ReadDefinitions, read_definitions, read_with_problems
+from gateway.broker.turns import Check, unchecked
 from store.errors import StoreError
 
 log = logging.getLogger(__name__)
@@ -37,7 +38,7 @@ async def import_definitions(
     is_whole = arguments.flag("whole", default=False)
     virtual_host = arguments.optional_text("virtual_host")
     arguments.end()
-    read = partial(read_definitions, body, virtual_host=virtual_host)
+    read = partial(read_with_problems, body, virtual_host=virtual_host)
     try:
         plan = await import_read(
             administration,
@@ -45,6 +46,7 @@ async def import_definitions(
             dry_run=dry_run,
             is_whole=is_whole,
             source=Source(body, virtual_host),
+            check=arguments.judge,
         )
     except DefinitionsError as error:
         raise Unusable(str(error)) from error
@@ -65,6 +67,7 @@ async def import_read(
     dry_run: bool,
     is_whole: bool = False,
     source: Source | None = None,
+    check: Check = unchecked,
 ) -> Plan:
     """Compare definitions with the server, and make it so; all or nothing.
 
@@ -75,6 +78,7 @@ async def import_read(
         is_whole: Refuse what cannot all be imported, where RabbitMQ could.
         source: What they were read from, for the next start to finish what this one may not;
             None if that is taken care of.
+        check: Called in the turn; what it raises ends this.
 
     Raises:
         DefinitionsError: They cannot be imported.
@@ -83,6 +87,7 @@ async def import_read(
     turn = administration.importing
     await turn.take()
     try:
+        check()
         current = current_definitions(administration)
         plan = await administration.in_thread(
             partial(

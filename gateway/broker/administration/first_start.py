@@ -10,12 +10,16 @@ import logging
 from pathlib import Path
 from typing import Final
 
+from gateway.broker.access.authentication import GUEST
+from gateway.broker.access.users_file import DEFAULT_VIRTUAL_HOST
 from gateway.broker.administration.administration import Administration
 from gateway.broker.administration.definitions import import_read
 from gateway.broker.administration.errors import AdministrationError
 from gateway.broker.definitions.document import BYTES_MAX
 from gateway.broker.definitions.errors import DefinitionsError
-from gateway.broker.definitions.reading import ReadDefinitions, read_definitions
+from gateway.broker.definitions.objects import Definitions, HostObject, UserObject
+from gateway.broker.definitions.planning import plan_import
+from gateway.broker.definitions.reading import ReadDefinitions, read_with_problems
 from gateway.broker.definitions.report import Outcome
 from gateway.broker.kept_table import KeptTable
 from gateway.config import ConfigError
@@ -52,7 +56,7 @@ class FirstStart:
             What to import with `finish`; None if there is nothing to do.
 
         Raises:
-            ConfigError: The file cannot be read or used. Nothing was written down.
+            ConfigError: The file cannot be read. Nothing was written down.
             StoreError: The store refused.
         """
         state = (await self._kept.load()).get(_STATE)
@@ -75,7 +79,8 @@ class FirstStart:
         """Import, and write down that it is done.
 
         Raises:
-            ConfigError: The definitions refer to what is not there, or the server could not do it.
+            ConfigError: The definitions have faults or refer to what is not there, or the server
+                could not do it.
             StoreError: The store refused. In each case the next start goes on.
         """
         try:
@@ -101,11 +106,20 @@ def _read(file: Path) -> ReadDefinitions:
     try:
         with file.open("rb") as opened:
             content = opened.read(BYTES_MAX + 1)
-        return read_definitions(content)
+        read = read_with_problems(content)
+        if read.problem_count:  # told together with what is wrong between its objects
+            plan_import(read, _fresh())
+        return read  # noqa: TRY300  # what raises is above
     except OSError as error:
         raise ConfigError.in_file(_SETTING, file, f"cannot read it: {error.strerror}") from None
     except DefinitionsError as error:
         raise _unusable(file, error) from error
+
+
+def _fresh() -> Definitions:
+    """Return what every server has before its first start."""
+    host, guest = HostObject(DEFAULT_VIRTUAL_HOST), UserObject(GUEST)
+    return Definitions(hosts={host.key: host}, users={guest.key: guest})
 
 
 def _unusable(file: Path | None, error: DefinitionsError) -> ConfigError:

@@ -1,18 +1,30 @@
 """Requests on users and what they may do."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from functools import lru_cache, partial
+from typing import Final, TypeAlias
 
 from gateway.broker.access.access import Access
 from gateway.broker.access.attempts import Attempts
 from gateway.broker.access.errors import NoSuchUser, NoSuchVirtualHost
-from gateway.broker.access.model import USER_LIMITS, Permission, User, check_limits, with_limit
+from gateway.broker.access.model import (
+    USER_LIMITS,
+    Permission,
+    Right,
+    User,
+    check_limits,
+    with_limit,
+)
 from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
 from gateway.broker.administration.administration import Administration, Role, Row
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import Conflict, WrongRequest
+from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
+
+_Outdated: TypeAlias = tuple[OpenConnection, list[PublisherDetails | ConsumerDetails]]
 
 TAGS_MAX: Final = 32
 """Of a user; RabbitMQ 4.3 takes no more, and so could not read them back."""
@@ -152,7 +164,12 @@ async def list_permissions(
 
 
 async def set_permissions(administration: Administration, arguments: Arguments, _: bytes) -> object:
-    """Say what a user may do in a virtual host."""
+    """Say what a user may do in a virtual host.
+
+    Publishers and consumers that are open go on under the permissions under which they began, until
+    their client renews its secret, as in RabbitMQ. Those that the new ones would not allow are
+    counted, and closed if that is asked for.
+    """
     permission = Permission(
         arguments.text("user"),
         arguments.text("virtual_host"),
@@ -160,9 +177,37 @@ async def set_permissions(administration: Administration, arguments: Arguments, 
         arguments.text("write"),
         arguments.text("read"),
     )
+    is_to_close = arguments.flag("close", default=False)
     arguments.end()
     await administration.access.put_permission(permission)
-    return None
+    outdated = _outdated(administration, permission.user, permission.virtual_host)
+    if is_to_close:
+        for connection, things in outdated:
+            connection.lose_each({thing.stream for thing in things})
+    kinds = Counter(type(thing) for _, things in outdated for thing in things)
+    return {
+        "outdated_publishers": kinds[PublisherDetails],
+        "outdated_consumers": kinds[ConsumerDetails],
+        "closed": is_to_close,
+    }
+
+
+def _outdated(administration: Administration, user: str, virtual_host: str) -> list[_Outdated]:
+    """Return the publishers and consumers that a user could not begin any more, by connection."""
+    may = lru_cache(None)(partial(administration.access.may, user, virtual_host))
+    found: list[_Outdated] = []
+    for connection in administration.connections.of(user=user, virtual_host=virtual_host):
+        things: list[PublisherDetails | ConsumerDetails] = [
+            *(
+                one
+                for one in connection.publisher_details()
+                if not may(Right.WRITE, one.stream.name)
+            ),
+            *(one for one in connection.consumer_details() if not may(Right.READ, one.stream.name)),
+        ]
+        if things:
+            found.append((connection, things))
+    return found
 
 
 async def clear_permissions(
@@ -259,7 +304,7 @@ ROWS: Final = (
     Row("set_user_limits", set_user_limits),
     Row("set_user_limit", set_user_limit),
     Row("list_permissions", list_permissions, Role.MONITORING),
-    Row("set_permissions", set_permissions),
+    Row("set_permissions", set_permissions, tells=True),
     Row("clear_permissions", clear_permissions),
     Row("list_auth_attempts", list_auth_attempts, Role.MONITORING),
     Row("reset_auth_attempts", reset_auth_attempts),

@@ -1,5 +1,6 @@
 """Requests on what is in a stream: one message more, and what is remembered of its clients."""
 
+import shutil
 from collections.abc import Iterable
 from typing import Final
 
@@ -11,6 +12,14 @@ from gateway.broker.errors import ExchangeDoesNotExist
 from gateway.broker.exchanges import DEFAULT_EXCHANGE
 from gateway.broker.virtual_host import VirtualHost
 from gateway.log.adding import RECORD_BYTES_MAX, RecordTooLarge, add_record
+
+KEYS_MAX: Final = 1_000
+"""Routing keys of one message: as many as a super stream has partitions, unless a setting says
+more. RabbitMQ takes any number; a body of 2 MiB has room for 100,000."""
+_AROUND_BYTES: Final = 128
+"""What is stored around a record, in a chunk of its own."""
+_WRITTEN_TIMES: Final = 2
+"""A small record goes through the journal as well."""
 
 
 async def publish(administration: Administration, arguments: Arguments, body: bytes) -> object:
@@ -26,7 +35,10 @@ async def publish(administration: Administration, arguments: Arguments, body: by
         raise WrongRequest(f"403 ACCESS_REFUSED - cannot publish to internal {where}")
     if len(body) > RECORD_BYTES_MAX:
         raise WrongRequest(f"a message has {RECORD_BYTES_MAX} bytes at most")
+    if len(routing_keys) > KEYS_MAX:
+        raise WrongRequest(f"a message has {KEYS_MAX} routing keys at most")
     names = _routed(host, exchange, routing_keys)
+    _require_space(administration, len(names) * (len(body) + _AROUND_BYTES))
     for name in names:
         log = await host.streams.log_of(host.streams.find(name))
         raw = None if filter_value is None else filter_value.encode()
@@ -35,6 +47,21 @@ async def publish(administration: Administration, arguments: Arguments, body: by
         except RecordTooLarge as error:
             raise WrongRequest(str(error)) from error
     return {"routed": bool(names)}
+
+
+def _require_space(administration: Administration, size: int) -> None:
+    """Demand that all of a message finds space, before any of it is written. Raises WrongRequest.
+
+    What the disk cannot hold would else be refused half way, when it is full for everybody.
+    """
+    if size <= RECORD_BYTES_MAX:
+        return
+    try:
+        free = shutil.disk_usage(administration.service.about.data).free
+    except OSError:
+        return
+    if size * _WRITTEN_TIMES > free:
+        raise WrongRequest(f"nothing is published: it takes {size} bytes, and {free} are free")
 
 
 def _routed(host: VirtualHost, exchange: str, routing_keys: Iterable[str]) -> list[str]:

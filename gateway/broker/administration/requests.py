@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Mapping
+from functools import partial
 from typing import Final
 
 from gateway.broker.access.authorisation import refused
@@ -14,6 +15,7 @@ from gateway.broker.access.errors import (
     VirtualHostExists,
 )
 from gateway.broker.administration import (
+    clients,
     definitions,
     hosts,
     people,
@@ -44,7 +46,7 @@ from gateway.broker.errors import (
     StreamNotAvailable,
 )
 from gateway.broker.policies import NoSuchPolicy
-from store.errors import StoreError
+from store.errors import DiskFull, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -55,6 +57,7 @@ ROWS: Final[Mapping[str, Row]] = {
         *hosts.ROWS,
         *service.ROWS,
         *streams.ROWS,
+        *clients.ROWS,
         *topology.ROWS,
         *definitions.ROWS,
         *records.ROWS,
@@ -83,6 +86,7 @@ _IN_WORDS: Final[tuple[tuple[type[Exception], type[AdministrationError], str], .
     (AccessError, WrongRequest, "{}"),
     (InternalError, Failed, "the store refused: {}"),
     (BrokerError, WrongRequest, "{}"),
+    (DiskFull, Failed, "the disk is full, and this takes space: {}"),
     (StoreError, Failed, "{}"),
 )
 
@@ -99,28 +103,38 @@ async def answer(administration: Administration, actor: Actor, request: Request)
     row = ROWS.get(request.name)
     if row is None:
         raise WrongRequest(f"there is no request {request.name[:100]!r}")
-    if row.role not in actor.roles:
-        raise NotAllowed(f"{request.name} is for users with the tag {row.role.value}")
+    _require_role(actor, row)
     if request.body and not row.takes_body:
         raise WrongRequest(f"{request.name} takes no body")
+    judge = partial(_demand, administration, actor, row, request)
     try:
-        _demand(administration, actor, row, request)
-        result = await row.handler(administration, Arguments(request.arguments), request.body)
+        judge()
+        arguments = Arguments(request.arguments, judge)
+        result = await row.handler(administration, arguments, request.body)
     except (AccessError, BrokerError, StoreError) as error:
         raise translated(error) from error
     if row.role is Role.ADMINISTRATOR or row.needs is not None:
         log.info(
-            "administration request=%s by=%r about=%r",
+            "administration request=%s by=%r about=%r%s",
             row.name,
             actor.name or "owner",
             {name: request.arguments[name] for name in _LOGGED if name in request.arguments},
+            f" answer={result!r}" if row.tells else "",
         )
     return result
 
 
+def _require_role(actor: Actor, row: Row) -> None:
+    if row.role not in actor.roles:
+        raise NotAllowed(f"{row.name} is for users with the tag {row.role.value}")
+
+
 def _demand(administration: Administration, actor: Actor, row: Row, request: Request) -> None:
-    """Demand the rights that a request takes, of everybody but the owner. Raises NotAllowed."""
-    if row.needs is None or actor is OWNER:
+    """Demand what a request takes by now, of everybody but the owner. Raises NotAllowed."""
+    if actor is OWNER:
+        return
+    if row.needs is None:  # the tag alone
+        _require_role(actor.now(administration.access), row)
         return
     virtual_host = Arguments(request.arguments).text("virtual_host", "/")
     administration.host(virtual_host)

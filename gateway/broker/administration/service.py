@@ -1,5 +1,9 @@
 """Requests on how the whole server serves: doors, alarms, time limits. Nothing of it is stored."""
 
+import os
+import shutil
+import time
+from functools import partial
 from typing import Final
 
 from gateway.broker.administration.administration import Administration, Role, Row
@@ -12,10 +16,23 @@ TIMEOUT_MS_MAX: Final = 86_400_000
 
 
 async def status(administration: Administration, arguments: Arguments, _: bytes) -> object:
-    """Return where clients come in, and what stands against serving them."""
+    """Return what the server is, where clients come in, and what stands against serving them."""
     arguments.end()
     service = administration.service
+    about = service.about
+    try:
+        disk = await administration.in_thread(partial(shutil.disk_usage, about.data))
+        space = {"disk_free": disk.free, "disk_total": disk.total}
+    except OSError:  # removed while it runs
+        space = {}
     return {
+        "product_name": "Hutch",
+        "product_version": about.version,
+        "pid": os.getpid(),
+        "uptime": (time.time_ns() // 1_000_000 - about.started_ms) // 1_000,
+        "data_directory": str(about.data),
+        **space,
+        "is_disk_full": service.is_disk_full,
         "listeners": [
             {
                 "protocol": door.protocol,

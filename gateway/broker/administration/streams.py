@@ -1,15 +1,19 @@
 """Requests on streams."""
 
-from collections.abc import Iterator
 from typing import Final
 
 from gateway.broker.access.authorisation import Demand, to_configure
 from gateway.broker.administration.administration import Administration, Role, Row
 from gateway.broker.administration.arguments import Arguments
-from gateway.broker.administration.errors import NotFound, WrongRequest
-from gateway.broker.connections import ConsumerDetails, OpenConnection
+from gateway.broker.administration.clients import consumers_of
+from gateway.broker.administration.errors import WrongRequest
+from gateway.broker.arguments import InvalidArgument, StreamArguments
+from gateway.broker.errors import StreamNotAvailable
+from gateway.broker.mending import super_streams_of
 from gateway.broker.naming import without_line_ends
 from gateway.broker.stream import Stream
+from gateway.broker.virtual_host import VirtualHost
+from store.errors import StoreError
 
 
 async def list_streams(administration: Administration, arguments: Arguments, _: bytes) -> object:
@@ -19,12 +23,22 @@ async def list_streams(administration: Administration, arguments: Arguments, _: 
     return [
         {
             "virtual_host": host.name,
-            "name": name,
-            "arguments": dict(host.streams.find(name).entry.arguments),
+            "name": stream.name,
+            "arguments": dict(stream.entry.arguments),
+            **await _sizes(host, stream),
         }
         for host in administration.hosts(virtual_host)
-        for name in host.streams.names()
+        for stream in sorted(host.streams, key=lambda each: each.name)
     ]
+
+
+async def _sizes(host: VirtualHost, stream: Stream) -> dict[str, object]:
+    """Return what a stream takes; None for what is not known, as of one that is being deleted."""
+    try:
+        size = await host.streams.storage.size_of(stream)
+    except StoreError:
+        return {"message_bytes": None, "segments": None}
+    return {"message_bytes": size, "segments": host.streams.limits_of(stream).units_of(size)}
 
 
 async def status_of_stream(
@@ -43,39 +57,9 @@ async def status_of_stream(
         "first_offset": log.first_offset,
         "readers": sum(
             consumer.is_active or not consumer.is_single
-            for _, consumer in _consumers(administration, host.name, stream)
+            for _, consumer in consumers_of(administration, host.name, stream)
         ),
     }
-
-
-async def list_group_consumers(
-    administration: Administration, arguments: Arguments, _: bytes
-) -> object:
-    """Return the single active consumers of one name on a stream. Raises NotFound if none is."""
-    host = administration.host(arguments.text("virtual_host", "/"))
-    stream, reference = host.streams.find(arguments.name("stream")), arguments.name("reference")
-    arguments.end()
-    found = [
-        {
-            "subscription_id": consumer.subscription_id,
-            "connection_name": f"{connection.peer} -> {connection.local}",
-            "is_active": consumer.is_active,
-        }
-        for connection, consumer in _consumers(administration, host.name, stream)
-        if consumer.is_single and consumer.properties.get("name") == reference
-    ]
-    if not found:
-        raise NotFound(f"stream {stream.name!r} has no group {reference!r}")
-    return found
-
-
-def _consumers(
-    administration: Administration, virtual_host: str, stream: Stream
-) -> Iterator[tuple[OpenConnection, ConsumerDetails]]:
-    for connection in administration.connections.of(virtual_host=virtual_host):
-        for consumer in connection.consumer_details():
-            if consumer.stream is stream:
-                yield connection, consumer
 
 
 async def add_stream(administration: Administration, arguments: Arguments, _: bytes) -> object:
@@ -83,16 +67,34 @@ async def add_stream(administration: Administration, arguments: Arguments, _: by
     host = administration.host(arguments.text("virtual_host", "/"))
     name, given = arguments.text("name"), arguments.mapping("arguments")
     arguments.end()
-    await host.streams.create(name, stream_arguments(given))
+    await host.streams.create(name, stream_arguments(given), check=arguments.judge)
     return None
 
 
 async def delete_stream(administration: Administration, arguments: Arguments, _: bytes) -> object:
-    """Delete a stream; those who use it are told."""
+    """Delete a stream, or only one without records; those who use it are told."""
     host = administration.host(arguments.text("virtual_host", "/"))
-    name = arguments.name()
+    name, if_empty = arguments.name(), arguments.flag("if_empty", default=False)
+    spares_partitions = arguments.flag("spares_partitions", default=False)
     arguments.end()
-    await host.streams.delete(name, host.streams.tell_watchers)
+    log = await host.streams.log_of(host.streams.find(name)) if if_empty else None
+
+    def check() -> None:
+        arguments.judge()
+        whole = super_streams_of(host, name) if spares_partitions else []
+        if whole:
+            raise WrongRequest(
+                f"stream {name!r} is a partition of super stream {whole[0]!r}, which would have a"
+                " hole: --force deletes it"
+            )
+        if log is None:
+            return
+        if host.streams.find(name).log is not log:
+            raise StreamNotAvailable(name)  # it failed, or is another one by now
+        if not log.is_empty:
+            raise WrongRequest(f"queue {name!r} in vhost {host.name!r} is not empty")
+
+    await host.streams.delete(name, host.streams.tell_watchers, check=check)
     return None
 
 
@@ -121,11 +123,17 @@ async def restart_stream(administration: Administration, arguments: Arguments, _
 
 
 def stream_arguments(given: dict[str, object]) -> dict[str, str]:
-    """Return the arguments of a Create, which are all texts. Raises WrongRequest."""
+    """Return the arguments of a stream, which are all texts. Raises WrongRequest."""
+    texts: dict[str, str] = {}
     for name, value in given.items():
         if not isinstance(value, str):
             raise WrongRequest(f"argument {name!r} is not text"[:200])
-    return {name: str(value) for name, value in given.items()}
+        texts[name] = value
+    try:
+        StreamArguments.parse(texts, is_strict=True)
+    except InvalidArgument as error:
+        raise WrongRequest(str(error)) from None
+    return texts
 
 
 def _to_configure(_: Administration, arguments: Arguments) -> list[Demand]:
@@ -135,7 +143,6 @@ def _to_configure(_: Administration, arguments: Arguments) -> list[Demand]:
 ROWS: Final = (
     Row("list_streams", list_streams, Role.MONITORING),
     Row("status_of_stream", status_of_stream, Role.MONITORING),
-    Row("list_group_consumers", list_group_consumers, Role.MONITORING),
     Row("add_stream", add_stream, Role.MANAGEMENT, needs=_to_configure),
     Row("delete_stream", delete_stream, Role.MANAGEMENT, needs=_to_configure),
     Row("truncate_stream", truncate_stream),

@@ -17,8 +17,10 @@ from gateway.broker.administration.administration import Administration, Role, R
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import WrongRequest
 from gateway.broker.administration.streams import stream_arguments
+from gateway.broker.errors import ExchangeExists
 from gateway.broker.exchange import ALTERNATE_EXCHANGE
 from gateway.broker.exchanges import Binding, Exchange
+from gateway.broker.mending import mend_super_stream
 from gateway.broker.naming import without_line_ends
 from gateway.broker.policies import Policy, PolicyTable, check_operator_policy
 from gateway.broker.policy_settings import check_known, check_values
@@ -53,9 +55,19 @@ async def add_super_stream(
     host, name = _host(administration, arguments), arguments.text("name")
     keys = _keys(arguments, count())
     given = stream_arguments(arguments.mapping("arguments"))
+    mends = arguments.flag("mends", default=False)
     arguments.end()
     partitions = [f"{name}-{key}" for key in keys]
-    await super_streams.create_super_stream(host, name, partitions, keys, given)
+
+    async def check() -> None:
+        arguments.judge()
+
+    try:
+        await super_streams.create_super_stream(host, name, partitions, keys, given, check=check)
+    except ExchangeExists:
+        if not mends:
+            raise
+        await mend_super_stream(host, name, partitions, keys, given, check=arguments.judge)
     return {"partitions": partitions}
 
 
@@ -98,10 +110,19 @@ async def delete_super_stream(
     """Delete a super stream with all its partitions."""
     host, name = _host(administration, arguments), arguments.name()
     arguments.end()
-    declared = host.exchanges.declared(name)
-    if not super_streams.is_super_stream(declared.exchange):
-        raise WrongRequest(f"exchange {name!r} is no super stream")
-    await super_streams.delete_super_stream(host, name, gone=host.streams.tell_watchers)
+
+    def require() -> None:
+        if not super_streams.is_super_stream(host.exchanges.declared(name).exchange):
+            raise WrongRequest(f"exchange {name!r} is no super stream")
+
+    async def check(_: Sequence[str]) -> None:
+        arguments.judge()  # by the partitions that there are now
+        require()
+
+    require()
+    await super_streams.delete_super_stream(
+        host, name, check=check, gone=host.streams.tell_watchers
+    )
     return None
 
 
@@ -139,15 +160,22 @@ async def add_exchange(administration: Administration, arguments: Arguments, _: 
     alternate = exchange.arguments.get(ALTERNATE_EXCHANGE, "")
     if not isinstance(alternate, str):
         raise WrongRequest(f"invalid arg {ALTERNATE_EXCHANGE!r}: it is not text")
-    await host.exchanges.declare(exchange)
+    await host.exchanges.declare(exchange, check=arguments.judge)
     return None
 
 
 async def delete_exchange(administration: Administration, arguments: Arguments, _: bytes) -> object:
-    """Delete an exchange and its bindings; the streams stay."""
+    """Delete an exchange and its bindings, or only one that has none; the streams stay."""
     host, name = _host(administration, arguments), arguments.name()
+    if_unused = arguments.flag("if_unused", default=False)
     arguments.end()
-    await host.exchanges.delete(name)
+
+    def check() -> None:
+        arguments.judge()
+        if if_unused and host.exchanges.declared(name).bindings:
+            raise WrongRequest(f"exchange {name!r} in vhost {host.name!r} in use")
+
+    await host.exchanges.delete(name, check=check)
     return None
 
 
@@ -171,14 +199,14 @@ async def list_bindings(administration: Administration, arguments: Arguments, _:
 async def bind(administration: Administration, arguments: Arguments, _: bytes) -> object:
     """Let a routing key of an exchange lead to a stream."""
     host, binding = _binding(administration, arguments)
-    await host.exchanges.bind(binding)
+    await host.exchanges.bind(binding, check=arguments.judge)
     return None
 
 
 async def unbind(administration: Administration, arguments: Arguments, _: bytes) -> object:
     """Undo `bind`."""
     host, binding = _binding(administration, arguments)
-    await host.exchanges.unbind(binding)
+    await host.exchanges.unbind(binding, check=arguments.judge)
     return None
 
 

@@ -14,6 +14,7 @@ from gateway.broker.kept_table import KeptTable
 from gateway.log.names import server_table
 from gateway.pending import Pending
 from store.api import SegmentStore
+from store.errors import CorruptSegment
 
 _HEAD: Final = b"n"
 _PART_BYTES: Final = 512 * 1024
@@ -59,11 +60,16 @@ class Unfinished:
         if head is None:
             await self._kept.write(dict.fromkeys(rows))
             return None
-        said = json.loads(head)
-        first, self._parts = said["content_parts"], said["parts"]
-        content = await self._unpacked(rows, range(first))
-        before = await self._unpacked(rows, range(first, self._parts))
-        return Source(content, said["virtual_host"], before)
+        try:
+            said = json.loads(head)
+            first, parts = said["content_parts"], said["parts"]
+            content = await self._unpacked(rows, range(first))
+            before = await self._unpacked(rows, range(first, parts))
+            source = Source(content, said["virtual_host"], before)
+        except (ValueError, TypeError, KeyError, zlib.error) as error:
+            raise CorruptSegment(f"the import under way is damaged: {error!r}") from error
+        self._parts = parts
+        return source
 
     async def _unpacked(self, rows: Mapping[bytes, bytes], numbers: range) -> bytes:
         packed = b"".join(rows[_key(number)] for number in numbers)

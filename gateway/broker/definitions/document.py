@@ -20,6 +20,9 @@ VALUES_MAX: Final = 8_000_000
 """Commas: a value costs at least its place in a list."""
 DEPTH_MAX: Final = 40
 """Levels of lists and objects within an object of the definitions."""
+VALUE_DEPTH_MAX: Final = DEPTH_MAX - 2
+"""The same of what an object holds, as a binding's arguments or, within a parameter's value, the
+definition of a policy. What is taken any other way has no more, or an export could not be read."""
 _TOKEN: Final = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"|[\[\]{}]', re.DOTALL)
 _ENTRY_DEPTH: Final = 3
 """The document, the section, the entry."""
@@ -124,10 +127,10 @@ def _constant(text: str) -> NoReturn:
     raise ValueError(f"{text} is no number of JSON")
 
 
-def fault_within(value: object) -> str:
+def fault_within(value: object, depth_max: int = DEPTH_MAX) -> str:
     """Return what nobody can mean in a value or what it holds; empty if all is well."""
     level: list[object] = [value]
-    for _ in range(DEPTH_MAX):
+    for _ in range(depth_max):
         below: list[object] = []
         for item in level:
             if fault := _fault_of(item):
@@ -140,7 +143,7 @@ def fault_within(value: object) -> str:
         if not below:
             return ""
         level = below
-    return f"is nested deeper than {DEPTH_MAX} levels"
+    return f"is nested deeper than {depth_max} levels"
 
 
 def _fault_of(item: object) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from gateway.broker.arguments import StreamArguments
-from gateway.broker.definitions.errors import PROBLEMS_SHOWN_MAX, DefinitionsError, shown
+from gateway.broker.definitions.errors import DefinitionsError, shown
 from gateway.broker.definitions.objects import (
     KINDS,
     NO_PASSWORD,
@@ -72,7 +72,8 @@ def plan_import(
         partitions_max: Most partitions of one super stream.
 
     Raises:
-        DefinitionsError: Something refers to what neither the file nor the server has.
+        DefinitionsError: The file has faults, or something in it refers to what neither the file
+            nor the server has: all of it together.
     """
     return _Planner(read, current, built_in_exchanges, partitions_max).plan()
 
@@ -91,8 +92,6 @@ class _Planner:
         self._built_in = built_in_exchanges
         self._partitions_max = partitions_max
         self._plan = Plan()
-        self._problems: list[str] = []
-        self._problem_count = 0
 
     def plan(self) -> Plan:
         """Judge everything; raises DefinitionsError."""
@@ -104,22 +103,16 @@ class _Planner:
                 self._judge(kind, thing, current.get(key))
         self._count_partitions()
         self._count_streams()
-        if self._problem_count:
-            raise DefinitionsError(*self._problems, count=self._problem_count)
+        self._read.demand_no_problems()
         self._plan.rows.extend(self._read.skipped)
         return self._plan
-
-    def _complain(self, line: str) -> None:
-        self._problem_count += 1
-        if len(self._problems) < PROBLEMS_SHOWN_MAX:
-            self._problems.append(line)
 
     def _judge_limits(self) -> None:
         """Judge limits for virtual hosts of which the file says nothing else."""
         for name, limits in self._read.limits.items():
             known = self._current.hosts.get(name)
             if known is None:
-                self._complain(f"limits of virtual host {shown(name)}: there is none")
+                self._read.complain(f"limits of virtual host {shown(name)}: there is none")
             else:
                 self._judge("hosts", replace(known, limits=limits), known)
 
@@ -136,7 +129,7 @@ class _Planner:
             self._plan.rows.append(replace(row, is_lost=isinstance(conflict, _Missing)))
             return
         except DefinitionsError as error:
-            self._complain(str(error))
+            self._read.complain(str(error))
             return
         if settled is not None:
             self._plan.changes[kind].append(settled)
@@ -149,14 +142,17 @@ class _Planner:
         if isinstance(thing, HostObject | UserObject):
             return
         host = thing.virtual_host
-        if host not in self._wanted.hosts and host not in self._current.hosts:
+        if not self._has("hosts", host):
             raise DefinitionsError(f"{named(thing)}: there is no virtual host {shown(host)}")
-        if isinstance(thing, PermissionObject):
-            known = thing.user in self._wanted.users or thing.user in self._current.users
-            if not known:
-                raise DefinitionsError(f"{named(thing)}: there is no user {shown(thing.user)}")
+        if isinstance(thing, PermissionObject) and not self._has("users", thing.user):
+            raise DefinitionsError(f"{named(thing)}: there is no user {shown(thing.user)}")
         if isinstance(thing, BindingObject):
             self._require_ends(thing)
+
+    def _has(self, kind: str, name: str) -> bool:
+        """Tell whether there is a user or virtual host, or would be but for faults of its own."""
+        is_here = name in getattr(self._wanted, kind) or name in getattr(self._current, kind)
+        return is_here or (kind, name) in self._read.faulty
 
     def _require_ends(self, binding: BindingObject) -> None:
         """An end may be missing because it was skipped, or because exports leave it out."""
@@ -181,7 +177,7 @@ class _Planner:
         for key, count in counts.items():
             if count > self._partitions_max:
                 exchange = self._wanted.exchanges.get(key) or self._current.exchanges[key]
-                self._complain(
+                self._read.complain(
                     f"{named(exchange)}: a super stream of {count} partitions; at most"
                     f" {self._partitions_max} may be"
                 )
@@ -194,11 +190,12 @@ class _Planner:
             host.key: host for host in self._plan.changes["hosts"]
         }
         for name, count in coming.items():
-            host = hosts[name]
-            assert isinstance(host, HostObject)
+            host = hosts.get(name)
+            if not isinstance(host, HostObject):  # its own entry has faults
+                continue
             limit = host.limits.get("max-queues", -1)
             if 0 <= limit < there[name] + count:
-                self._complain(
+                self._read.complain(
                     f"virtual host {shown(name)}: {there[name] + count} streams would be in it;"
                     f" its limit max-queues is {shown(limit)}"
                 )

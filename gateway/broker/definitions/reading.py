@@ -63,6 +63,9 @@ class ReadDefinitions:
         notes: What of an object could not be taken as it is, by section and key.
     limits: Limits for virtual hosts that are not in the file.
     only_named: Virtual hosts of which the file says no more than the name.
+    faulty: What entries with faults are about, by section and name, so that it is not missed.
+    problems: A line for each fault, the first ones of many.
+    problem_count: How many faults there are.
     """
 
     definitions: Definitions = field(default_factory=Definitions)
@@ -70,6 +73,20 @@ class ReadDefinitions:
     notes: dict[tuple[str, Hashable], list[str]] = field(default_factory=dict)
     limits: dict[str, dict[str, int]] = field(default_factory=dict)
     only_named: set[Hashable] = field(default_factory=set)
+    faulty: set[tuple[str, str]] = field(default_factory=set)
+    problems: list[str] = field(default_factory=list)
+    problem_count: int = 0
+
+    def complain(self, line: str) -> None:
+        """Remember what is wrong; of very many only the first are kept."""
+        self.problem_count += 1
+        if len(self.problems) < PROBLEMS_SHOWN_MAX:
+            self.problems.append(line)
+
+    def demand_no_problems(self) -> None:
+        """Raise DefinitionsError if anything is wrong."""
+        if self.problem_count:
+            raise DefinitionsError(*self.problems, count=self.problem_count)
 
 
 def read_definitions(
@@ -86,6 +103,17 @@ def read_definitions(
     Raises:
         DefinitionsError: A line for everything that is wrong, named by its object.
     """
+    read = read_with_problems(content, virtual_host=virtual_host)
+    read.demand_no_problems()
+    return read
+
+
+def read_with_problems(content: bytes, *, virtual_host: str | None = None) -> ReadDefinitions:
+    """Read definitions, and what is wrong with single objects beside them.
+
+    Raises:
+        DefinitionsError: Nothing can be read of them.
+    """
     document = read_document(content)
     only_host = _only_host(document, virtual_host)
     described = _host_of_export(document)
@@ -99,8 +127,6 @@ def read_definitions(
     reader.take_parameters(document)
     reader.skip_the_rest(document)
     reader.order_partitions()
-    if reader.problem_count:
-        raise DefinitionsError(*reader.problems, count=reader.problem_count)
     return reader.result
 
 
@@ -116,12 +142,15 @@ def _only_host(document: Mapping[str, object], wanted: str | None) -> str | None
     if not is_single and (is_whole or is_nothing):
         if wanted is not None:
             raise DefinitionsError(
-                "is not the export of one virtual host, so it cannot be sent into another"
+                "is not the export of one virtual host, so it cannot be sent into another: import"
+                " it without --vhost"
             )
         return None
     name = wanted if wanted is not None else original
     if not isinstance(name, str) or not name:
-        raise DefinitionsError("is the export of one virtual host and does not say which: name it")
+        raise DefinitionsError(
+            "is the export of one virtual host and does not say which: name it, by --vhost"
+        )
     return name
 
 
@@ -143,16 +172,8 @@ def _host_of_export(document: Mapping[str, object]) -> dict[str, object]:
 class _Reader:
     def __init__(self, only_host: str | None) -> None:
         self.result = ReadDefinitions()
-        self.problems: list[str] = []
-        self.problem_count = 0
         self._queue_types: dict[str, str | None] = {}
         self._context = Context(only_host, self._queue_types)
-
-    def complain(self, line: str) -> None:
-        """Remember what is wrong; of very many only the first are kept."""
-        self.problem_count += 1
-        if len(self.problems) < PROBLEMS_SHOWN_MAX:
-            self.problems.append(line)
 
     def read(
         self,
@@ -170,7 +191,9 @@ class _Reader:
                 entry = Entry(content)
                 thing = read(entry, self._context)
             except Fault as fault:
-                self.complain(f"{where}: {fault}")
+                self.result.complain(f"{where}: {fault}")
+                if isinstance(content, dict):
+                    self.result.faulty.add((kind, _text(content.get(named_by))))
             except Skip as skip:
                 self._skip(section, content, named_by, skip)
             else:
@@ -180,7 +203,7 @@ class _Reader:
         try:
             return list(entries_of(document, section))
         except DefinitionsError as error:
-            self.complain(str(error))
+            self.result.complain(str(error))
             return []
 
     def _keep(
@@ -194,7 +217,7 @@ class _Reader:
         known = things.setdefault(thing.key, thing)
         if known is not thing:
             if known != thing:
-                self.complain(f"{where}: is there before, and says something else")
+                self.result.complain(f"{where}: is there before, and says something else")
             return
         if notes:
             self.result.notes[kind, thing.key] = notes
@@ -218,7 +241,7 @@ class _Reader:
             entry = Entry(content)
             thing = sections.operator_policy(entry, self._context)
         except Fault as fault:
-            self.complain(f"{where}: {fault}")
+            self.result.complain(f"{where}: {fault}")
         except Skip as skip:
             self._skip("operator_policies", content, "name", skip)
         else:
@@ -239,7 +262,7 @@ class _Reader:
                 name = self._context.host_of(entry)
                 limits = entry.limits("value", VIRTUAL_HOST_LIMITS)
             except Fault as fault:
-                self.complain(f"{label('parameters', index, content)}: {fault}")
+                self.result.complain(f"{label('parameters', index, content)}: {fault}")
                 continue
             known = hosts.get(name)
             if known is None:

@@ -63,25 +63,35 @@ def table(titles: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     )
 
 
-def report_table(rows: Sequence[Row], *, only_odd: bool = False) -> str:
+def report_table(rows: Sequence[Row], *, only_odd: bool = False, is_dry_run: bool = False) -> str:
     """Write the report: a line for each object, then the sums.
 
     Args:
         rows: All of them.
+        is_dry_run: Nothing was done: say what would be.
         only_odd: Leave out the lines of what was imported just as it is.
     """
+    words = _WOULD if is_dry_run else _DID
     listed = [row for row in rows if not only_odd or row.outcome is not Outcome.IMPORTED]
     text = ""
     if listed:
         text = table(
             ("outcome", "kind", "virtual host", "name", "why"),
             [
-                (row.outcome.value, row.kind, row.virtual_host, row.name, row.reason)
+                (words[row.outcome], row.kind, row.virtual_host, row.name, row.reason)
                 for row in listed
             ],
         )
         text += "\n"
-    return text + sums(rows) + "\n"
+    return text + ("would be " if is_dry_run else "") + sums(rows) + "\n"
+
+
+_WOULD: Final = {
+    Outcome.IMPORTED: "would import",
+    Outcome.ADAPTED: "would adapt",
+    Outcome.SKIPPED: "would skip",
+}
+_DID: Final = {outcome: outcome.value for outcome in Outcome}
 
 
 def sums(rows: Iterable[Row]) -> str:

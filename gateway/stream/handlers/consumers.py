@@ -4,19 +4,22 @@ Source: RabbitMQ stream protocol; order of checks and codes as observed on Rabbi
 """
 
 import logging
+from collections.abc import Mapping
 
 from gateway.broker.errors import BrokerError, PreconditionFailed, StreamNotAvailable
 from gateway.broker.groups import NO_PARTITION
 from gateway.log.locating import Start
+from gateway.logs import InHost
 from gateway.stream.consuming import Subscription
 from gateway.stream.handlers.publishers import REFERENCE_BYTES_MAX, size_of
 from gateway.stream.handlers.streams import OK, locate_spec
 from gateway.stream.link import IDS_MAX, Link, carry_out
 from gateway.stream.membership import Membership, Question
 from gateway.stream.refusals import Refusal
+from gateway.stream.session.properties import Properties, TooLarge
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.codes import ResponseCode, in_words
 from gateway.stream.wire.commands import Permission
 from gateway.stream.wire.offsets import OffsetSpec, OffsetType
 from store.errors import StoreError
@@ -38,6 +41,7 @@ async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
     is_single = request.properties.get("single-active-consumer") == "true"
     if is_single and "name" not in request.properties:
         raise Refusal(ResponseCode.PRECONDITION_FAILED, "a single active consumer needs a name")
+    properties = _kept(link, request.properties)
     stream_log = await link.streams.log_of(stream)
     # A member of a group is told where to start when it is asked to.
     start = None if is_single else await locate_spec(stream_log, request.offset)
@@ -50,8 +54,9 @@ async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
         stream,
         stream_log,
         request.credit,
-        request.properties,
+        properties,
         link.ports,
+        lambda unreadable: link.lose_readers(unreadable.stream),
     )
     if start is None:
         _join(link, subscription, name, request.offset)
@@ -60,6 +65,16 @@ async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
         link.ports.after_reply(lambda: _begin(link, subscription, found))
     link.subscriptions[request.subscription_id] = subscription
     return OK
+
+
+def _kept(link: Link, given: Mapping[str, str]) -> Properties:
+    """Return a subscription's properties, if the connection may keep them. Raises Refusal."""
+    kept = (each.properties for each in link.subscriptions.values())
+    others_bytes = sum(each.wire_bytes for each in kept if isinstance(each, Properties))
+    try:
+        return Properties(given, others_bytes)
+    except TooLarge as error:
+        raise Refusal(ResponseCode.PRECONDITION_FAILED, str(error)) from None
 
 
 def _begin(link: Link, subscription: Subscription, start: Start) -> None:
@@ -93,7 +108,7 @@ def _join(link: Link, subscription: Subscription, name: str, spec: OffsetSpec) -
     if super_stream is None and stream.bound_by and group is not None and len(group.members) == 2:  # noqa: PLR2004 - said once, not for each
         log.warning(
             "consumers of a partition name no super stream, one reads all stream=%s name=%r",
-            stream.name,
+            link.shown(stream),
             name,
         )
     if order is not None:
@@ -134,7 +149,8 @@ async def store_offset(link: Link, request: m.StoreOffset) -> None:
             link.require(Permission.READ, request.stream)
         link.watch(stream)
     except (BrokerError, Refusal) as error:
-        log.debug("offset not stored stream=%r reason=%s", request.stream, error)
+        shown = InHost(request.stream, link.virtual_host_name)
+        log.debug("offset not stored peer=%s stream=%s reason=%s", link.peer, shown, error)
         return
     reference = request.reference.encode("utf-8", "surrogateescape")
     link.streams.store_offset(stream, reference, request.offset)
@@ -175,10 +191,10 @@ async def consumer_update(link: Link, answer: Decoded) -> None:
     membership = question.membership
     if reply.code != ResponseCode.OK:
         log.warning(
-            "consumer answered with an error, which changes nothing peer=%s name=%r code=%d",
+            "consumer answered with an error, which changes nothing peer=%s name=%r code=%s",
             link.ports.peer,
             membership.name,
-            reply.code,
+            in_words(reply.code),
         )
     if question.is_active:
         await _start(link, question, reply.offset)
@@ -197,7 +213,7 @@ async def _start(link: Link, question: Question, given: OffsetSpec) -> None:
     spec = given if is_given else membership.spec
     log.info(
         "consumer active stream=%s name=%r peer=%s subscription=%d offset=%s/%d given_by=%s",
-        subscription.stream.name,
+        link.shown(subscription.stream),
         membership.name,
         link.ports.peer,
         subscription.subscription_id,

@@ -1,7 +1,9 @@
 """The way from a fresh connection to an open one, closing it, and renewing a secret.
 
 A refused login, host or changed user is answered after a delay during which nothing else of the
-connection is looked at; the connection ends with the answer.
+connection is looked at; the connection ends with the answer. An unknown mechanism is delayed as
+well, which RabbitMQ does not do: asked for without end it would cost the server more than the
+client.
 
 Source: RabbitMQ stream protocol, Authentication; delays and codes as observed on RabbitMQ 4.3.
 """
@@ -15,7 +17,7 @@ from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal
 from gateway.stream.session.session import HEARTBEAT_S_MAX
 from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.codes import ResponseCode, in_words
 from gateway.stream.wire.commands import BY_NAME, COMMAND_VERSIONS, State
 
 log = logging.getLogger(__name__)
@@ -30,9 +32,12 @@ _CODES = {
     Refused.CREDENTIALS: ResponseCode.AUTHENTICATION_FAILURE,
     Refused.LOOPBACK_ONLY: ResponseCode.AUTHENTICATION_FAILURE_LOOPBACK,
     Refused.TOO_MANY: ResponseCode.AUTHENTICATION_FAILURE,
+    Refused.BUSY: ResponseCode.AUTHENTICATION_FAILURE,
 }
 _DELAYED = frozenset(
     (
+        ResponseCode.SASL_MECHANISM_NOT_SUPPORTED,
+        ResponseCode.SASL_ERROR,
         ResponseCode.AUTHENTICATION_FAILURE,
         ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE,
         ResponseCode.SASL_CANNOT_CHANGE_MECHANISM,
@@ -85,10 +90,9 @@ def after_login(link: Link) -> None:
 
 def _peer_of(link: Link) -> Peer:
     ports = link.ports
-    address = ports.peer.rpartition(":")[0]
     return Peer(
         is_loopback=ports.peer_is_loopback,
-        address=address,
+        address=link.address,
         certificate_user=ports.certificate_user,
     )
 
@@ -98,29 +102,35 @@ async def _log_in(link: Link, request: m.SaslAuthenticate) -> str:
     try:
         return await link.host.authentication.log_in(request.mechanism, data, peer)
     except LoginRefused as refused:
-        raise Refusal(_CODES[refused.reason], refused.user) from None
+        _say(link, refused.user, request.mechanism, refused.reason.value)
+        raise Refusal(_CODES[refused.reason]) from None
 
 
 async def _renew(link: Link, request: m.SaslAuthenticate) -> None:
     """Log in again once open: neither mechanism nor user may change; look at all rights again."""
     if request.mechanism != link.session.mechanism:
-        raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_MECHANISM, request.mechanism)
+        _say(link, link.session.user, request.mechanism, "a renewal keeps the mechanism")
+        raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_MECHANISM)
     user = await _log_in(link, request)
     if user != link.session.user:
-        raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_USERNAME, user)
+        _say(link, user, request.mechanism, "a renewal keeps the user")
+        raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_USERNAME)
     if not link.host.access.may_enter(user, link.virtual_host_name):
-        raise Refusal(ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE, user)
+        _say(link, user, request.mechanism, "the user may not be in the virtual host any more")
+        raise Refusal(ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE)
     lost = await link.refused_streams()
     link.ports.after_reply(lambda: link.lose_each(lost))
 
 
-async def _refuse_login(link: Link, refusal: Refusal) -> m.SaslAuthenticateReply:
-    log.warning(
-        "login refused peer=%s user=%r code=%d", link.ports.peer, refusal.reason, refusal.code
-    )
-    if "\\" in refusal.reason and refusal.reason == link.ports.certificate_user:
+def _say(link: Link, user: str, mechanism: str, reason: str) -> None:
+    line = "login refused peer=%s user=%r mechanism=%r reason=%s"
+    link.say(log.warning, line, link.ports.peer, user, mechanism, reason)
+    if "\\" in user and user == link.ports.certificate_user:
         # Above each of its backslashes is two; this is what an administrator has to type.
-        log.warning("name of the user that the certificate names user=%s", refusal.reason)
+        link.say(log.warning, "name of the user that the certificate names user=%s", user)
+
+
+async def _refuse_login(link: Link, refusal: Refusal) -> m.SaslAuthenticateReply:
     if refusal.code in _DELAYED:
         await link.ports.wait(link.host.settings.refusal_delay_ms)
     link.session.is_done = True
@@ -140,14 +150,11 @@ async def open_virtual_host(link: Link, request: m.Open) -> m.OpenReply:
     """Enter a virtual host."""
     virtual_host = link.host.virtual_hosts(request.virtual_host)
     reason = _reason_to_refuse(link, request.virtual_host)
+    if virtual_host is None:
+        reason = "there is none of that name"
     if virtual_host is None or reason:
-        log.warning(
-            "virtual host refused peer=%s user=%r host=%r reason=%s",
-            link.peer,
-            link.user,
-            request.virtual_host,
-            reason or "there is none of that name",
-        )
+        line = "virtual host refused peer=%s user=%r host=%r reason=%s"
+        link.say(log.warning, line, link.peer, link.user, request.virtual_host, reason)
         await link.ports.wait(link.host.settings.refusal_delay_ms)
         link.session.is_done = True
         return m.OpenReply(ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE, {})
@@ -179,7 +186,8 @@ def _reason_to_refuse(link: Link, virtual_host: str) -> str:
 
 async def close(link: Link, request: m.Close) -> m.Status:
     """Answer the client's Close; the connection ends with the answer."""
-    log.debug("client closes code=%d reason=%r", request.code, request.reason)
+    line = "client closes peer=%s code=%s reason=%r"
+    log.debug(line, link.peer, in_words(request.code), request.reason)
     link.session.is_done = True
     return m.Status(ResponseCode.OK)
 

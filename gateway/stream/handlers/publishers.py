@@ -3,6 +3,7 @@
 Source: RabbitMQ stream protocol; order of checks and codes as observed on RabbitMQ 4.3.
 """
 
+from gateway.log.log import StreamLog
 from gateway.log.names import OFFSETS_END
 from gateway.stream.handlers.streams import OK
 from gateway.stream.link import IDS_MAX, Link
@@ -38,9 +39,12 @@ async def declare_publisher(link: Link, request: m.DeclarePublisher) -> m.Status
     stream_log = await link.streams.log_of(stream)
     if stream_log.read_only is not None:
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(stream_log.read_only))
+    _require_publishing_ids(stream_log, request.reference)
     if stream_log.committed_next_offset >= OFFSETS_END:
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, "the stream has no offsets left")
-    _require_disk(link)  # the alarm may have been set meanwhile
+    # Meanwhile the alarm may have been set, and the right taken away.
+    _require_disk(link)
+    link.require(Permission.WRITE, request.stream)
     link.watch(stream)
     publisher = Publisher(request.publisher_id, request.reference, stream, stream_log, link.ports)
     link.publishers[request.publisher_id] = publisher
@@ -53,6 +57,12 @@ def _require_disk(link: Link) -> None:
     """Demand that there is room for what publishers send. Raises Refusal."""
     if not link.host.service.takes_publishers:
         raise Refusal(ResponseCode.PRECONDITION_FAILED, "the disk alarm is set")
+
+
+def _require_publishing_ids(stream_log: StreamLog, reference: str) -> None:
+    """Demand that the last id of a publisher is known, if it has a name. Raises Refusal."""
+    if reference and stream_log.sequences.damaged:
+        raise Refusal(ResponseCode.INTERNAL_ERROR, "what is stored of publishing ids is damaged")
 
 
 async def delete_publisher(link: Link, request: m.DeletePublisher) -> m.Status:
@@ -74,6 +84,7 @@ async def query_publisher_sequence(
     await stream_log.when_all_committed()
     if stream_log.failure is not None:
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(stream_log.failure))
+    _require_publishing_ids(stream_log, request.reference)
     reference = request.reference.encode("utf-8", "surrogateescape")
     last = stream_log.sequences.last(reference) if reference else None
     return m.PublisherSequence(ResponseCode.OK, last or 0)

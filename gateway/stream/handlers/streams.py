@@ -4,6 +4,7 @@ Source: RabbitMQ stream protocol; order of checks and codes as observed on Rabbi
 """
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Final
 
 from gateway.broker.errors import BrokerError, StreamDoesNotExist, StreamNotAvailable
@@ -33,7 +34,8 @@ async def create_stream(link: Link, request: m.CreateStream) -> m.Status:
     """Create a stream."""
     name = clean_name(request.stream)
     link.require(Permission.CONFIGURE, name)
-    await link.streams.create(name, request.arguments)
+    may = partial(link.require, Permission.CONFIGURE, name)
+    await link.streams.create(name, request.arguments, check=may)
     return OK
 
 
@@ -44,7 +46,8 @@ async def delete_stream(link: Link, request: m.DeleteStream) -> m.Status:
     def gone(stream: Stream) -> None:
         link.ports.after_reply(lambda: link.streams.tell_watchers(stream))
 
-    await link.streams.delete(request.stream, gone)
+    may = partial(link.require, Permission.CONFIGURE, request.stream)
+    await link.streams.delete(request.stream, gone, check=may)
     return OK
 
 

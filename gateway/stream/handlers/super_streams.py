@@ -28,9 +28,18 @@ async def create_super_stream(link: Link, request: m.CreateSuperStream) -> m.Sta
     if len(request.partitions) > link.virtual_host.partitions_max:
         raise PreconditionFailed(f"{len(request.partitions)} partitions are too many")
     partitions = [without_line_ends(each) for each in request.partitions]
-    await link.require_each(to_manage_super_stream(name, partitions))
+
+    async def check() -> None:
+        await link.require_each(to_manage_super_stream(name, partitions))
+
+    await check()
     await super_streams.create_super_stream(
-        link.virtual_host, name, request.partitions, request.binding_keys, request.arguments
+        link.virtual_host,
+        name,
+        request.partitions,
+        request.binding_keys,
+        request.arguments,
+        check=check,
     )
     return OK
 

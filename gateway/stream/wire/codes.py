@@ -35,3 +35,11 @@ class ResponseCode(IntEnum):
     def phrase(self) -> str:
         """The code in words, as a Close frame gives its reason: `unknown frame`."""
         return self.name.lower().replace("_", " ")
+
+
+def in_words(code: int) -> str:
+    """Return the words of a code that a peer may have sent; the number where there are none."""
+    try:
+        return ResponseCode(code).phrase
+    except ValueError:
+        return str(code)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.chunks import SubBatch
 
-NEEDS_BYTES, BAD_CRC, MALFORMED, NOT_JOINABLE = range(4)
+NEEDS_BYTES, BAD_CRC, MALFORMED, NOT_JOINABLE, BAD_HEADER, NOT_NEXT = range(6)
 HEADER = struct.Struct(">IIBBHIqQQIII4x")
 
 Walked = tuple[int, int, list[tuple[int, ...]]]
@@ -82,6 +82,38 @@ def verify(source: bytes) -> tuple[int, int]:
             return BAD_CRC, position
         position += 8 + fields[1]
     return fields, position
+
+
+def follow(source: bytes) -> tuple[int, int, int, int]:
+    position = first = following = 0
+    while not isinstance(fields := fields_at(source, position), int):
+        bloom = source[position + 52 : position + 56]
+        records = records_in(data_at(source, position, fields), fields[4])
+        if fields[3] != 0 or bloom != bytes(4) or records != fields[5]:
+            return BAD_HEADER, position, first, following
+        if not position:
+            first = following = fields[8]
+        elif fields[8] != following:
+            return NOT_NEXT, position, first, following
+        following = (following + fields[5]) % 2**64
+        position += 8 + fields[1]
+    return fields, position, first, following
+
+
+def records_in(data: bytes, entries: int) -> int | None:
+    """How many records are in the data, if it is exactly so many entries."""
+    records = 0
+    for _ in range(entries):
+        head = int.from_bytes(data[:4])
+        is_batch = head >= 2**31
+        if len(data) < (11 if is_batch else 4):
+            return None
+        size = 11 + int.from_bytes(data[7:11]) if is_batch else 4 + head
+        records += int.from_bytes(data[1:3]) if is_batch else 1
+        if size > len(data):
+            return None
+        data = data[size:]
+    return None if data else records
 
 
 def is_simple(data: bytes, entries: int) -> bool:

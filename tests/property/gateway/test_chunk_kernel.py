@@ -35,6 +35,7 @@ def test_reasons_have_the_numbers_that_its_stub_says(kernel: ModuleType) -> None
     reasons = (kernel.NEEDS_BYTES, kernel.BAD_CRC, kernel.MALFORMED, kernel.NOT_JOINABLE)
 
     assert reasons == (0, 1, 2, 3)
+    assert (kernel.BAD_HEADER, kernel.NOT_NEXT) == (4, 5)
 
 
 any_bytes = st.binary(max_size=200) | runs()
@@ -69,6 +70,13 @@ def test_verifying_finds_the_first_chunk_whose_data_is_not_what_was_written(
     assert kernel.verify_chunks(source, 0, len(source), CRC_TABLE) == chunk_model.verify(source)
 
 
+@given(source=any_bytes)
+def test_following_finds_the_first_chunk_that_is_not_what_its_header_says_or_not_the_next(
+    kernel: ModuleType, source: bytes
+) -> None:
+    assert kernel.follow_chunks(source, 0, len(source)) == chunk_model.follow(source)
+
+
 @given(source=any_bytes, capacity=st.sampled_from([0, 3, 60, 300, 1 << 14]))
 def test_joining_copies_a_run_that_may_be_joined_and_no_more(
     kernel: ModuleType, source: bytes, capacity: int
@@ -95,6 +103,7 @@ def test_any_bytes_give_the_same_compiled_and_interpreted(source: bytes, capacit
     for name, arguments in {
         "walk_chunks": (source, 0, len(source)),
         "verify_chunks": (source, 0, len(source), CRC_TABLE),
+        "follow_chunks": (source, 0, len(source)),
     }.items():
         function, reference = getattr(compiled, name), getattr(interpreted, name)
         assert function(*arguments) == reference(*arguments)

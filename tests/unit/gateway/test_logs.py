@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from gateway.config import LogFormat, LogLevel, LogsSettings
-from gateway.logs import JsonLines, TextLines, configure
+from gateway.logs import InHost, JsonLines, TextLines, configure
 
 
 @pytest.fixture
@@ -42,6 +42,17 @@ def test_a_name_cannot_turn_or_break_a_line_by_other_means() -> None:
     line = TextLines().format(record_of("stream created stream=%s", "a\u2028b\u202ec\u2067\ud800"))
 
     assert line.endswith("stream=a\\u2028b\\u202ec\\u2067\\ud800")
+
+
+def test_a_stream_is_named_with_its_virtual_host_and_in_json_by_a_field_of_its_own() -> None:
+    record = record_of("stream failed stream=%s bytes=%d", InHost("orders", "eu"), 7)
+
+    line = json.loads(JsonLines().format(record))
+
+    assert (
+        TextLines().format(record).endswith(": stream failed stream=orders virtual_host=eu bytes=7")
+    )
+    assert (line["stream"], line["virtual_host"], line["bytes"]) == ("orders", "eu", 7)
 
 
 def test_a_json_line_has_the_sentence_and_each_key_as_a_field() -> None:

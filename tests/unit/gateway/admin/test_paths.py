@@ -56,3 +56,33 @@ def test_every_name_survives_being_a_segment(name: str) -> None:
     assert decode(encoded) == name
     if encoded not in {b".", b".."}:
         assert segments_of(b"/" + encoded + b"/x") == [encoded, b"x"]
+
+
+@pytest.mark.parametrize(
+    ("path", "segments"),
+    [
+        (b"/api/exchanges/%2F//publish", [b"%2F", b"amq.default", b"publish"]),
+        (b"/api/exchanges/%2F//", [b"%2F", b"amq.default"]),
+        (b"/api/exchanges/%2F/", [b"%2F"]),
+        (b"/api/bindings/%2F/e//q/s", [b"%2F", b"e", b"amq.default", b"q", b"s"]),
+    ],
+)
+def test_the_default_exchange_may_have_its_empty_name(path: bytes, segments: list[bytes]) -> None:
+    assert segments_of(path)[2:] == segments
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        b"/api/exchanges//e/publish",
+        b"/api/exchanges/%2F//publish//",
+        b"/api/exchanges/%2F///",
+        b"/api/bindings//e//q/s",
+        b"/api/bindings/%2F/e//q//k",
+        b"/api/queues/%2F//bindings",
+        b"/api//exchanges/%2F//publish",
+    ],
+)
+def test_no_other_segment_is_empty(path: bytes) -> None:
+    with pytest.raises(WrongPath):
+        segments_of(path)

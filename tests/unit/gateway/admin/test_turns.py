@@ -2,17 +2,21 @@
 
 import asyncio
 import json
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
-from gateway.admin.answers import SLICE
+from gateway.admin.answers import PAIRS, SLICE, SLICE_CHARACTERS
 from gateway.admin.call import Call, Facts
-from gateway.admin.views import connections, streams
+from gateway.admin.views import connections, records, streams
 from gateway.broker.administration.administration import OWNER
 from gateway.pending import Pending
+from gateway.stream.session.properties import ONE_BYTES_MAX
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.offsets import FIRST
 from tests.unit.gateway.broker.access.access_rig import Client
 from tests.unit.gateway.broker.administration.administration_rig import Rig
 from tests.unit.gateway.stream.link_rig import Broker
@@ -59,17 +63,23 @@ def turns(monkeypatch: pytest.MonkeyPatch) -> Turns:
     monkeypatch.setattr(asyncio.Handle, "_run", counted)
     turns.watch(monkeypatch, connections, "connection_view")
     turns.watch(monkeypatch, streams, "queue_view")
+    turns.watch(monkeypatch, connections, "_queue_consumer_view")
     return turns
 
 
-async def listed(rig: Rig, handler: Callable[[Call], Any], query: dict[str, str]) -> list[bytes]:
+async def listed(
+    rig: Rig,
+    handler: Callable[[Call], Any],
+    query: dict[str, str],
+    path: Mapping[str, str] | None = None,
+) -> list[bytes]:
     """Return the parts of the answer's body."""
     facts = Facts("rabbit@localhost", {"version": "4.3.6"}, list, 0)
 
     async def awaits(coroutine: Coroutine[Pending[Any], None, T]) -> T:
-        raise AssertionError(coroutine)
+        return rig.broker.store_rig.run(coroutine)
 
-    answer = await handler(Call(rig.administration, OWNER, facts, awaits, {}, query))
+    answer = await handler(Call(rig.administration, OWNER, facts, awaits, path or {}, query))
     parts: list[bytes] = []
 
     async def send(message: Any) -> None:  # noqa: ANN401
@@ -120,3 +130,53 @@ async def test_a_turn_shows_one_slice_of_the_streams(rig: Rig, turns: Turns) -> 
     assert {tuple(one) for one in found} == {("name", "vhost")}
     assert len(found) == sum(turns.shown) == STREAMS
     assert max(turns.shown) == SLICE
+
+
+QUEUE = {"virtual_host": "/", "stream": "s"}
+
+
+@pytest.mark.parametrize("query", [{}, {"columns": "consumer_details.arguments,name"}])
+@pytest.mark.parametrize("size", [10, ONE_BYTES_MAX - 100])
+async def test_a_turn_shows_some_of_the_consumers_of_a_stream(
+    rig: Rig, turns: Turns, query: dict[str, str], size: int
+) -> None:
+    rig.ask("add_stream", {"name": "s"})
+    properties = {"filter.0": "v" * size}
+    clients = [rig.broker.link() for _ in range(8)]
+    for client in clients:
+        for number in range(16):
+            subscription = m.Subscribe(number, "s", FIRST, 1, properties)
+            assert client.code("subscribe", subscription) == ResponseCode.OK
+
+    parts = await listed(rig, streams.get_queue, query, QUEUE)
+
+    found = json.loads(b"".join(parts))
+    assert [one["arguments"] for one in found["consumer_details"]] == [properties] * 128
+    assert found["name"] == "s"
+    assert len(found) == 2 if query else found["consumers"] == 128
+    # The first turn also shows the stream itself; of large ones the second passes the bound.
+    assert max(turns.shown) <= (SLICE if size < SLICE else 2) + 1
+    assert max(map(len, parts)) < 2 * SLICE_CHARACTERS + ONE_BYTES_MAX
+
+
+async def test_a_turn_shows_some_of_the_stored_offsets(rig: Rig, turns: Turns) -> None:
+    rig.ask("add_stream", {"name": "s"})
+    client = rig.broker.link()
+    for number in range(3 * PAIRS + 1):
+        client.tell("store_offset", m.StoreOffset(f"reference-{number}", "s", number))
+
+    parts = await listed(rig, records.get_tracking, {}, QUEUE)
+
+    offsets = json.loads(b"".join(parts))["offsets"]
+    assert offsets == {f"reference-{number}": number for number in range(3 * PAIRS + 1)}
+    assert max(part.count(b"reference-") for part in parts) == PAIRS
+    assert turns.shown == [0] * len(turns.shown)
+
+
+async def test_what_is_empty_is_json_too(rig: Rig) -> None:
+    rig.ask("add_stream", {"name": "s"})
+    assert json.loads(b"".join(await listed(rig, records.get_tracking, {}, QUEUE))) == {
+        "offsets": {}, "writers": {}
+    }  # fmt: skip
+    queue = json.loads(b"".join(await listed(rig, streams.get_queue, {}, QUEUE)))
+    assert queue["consumer_details"] == []

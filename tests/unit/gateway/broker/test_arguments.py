@@ -264,3 +264,25 @@ def test_stored_texts_give_the_same_arguments_again() -> None:
         "stream-filter-size-bytes": "255",
     }
     assert StreamArguments.parse(texts) == arguments
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("max-length-bytes", "-1", "below 0"),
+        ("max-length-bytes", "-" + "9" * 2_000, "below 0"),
+        ("max-age", "0s", "no age"),
+        ("max-age", "soon", "no age"),
+        ("max-age", "", "no age"),
+    ],
+)
+def test_some_values_are_taken_from_stream_clients_alone(name: str, text: str, reason: str) -> None:
+    StreamArguments.parse({name: text})
+
+    with pytest.raises(InvalidArgument, match=f"{name} is .*{reason}"):
+        StreamArguments.parse({name: text}, is_strict=True)
+
+
+def test_what_is_taken_strictly_is_read_alike() -> None:
+    given = {"max-length-bytes": "0", "max-age": "7D", "stream-filter-size-bytes": "32"}
+    assert StreamArguments.parse(given, is_strict=True) == StreamArguments.parse(given)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.broker.errors import InternalError
 from gateway.broker.streams import Streams
 from gateway.log import names
 from gateway.log.names import writer_of
@@ -189,7 +190,8 @@ def test_a_save_that_fails_for_whatever_reason_is_no_reason_to_keep_a_deleted_st
         raise RuntimeError("for the test")
 
     monkeypatch.setattr(Tracking, "save_snapshot", fail)
-    truncate(broker, CHUNKS)
+    with pytest.raises(InternalError, match="nothing removed from stream 's'"):
+        truncate(broker, CHUNKS)
 
     assert client.code("delete_stream", m.DeleteStream("s")) == ResponseCode.OK
     assert not broker.streams.storage.leftovers

@@ -200,7 +200,7 @@ def test_deleting_what_is_not_there_is_said(broker: Broker, policies: Policies) 
 def test_what_the_store_refuses_does_not_count(
     broker: Broker, policies: Policies, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def fail(*_: object) -> None:
+    async def fail(*_: object, **__: object) -> None:
         raise DiskFull("for the test")
 
     monkeypatch.setattr(policies._kept, "write", fail)

@@ -284,7 +284,7 @@ def test_one_stream_that_cannot_be_read_does_not_keep_the_others(
     tick(broker)
 
     assert first_chunk(client) == 6
-    assert "retention failed stream=lost" in caplog.text
+    assert "retention failed stream=lost virtual_host=/ " in caplog.text
 
 
 def test_a_clock_that_was_ahead_is_named_and_what_it_wrote_is_kept(
@@ -304,7 +304,7 @@ def test_a_clock_that_was_ahead_is_named_and_what_it_wrote_is_kept(
     tick(client.broker)
 
     assert first_chunk(client) == 9
-    words = "timestamps lie in the future, max-age acts late stream=s ahead_s=86400"
+    words = "timestamps lie in the future, max-age acts late stream=s virtual_host=/ ahead_s=86400"
     assert caplog.messages.count(words) == 1
 
 
@@ -387,8 +387,12 @@ def test_where_no_snapshot_can_be_stored_only_what_the_last_one_covers_goes(
     with monkeypatch.context() as patch:
         patch.setattr(broker.store_rig.store, "update_table", fail)
         tick(broker)
-    assert first_chunk(client) == 3
-    assert "snapshot not stored stream=s" in caplog.text
+        assert first_chunk(client) == 3
+        assert "snapshot not stored stream=s" in caplog.text
+        assert "nothing removed" not in caplog.text
+        tick(broker)
+        assert first_chunk(client) == 3
+        assert "nothing removed from stream 's'" in caplog.text
     tick(broker)
 
     assert first_chunk(client) == 9

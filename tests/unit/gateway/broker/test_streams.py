@@ -90,7 +90,7 @@ def test_a_stream_whose_segment_is_missing_is_named_and_begins_empty(
     again = Broker(tmp_path)
 
     lines = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
-    assert lines == ["stream has lost its segment and begins empty stream=lost"]
+    assert lines == ["stream has lost its segment and begins empty stream=lost virtual_host=/"]
     assert again.log("lost").is_empty
     again.close()
 
@@ -218,7 +218,7 @@ def test_an_opening_that_cannot_finish_a_deletion_goes_on_and_it_is_tried_again(
         broker.log("other")
         broker.store_rig.run(broker.streams.retry_deletions())
         assert [each[2] for each in catalogued(broker) if each[0] == "s"] == ["deleting"]
-        assert "streams not deleted streams=['s']" in caplog.text
+        assert "streams not deleted virtual_host=/ streams=['s']" in caplog.text
 
     broker.store_rig.run(broker.streams.retry_deletions())
 
@@ -257,7 +257,7 @@ def test_a_failed_stream_is_in_the_log_once(
     log.read_failed(DiskFull("for the test"))
 
     errors = [each.message for each in caplog.records if each.levelname == "ERROR"]
-    assert errors == ["stream failed stream=s error=for the test unsaid=0"]
+    assert errors == ["stream failed stream=s virtual_host=/ error=for the test unsaid=0"]
 
 
 def test_where_there_is_no_room_to_note_a_deletion_the_data_goes_first(

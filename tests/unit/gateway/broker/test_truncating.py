@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,7 +68,10 @@ def test_a_truncation_is_in_the_log(client: LinkRig, caplog: pytest.LogCaptureFi
 
     client.broker.store_rig.run(client.broker.streams.truncate("s", offset=2))
 
-    words = "stream truncated on demand stream=s before_offset=2 before_ms=None first_offset=2"
+    words = (
+        "stream truncated on demand stream=s virtual_host=/ before_offset=2 before_ms=None"
+        " first_offset=2"
+    )
     assert words in caplog.text
 
 
@@ -92,6 +96,46 @@ def test_a_truncation_that_cannot_be_is_refused(
         run(streams.truncate("s", offset=2))
     assert broker.stream("s").evaluation is None
     assert first_chunk(client) == 0
+
+
+def test_who_truncates_is_told_where_nothing_was_removed(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    create(client)
+    write(client, 3)
+    broker = client.broker
+
+    def fail(*_: object, done: Callable[[StoreError], None], **_options: object) -> None:
+        done(DiskFull("for the test"))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(broker.store_rig.store, "update_table", fail)
+        with pytest.raises(InternalError, match="nothing removed"):
+            broker.store_rig.run(broker.streams.truncate("s", offset=2))
+    assert first_chunk(client) == 0
+    assert broker.store_rig.run(broker.streams.truncate("s", offset=2)) == 2
+
+
+def test_room_is_asked_for_what_gives_more_than_it_takes(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broker = client.broker
+    create(client)
+    for letter in "abcdef":
+        write(client, 1, reference=letter * 250)
+    asked = []
+    update_table = broker.store_rig.store.update_table
+
+    def note(*arguments: Any, gives_space: bool = False, **options: Any) -> None:  # noqa: ANN401
+        asked.append(gives_space)
+        update_table(*arguments, gives_space=gives_space, **options)
+
+    monkeypatch.setattr(broker.store_rig.store, "update_table", note)
+    for offset in (1, 7):
+        broker.store_rig.run(broker.streams.truncate("s", offset=offset))
+        write(client, 1)
+
+    assert asked == [False, True]
 
 
 # First offsets

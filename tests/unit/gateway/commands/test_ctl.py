@@ -1,43 +1,17 @@
 """The command line of `hutch ctl`: what it takes, asks and shows, without a server."""
 
-import argparse
 import io
 import shlex
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from gateway import cli
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.broker.administration.requests import ROWS
-from gateway.commands import ctl
 from gateway.commands.asking import Refused, Unreachable
 from gateway.commands.ctl import COMMANDS, EXIT_FAILED, EXIT_UNREACHABLE, EXIT_USAGE
 from gateway.commands.streams import milliseconds
-
-
-class Server:
-    """Takes what is asked and gives the answer of the test."""
-
-    def __init__(self) -> None:
-        self.asked: list[tuple[Path, str, dict[str, Any]]] = []
-        self.answer: object = None
-        self.answers: dict[str, object] = {}
-
-    def ask(self, directory: Path, name: str, arguments: dict[str, Any]) -> object:
-        assert name in ROWS
-        self.asked.append((directory, name, arguments))
-        if isinstance(self.answer, Exception):
-            raise self.answer
-        return self.answers.get(name, self.answer)
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Server:
-    asked = Server()
-    monkeypatch.setattr(ctl, "ask", asked.ask)
-    return asked
+from tests.unit.gateway.commands.conftest import Server
 
 
 def ctl_help(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -81,6 +55,7 @@ def test_every_example_works_as_it_stands(
     server.answers = {
         "list_connections": [],
         "list_group_consumers": [],
+        **{name: [] for name in ("list_consumers", "list_publishers", "list_groups")},
         "list_tracking": {"writers": {}, "offsets": {}},
     }
     arguments = shlex.split(line.partition(" < ")[0])
@@ -415,11 +390,51 @@ def test_a_time_is_a_moment_or_an_age() -> None:
     assert 6_900 < milliseconds("0s") - milliseconds("7s") <= 7_000
 
 
-def test_the_parser_knows_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    parser = argparse.ArgumentParser()
-    ctl.add_arguments(parser, [])
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (["list_strems"], "no command 'list_strems'; did you mean list_streams"),
+        (["list-vhost"], "no command 'list-vhost'; did you mean list_vhosts"),
+        (["--data", "list_users", "ad_user", "x"], "no command 'ad_user'; did you mean add_user"),
+        (["0"], "no command '0'; `hutch ctl --help` lists them"),
+    ],
+)
+def test_a_command_that_is_none_is_answered_with_those_that_may_be_meant(
+    words: list[str], told: str, server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        cli.main(["ctl", *words])
 
-    with pytest.raises(SystemExit):
-        parser.parse_args(["no_such_command"])
+    assert stop.value.code == EXIT_USAGE
+    assert told in capsys.readouterr().err
+    assert not server.asked
 
-    assert "invalid choice" in capsys.readouterr().err
+
+def test_the_status_says_what_runs_where_and_on_what_disk(
+    server: Server, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.answer = {
+        "listeners": [],
+        "is_stopped": False,
+        "is_draining": False,
+        "alarms": ["disk"],
+        "connections": 2,
+        "product_name": "Hutch",
+        "product_version": "0.1.0",
+        "uptime": 93_784,
+        "data_directory": "/var/lib/hutch",
+        "disk_free": 1_500_000_000,
+        "disk_total": 64_000_000_000,
+        "is_disk_full": True,
+    }
+
+    cli.main(["ctl", "status"])
+
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        "alarms       disk",
+        "connections  2",
+        "version      Hutch 0.1.0",
+        "uptime       1 day, 2:03:04",
+        "data         /var/lib/hutch",
+        "disk         1.50 GB free of 64.00 GB; publishes find no space",
+    ]

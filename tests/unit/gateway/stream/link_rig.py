@@ -9,6 +9,7 @@ from gateway.broker.access.access import open_access
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
+from gateway.broker.access.refusals import Refusals
 from gateway.broker.access.users_file import first_users
 from gateway.broker.connections import Connections, Transport
 from gateway.broker.openings import Openings
@@ -187,7 +188,10 @@ class Broker:
         self.passwords = PasswordCheck(run_at_once, lambda: self.now_ms / 1000)
         self.access.users_changed = self.passwords.forget
         self.attempts = AttemptLedger(lambda: self.now_ms / 1000)
-        return Authentication(self.access, self.passwords, self.attempts, anonymous=anonymous)
+        refusals = Refusals(lambda: self.now_ms / 1000)
+        return Authentication(
+            self.access, self.passwords, self.attempts, refusals, anonymous=anonymous
+        )
 
     def _open_hosts(self, store: SegmentStore, ports: StreamsPorts) -> None:
         """Open users and virtual hosts as a server does."""

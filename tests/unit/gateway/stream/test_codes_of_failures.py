@@ -7,9 +7,10 @@ import pytest
 from gateway.log.errors import CorruptChunk
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
+from gateway.stream.wire.offsets import FIRST, NEXT
 from store.errors import DiskFull, SegmentFailed, StoreError
 from store.local.store import LocalStore
+from tests.unit.gateway.stream.handlers.test_handshake import log_in
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 NOT_AVAILABLE = ResponseCode.STREAM_NOT_AVAILABLE
@@ -93,7 +94,7 @@ def test_no_mechanism_on_offer_asks_back(broker: Broker, data: bytes) -> None:
         offer = fresh.ask(m.SaslHandshakeReply, "sasl_handshake", m.SaslHandshake())
         assert mechanism in offer.mechanisms
 
-        code = fresh.code("sasl_authenticate", m.SaslAuthenticate(mechanism, data))
+        code = log_in(fresh, m.SaslAuthenticate(mechanism, data))
 
         assert code != ResponseCode.SASL_CHALLENGE
 
@@ -116,3 +117,61 @@ def test_a_stream_that_takes_nothing_until_a_restart_takes_no_publishers(
 
     assert client.code("declare_publisher", m.DeclarePublisher(2, "", "s")) == NOT_AVAILABLE
     assert client.code("subscribe", m.Subscribe(1, "s", FIRST, 1, {})) == ResponseCode.OK
+
+
+def test_readers_of_what_cannot_be_read_lose_their_subscription_and_publishers_stay(
+    broker: Broker, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    client, other = broker.link(), broker.link()
+    client.create("s")
+    client.declare(1, "s")
+    client.publish(1, (1, b"a"))
+    broker.settle("s")
+    client.request("subscribe", m.Subscribe(1, "s", FIRST, 5, {}))
+    other.request("subscribe", m.Subscribe(1, "s", NEXT, 5, {}))
+    reader = broker.log("s").reader
+
+    def refuse(*_arguments: object) -> bytes:
+        raise SegmentFailed("cannot read: Input/output error")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(broker.log("s"), "reader", Refusing(reader, refuse))
+        while client.link.subscriptions:
+            client.deliver(1)
+
+    assert client.take("metadata_update") == [m.MetadataUpdate(NOT_AVAILABLE, "s")]
+    assert client.link.subscriptions == {}
+    assert list(client.link.publishers) == [1]
+    assert caplog.text.count("stream cannot be read stream=s ") == 1
+    client.publish(1, (2, b"b"))
+    broker.settle("s")
+    assert client.confirmed() == [(1, (1,)), (1, (2,))]
+    assert other.link.subscriptions.keys() == {1}
+
+
+class Refusing:
+    """A reader whose reads from memory fail."""
+
+    def __init__(self, reader: object, read_cached: Callable[..., bytes]) -> None:
+        self._reader = reader
+        self.read_cached = read_cached
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._reader, name)
+
+
+def test_named_publishers_are_refused_where_publishing_ids_are_damaged(broker: Broker) -> None:
+    client = broker.link()
+    client.create("s")
+    client.declare(1, "s")
+    broker.log("s").sequences.restore([b"\x05ab"])
+
+    assert (
+        client.code("declare_publisher", m.DeclarePublisher(2, "named", "s"))
+        == ResponseCode.INTERNAL_ERROR
+    )
+    assert (
+        client.code("query_publisher_sequence", m.QueryPublisherSequence("named", "s"))
+        == ResponseCode.INTERNAL_ERROR
+    )
+    assert client.code("declare_publisher", m.DeclarePublisher(3, "", "s")) == ResponseCode.OK

@@ -292,6 +292,11 @@ def test_policies_are_changed_and_looked_at(rig: Rig) -> None:
         {"queue-leader-locator": "x"},
         {"initial-cluster-size": "0"},
         {"stream-max-segment-size-bytes": "1"},
+        {"max-length-bytes": "-5"},
+        {"max-age": "soon"},
+        {"max-age": "0s"},
+        {"stream-filter-size-bytes": "15"},
+        {"stream-initial-offset": "-1"},
     ],
 )
 @pytest.mark.parametrize("request_", ["add_stream", "add_super_stream"])

@@ -1,11 +1,18 @@
 """Requests on the server as a whole, on connections one by one, and on restarting a stream."""
 
+import os
+
 import pytest
 
 from gateway.broker.administration.errors import NotFound, WrongRequest
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from tests.unit.gateway.broker.administration.administration_rig import Rig
+
+ABOUT = (
+    *("product_name", "product_version", "pid", "uptime"),
+    *("data_directory", "disk_free", "disk_total"),
+)
 
 
 def test_the_status_says_what_was_changed(rig: Rig) -> None:
@@ -14,9 +21,17 @@ def test_the_status_says_what_was_changed(rig: Rig) -> None:
     rig.ask("set_consumer_update_timeout", {"timeout_ms": 3_000})
     rig.broker.link()
 
-    assert rig.ask("status") == {
+    status = rig.ask("status")
+
+    about = {name: status.pop(name) for name in ABOUT}
+    assert about["product_name"] == "Hutch"
+    assert about["pid"] == os.getpid()
+    assert about["uptime"] >= 0
+    assert 0 <= about["disk_free"] <= about["disk_total"]
+    assert status == {
         "listeners": [],
         "alarms": ["disk"],
+        "is_disk_full": False,
         "is_draining": True,
         "is_stopped": False,
         "consumer_update_timeout_ms": 3_000,

@@ -1,0 +1,38 @@
+"""What the streams of a virtual host need from outside."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gateway.broker.openings import Openings
+from gateway.log.log import LogPorts
+from gateway.log.offset_references import REFERENCES_MAX
+from store.api import SegmentStore
+from store.errors import StoreError
+
+
+@dataclass(frozen=True, slots=True)
+class StreamsPorts:
+    """What the streams need from outside.
+
+    Attributes:
+        store: The segment store.
+        openings: Gives each stream's epoch.
+        log_ports: Makes a log's ports from its `failed` and `save`.
+        schedule: Calls a function at the end of this turn of the event loop.
+        clock_ms: Milliseconds since the epoch.
+        fatal: Told when the store takes nothing any more.
+        references_max: Publisher references remembered per stream.
+        offset_references_max: References under which a stream has offsets stored.
+        now_for_age_ms: The earliest time it may be, to whom removes what is older than so many
+            milliseconds (see `gateway.log.clock`); None: `clock_ms`.
+    """
+
+    store: SegmentStore
+    openings: Openings
+    log_ports: Callable[..., LogPorts]
+    schedule: Callable[[Callable[[], None]], object]
+    clock_ms: Callable[[], int]
+    fatal: Callable[[StoreError], object]
+    references_max: int
+    now_for_age_ms: Callable[[int], int] | None = None
+    offset_references_max: int = REFERENCES_MAX

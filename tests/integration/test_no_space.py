@@ -1,0 +1,96 @@
+"""A disk that is full to the last page, on a real small file system: what is told and taken."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
+from tests.client import Client
+from tests.http_client import Api, eventually
+from tests.integration.administrator import hutch
+from tests.integration.conftest import StartServer
+from tests.integration.server import HutchServer
+from tests.integration.small_disk import small_disk as disk_of
+
+pytestmark = pytest.mark.timeout(180)
+
+DISK_BYTES = 64 * 1024 * 1024
+BODY = b"x" * 100_000
+WITHIN_S = 30.0
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A link to a directory on a small file system; what lies beside the link is not on it."""
+    with disk_of(tmp_path, DISK_BYTES) as place:
+        (place / "data").mkdir()
+        (tmp_path / "data").symlink_to(place / "data")
+        yield tmp_path / "data"
+
+
+def filled(server: HutchServer, stream: str) -> None:
+    """Publish to a new stream until that is refused."""
+    with Client.opened(*server.endpoint) as client:
+        client.create(stream)
+        client.declare(1, stream)
+        number = 0
+        while number < 2 * DISK_BYTES // len(BODY):
+            client.publish(1, {number: BODY})
+            number += 1
+            told = client.receive().message
+            if isinstance(told, m.MetadataUpdate):
+                assert told.code == ResponseCode.STREAM_NOT_AVAILABLE
+                return
+            assert isinstance(told, m.PublishConfirm)
+    raise AssertionError("the disk was not full")
+
+
+def status(server: HutchServer) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(hutch(server.data_dir, "ctl", "status", "--json").stdout)
+    return answer
+
+
+def test_publishes_without_space_are_an_alarm_that_clears_by_itself(
+    small_disk: Path, start_server: StartServer
+) -> None:
+    server = start_server(data=small_disk)
+    api = Api(*server.management)
+    assert status(server)["alarms"] == []
+
+    filled(server, "big")
+
+    assert status(server)["alarms"] == ["disk"]
+    assert status(server)["is_disk_full"]
+    assert "publishes find no space" in hutch(server.data_dir, "ctl", "status").stdout.decode()
+    assert api.status("GET", "health/checks/alarms") == HTTPStatus.SERVICE_UNAVAILABLE
+    assert api.get("nodes")[0]["disk_free_alarm"] is True
+
+    hutch(server.data_dir, "ctl", "delete_stream", "big")
+
+    assert eventually(lambda: status(server)["alarms"] == [], WITHIN_S)
+    assert api.status("GET", "health/checks/alarms") == HTTPStatus.OK
+    assert api.get("nodes")[0]["disk_free_alarm"] is False
+    with Client.opened(*server.endpoint) as client:
+        client.create("next")
+        client.declare(1, "next")
+        client.publish(1, {1: BODY})
+        assert client.confirmed_ids(1) == [1]
+
+
+def test_limits_are_taken_on_a_full_disk(small_disk: Path, start_server: StartServer) -> None:
+    server = start_server(data=small_disk)
+    filled(server, "big")
+
+    limit = '{"max-length-bytes": 1000000}'
+    hutch(server.data_dir, "ctl", "set_policy", "less", "^big$", limit)
+    hutch(server.data_dir, "ctl", "set_operator_policy", "most", "^big$", limit)
+    listed = json.loads(hutch(server.data_dir, "ctl", "list_policies", "--json").stdout)
+    assert [policy["name"] for policy in listed] == ["less"]
+    hutch(server.data_dir, "ctl", "clear_policy", "less")
