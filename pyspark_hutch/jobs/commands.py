@@ -81,10 +81,12 @@ def _to_lake(options: Namespace) -> int:
     if options.table is not None and options.format != "iceberg":
         raise WrongArgument("--table names a table of Iceberg: say --format iceberg")
     table = options.table or f"{NAMESPACE}.{name_of(read_options).replace('.', '_')}"
+    if options.format == "iceberg":
+        table_name(table)
     with _session(options, *packages) as spark:
         from pyspark_hutch.jobs.to_lake import to_lake  # noqa: PLC0415
 
-        lake = _lake(options.format, options.target, table_name(table))
+        lake = _lake(options.format, options.target, table)
         pace = Pace(options.checkpoint, options.continuous)
         columns = options.columns
         progress = Progress(sys.stderr)

@@ -136,7 +136,7 @@ def test_a_flood_of_requests_leaves_the_others_their_turn(target: HutchServer) -
 def test_a_query_sees_the_store_before_it_behind_thousands_of_others(
     target: HutchServer,
 ) -> None:
-    count = 25_000
+    count = 9_000
     with Neighbour(target, growth_bytes_max=64 * MIB), Client.opened(*target.endpoint) as client:
         stores = (
             encode_request("store_offset", m.StoreOffset(f"app-{i}", "big", i))

@@ -1,9 +1,6 @@
 """A user's schema as a choice of columns; needs Spark's classes, and no Java."""
 
 import pytest
-
-pytest.importorskip("pyspark")
-
 from pyspark.sql.types import (
     BinaryType,
     IntegerType,
