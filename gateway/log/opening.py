@@ -159,7 +159,7 @@ def _restored(sequences: PublisherSequences, snapshot: Snapshot, reader: Reader)
     sequences.restore(snapshot.parts)
     if not sequences.damaged:
         return True
-    if reader.start:  # of publishers whose chunks were removed nobody else knows
+    if reader.start:  # nothing else knows publishers whose chunks were removed
         return True
     sequences.clear()
     return False

@@ -82,7 +82,7 @@ class TlsFiles:
             raise Unusable("--tls-ca", f"{path}: {error.reason or 'not PEM'}") from None
         lists = [binascii.a2b_base64(found) for found in _REVOKED.findall(path.read_bytes())]
         if lists:
-            # Of every certificate up to the root: a revoked authority signs for nobody.
+            # Of every certificate up to the root: what a revoked authority signed is refused.
             context.verify_flags |= ssl.VERIFY_CRL_CHECK_CHAIN
             _warn_of_missing(context.get_ca_certs(binary_form=True), lists, path)
 
@@ -117,12 +117,12 @@ def _warn_of_others(key: Path) -> None:
 
 
 def _warn_of_missing(authorities: Iterable[bytes], lists: Iterable[bytes], path: Path) -> None:
-    """Warn of authorities without a list: OpenSSL believes nobody whom they have signed."""
+    """Warn of authorities without a list: OpenSSL refuses every certificate that they signed."""
     with suppress(Unreadable):
         listed = {revocation_list_issuer(each) for each in lists}
         for subject in sorted({described(each).subject for each in authorities} - listed):
             log.warning(
-                "authority has no list of revoked certificates, nobody it signed is believed"
+                "authority has no list of revoked certificates, none that it signed is accepted"
                 " authority=%s file=%s",
                 subject,
                 path,

@@ -114,7 +114,7 @@ class OpenFiles:
         self._open: set[DataFile] = set()
         self._lock = threading.Lock()
         self._tick = 0
-        # Told of files that nobody reads before `hole_end` any more, perhaps.
+        # Told of files that may not be read before `hole_end` any more.
         self.left: Callable[[DataFile], object] = _do_nothing
 
     def open(self, file: DataFile, *, create: bool = False) -> File:

@@ -182,7 +182,7 @@ class Journal:
         except DiskFull:
             raise
         except StoreError as error:
-            # Nobody knows how much of the frame would be found again.
+            # It is unknown how much of the frame would be found again.
             raise self._fail(error) from error
         # After the write, so that a sync that finds the file in the set covers it.
         self._dirty.add(file)

@@ -1,4 +1,4 @@
-"""Files of a store are damaged from seeds: nothing wrong is delivered, and nobody else is harmed.
+"""Files of a store are damaged from seeds: nothing wrong is delivered, no other stream is harmed.
 
 Version 1 of the format notices damage to chunks, to what is derived from them, and to the
 checkpoint. Files of the journal and of tables are for a format that guards them.
