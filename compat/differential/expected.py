@@ -70,8 +70,24 @@ CRASHES = tuple(
     )
 )
 
+UNKNOWN_MECHANISMS = tuple(
+    Expected(
+        script=f"login: {script}",
+        theirs="after 0 s",
+        ours="after 3 s",
+        reason="Hutch delays it as a wrong password: asked for without end it would cost too much",
+    )
+    for script in (
+        "EXTERNAL without a certificate",
+        "a mechanism in lower case",
+        "a mechanism that nobody knows",
+        "an empty mechanism",
+    )
+)
+
 EXPECTED: tuple[Expected, ...] = (
     *CRASHES,
+    *UNKNOWN_MECHANISMS,
     Expected(
         script="malformed: versions: a key that nobody knows",
         theirs=CUT_OFF,

@@ -37,7 +37,6 @@ _CODES = {
 _DELAYED = frozenset(
     (
         ResponseCode.SASL_MECHANISM_NOT_SUPPORTED,
-        ResponseCode.SASL_ERROR,
         ResponseCode.AUTHENTICATION_FAILURE,
         ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE,
         ResponseCode.SASL_CANNOT_CHANGE_MECHANISM,
