@@ -18,10 +18,10 @@ from compat.suites.results import FAILED, Results, of_cargo, of_ginkgo, of_junit
 
 TOOLS: Final = Path(__file__).parent / "bin"
 TEST_SECONDS: Final = 120
-"""What one test of rstream may take: one that fails can hang its process for ever."""
+"""Time limit of one test of rstream: one that fails can hang its process."""
 SUITE_SECONDS: Final = 3 * 3600
 CLASS_SECONDS: Final = 15 * 60
-"""What one class of Java's tests may take: some clients wait for ever for a broker's answer."""
+"""Time limit of one class of Java's tests: some clients wait for an answer without a limit."""
 
 
 @dataclass(frozen=True, slots=True)

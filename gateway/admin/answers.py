@@ -18,7 +18,7 @@ SLICE: Final = 32
 SLICE_CHARACTERS: Final = 64 * 1024
 """After so much of a list the turn is over too: a client may make single objects large."""
 PAIRS: Final = 1_000
-"""So many names with a number each are a slice."""
+"""Entries of an object with many names that make a slice."""
 STALL_S: Final = 30.0
 """How long a client may leave an answer unread."""
 

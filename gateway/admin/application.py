@@ -201,7 +201,7 @@ class Application:
         )
 
     def _still(self, actor: Actor) -> Actor:
-        """Return what somebody may be now, whose body may have taken minutes. Raises Refused."""
+        """Return the actor with its roles of now: a body may take minutes. Raises Refused."""
         now = actor.now(self._backing.administration.access)
         if Role.MANAGEMENT not in now.roles:
             raise _unknown()

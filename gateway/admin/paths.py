@@ -13,8 +13,7 @@ _ALLOWED: Final = re.compile(rb"(?:[A-Za-z0-9._~!$&'()*+,;=:@-]|%[0-9A-Fa-f]{2})
 _DOTS: Final = frozenset((b".", b".."))
 _DEFAULT_EXCHANGE: Final = b"amq.default"
 _EXCHANGE_AT: Final = {b"exchanges": 3, b"bindings": 4}
-"""Which segment names an exchange, by the kind of path; that of the default exchange may be empty,
-as its name is."""
+"""Place of the exchange's name in a path, by the kind of path; that of the default one is empty."""
 SEGMENTS_MAX: Final = 12
 
 

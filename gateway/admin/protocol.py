@@ -43,7 +43,7 @@ _LENGTH: Final = re.compile(rb"content-length:[ \t]*[0-9]+[ \t]*", re.IGNORECASE
 
 
 def _is_ambiguous(lines: Sequence[bytes | bytearray]) -> bool:
-    """Tell whether others could find another end of a body than we."""
+    """Tell whether a proxy could find the end of the body elsewhere."""
     lengths = [line for line in lines if line[:15].lower() == b"content-length:"]
     if len(lengths) > 1 or any(_LENGTH.fullmatch(line) is None for line in lengths):
         return True
@@ -74,7 +74,7 @@ class StrictLines(ReceiveBuffer):
 
 
 class NotStrict(Exception):
-    """This version of h11 would take requests apart in its own, looser way."""
+    """This version of h11 would parse requests less strictly."""
 
 
 def make_strict(connection: h11.Connection) -> None:

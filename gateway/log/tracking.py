@@ -23,7 +23,7 @@ _UPDATE_ENTRIES_MAX: Final = 10_000
 _OFFSET_BYTES: Final = 8
 _READ_AT_ONCE: Final = 1_000
 _PAGE_ENTRIES: Final = 100
-"""Of the whole table at a time; a part of a snapshot has up to 512 KiB."""
+"""Entries that are read at once of the whole table; a part of a snapshot has up to 512 KiB."""
 
 
 class Tracking:
@@ -33,7 +33,7 @@ class Tracking:
         store: Where the table is (it exists).
         table: Its name.
         schedule: Calls a function at the end of this turn of the event loop.
-        references_max: Under so many references a stream has offsets stored at most.
+        references_max: The most references under which a stream has stored offsets.
     """
 
     def __init__(

@@ -98,12 +98,17 @@ def test_a_flood_of_handshakes_does_not_hold_up_who_is_connected(
         pass
 
 
-def test_idle_handshakes_make_room_for_others(
-    start_server: StartServer, made: Certificates
-) -> None:
+@pytest.fixture
+def of_few_handshakes(start_server: StartServer, made: Certificates) -> tuple[str, int]:
+    """Start a server that has 20 handshakes at once at most; return its TLS address."""
     environment = {"HUTCH_TLS__HANDSHAKES_MAX": "20", "HUTCH_TLS__HANDSHAKE_TIMEOUT_MS": "60000"}
-    server = start_server(*tls_arguments(made), environment=environment)
-    endpoint = tls_endpoint(server)
+    return tls_endpoint(start_server(*tls_arguments(made), environment=environment))
+
+
+def test_idle_handshakes_make_room_for_others(
+    of_few_handshakes: tuple[str, int], made: Certificates
+) -> None:
+    endpoint = of_few_handshakes
     with contextlib.ExitStack() as idle:
         clients = [idle.enter_context(socket.create_connection(endpoint, 5)) for _ in range(60)]
         with Client.opened(*endpoint, tls=context_of(made.ca)) as client:
@@ -115,11 +120,9 @@ def test_idle_handshakes_make_room_for_others(
 
 
 def test_idle_handshakes_of_one_address_push_out_none_of_another(
-    start_server: StartServer, made: Certificates
+    of_few_handshakes: tuple[str, int], made: Certificates
 ) -> None:
-    environment = {"HUTCH_TLS__HANDSHAKES_MAX": "20", "HUTCH_TLS__HANDSHAKE_TIMEOUT_MS": "60000"}
-    server = start_server(*tls_arguments(made), environment=environment)
-    endpoint = tls_endpoint(server)
+    endpoint = of_few_handshakes
     with contextlib.ExitStack() as idle:
         other = socket.create_connection(endpoint, 10, source_address=("127.0.0.2", 0))
         idle.enter_context(other)

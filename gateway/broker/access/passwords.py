@@ -28,8 +28,8 @@ _ARGON2: Final = argon2.PasswordHasher(
 _MEMORY_KIB_MAX: Final = 64 * 1024
 _TIME_COST_MAX: Final = 3
 _LANES_MAX: Final = 4
-"""What a hash that was made elsewhere may ask for, since each check of a password pays it: what RFC
-9106 recommends where memory is scarce. A user's hash that was taken earlier stays in use."""
+"""Limits for a hash that was made elsewhere, since each check of a password pays its cost. They are
+what RFC 9106 recommends where memory is scarce. A hash that a user has already stays in use."""
 
 
 class Algorithm(enum.Enum):

@@ -12,11 +12,11 @@ from gateway.broker.access.attempts import source_of
 
 PERIOD_S: Final = 10.0
 LINES_OF_ONE: Final = 10
-"""So many lines in a period are about one address."""
+"""The most lines in a period about one address."""
 LINES_MAX: Final = 100
-"""So many lines in a period are about all of them."""
+"""The most lines in a period about all addresses."""
 NAME_BYTES_MAX: Final = 255
-"""A name or another text of a client is cut behind so many bytes."""
+"""The most bytes of a name, or of another text that a client chose, in a line."""
 
 
 def cut(text: str) -> str:

@@ -17,7 +17,7 @@ OWN_SHARE: Final = 2
 
 
 class Strangers(Generic[T]):
-    """Who has not logged in, by address, the oldest first; every step takes the same short time."""
+    """Connections without a login, by address, the oldest first; every step takes constant time."""
 
     def __init__(self, places: int) -> None:
         """Begin with none; `places` is how many connections there may be in all."""

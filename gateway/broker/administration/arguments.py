@@ -13,7 +13,7 @@ _AS_BYTES: Final = ("utf-8", "surrogateescape")
 
 
 class Arguments:
-    """What came with a request. Every method raises WrongRequest, naming the argument.
+    """Arguments of a request. Every method raises WrongRequest, naming the argument.
 
     Attributes:
         judge: Judges again, by the state of that moment, whether the request is allowed; raises
