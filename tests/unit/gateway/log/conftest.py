@@ -12,12 +12,12 @@ MakeRig = Callable[..., LogRig]
 
 
 @pytest.fixture
-def make_rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MakeRig]:
+def make_rig(tmp_path: Path) -> Iterator[MakeRig]:
     """Make rigs, each in a directory of its own if none is given; they are closed with the test."""
     rigs: list[LogRig] = []
 
     def make(directory: Path | None = None, **options: Any) -> LogRig:  # noqa: ANN401 - those of LogRig
-        rigs.append(LogRig(directory or tmp_path_factory.mktemp("log"), **options))
+        rigs.append(LogRig(directory or tmp_path / f"log-{len(rigs)}", **options))
         return rigs[-1]
 
     yield make

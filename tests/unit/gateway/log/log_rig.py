@@ -3,8 +3,10 @@
 import os
 import shutil
 import struct
+import tempfile
 import zlib
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -412,6 +414,17 @@ def state_of(log: StreamLog) -> dict[str, Any]:
         "timestamp": log._timestamp_ms,
         "epoch": log.epoch,
     }
+
+
+@contextmanager
+def passing_rig(**options: Any) -> Iterator[LogRig]:  # noqa: ANN401 - those of LogRig
+    """Make a rig for one of many examples; its directory goes with it."""
+    with tempfile.TemporaryDirectory() as directory:
+        rig = LogRig(Path(directory), **options)
+        try:
+            yield rig
+        finally:
+            rig.close()
 
 
 def write_history(rig: LogRig, log: StreamLog, count: int = 12) -> None:

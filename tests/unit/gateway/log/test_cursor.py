@@ -15,7 +15,7 @@ from gateway.log.names import event_number, writer_of
 from store.errors import NoSuchSegment
 from tests.chunks import Chunk, Entry, SubBatch, chunk_of
 from tests.unit.gateway.log.conftest import MakeRig
-from tests.unit.gateway.log.log_rig import NAMES, LogRig, bytes_of, event_of, put
+from tests.unit.gateway.log.log_rig import NAMES, LogRig, bytes_of, event_of, passing_rig, put
 
 BATCH = SubBatch.of([b"a", b"b"])
 
@@ -166,15 +166,13 @@ entries = st.one_of(
 )
 @settings(max_examples=30)
 def test_what_is_delivered_is_what_was_stored_record_by_record(
-    tmp_path_factory: pytest.TempPathFactory,
     *,
     history: list[tuple[list[Entry], int, bool]],
     frame_bytes_max: int,
     takes_regions: bool,
     is_reopened: bool,
 ) -> None:
-    rig = LogRig(tmp_path_factory.mktemp("log"), frame_bytes_max=frame_bytes_max)
-    try:
+    with passing_rig(frame_bytes_max=frame_bytes_max) as rig:
         log = rig.create()
         epoch = 1
         for chunk_entries, passed_ms, begins_epoch in history:
@@ -187,8 +185,6 @@ def test_what_is_delivered_is_what_was_stored_record_by_record(
             log = reopened(rig)
         stored = [chunk for chunk, _ in rig.chunks()]
         delivered = rig.cursor(log, takes_regions=takes_regions).all_now()
-    finally:
-        rig.close()
 
     assert offsets_and_records(delivered) == offsets_and_records(stored)
     by_id = {chunk.chunk_id: chunk for chunk in stored}

@@ -11,7 +11,7 @@ from gateway.log.snapshot import Snapshot
 from store.errors import NoSuchSegment
 from tests.chunks import SubBatch
 from tests.unit.gateway.log.conftest import MakeRig
-from tests.unit.gateway.log.log_rig import NAMES, LogRig, Sink, chunks_in, put
+from tests.unit.gateway.log.log_rig import NAMES, LogRig, Sink, chunks_in, passing_rig, put
 
 
 def bodies_of(rig: LogRig) -> list[list[bytes]]:
@@ -151,10 +151,9 @@ def test_an_open_chunk_that_got_nothing_is_not_stored(rig: LogRig) -> None:
 )
 @settings(max_examples=25)
 def test_a_chunk_fits_a_deliver_of_the_largest_frame_unless_it_is_one_large_entry(
-    tmp_path_factory: pytest.TempPathFactory, turns: list[list[int]]
+    turns: list[list[int]],
 ) -> None:
-    rig = LogRig(tmp_path_factory.mktemp("log"), frame_bytes_max=4096)
-    try:
+    with passing_rig(frame_bytes_max=4096) as rig:
         log = rig.create()
         for sizes in turns:
             put(log, [bytes(size) for size in sizes])
@@ -162,8 +161,6 @@ def test_a_chunk_fits_a_deliver_of_the_largest_frame_unless_it_is_one_large_entr
         rig.settle(log)
 
         chunks = [chunk for chunk, _ in rig.chunks()]
-    finally:
-        rig.close()
     stored = [len(body) for chunk in chunks for body in chunk.records()]
     assert stored == [size for sizes in turns for size in sizes]
     for chunk in chunks:
