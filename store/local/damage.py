@@ -1,0 +1,44 @@
+"""Damage that an opening or a check has found: what is wrong, and where."""
+
+import logging
+from typing import NamedTuple
+
+log = logging.getLogger(__name__)
+
+
+class Damage(NamedTuple):
+    """One damaged place.
+
+    Attributes:
+        what: What is wrong and what follows from it, as a sentence without its end.
+        file: Path in the data directory; empty if no one file is meant.
+        segment: Name of the segment; empty if none is touched or none is known.
+        position: Byte in the file; None for the whole of it.
+    """
+
+    what: str
+    file: str = ""
+    segment: str = ""
+    position: int | None = None
+
+    def __str__(self) -> str:
+        """Give the line for a log: what is wrong, then where."""
+        where = {"segment": self.segment, "file": self.file, "position": self.position}
+        return " ".join(
+            [
+                self.what,
+                *(f"{key}={value}" for key, value in where.items() if value not in {"", None}),
+            ]
+        )
+
+
+class Findings:
+    """Collects damage; each is an error in the log as it is found."""
+
+    def __init__(self) -> None:
+        self.found: list[Damage] = []
+
+    def add(self, damage: Damage) -> None:
+        """Note one damaged place and log it."""
+        self.found.append(damage)
+        log.error("%s", damage)
