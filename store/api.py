@@ -31,6 +31,10 @@ Done = Callable[[T | StoreError], None]
 ABSENT: Final = -(2**63)
 """The value of an attribute (or event number of a writer) that does not exist."""
 
+TAKEN_OVER: Final = UUID(bytes=b"hutch-taken-over")
+"""The attribute of a segment that was there when the store was taken over from version 1 of its
+format: how long the segment was then. Segments that were made later do not have it."""
+
 ANY_VERSION: Final = -(2**63)
 """A table update that does not look at the key's version."""
 
@@ -67,7 +71,10 @@ class Durability(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class SegmentInfo:
-    """A segment as it is committed now. `length` is the position after the last byte."""
+    """A segment as it is committed now. `length` is the position after the last byte.
+
+    `is_damaged`: bytes of it, or entries of a table, are known to be lost.
+    """
 
     name: str
     start: int
@@ -75,6 +82,7 @@ class SegmentInfo:
     sealed: bool
     is_table: bool
     modified_at_ms: int
+    is_damaged: bool = False
 
 
 class Appended(NamedTuple):

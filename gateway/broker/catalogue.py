@@ -19,7 +19,7 @@ from typing import Any, Final
 from gateway.broker.arguments import StreamArguments
 from gateway.log.tracking import create_table_if_missing
 from gateway.pending import Pending
-from store.api import KEY_BYTES_MAX, Durability, SegmentStore, TableEntry, TablePage
+from store.api import KEY_BYTES_MAX, SegmentInfo, SegmentStore, TableEntry, TablePage
 from store.errors import CorruptSegment
 
 LIVE: Final = "live"
@@ -28,6 +28,9 @@ DELETING: Final = "deleting"
 _STATES: Final = (LIVE, CREATING, DELETING)
 
 TOPOLOGY_PREFIX: Final = b"amq."
+
+REPAIR: Final = "hutch store check --data DIR --repair"
+"""What goes on without the lost entries of a table."""
 
 
 @dataclass(slots=True)
@@ -108,15 +111,11 @@ async def read_whole_table(store: SegmentStore, table: str) -> list[TableEntry]:
 
 
 async def _check_intact(store: SegmentStore, table: str) -> None:
-    # A store can read what it found of a damaged table, and refuses to change it: so ask it for a
-    # change of nothing.
-    changed: Pending[Any] = Pending()
-    store.update_table(table, [], done=changed.settle, durability=Durability.OS)
-    try:
-        await changed
-    except CorruptSegment as error:
-        reason = "what is missing from it cannot be told"
-        raise CorruptSegment(f"table {table!r} is damaged, and {reason}") from error
+    described: Pending[tuple[SegmentInfo, int]] = Pending()
+    store.table_info(table, done=described.settle)
+    info, _ = await described
+    if info.is_damaged:
+        raise CorruptSegment(f"table {table!r} is damaged: run `{REPAIR}`")
 
 
 class Catalogue:

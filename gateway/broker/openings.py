@@ -13,12 +13,13 @@ from typing import Any, Final
 from gateway.log.names import LAST_NUMBER, next_offset_and_epoch, server_table, writer_of
 from gateway.log.tracking import create_table_if_missing
 from gateway.pending import Pending
-from store.api import ABSENT, Durability, SegmentStore, TableEntry, Writer
+from store.api import ABSENT, Durability, SegmentInfo, SegmentStore, TableEntry, Writer
 
 log = logging.getLogger(__name__)
 
-_TABLE: Final = server_table("server")
-_KEY: Final = b"openings"
+TABLE: Final = server_table("server")
+KEY: Final = b"openings"
+"""Of the count in the table. With an empty value it is taken for damaged."""
 EPOCH_MAX: Final = 0xFFFE
 """One below what 16 bits hold: the largest event number stands for the end of all offsets."""
 
@@ -41,17 +42,20 @@ class Openings:
 
         A count that is damaged is left as it is: `note` every stream, then call `begun`.
         """
-        await create_table_if_missing(self._store, _TABLE)
+        await create_table_if_missing(self._store, TABLE)
+        described: Pending[tuple[SegmentInfo, int]] = Pending()
+        self._store.table_info(TABLE, done=described.settle)
+        info, _ = await described
         found: Pending[Any] = Pending()
-        self._store.read_table(_TABLE, [_KEY], done=found.settle)
+        self._store.read_table(TABLE, [KEY], done=found.settle)
         (entry,) = await found
-        if entry is not None:
-            stored = _unpacked(entry.value)
-            if stored is None:
-                self.is_damaged = True
-                return
+        stored = None if entry is None else _unpacked(entry.value)
+        if stored is not None:
             self.unclean_count = stored[0] + (not stored[1])
-        await self._write(clean=False)
+        # What a damaged table still has is perhaps not what was written last.
+        self.is_damaged = info.is_damaged or (entry is not None and stored is None)
+        if not self.is_damaged:
+            await self._write(clean=False)
 
     async def note(self, streams: Iterable[tuple[str, int]]) -> None:
         """Learn from streams how many there were at least, where the count is damaged.
@@ -102,8 +106,8 @@ class Openings:
         # On the disk in any mode: a power cut that took the mark would pass for a clean end.
         # A start on a full disk must be able to say this, so that streams can be deleted there.
         self._store.update_table(
-            _TABLE,
-            [TableEntry(_KEY, value)],
+            TABLE,
+            [TableEntry(KEY, value)],
             done=written.settle,
             durability=Durability.DISK,
             gives_space=True,

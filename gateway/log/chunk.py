@@ -18,8 +18,14 @@ A chunk is what RabbitMQ's osiris calls a chunk, wrapped in one Pravega event, a
     56  data                     entries behind one another
         trailer                  (u8 0, u8 size, reference, u64 sequence) per named publisher
         filter values            if an entry has one: see gateway.log.filters
+        u32 seal                 CRC-32 of the header, the trailer and the filter values
 
 Bytes 8 … 56 + data size are what a Deliver carries.
+
+The header has the checksum of the data, and the seal covers all the rest. It begins with the name
+of the segment, so that a chunk of another stream is not taken for one of this. A chunk from before
+the store was taken over has none: see `Seals`. What is merged into a segment is sealed for its
+target: whoever writes the source begins with the `seal_seed` of that.
 
 Source: RabbitMQ osiris, the log's header comment; Pravega wire protocol, Event.
 """
@@ -44,11 +50,14 @@ __all__ = [
     "ENTRIES_MAX",
     "EVENT_HEAD_BYTES",
     "HEADER_BYTES",
+    "SEAL_BYTES",
     "ChunkHeader",
+    "Seals",
     "crc32",
     "pack_head",
     "pack_header",
     "pack_trailer",
+    "seal_seed",
     "unpack_header",
     "unpack_trailer",
 ]
@@ -57,6 +66,7 @@ EVENT_HEAD_BYTES: Final = 8
 HEADER_BYTES: Final = 48
 DATA_POSITION: Final = EVENT_HEAD_BYTES + HEADER_BYTES
 CRC_POSITION: Final = EVENT_HEAD_BYTES + 32
+SEAL_BYTES: Final = 4
 ENTRIES_MAX: Final = 65_535
 MAGIC_AND_VERSION: Final = 0x50
 USER_CHUNK: Final = 0
@@ -98,6 +108,27 @@ class ChunkHeader(NamedTuple):
     trailer_bytes: int
 
 
+class Seals(NamedTuple):
+    """Which of some stored bytes have seals, and what these begin with.
+
+    Attributes:
+        seed: As `seal_seed` gives it.
+        begin: Chunks from this place on have one.
+    """
+
+    seed: int
+    begin: int = 0
+
+    def behind(self, position: int) -> "Seals":
+        """Give the same for the bytes from `position` on."""
+        return Seals(self.seed, max(self.begin - position, 0))
+
+
+def seal_seed(segment: str) -> int:
+    """Return what a seal begins with in a segment."""
+    return crc32(segment.encode("utf-8", "surrogateescape"))
+
+
 def pack_header(header: ChunkHeader) -> bytes:
     """Encode a header (48 bytes) for a chunk that is put together for delivery."""
     return _HEADER.pack(MAGIC_AND_VERSION, USER_CHUNK, *header, 0)
@@ -111,7 +142,7 @@ def pack_head(
     Args:
         buffer: A chunk's buffer; its data is in place.
         header: What to write: a ChunkHeader, or its fields in a tuple that costs less to make.
-        event_bytes: Size of the event after its own head: header, data, trailer, filters.
+        event_bytes: Size of the event after its own head: header, data and all behind them.
     """
     _HEAD.pack_into(buffer, 0, 0, event_bytes, MAGIC_AND_VERSION, USER_CHUNK, *header, 0)
 

@@ -26,6 +26,7 @@ from gateway.log.index import NO_END
 from gateway.log.kernel.chunks import (
     BAD_CRC,
     BAD_HEADER,
+    BAD_SEAL,
     MALFORMED,
     NEEDS_BYTES,
     NOT_JOINABLE,
@@ -262,7 +263,13 @@ class Cursor:
             self._fetch(self.position, event_bytes)
             return None
         reason, place, written, count, records = join_chunks(
-            source, len(source), scratch, self._joined_bytes_max, CRC_TABLE
+            source,
+            len(source),
+            scratch,
+            self._joined_bytes_max,
+            CRC_TABLE,
+            self.log.seals.seed,
+            self.log.seals.begin - self.position,
         )
         # Read more at once only while it is joined: what is not would be read again and again.
         if reason == NEEDS_BYTES:
@@ -271,7 +278,7 @@ class Cursor:
             self._window_bytes = _GLANCE_BYTES
         header = unpack_header(source, EVENT_HEAD_BYTES)
         if count == 0 and reason != NOT_JOINABLE:
-            self._skip_bad(self.position, reason)
+            self._skip_bad(self.position, reason, self._behind(source, reason))
             return None
         if count <= 1:
             self.position += event_bytes
@@ -289,6 +296,14 @@ class Cursor:
         )
         head = pack_header(joined) + data
         return Delivery(header.chunk_id, header.chunk_id + records, len(head), head, None)
+
+    def _behind(self, source: bytes, reason: int) -> int:
+        """Find the next chunk behind one whose size is not to be trusted; 0 if none is at hand."""
+        if reason != BAD_SEAL:
+            return 0
+        seals = self.log.seals.behind(self.position)
+        place = next_chunk(memoryview(source), seals, 0, NO_END)
+        return 0 if place is None else self.position + place
 
     # Fetching
 
@@ -319,8 +334,8 @@ class Cursor:
             self._is_checking = True
             self._check(position, self.log.index.span_end(position, self._ahead_bytes))
         elif self._is_waiting:  # the cursor has come to what could not be read: by one chunk
-            self._is_checking = True
             head = self.log.reader.read_cached(position, EVENT_HEAD_BYTES) or b""
+            self._is_checking = True
             event_bytes = EVENT_HEAD_BYTES + int.from_bytes(head[4:], "big")
             self._check(position, position + max(event_bytes, DATA_POSITION))
 
@@ -333,11 +348,12 @@ class Cursor:
             first = index.offset_at(position)
         at_end = position + size
         last = self.log.trusted_offset if at_end == trusted else index.offset_at(at_end)
+        seals = self.log.seals.behind(position)
 
         self.log.reader.check(
             position,
             size,
-            lambda view: verify(view, first, last),
+            lambda view: verify(view, seals, first, last),
             done=lambda outcome: self._looked(position, size, outcome),
             fills=True,
         )
@@ -359,9 +375,9 @@ class Cursor:
             self._check(position, self.log.trusted_position)
             return
         elif outcome.reason in _ONE_CHUNK:
-            self._skip_bad(position, outcome.reason)
+            self._skip_bad(position, outcome.reason, position + outcome.damaged_bytes)
             self._known = self._verified_to, outcome.following
-        elif self.log.start < position < self.position:
+        elif outcome.reason != BAD_SEAL and self.log.start < position < self.position:
             self._distrust(position)
         else:
             self._search(position, outcome.reason)
@@ -402,20 +418,21 @@ class Cursor:
         end_offset = index.offsets[known] if known < len(index) else self.log.committed_next_offset
         before = index.first_from(position + 1)
         first_offset = index.offsets[before - 1] if before else 0
+        seals = self.log.seals.behind(position)
 
         def done(outcome: int | StoreError | None) -> None:
             self._is_checking = False
             if isinstance(outcome, StoreError):
                 self._failed(outcome)
                 return
-            self._skip_bad(position, reason, None if outcome is None else position + outcome)
+            self._skip_bad(position, reason, 0 if outcome is None else position + outcome)
             if self._is_waiting:
                 self._woken()
 
         self.log.reader.check(
             position,
             min(end - position, APPEND_BYTES_MAX),
-            lambda view: next_chunk(view, first_offset, end_offset),
+            lambda view: next_chunk(view, seals, first_offset, end_offset),
             done=done,
             fills=True,
         )
@@ -457,7 +474,7 @@ class Cursor:
             )
         self._woken()
 
-    def _skip_bad(self, position: int, reason: int, found: int | None = None) -> None:
+    def _skip_bad(self, position: int, reason: int, found: int = 0) -> None:
         """Go past what is damaged: it is not delivered.
 
         That is one chunk if only its data is; if its sizes cannot be trusted, all up to the next
@@ -469,7 +486,7 @@ class Cursor:
         head = self.log.reader.read_cached(position, EVENT_HEAD_BYTES)
         if reason in _ONE_CHUNK and head is not None and len(head) == EVENT_HEAD_BYTES:
             end = position + EVENT_HEAD_BYTES + int.from_bytes(head[4:], "big")
-        end = end if found is None else found
+        end = found if found > position else end
         log.error(
             "damaged chunk is not delivered stream=%s position=%d bytes=%d",
             self.log.stream,

@@ -190,6 +190,10 @@ class FilterPages:
                     self._add(position, size, first, end)
                     position += size
                 self._is_broken = not heads
+                if not heads:
+                    log.error(
+                        "filter pages are damaged segment=%s position=%d", self._segment, position
+                    )
         except NoSuchSegment:
             return
         except StoreError as error:
@@ -245,9 +249,11 @@ class FilterPages:
         self._reader.check(place, self._sizes[index], len, done=done)
         return fetched
 
-    def drop(self, index: int) -> None:
-        """Believe a page no more."""
+    def drop(self, index: int) -> int:
+        """Believe a page no more; tell where in its segment it lies."""
+        place = self._places[index]
         self._remove(index)
+        return place
 
     def is_verified(self, index: int) -> bool:
         """Whether the page was found to describe the stream."""

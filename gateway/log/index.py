@@ -6,7 +6,9 @@ entry (less for streams that are removed in smaller pieces). A *span* is what li
 entries: searches scan one, and bytes that this process did not write are checked one span at a
 time.
 
-    stored entry, 24 bytes, big-endian: u64 offset | i64 timestamp ms | u64 position
+    stored entry, 28 bytes, big-endian:
+        u64 offset | i64 timestamp ms | u64 position | u32 CRC-32 of the name of the index's
+        segment and of all before
 """
 
 import struct
@@ -16,10 +18,13 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Final
 
+from gateway.log.chunk import crc32
+
 SPAN_BYTES: Final = 256 * 1024
 NO_END: Final = 2**63
 _ENTRY: Final = struct.Struct(">QqQ")
-ENTRY_BYTES: Final = _ENTRY.size
+_STORED: Final = struct.Struct(">QqQI")
+ENTRY_BYTES: Final = _STORED.size
 
 
 class ChunkIndex:
@@ -133,8 +138,13 @@ class ChunkIndex:
         if stop > index:
             self._verified[index:stop] = b"\x01" * (stop - index)
 
-    def pack_after(self, saved_to: int, position: int) -> tuple[bytes, int]:
+    def pack_after(self, saved_to: int, position: int, seed: int) -> tuple[bytes, int]:
         """Encode the entries whose chunks begin in [saved_to, position).
+
+        Args:
+            saved_to: Where the call before ended.
+            position: Where this one is to end.
+            seed: CRC-32 of the name of the segment that they are for.
 
         Returns:
             The bytes, and the `saved_to` of the next call.
@@ -142,7 +152,7 @@ class ChunkIndex:
         first = bisect_left(self.positions, saved_to)
         last = bisect_left(self.positions, position)
         entries = b"".join(
-            _ENTRY.pack(self.offsets[i], self.timestamps_ms[i], self.positions[i])
+            _pack(self.offsets[i], self.timestamps_ms[i], self.positions[i], seed)
             for i in range(first, last)
         )
         return entries, position
@@ -157,7 +167,7 @@ class ChunkIndex:
             times, and they begin no later than the segment. If not, nothing was taken over.
         """
         entries: dict[int, tuple[int, int]] = {}
-        for position, offset, timestamp_ms in _unpack(stored):
+        for position, offset, timestamp_ms in unpack_entries(stored):
             entry = offset, timestamp_ms
             if position < length and entries.setdefault(position, entry) != entry:
                 return False
@@ -177,18 +187,29 @@ def _grow(entries: Mapping[int, tuple[int, int]]) -> bool:
     )
 
 
+def are_sound(stored: bytes, seed: int) -> bool:
+    """Tell whether each of some stored entries has its checksum.
+
+    `seed`: CRC-32 of the name of the segment that they are from.
+    """
+    return all(
+        crc32(stored[end - ENTRY_BYTES : end - 4], seed) == int.from_bytes(stored[end - 4 : end])
+        for end in range(ENTRY_BYTES, len(stored) + 1, ENTRY_BYTES)
+    )
+
+
 def entries_from(stored: bytes, position: int) -> bytes:
     """Give the stored entries whose chunks begin at `position` or later."""
     return b"".join(
-        _ENTRY.pack(offset, timestamp_ms, at)
-        for at, offset, timestamp_ms in _unpack(stored)
+        stored[place * ENTRY_BYTES : (place + 1) * ENTRY_BYTES]
+        for place, (at, _, _) in enumerate(unpack_entries(stored))
         if at >= position
     )
 
 
 def last_position(stored: bytes) -> int:
     """Position of the last of some stored entries, -1 if there are none."""
-    return max((position for position, _, _ in _unpack(stored)), default=-1)
+    return max((position for position, _, _ in unpack_entries(stored)), default=-1)
 
 
 def last_place_before(stored: bytes, start: int) -> int:
@@ -197,14 +218,19 @@ def last_place_before(stored: bytes, start: int) -> int:
     Entries stored twice do not mislead: it counts from the front, up to the first behind `start`.
     """
     place = -1
-    for place, (position, _, _) in enumerate(_unpack(stored)):
+    for place, (position, _, _) in enumerate(unpack_entries(stored)):
         if position > start:
             return place - 1
     return place
 
 
-def _unpack(stored: bytes) -> Iterator[tuple[int, int, int]]:
+def unpack_entries(stored: bytes) -> Iterator[tuple[int, int, int]]:
     """Give position, offset and timestamp of each whole entry."""
-    whole = stored[: len(stored) // _ENTRY.size * _ENTRY.size]
-    for offset, timestamp_ms, position in _ENTRY.iter_unpack(whole):
+    whole = stored[: len(stored) // ENTRY_BYTES * ENTRY_BYTES]
+    for offset, timestamp_ms, position, _ in _STORED.iter_unpack(whole):
         yield position, offset, timestamp_ms
+
+
+def _pack(offset: int, timestamp_ms: int, position: int, seed: int) -> bytes:
+    entry = _ENTRY.pack(offset, timestamp_ms, position)
+    return entry + crc32(entry, seed).to_bytes(4, "big")

@@ -1,6 +1,6 @@
 from gateway.log.open_chunk cimport OpenChunk
 cdef class StreamLog:
-    cdef public object stream, reader, index, sequences, failure, _writer, _ports, shared, filter_notes, filter_pages, index_writer, saving, to_save, read_only
+    cdef public object stream, reader, index, sequences, seals, failure, _writer, _ports, shared, filter_notes, filter_pages, index_writer, saving, to_save, read_only
     cdef public OpenChunk _open
     cdef public bint _is_scheduled, is_time_remarked, has_company
     cdef public object _in_flight

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
-from gateway.log.chunk import ENTRIES_MAX
+from gateway.log.chunk import ENTRIES_MAX, Seals
 from gateway.log.filter_pages import FilterNotes, FilterPages
 from gateway.log.index import ChunkIndex
 from gateway.log.names import OFFSETS_END, event_number
@@ -80,6 +80,7 @@ class LogPorts:
 class LogState:
     """What opening found: see `gateway.log.opening`."""
 
+    seals: Seals
     next_offset: int = 0
     epoch: int = 1
     timestamp_ms: int = 0
@@ -111,6 +112,7 @@ class StreamLog:
         self.reader = reader
         self.index = index
         self.sequences = sequences
+        self.seals = state.seals
         self.failure: StoreError | None = None
         self._writer = writer
         self._ports = ports
@@ -270,7 +272,12 @@ class StreamLog:
             return
         self._timestamp_ms = max(self._timestamp_ms, self._ports.clock_ms())
         self._next_offset += chunk.record_count
-        event = chunk.finish(chunk_id=chunk_id, epoch=self.epoch, timestamp_ms=self._timestamp_ms)
+        event = chunk.finish(
+            chunk_id=chunk_id,
+            epoch=self.epoch,
+            timestamp_ms=self._timestamp_ms,
+            seal_seed=self.seals.seed,
+        )
         self._in_flight.append(chunk)
         self.in_flight_bytes += chunk.event_bytes
         self._writer.append(event, event_number(self._next_offset, self.epoch), done=self._appended)

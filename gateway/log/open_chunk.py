@@ -7,7 +7,9 @@ from typing import Final, Protocol
 from gateway.log.chunk import (
     DATA_POSITION,
     ENTRIES_MAX,
+    EVENT_HEAD_BYTES,
     HEADER_BYTES,
+    SEAL_BYTES,
     crc32,
     pack_head,
     pack_trailer,
@@ -203,10 +205,11 @@ class OpenChunk:
             self._filter_digests = self._filter_digests or set()
             fold(self.filters, self._filter_digests)
 
-    def finish(self, *, chunk_id: int, epoch: int, timestamp_ms: int) -> memoryview:
+    def finish(self, *, chunk_id: int, epoch: int, timestamp_ms: int, seal_seed: int) -> memoryview:
         """Complete the event in the buffer and return it; call `release` when it was taken.
 
-        What else the chunk knows stays until it is committed and confirmed.
+        What else the chunk knows stays until it is committed and confirmed. `seal_seed`: that of
+        the segment it will lie in.
         """
         data_end = self.written
         trailer = pack_trailer(self.sequences) if self.sequences else b""
@@ -214,12 +217,11 @@ class OpenChunk:
         if self.filters is not None:
             self.packed_filters = pack_filters(self.filters, self._filter_digests)
             rest += self.packed_filters
-        event_end = data_end + len(rest)
+        seal_at = data_end + len(rest)
+        event_end = seal_at + SEAL_BYTES
         if event_end > len(self.buffer):
             self.grow()
         view = memoryview(self.buffer)
-        if rest:
-            view[data_end:event_end] = rest
         header = (
             self.entry_count,
             self.record_count,
@@ -230,7 +232,12 @@ class OpenChunk:
             data_end - DATA_POSITION,
             len(trailer),
         )
-        pack_head(self.buffer, header, event_end - DATA_POSITION + HEADER_BYTES)
+        pack_head(self.buffer, header, event_end - EVENT_HEAD_BYTES)
+        seal = crc32(view[EVENT_HEAD_BYTES:DATA_POSITION], seal_seed)
+        if rest:
+            view[data_end:seal_at] = rest
+            seal = crc32(rest, seal)
+        view[seal_at:event_end] = seal.to_bytes(SEAL_BYTES, "big")
         self.chunk_id = chunk_id
         self.timestamp_ms = timestamp_ms
         self.event_bytes = event_end

@@ -15,26 +15,37 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, unpack_header
+from gateway.log.chunk import CRC_TABLE, DATA_POSITION, SEAL_BYTES, Seals, seal_seed
 from gateway.log.errors import CorruptChunk
 from gateway.log.filter_pages import FilterPages
 from gateway.log.index import NO_END, ChunkIndex, entries_from, last_position
-from gateway.log.kernel.chunks import MALFORMED, NEEDS_BYTES, walk_chunks
+from gateway.log.kernel.chunks import (
+    BAD_SEAL,
+    MALFORMED,
+    NEEDS_BYTES,
+    NOT_NEXT,
+    verify_chunks,
+    walk_chunks,
+)
 from gateway.log.log import LogPorts, LogState, StreamLog
 from gateway.log.names import event_number, next_offset_and_epoch, writer_of
+from gateway.log.restoring import (
+    check_bytes,
+    chunk_at,
+    read_index,
+    restore,
+    seals_of,
+)
 from gateway.log.salvage import next_chunk
-from gateway.log.sequences import PublisherSequences
+from gateway.log.sequences import UNKNOWN, PublisherSequences
 from gateway.log.snapshot import Snapshot
 from gateway.log.verifying import Chunk, Verified, verify
 from gateway.pending import Pending
 from store.api import (
     ABSENT,
     APPEND_BYTES_MAX,
-    READ_BYTES_MAX,
     Appended,
     Reader,
-    ReadResult,
-    SegmentInfo,
     SegmentStore,
     Writer,
 )
@@ -53,6 +64,9 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _SCAN_BYTES: Final = 1024 * 1024
+_PASSED_OVER: Final = "damaged chunk is passed over stream=%s position=%d bytes=%d"
+_NO_SIZE: Final = frozenset((MALFORMED, BAD_SEAL))
+"""What is wrong where the size of a chunk is not known."""
 
 Walked = tuple[Verified, list[Chunk], list[bytes], int]
 """What was checked, the sound chunks, their trailers, and the size of a damaged one behind them."""
@@ -109,15 +123,15 @@ async def open_log(
         CorruptChunk: What is stored is not a run of chunks.
     """
     writer, reader = await _open_segment(store, names.data_segment)
-    state = LogState(epoch=epoch, length=reader.length, next_offset=settings.initial_offset)
+    seals = await seals_of(store, names.data_segment)
+    state = LogState(seals, epoch=epoch, length=reader.length, next_offset=settings.initial_offset)
     index = ChunkIndex(settings.span_bytes)
     sequences = PublisherSequences(names.stream, settings.references_max)
-    stored = await _read_index(store, names.index_segment)
+    stored = await read_index(store, names.index_segment)
     last = _end_offset(writer, reader)
-    if snapshot is not None and not await _fits(reader, snapshot, last):
-        stored, snapshot = None, None
-    if snapshot is not None and not _restored(sequences, snapshot, reader):
-        stored, snapshot = None, None
+    fitting = await restore(sequences, reader, seals, snapshot, last)
+    if fitting is not snapshot:
+        stored, snapshot = None, fitting
     is_restored = snapshot is None
     position, first = reader.start, None if reader.start else settings.initial_offset
     if snapshot is not None:
@@ -129,12 +143,12 @@ async def open_log(
         )
         if is_restored:
             position, first = snapshot.position, snapshot.next_offset
-            await _take_over(names.stream, reader, snapshot, state)
+            await _begin_with(reader, snapshot, state, index)
     following = await _scan(names.stream, reader, position, (first, last), state, index, sequences)
     # Entries without a snapshot after them: the scan has found the same, or they do not fit.
     surplus = entries_from(stored or b"", position)
-    fits = stored is not None and is_restored
-    if fits and index.pack_after(position, NO_END)[0].startswith(surplus):
+    packed, _ = index.pack_after(position, NO_END, seal_seed(names.index_segment))
+    if stored is not None and is_restored and packed.startswith(surplus):
         state.index_saved_to = max(position, last_position(surplus) + 1)
     else:
         await _begin_anew(store, names, state, replace_snapshot(snapshot))
@@ -154,17 +168,6 @@ async def _open_segment(store: SegmentStore, segment: str) -> tuple[Writer, Read
     return writer, await opened_reader
 
 
-def _restored(sequences: PublisherSequences, snapshot: Snapshot, reader: Reader) -> bool:
-    """Take over a snapshot's publishers; False if they are damaged and all chunks know of them."""
-    sequences.restore(snapshot.parts)
-    if not sequences.damaged:
-        return True
-    if reader.start:  # nothing else knows publishers whose chunks were removed
-        return True
-    sequences.clear()
-    return False
-
-
 def _end_offset(writer: Writer, reader: Reader) -> int | None:
     """Return the offset behind the last chunk by the writer's number; None if it says nothing."""
     if writer.event_number == ABSENT or reader.length == 0:
@@ -172,44 +175,32 @@ def _end_offset(writer: Writer, reader: Reader) -> int | None:
     return next_offset_and_epoch(writer.event_number)[0]
 
 
-async def _fits(reader: Reader, snapshot: Snapshot, last: int | None) -> bool:
-    """Tell whether the segment has (or had) the snapshot's last chunk where the snapshot says.
-
-    Or a chunk of the same size at its end, whose header is damaged: the writer's number is that of
-    the snapshot.
-    """
-    if snapshot.position <= reader.start:
-        return True
-    size = snapshot.position - snapshot.last_chunk_position
-    if not (
-        reader.start <= snapshot.last_chunk_position
-        and DATA_POSITION <= size <= APPEND_BYTES_MAX
-        and snapshot.position <= reader.length
-    ):
-        return False
-
-    def look(view: memoryview) -> tuple[int, int, list[Chunk]]:
-        return walk_chunks(view, 0, len(view))
-
-    _, consumed, chunks = await _check(reader, snapshot.last_chunk_position, size, look)
-    if consumed != size or len(chunks) != 1:
-        return False
-    _, _, chunk_id, records, timestamp_ms, _, _, _ = chunks[0]
-    described = snapshot.last_chunk_id, snapshot.next_offset, snapshot.timestamp_ms
-    if (chunk_id, chunk_id + records, timestamp_ms) == described:
-        return True
-    is_at_end = snapshot.position == reader.length and snapshot.next_offset == last
-    return is_at_end and chunk_id + records != last
-
-
-async def _take_over(stream: str, reader: Reader, snapshot: Snapshot, state: LogState) -> None:
-    """Begin with what the snapshot says."""
+async def _begin_with(
+    reader: Reader, snapshot: Snapshot, state: LogState, index: ChunkIndex
+) -> None:
+    """Begin with what the snapshot says, and the index of the oldest chunk."""
     state.next_offset = snapshot.next_offset
     state.timestamp_ms = snapshot.timestamp_ms
     if snapshot.position > reader.start:
         state.last_chunk_id = snapshot.last_chunk_id
         state.last_chunk_position = snapshot.last_chunk_position
-        state.first_chunk_id = await _chunk_id_at(stream, reader, reader.start)
+        state.first_chunk_id = await _first_chunk_id(reader, snapshot, state.seals, index)
+
+
+async def _first_chunk_id(
+    reader: Reader, snapshot: Snapshot, seals: Seals, index: ChunkIndex
+) -> int:
+    """Return the offset of the oldest chunk by the index, or by the chunk itself if it is sound.
+
+    If it is damaged, that of a chunk behind it.
+    """
+    entry = index.first_from(reader.start)
+    known = index.offsets[entry] if entry < len(index) else snapshot.next_offset
+    if index.offset_at(reader.start) == known:
+        return known
+    chunk, has_seal = await chunk_at(reader, seals, reader.start)
+    is_sound = has_seal or reader.start < seals.begin
+    return min(chunk[2], known) if chunk is not None and is_sound else known
 
 
 async def _begin_anew(
@@ -314,23 +305,21 @@ async def _scan(
     following, last = offsets
     while position < reader.length:
         known_last = last if position + size >= reader.length else None
-        look = partial(_walk, first=following, last=known_last)
-        verified, chunks, trailers, damaged_bytes = await _check(reader, position, size, look)
+        seals = state.seals.behind(position)
+        look = partial(_walk, seals=seals, offsets=(following, known_last))
+        verified, chunks, trailers, damaged_bytes = await check_bytes(reader, position, size, look)
         _note(position, chunks, state, index)
         for trailer in trailers:
             sequences.take(trailer)
         position += verified.end
         following = verified.next
+        if verified.reason == BAD_SEAL:
+            damaged_bytes = await _damage_at(reader, position, damaged_bytes, state, sequences)
         if damaged_bytes:
-            log.error(
-                "damaged chunk is passed over stream=%s position=%d bytes=%d",
-                stream,
-                position,
-                damaged_bytes,
-            )
+            log.error(_PASSED_OVER, stream, position, damaged_bytes)
             position += damaged_bytes
             following = verified.following
-        elif verified.reason == MALFORMED or (not chunks and size >= APPEND_BYTES_MAX):
+        elif verified.reason in _NO_SIZE or (not chunks and size >= APPEND_BYTES_MAX):
             damage = CorruptChunk(stream, position, "not a chunk")
             found = await _next_chunk(reader, position, state)
             if found is None and state.last_chunk_id < 0:
@@ -341,18 +330,36 @@ async def _scan(
                 state.length = position
                 return following
             position, following = found, None
-        is_under_way = chunks or damaged_bytes or verified.reason == MALFORMED
+        is_under_way = chunks or damaged_bytes or verified.reason in _NO_SIZE
         size = _SCAN_BYTES if is_under_way else APPEND_BYTES_MAX
     return following
+
+
+async def _damage_at(
+    reader: Reader, position: int, size: int, state: LogState, sequences: PublisherSequences
+) -> int:
+    """Return how many bytes a chunk is whose seal, and so perhaps its `size`, is wrong.
+
+    0: that is not known, since no chunk is found behind it, nor the end.
+    """
+    found = await _next_chunk(reader, position, state)
+    if found is None:
+        found = reader.length if position + size == reader.length else position
+    if found != position + size:
+        sequences.lose()
+    return found - position
 
 
 async def _next_chunk(reader: Reader, position: int, state: LogState) -> int | None:
     """Find the first whole chunk behind a position at which there is none."""
     while position < reader.length:
-        looked: Pending[int | None] = Pending()
-        look = partial(next_chunk, first_offset=state.next_offset, end_offset=NO_END)
-        reader.check(position, APPEND_BYTES_MAX, look, done=looked.settle, fills=True)
-        place = await looked
+        look = partial(
+            next_chunk,
+            seals=state.seals.behind(position),
+            first_offset=state.next_offset,
+            end_offset=NO_END,
+        )
+        place = await check_bytes(reader, position, APPEND_BYTES_MAX, look)
         if place is not None:
             return position + place
         # No chunk is longer than half of it.
@@ -363,7 +370,9 @@ async def _next_chunk(reader: Reader, position: int, state: LogState) -> int | N
 def _note(position: int, chunks: list[Chunk], state: LogState, index: ChunkIndex) -> None:
     """Take chunks that were found from `position` on into state and index."""
     for place, _, chunk_id, records, timestamp_ms, _, _, _ in chunks:
-        index.offer(chunk_id, timestamp_ms, position + place, verified=False)
+        # Times never decrease: one that does is damaged, and would let others seem too old.
+        if timestamp_ms >= state.timestamp_ms or not len(index):
+            index.offer(chunk_id, timestamp_ms, position + place, verified=False)
         if state.last_chunk_id < 0:
             state.first_chunk_id = chunk_id
         state.last_chunk_id = chunk_id
@@ -373,60 +382,39 @@ def _note(position: int, chunks: list[Chunk], state: LogState, index: ChunkIndex
     state.scanned_chunks += len(chunks)
 
 
-def _walk(view: memoryview, first: int | None, last: int | None) -> Walked:
+def _walk(view: memoryview, seals: Seals, offsets: tuple[int | None, int | None]) -> Walked:
     """On a thread of the store: check the chunks, list those that are sound, copy the trailers."""
-    verified = verify(view, first, last)
+    verified = verify(view, seals, *offsets)
     _, _, chunks = walk_chunks(view, 0, len(view))
     sound = [chunk for chunk in chunks if chunk[0] < verified.end]
     damaged = chunks[len(sound) : len(sound) + 1]
     if verified.reason == NEEDS_BYTES:
         damaged = []
-    trailers = []
-    for place, _, _, _, _, _, data_bytes, trailer_bytes in sound + damaged:
-        if trailer_bytes:
-            trailer_at = place + DATA_POSITION + data_bytes
-            trailers.append(bytes(view[trailer_at : trailer_at + trailer_bytes]))
-    return verified, sound, trailers, sum(chunk[1] for chunk in damaged)
+    trailers = [_trailer(view, chunk) for chunk in sound if chunk[7]]
+    for chunk in damaged:
+        is_sealed = chunk[0] >= seals.begin
+        if verified.reason == BAD_SEAL:
+            trailers += [] if _has_no_trailer(view, chunk) else [UNKNOWN]
+        elif verified.reason == NOT_NEXT and is_sealed:
+            trailers.append(UNKNOWN)  # another chunk lies where this one was
+        else:
+            trailers.append(_trailer(view, chunk))
+    damaged_bytes = verified.damaged_bytes or sum(chunk[1] for chunk in damaged)
+    return verified, sound, trailers, damaged_bytes
 
 
-async def _check(reader: Reader, position: int, size: int, look: Callable[[memoryview], T]) -> T:
-    looked: Pending[T] = Pending()
-    reader.check(position, size, look, done=looked.settle, fills=True)
-    return await looked
+def _trailer(view: memoryview, chunk: Chunk) -> bytes:
+    place, _, _, _, _, _, data_bytes, trailer_bytes = chunk
+    trailer_at = place + DATA_POSITION + data_bytes
+    return bytes(view[trailer_at : trailer_at + trailer_bytes])
 
 
-async def _chunk_id_at(stream: str, reader: Reader, position: int) -> int:
-    read: Pending[bytes] = Pending()
-    reader.check(position, DATA_POSITION, bytes, done=read.settle)
-    head = await read
-    if len(head) < DATA_POSITION:
-        raise CorruptChunk(stream, position, "no chunk where one should begin")
-    return unpack_header(head, EVENT_HEAD_BYTES).chunk_id
+def _has_no_trailer(view: memoryview, chunk: Chunk) -> bool:
+    """Tell whether a chunk with a wrong seal is sure to have had no named publishers.
 
-
-async def _read_index(store: SegmentStore, segment: str) -> bytes | None:
-    """Read the whole stored index; empty if there is none, None if it cannot be read."""
-    try:
-        return await _read_whole(store, segment)
-    except NoSuchSegment:
-        return b""
-    except StoreError as error:
-        log.warning("stored index cannot be read segment=%s error=%s", segment, error)
-        return None
-
-
-async def _read_whole(store: SegmentStore, segment: str) -> bytes:
-    described: Pending[SegmentInfo] = Pending()
-    store.info(segment, done=described.settle)
-    info = await described
-    parts: list[bytes] = []
-    position = info.start
-    while position < info.length:
-        read: Pending[ReadResult] = Pending()
-        store.read(segment, position, READ_BYTES_MAX, done=read.settle)
-        result = await read
-        if not result.data:
-            break
-        parts.append(result.data)
-        position += len(result.data)
-    return b"".join(parts)
+    Its sizes leave no room for them, and its data is as long as they say.
+    """
+    place, size, _, _, _, _, data_bytes, _ = chunk
+    if size != DATA_POSITION + data_bytes + SEAL_BYTES:
+        return False
+    return verify_chunks(view, place, place + size, CRC_TABLE)[0] == NEEDS_BYTES

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from gateway.log.chunk import seal_seed
 from gateway.log.index import ENTRY_BYTES, last_place_before
 from gateway.log.log import StreamLog
 from gateway.log.names import writer_of
@@ -109,7 +110,9 @@ async def _save_index(
         opened: Pending[Writer] = Pending()
         store.open_writer(names.index_segment, writer_of(names.index_segment), done=opened.settle)
         writer = stream_log.index_writer = await opened
-    entries, saved_to = stream_log.index.pack_after(stream_log.index_saved_to, snapshot.position)
+    entries, saved_to = stream_log.index.pack_after(
+        stream_log.index_saved_to, snapshot.position, seal_seed(names.index_segment)
+    )
     if not entries:
         return
     last_number = 0 if writer.event_number == ABSENT else writer.event_number

@@ -17,8 +17,9 @@ from typing import Final
 
 from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, unpack_header
 from gateway.log.errors import CorruptChunk
-from gateway.log.kernel.chunks import MALFORMED, walk_chunks
+from gateway.log.kernel.chunks import NEEDS_BYTES, walk_chunks
 from gateway.log.log import StreamLog
+from gateway.log.verifying import verify
 from gateway.pending import Pending
 from store.api import APPEND_BYTES_MAX, SegmentStore
 
@@ -115,27 +116,32 @@ async def _is_older(log: StreamLog, end: int, start: int, oldest_ms: int) -> boo
     if end and index.timestamps_ms[end - 1] >= oldest_ms:
         return False
     first = max(index.positions[end - 1], start) if end else start
-    return await _last_timestamp_ms(log, first, index.positions[end]) < oldest_ms
+    timestamp_ms = await _last_timestamp_ms(log, first, index.positions[end])
+    return timestamp_ms is not None and timestamp_ms < oldest_ms
 
 
-async def _last_timestamp_ms(log: StreamLog, position: int, end: int) -> int:
-    """Return the time of the last chunk in [position, end), which begin and end with a chunk's."""
+async def _last_timestamp_ms(log: StreamLog, position: int, end: int) -> int | None:
+    """Return the time of the last chunk in [position, end), which begin and end with a chunk's.
 
-    def look(view: memoryview) -> tuple[int, int, int | None]:
-        reason, consumed, chunks = walk_chunks(view, 0, len(view))
-        return reason, consumed, chunks[-1][4] if chunks else None
+    None if that cannot be said for a chunk that is damaged.
+    """
+    seals = log.seals
+
+    def look(view: memoryview) -> tuple[bool, int, int | None]:
+        _, consumed, chunks = walk_chunks(view, 0, len(view))
+        reason = verify(view, seals.behind(position)).reason
+        return reason == NEEDS_BYTES, consumed, chunks[-1][4] if chunks else None
 
     timestamp_ms: int | None = None
     while position < end:
-        looked: Pending[tuple[int, int, int | None]] = Pending()
+        looked: Pending[tuple[bool, int, int | None]] = Pending()
         size = min(end - position, APPEND_BYTES_MAX)
         log.reader.check(position, size, look, done=looked.settle)
-        reason, consumed, found = await looked
-        if found is None or reason == MALFORMED:
-            raise CorruptChunk(log.stream, position + consumed, "not a chunk")
+        is_sound, consumed, found = await looked
+        if found is None or not is_sound:
+            return None
         timestamp_ms = found
         position += consumed
-    assert timestamp_ms is not None
     return timestamp_ms
 
 

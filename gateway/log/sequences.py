@@ -96,8 +96,13 @@ class PublisherSequences:
                 self.record(reference, publishing_id)
                 size += len(pack_trailer({reference: publishing_id}))
         if size != len(trailer):
+            self.lose()
+
+    def lose(self) -> None:
+        """Note that ids were lost, whoever's they are."""
+        if not self.damaged:
             log.error("publishing ids are damaged stream=%s", self._stream)
-            self.damaged = UNKNOWN
+        self.damaged = UNKNOWN
 
     def clear(self) -> None:
         """Forget everything, to begin anew from the chunks."""

@@ -6,15 +6,26 @@ read; small ones are walked many at once. How much is done in one call is bounde
 nothing through for a long time, and the others of the event loop want their turn.
 """
 
+import logging
 from collections import deque
 from typing import Final
 
-from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, HEADER_BYTES, unpack_header
+from gateway.log.chunk import (
+    CRC_TABLE,
+    DATA_POSITION,
+    EVENT_HEAD_BYTES,
+    HEADER_BYTES,
+    SEAL_BYTES,
+    crc32,
+    unpack_header,
+)
 from gateway.log.filter_pages import FilterPages, Page
 from gateway.log.filters import SubscriptionFilter
-from gateway.log.kernel.chunks import walk_chunks
+from gateway.log.kernel.chunks import BAD_SEAL, check_seals, walk_chunks
 from gateway.log.log import StreamLog
 from gateway.pending import Pending
+
+log = logging.getLogger(__name__)
 
 LARGE_BYTES: Final = 32 * 1024
 """From this size on a chunk is looked at by itself."""
@@ -109,8 +120,13 @@ class Sieve:
         """Read a page; None if it has to be fetched first, or is damaged and was dropped."""
         try:
             page = pages.read(index)
-        except ValueError:
-            pages.drop(index)
+        except ValueError as error:
+            log.error(  # noqa: TRY400  # for the operator
+                "filter page is dropped stream=%s position=%d error=%s",
+                self._log.stream,
+                pages.drop(index),
+                error,
+            )
             return None
         if page is None:
             self.loading = pages.fetch(index)
@@ -142,20 +158,27 @@ class Sieve:
         if event_bytes < LARGE_BYTES:
             return self._walk(position, end, event_bytes)
         header = unpack_header(head, EVENT_HEAD_BYTES)
-        rest = DATA_POSITION + header.data_bytes + header.trailer_bytes
+        rest = DATA_POSITION + header.data_bytes
+        seal_bytes = SEAL_BYTES if position >= self._log.seals.begin else 0
         if (
             head[:4] != bytes(4)
             or head[EVENT_HEAD_BYTES] != _MAGIC_AND_VERSION
-            or rest > event_bytes
+            or rest + header.trailer_bytes + seal_bytes > event_bytes
             or event_bytes > end - position
         ):
             self._leave(position, end)
             return True
-        packed: bytes | None = b""
+        behind: bytes | None = b""
         if rest < event_bytes:
-            packed = reader.read_cached(position + rest, event_bytes - rest)
-        if packed is None or len(packed) < event_bytes - rest:
+            behind = reader.read_cached(position + rest, event_bytes - rest)
+        if behind is None or len(behind) < event_bytes - rest:
             return self._miss(position + rest, end, event_bytes - rest)
+        if seal_bytes:
+            seal = crc32(behind[:-SEAL_BYTES], crc32(head[EVENT_HEAD_BYTES:], self._log.seals.seed))
+            if behind[-SEAL_BYTES:] != seal.to_bytes(SEAL_BYTES, "big"):
+                self._leave(position, end)
+                return True
+        packed = behind[header.trailer_bytes : len(behind) - seal_bytes]
         self._note(position, position + event_bytes, is_wanted=self._filter.lets_through(packed))
         return True
 
@@ -166,18 +189,23 @@ class Sieve:
         if window is None or len(window) < min(size, max(event_bytes, DATA_POSITION)):
             return self._miss(position, end, _COLD_SMALL_BYTES)
         _, consumed, chunks = walk_chunks(window, 0, len(window))
-        if not chunks:
-            self._leave(position, end)
-            return True
+        seals = self._log.seals.behind(position)
+        reason, sound = check_seals(window, seals.begin, len(window), CRC_TABLE, seals.seed)
         lets_through = self._filter.lets_through
         for place, event_size, _, _, _, _, data_bytes, trailer_bytes in chunks:
+            if reason == BAD_SEAL and place >= sound:
+                consumed = place
+                break
             rest = place + EVENT_HEAD_BYTES + HEADER_BYTES + data_bytes + trailer_bytes
+            behind = place + event_size - (SEAL_BYTES if place >= seals.begin else 0)
             self._note(
                 position + place,
                 position + place + event_size,
-                is_wanted=lets_through(window[rest : place + event_size]),
+                is_wanted=lets_through(window[rest:behind]),
             )
-        return consumed > 0
+        if not consumed:
+            self._leave(position, end)
+        return True
 
     def _miss(self, position: int, end: int, size: int) -> bool:
         self.missing = position, min(size, end - position)

@@ -1,16 +1,19 @@
 """What a stream remembers of its log so that opening it need not read it all; pure bytes.
 
     head    | position u64 | next offset u64 | timestamp ms i64 | last chunk id u64
-            | last chunk's position u64 | parts u32 |
+            | last chunk's position u64 | parts u32 | CRC-32 of all parts u32 |
     part n  | (size u8, reference, publishing id u64) … |     gateway.log.sequences
 
-A snapshot describes the log up to `position`; what follows it in the segment is scanned.
+A snapshot describes the log up to `position`; what follows it in the segment is scanned. The table
+that it is stored in guards each entry. The checksum says that head and parts are of one snapshot:
+where an entry is damaged, an older one may come back. Heads that are older than it are without.
 """
 
 import struct
 from dataclasses import dataclass, field
 from typing import Final
 
+from gateway.log.chunk import crc32
 from store.api import TABLE_BATCH_BYTES_MAX
 
 PART_BYTES: Final = 512 * 1024
@@ -20,6 +23,7 @@ _PARTS_MAX: Final = TABLE_BATCH_BYTES_MAX // PART_BYTES
 """All parts are stored in one batch."""
 
 _HEAD: Final = struct.Struct(">QQqQQI")
+_CHECK_BYTES: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +44,7 @@ class Snapshot:
     @property
     def stored_bytes(self) -> int:
         """How large it is when it is stored, without its keys."""
-        return _HEAD.size + sum(map(len, self.parts))
+        return _HEAD.size + _CHECK_BYTES + sum(map(len, self.parts))
 
     def pack_head(self) -> bytes:
         """Encode all but the parts."""
@@ -51,14 +55,25 @@ class Snapshot:
             self.last_chunk_id,
             self.last_chunk_position,
             len(self.parts),
-        )
+        ) + _checksum(self.parts)
+
+    def is_of(self, head: bytes) -> bool:
+        """Tell whether the parts are those that a stored head was stored with."""
+        return head[_HEAD.size :] in {b"", _checksum(self.parts)}
+
+
+def _checksum(parts: list[bytes]) -> bytes:
+    crc = 0
+    for part in parts:
+        crc = crc32(part, crc)
+    return crc.to_bytes(_CHECK_BYTES, "big")
 
 
 def unpack_head(stored: bytes) -> tuple[Snapshot, int] | None:
     """Decode a head: the snapshot without its parts, and how many there are; None if damaged."""
-    if len(stored) != _HEAD.size:
+    if len(stored) not in {_HEAD.size, _HEAD.size + _CHECK_BYTES}:
         return None
-    position, next_offset, timestamp_ms, chunk_id, chunk_position, parts = _HEAD.unpack(stored)
+    position, next_offset, timestamp_ms, chunk_id, chunk_position, parts = _HEAD.unpack_from(stored)
     if parts > _PARTS_MAX:
         return None
     return Snapshot(position, next_offset, timestamp_ms, chunk_id, chunk_position), parts

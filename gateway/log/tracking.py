@@ -6,6 +6,7 @@ query waits for what was stored before it, and answers only what the store has a
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
 
 from gateway.log.names import generation_of, snapshot_key, tracking_key
@@ -15,7 +16,7 @@ from gateway.log.sequences import UNKNOWN
 from gateway.log.snapshot import Snapshot, unpack_head
 from gateway.pending import Pending
 from store.api import Durability, SegmentStore, TableEntry, TablePage
-from store.errors import NoSuchSegment, StoreError
+from store.errors import CorruptSegment, NoSuchSegment, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -209,9 +210,10 @@ class Tracking:
         decoded = unpack_head(head)
         if decoded is not None:
             snapshot, part_count = decoded
-            parts = await self._read([snapshot_key(generation, n + 1) for n in range(part_count)])
-            snapshot.parts.extend(part for part in parts if part is not None)
-            if len(snapshot.parts) == part_count:
+            with suppress(CorruptSegment):  # damaged since the store was opened
+                keys = [snapshot_key(generation, n + 1) for n in range(part_count)]
+                snapshot.parts.extend(part for part in await self._read(keys) if part is not None)
+            if len(snapshot.parts) == part_count and snapshot.is_of(head):
                 return snapshot
         log.warning("stored snapshot is damaged table=%s generation=%d", self._table, generation)
         return Snapshot(0, 0, 0, 0, 0, [UNKNOWN])
@@ -244,12 +246,17 @@ class Tracking:
     # Deletion
 
     async def forget(self, *generations: int) -> None:
-        """Remove everything of deleted streams."""
+        """Remove everything of deleted streams. What is damaged of others is not in the way."""
         if not generations:
             return
         await self.settled()
         self._references.forget(generations)
-        dead_generations = frozenset(generations)
+        try:
+            await self._remove_all(frozenset(generations))
+        except CorruptSegment as error:
+            log.warning("offsets of deleted streams are left table=%s error=%s", self._table, error)
+
+    async def _remove_all(self, dead_generations: frozenset[int]) -> None:
         continuation: bytes | None = None
         while True:
             result = await self._page(continuation, _READ_AT_ONCE)

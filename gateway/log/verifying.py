@@ -1,12 +1,15 @@
 """Check stored chunks that this process did not write. Runs on threads of the store; no I/O.
 
-A chunk's checksum covers its data only. Of its header the counts are compared with the data, and
-the offset with the chunks around it and with what else is known of the place: the sparse index, a
-snapshot, the writer's number. The offset that most of them agree on is right; a chunk that has
-another one is damaged.
+A chunk has a checksum of its data in its header, and one of all the rest in its seal, but for
+those that are older than seals. The counts in the header are compared with the data, and the offset
+with the chunks around it and with what else is known of the place: the sparse index, a snapshot,
+the writer's number. The offset that most of them agree on is right; a chunk that has another one is
+damaged. One that has its seal says the truth, and lies where another one should: it is no better
+for that, but what went before it is not doubted, and offsets never go back.
 """
 
 from collections import Counter
+from itertools import takewhile
 from typing import Final, NamedTuple
 
 from gateway.log.chunk import (
@@ -14,13 +17,16 @@ from gateway.log.chunk import (
     CRC_TABLE,
     DATA_POSITION,
     EVENT_HEAD_BYTES,
+    Seals,
     crc32,
     unpack_header,
 )
 from gateway.log.kernel.chunks import (
     BAD_CRC,
+    BAD_SEAL,
     NEEDS_BYTES,
     NOT_NEXT,
+    check_seals,
     follow_chunks,
     verify_chunks,
     walk_chunks,
@@ -41,7 +47,10 @@ class Verified(NamedTuple):
         end: Place behind the last sound chunk.
         first: Offset with which the bytes begin; None where no chunk says it.
         next: Offset behind the last sound chunk; None like `first`.
-        following: Offset behind a chunk that is damaged, where its counts can be believed.
+        following: Offset behind a chunk that is damaged, where its counts can be believed; the next
+            one or a later one where it lies in the wrong place.
+        damaged_bytes: Size of chunks in the wrong place that are passed over together; 0: it is one
+            chunk that is damaged.
     """
 
     reason: int
@@ -49,17 +58,21 @@ class Verified(NamedTuple):
     first: int | None
     next: int | None
     following: int | None = None
+    damaged_bytes: int = 0
 
 
-def verify(view: memoryview, first: int | None = None, last: int | None = None) -> Verified:
+def verify(
+    view: memoryview, seals: Seals, first: int | None = None, last: int | None = None
+) -> Verified:
     """Check all whole chunks of stored bytes.
 
     Args:
         view: They begin with a chunk.
+        seals: Which of them have one.
         first: The offset that the first chunk should have; None if that is not known.
         last: The offset behind the bytes, if they end with a chunk's end; None likewise.
     """
-    reason, end, found, following = follow_chunks(view, 0, len(view))
+    reason, end, found, following = _follow(view, seals)
     crc_reason, crc_end = _verify_data(view[:end])
     if crc_reason == BAD_CRC:
         reason, end = crc_reason, crc_end
@@ -68,10 +81,12 @@ def verify(view: memoryview, first: int | None = None, last: int | None = None) 
             return Verified(reason, 0, first, first)
         if end < len(view) or last is None or last == following:
             return Verified(reason, end, found, following)
-    judged = _judge(view, reason, end, first, last)
+    judged = _judge(view, seals, (reason, end), first, last)
     if judged.reason not in {BAD_CRC, NOT_NEXT}:
         return judged
     damaged = unpack_header(view, judged.end + EVENT_HEAD_BYTES)
+    if judged.reason == NOT_NEXT and judged.end >= seals.begin:
+        return judged._replace(following=judged.next)
     # Where only the data is damaged, the offset is the expected one.
     if judged.next is None or (judged.reason == BAD_CRC and damaged.chunk_id != judged.next):
         return judged
@@ -79,13 +94,34 @@ def verify(view: memoryview, first: int | None = None, last: int | None = None) 
 
 
 def _judge(
-    view: memoryview, reason: int, end: int, first: int | None, last: int | None
+    view: memoryview, seals: Seals, stop: tuple[int, int], first: int | None, last: int | None
 ) -> Verified:
-    """Decide which chunks of a run have the right offsets; those of others are damaged."""
-    chunks, run_reason = _run(view, reason, end)
+    """Decide which chunks of a run have the right offsets; those of others are damaged.
+
+    `stop`: why and where one is at fault.
+    """
+    reason, end = stop
+    chunks, run_reason = _run(view, seals, reason, end)
     if not chunks:
         return Verified(reason, 0, first, first)
-    # Where the bytes begin, by each that can tell; on a draw the first of them counts.
+    if not seals.begin and first is not None and chunks[0][2] < first:
+        earlier = takewhile(lambda chunk: chunk[2] < first, chunks)
+        return Verified(NOT_NEXT, 0, first, first, first, sum(chunk[1] for chunk in earlier))
+    begin = first
+    if seals.begin or chunks[0][2] != first:
+        begin = _elected(view, chunks, run_reason, first, last)
+    expected = begin
+    for chunk in chunks:
+        if chunk[2] != expected:
+            return Verified(NOT_NEXT, chunk[0], begin, expected)
+        expected += chunk[3]
+    return Verified(run_reason, _end_of(chunks), begin, expected)
+
+
+def _elected(
+    view: memoryview, chunks: list[Chunk], run_reason: int, first: int | None, last: int | None
+) -> int:
+    """Return where the bytes begin, by each that can tell; on a draw the first of them counts."""
     votes: Counter[int] = Counter()
     if first is not None:
         votes[first] += 1
@@ -95,23 +131,17 @@ def _judge(
     for chunk in chunks:
         votes[chunk[2] - before] += 1
         before += chunk[3]
-    begin = votes.most_common(1)[0][0]
-    expected = begin
-    for chunk in chunks:
-        if chunk[2] != expected:
-            return Verified(NOT_NEXT, chunk[0], begin, expected)
-        expected += chunk[3]
-    return Verified(run_reason, _end_of(chunks), begin, expected)
+    return votes.most_common(1)[0][0]
 
 
-def _run(view: memoryview, reason: int, end: int) -> tuple[list[Chunk], int]:
+def _run(view: memoryview, seals: Seals, reason: int, end: int) -> tuple[list[Chunk], int]:
     """List the chunks up to the first one that is damaged whatever its offset is, and why it is."""
     _, _, chunks = walk_chunks(view, 0, len(view))
     if reason != NOT_NEXT:
         return [chunk for chunk in chunks if chunk[0] < end], reason
     for number, (place, size, *_) in enumerate(chunks):
         own = view[place : place + size]
-        own_reason = follow_chunks(own, 0, size)[0] or _verify_data(own)[0]
+        own_reason = _follow(own, seals.behind(place))[0] or _verify_data(own)[0]
         if own_reason != NEEDS_BYTES:
             return chunks[:number], own_reason
     return chunks, walk_chunks(view, 0, len(view))[0]
@@ -120,6 +150,15 @@ def _run(view: memoryview, reason: int, end: int) -> tuple[list[Chunk], int]:
 def _end_of(chunks: list[Chunk]) -> int:
     place, size, *_ = chunks[-1]
     return place + size
+
+
+def _follow(view: memoryview, seals: Seals) -> tuple[int, int, int, int]:
+    """Check all but the data of all whole chunks: as `follow_chunks`, and the seals."""
+    reason, end, first, following = follow_chunks(view, 0, len(view))
+    seal_reason, seal_end = check_seals(view, seals.begin, len(view), CRC_TABLE, seals.seed)
+    if seal_reason == BAD_SEAL and seal_end <= end:
+        return seal_reason, seal_end, first, following
+    return reason, end, first, following
 
 
 def _verify_data(view: memoryview) -> tuple[int, int]:

@@ -54,7 +54,7 @@ from gateway.server.upkeep import keep_retention
 from gateway.stream.link import Host, LinkSettings
 from gateway.stream.session.session import UNLIMITED_FRAME_BYTES
 from store.errors import StoreError, StoreLocked
-from store.local.directory import Found, has_data, look_into, remove_store
+from store.local.directory import Found, has_data, look_into, remove_store, was_damaged
 from store.local.files import DirectoryFiles, descriptor_limit, store_descriptors
 from store.local.store import LocalStore
 
@@ -219,6 +219,11 @@ class Server:
         self._access = await self._await(open_access(self._store, self._clients))
         if not self._access.is_fresh:
             self.directory.keep()
+        elif not self.directory.is_new and was_damaged(self.directory.path):
+            raise StoreError(
+                "the store was damaged and has no users: restore a backup, or remove set-aside/"
+                " to begin with the first user again"
+            )
         first = FirstStart(self._store, self._settings.definitions.file)
         definitions = await self._await(first.begin(is_fresh=self._access.is_fresh))
         is_without_users = first.is_given_up and not self._access.users()

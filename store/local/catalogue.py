@@ -35,6 +35,8 @@ class Catalogue:
         self.removed: list[int] = []
         # Files with writes that no sync covers.
         self.dirty: set[DataFile] = set()
+        # Numbers of files that may be there although no segment has them as committed.
+        self.loose: set[int] = set()
         # Deleted files whose deletion is committed, to be unlinked.
         self.discarded: list[DataFile] = []
         # Segments whose start has moved: space before it may be given back.
@@ -67,6 +69,7 @@ class Catalogue:
         file = DataFile(self.next_file, owner.number)
         file.size_max = self.file_bytes(owner)
         self.next_file += 1
+        self.loose.add(file.number)
         return file
 
     def file_bytes(self, owner: Segment) -> int:
@@ -110,6 +113,7 @@ class Catalogue:
         for file in files:
             file.dead = True
             self.dirty.discard(file)
+            self.loose.add(file.number)
             self.discarded.append(file)
 
     def reset_names(self, names: Iterable[str]) -> None:

@@ -93,6 +93,7 @@ class AppendChange:
         state = segment.committed
         if self.extent is not None:
             state.extents.append(self.extent)
+            self.catalogue.loose.discard(self.extent.file.number)
         if self.writer is not None:
             state.attributes[self.writer] = self.event_number
         state.length = self.position + self.size

@@ -23,7 +23,7 @@ from store.local.checkpoint_file import (
 from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles
 from store.local.files import Files
 from store.local.holes import Holes
-from store.local.journal import Journal, JournalPlace
+from store.local.journal import Journal
 from store.local.threads import Worker
 
 log = logging.getLogger(__name__)
@@ -72,24 +72,32 @@ class CheckpointWriter:
         self._files.sync_directory("")
 
 
+def head_of(journal: Journal, catalogue: Catalogue, *, closed: bool) -> CheckpointHead:
+    """Give the head of a checkpoint of what is committed now."""
+    return CheckpointHead(
+        journal.place(),
+        journal.salt,
+        catalogue.next_segment,
+        catalogue.next_file,
+        closed,
+        journal.store_id,
+        journal.file_size,
+        tuple(sorted(catalogue.loose)),
+    )
+
+
 class Capture:
     """The store between two rounds."""
 
     def __init__(
-        self,
-        catalogue: Catalogue,
-        holes: Holes,
-        place: JournalPlace,
-        salt: int,
-        *,
-        closed: bool,
+        self, catalogue: Catalogue, holes: Holes, journal: Journal, *, closed: bool
     ) -> None:
         self.holes = holes.capture()
         self.images = [image_of(segment) for segment in catalogue.changed]
         self.removed = catalogue.removed
         # A file that is not made yet has nothing committed in it.
         self.files = [(file, file.writes) for file in catalogue.dirty if file.made]
-        self.head = CheckpointHead(place, salt, catalogue.next_segment, catalogue.next_file, closed)
+        self.head = head_of(journal, catalogue, closed=closed)
         catalogue.changed = set()
         catalogue.removed = []
         for file, _ in self.files:
@@ -126,8 +134,7 @@ class Checkpointer:
     def begin(self, done: Callable[[StoreError | None], object], *, closed: bool = False) -> None:
         """Begin a checkpoint; between rounds only, one at a time. `done` comes on the loop."""
         self.running = True
-        place, salt = self._journal.place(), self._journal.salt
-        capture = Capture(self._catalogue, self._holes, place, salt, closed=closed)
+        capture = Capture(self._catalogue, self._holes, self._journal, closed=closed)
         self._worker.submit(partial(self._write, capture, done))
 
     def _write(self, capture: Capture, done: Callable[[StoreError | None], object]) -> None:
@@ -142,6 +149,9 @@ class Checkpointer:
             # Also after a failure: what was captured is not captured again.
             self._writer.note(capture.images, capture.removed, _GIVE_WAY_S)
             if failure is None:
+                # A journal that does not have these frames is not the one of this checkpoint.
+                self._journal.sync_before(capture.head.place)
+                # Also of the files that went, which the checkpoint does not name any more.
                 self._files.sync_directory(DATA_DIRECTORY)
                 self._holes.in_room(capture.holes, partial(self._writer.write, capture.head))
         except StoreError as error:

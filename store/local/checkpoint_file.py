@@ -7,7 +7,9 @@ Little-endian:
 
     head       sequence u64, file u64 and position u64 of the first frame that is not contained,
                its salt u64, next segment u64, next data file u64,
-               flags u32 (1: the store was closed), count of segments u32
+               flags u32 (1: the store was closed), count of segments u32;
+               from version 2 on: the store's id u64, size u64 of that journal file,
+               count of loose data files u32, the number u64 of each
 
     segment    size u32 (all of it), flags u32 (1 sealed, 2 damaged), number u64,
                key_length i32 (-1: not a table), name size u32, start u64, length u64,
@@ -17,7 +19,7 @@ Little-endian:
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from xxhash import xxh3_64_intdigest
@@ -27,10 +29,15 @@ from store.local.journal import JournalPlace
 from store.local.records import ATTRIBUTE
 from store.local.segment import Segment
 
-MAGIC: Final = b"hutchcp\x01"
+MAGIC: Final = b"hutchcp\x02"
+MAGIC_1: Final = b"hutchcp\x01"
+# The version is also the seed of the checksum, so that damage to the magic is noticed.
+_VERSIONS: Final = {MAGIC_1: (1, 0), MAGIC: (2, 2)}
 _CHECKSUM: Final = struct.Struct("<Q")
 _BODY_AT: Final = len(MAGIC) + _CHECKSUM.size
 _HEAD: Final = struct.Struct("<QQQQQQII")
+_HEAD_2: Final = struct.Struct("<QQI")
+_LOOSE: Final = struct.Struct("<Q")
 _SEGMENT: Final = struct.Struct("<IIQiIQQQII")
 _EXTENT: Final = struct.Struct("<QQ")
 
@@ -41,13 +48,29 @@ _DAMAGED: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class CheckpointHead:
-    """What a checkpoint says of the store as a whole."""
+    """What a checkpoint says of the store as a whole.
+
+    Attributes:
+        place: The first frame that is not contained.
+        salt: Seed of the checksums of that frame and of those behind it.
+        next_segment: Number of the next segment.
+        next_file: Number of the next data file.
+        closed: The store was closed in good order.
+        store_id: Seed of the heads of the journal's files.
+        journal_size: Bytes of the journal file of `place`.
+        loose: Numbers of data files that may be there although no segment has them.
+        version: Of the format; in version 1 there were no such id, size and numbers.
+    """
 
     place: JournalPlace
     salt: int
     next_segment: int
     next_file: int
     closed: bool
+    store_id: int = 0
+    journal_size: int = 0
+    loose: tuple[int, ...] = ()
+    version: int = 2
 
 
 class SegmentImage(NamedTuple):
@@ -104,7 +127,7 @@ def bytes_of_segment(image: SegmentImage) -> bytes:
 
 
 def bytes_of_checkpoint(head: CheckpointHead, segments: Iterable[bytes], count: int) -> bytes:
-    """Join encoded segments into a whole checkpoint."""
+    """Join encoded segments into a whole checkpoint of version 2."""
     packed = _HEAD.pack(
         *head.place,
         head.salt,
@@ -113,26 +136,47 @@ def bytes_of_checkpoint(head: CheckpointHead, segments: Iterable[bytes], count: 
         _CLOSED if head.closed else 0,
         count,
     )
-    body = b"".join((packed, *segments))
-    return b"".join((MAGIC, _CHECKSUM.pack(xxh3_64_intdigest(body)), body))
+    more = _HEAD_2.pack(head.store_id, head.journal_size, len(head.loose))
+    body = b"".join((packed, more, *map(_LOOSE.pack, head.loose), *segments))
+    _, seed = _VERSIONS[MAGIC]
+    return b"".join((MAGIC, _CHECKSUM.pack(xxh3_64_intdigest(body, seed)), body))
 
 
 def head_of_checkpoint(data: bytes) -> CheckpointHead:
-    """Check a checkpoint and decode its head.
+    """Check a checkpoint of this version or version 1, and decode its head.
 
     Raises:
         StoreError: It is damaged or of another version.
     """
-    if len(data) < _BODY_AT + _HEAD.size or data[: len(MAGIC)] != MAGIC:
+    version, seed = _VERSIONS.get(data[: len(MAGIC)], (0, 0))
+    if len(data) < _BODY_AT + _HEAD.size or not version:
         raise StoreError("the checkpoint is damaged or was written by another version")
     (checksum,) = _CHECKSUM.unpack_from(data, len(MAGIC))
-    if xxh3_64_intdigest(memoryview(data)[_BODY_AT:]) != checksum:
+    if xxh3_64_intdigest(memoryview(data)[_BODY_AT:], seed) != checksum:
         raise StoreError("the checkpoint is damaged: its checksum does not match")
     sequence, file, position, salt, next_segment, next_file, flags, _ = _HEAD.unpack_from(
         data, _BODY_AT
     )
-    place = JournalPlace(sequence, file, position)
-    return CheckpointHead(place, salt, next_segment, next_file, bool(flags & _CLOSED))
+    head = CheckpointHead(
+        JournalPlace(sequence, file, position),
+        salt,
+        next_segment,
+        next_file,
+        bool(flags & _CLOSED),
+        version=version,
+    )
+    if version == 1:
+        return head
+    at = _BODY_AT + _HEAD.size
+    if at + _HEAD_2.size > len(data):
+        raise _does_not_fit(at)
+    store_id, journal_size, count = _HEAD_2.unpack_from(data, at)
+    at += _HEAD_2.size
+    loose = data[at : at + count * _LOOSE.size]
+    if len(loose) != count * _LOOSE.size:
+        raise _does_not_fit(at)
+    numbers = tuple(number for (number,) in _LOOSE.iter_unpack(loose))
+    return replace(head, store_id=store_id, journal_size=journal_size, loose=numbers)
 
 
 def segments_of_checkpoint(data: bytes) -> Iterator[SegmentImage]:
@@ -143,6 +187,9 @@ def segments_of_checkpoint(data: bytes) -> Iterator[SegmentImage]:
     """
     count = _HEAD.unpack_from(data, _BODY_AT)[-1]
     at = _BODY_AT + _HEAD.size
+    if data[: len(MAGIC)] != MAGIC_1:
+        *_, loose_count = _HEAD_2.unpack_from(data, at)
+        at += _HEAD_2.size + loose_count * _LOOSE.size
     for _ in range(count):
         try:
             image, size = _image_at(data, at)

@@ -5,9 +5,11 @@
     after                             | b1' | d1 | c1' | a3' |
 
 A copy has the version of its original. The copies begin in a data file of their own, so that the
-old files go, and are synced before they do. Compaction works in small slices, each read on a thread
-and committed before the next one, so nobody waits for it; a crash or an error in between leaves
-some entries doubled, and nothing else.
+old files go, and are synced before they do. What the opening found damaged is passed over and goes
+too; an entry that was damaged since then stops the compaction.
+
+Compaction works in small slices, each read on a thread and committed before the next one, so nobody
+waits for it; a crash or an error in between leaves some entries doubled, and nothing else.
 """
 
 import logging
@@ -23,7 +25,8 @@ from store.local.operations import SegmentOperations
 from store.local.reading import Reading, places_of
 from store.local.segment import Segment
 from store.local.table import GARBAGE_BYTES_MIN, Table
-from store.local.table_entries import STORED_ENTRY_BYTES_MAX, StoredEntry, entries_of
+from store.local.table_entries import STORED_ENTRY_BYTES_MAX, StoredEntry
+from store.local.table_reading import entries_in
 from store.local.writing import Staging, blocked_error
 
 log = logging.getLogger(__name__)
@@ -63,7 +66,7 @@ class Compactor:
             return
         state, pending = segment.committed, segment.pending
         garbage = table.garbage_bytes(state.length - state.start)
-        if garbage <= max(table.compact_at, table.live_bytes):
+        if table.compact_at and garbage <= max(table.compact_at, table.live_bytes):
             return
         run = Run(segment, table, state.start, pending.length, segment.aborts)
         if not self._may_go_on(run):
@@ -91,13 +94,21 @@ class Compactor:
             # What lies before the boundary is still on its way.
             self._rounds.after(run.segment, partial(self._slice, run, size))
         else:
-            position = run.position
-            self._reading.load(
-                places_of(run.segment, position, min(size, run.boundary - position)),
-                lambda data: list(entries_of(data, position)),
-                partial(self._copy, run),
-                hot=False,
-            )
+            self._read(run, size)
+
+    def _read(self, run: Run, size: int) -> None:
+        committed = min(run.boundary, run.segment.committed.length)
+        whole = run.table.whole_from(run.position, committed)
+        position = run.position = whole.start
+        if not whole:
+            self._next(run, None)
+            return
+        self._reading.load(
+            places_of(run.segment, position, min(size, len(whole))),
+            lambda data: list(entries_in(whole, data, run.table.seed)),
+            partial(self._copy, run),
+            hot=False,
+        )
 
     def _copy(self, run: Run, stored: list[StoredEntry] | StoreError) -> None:
         """Write those entries of a slice again that are still the latest of their key."""
@@ -105,7 +116,7 @@ class Compactor:
             self._end(run, stored)
             return
         if not stored:
-            # The next entry alone is larger than the slice, or not committed to its end.
+            # The next entry alone is larger than the slice.
             self._slice(run, STORED_ENTRY_BYTES_MAX)
             return
         if not self._may_go_on(run) or self.write is None:

@@ -9,8 +9,8 @@ from typing import Final
 
 from store.local.checkpoint import CHECKPOINT
 from store.local.data_file import DATA_DIRECTORY
-from store.local.journal import JOURNAL_DIRECTORY
 from store.local.journal_damage import SET_ASIDE
+from store.local.journal_files import JOURNAL_DIRECTORY
 from store.local.reserve import RESERVE
 
 _OF_A_STORE: Final = frozenset(
@@ -57,6 +57,11 @@ def look_into(directory: Path) -> Found:
 def has_data(directory: Path) -> bool:
     """Tell whether a store has stored anything. Raises OSError."""
     return any(_within(directory / DATA_DIRECTORY))
+
+
+def was_damaged(directory: Path) -> bool:
+    """Tell whether a store holds what an opening that found damage has set aside. OSError."""
+    return any(_within(directory / SET_ASIDE))
 
 
 def remove_store(directory: Path) -> None:

@@ -301,10 +301,16 @@ class BackgroundSync:
 
 
 class DirectoryFiles:
-    """A directory of the operating system; made when it is missing."""
+    """A directory of the operating system; made when it is missing.
 
-    def __init__(self, root: Path) -> None:
+    Args:
+        root: Where it is.
+        is_read_only: Files are opened for reading alone, and the lock's holder is not written down.
+    """
+
+    def __init__(self, root: Path, *, is_read_only: bool = False) -> None:
         self._root = str(root)
+        self._is_read_only = is_read_only
         self._kept: dict[str, int] = {}
 
     def make_directory(self, path: str) -> None:
@@ -318,7 +324,8 @@ class DirectoryFiles:
 
     def open(self, path: str, *, create: bool = False) -> PosixFile:
         place = self._place(path)
-        flags = os.O_RDWR | os.O_CLOEXEC | (os.O_CREAT if create else 0)
+        access = os.O_RDONLY if self._is_read_only else os.O_RDWR
+        flags = access | os.O_CLOEXEC | (os.O_CREAT if create else 0)
         try:
             return PosixFile(os.open(place, flags, 0o640), place)
         except OSError as error:
@@ -370,7 +377,7 @@ class DirectoryFiles:
                 os.close(descriptor)
 
     def lock(self, path: str) -> PosixFile:
-        file = self.open(path, create=True)
+        file = self.open(path, create=not self._is_read_only)
         try:
             fcntl.flock(file.fileno, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
@@ -380,6 +387,8 @@ class DirectoryFiles:
                 raise _translated(error, "lock", self._place(path)) from error
             message = f"data directory {self._root} is in use by process {holder}"
             raise StoreLocked(message) from error
+        if self._is_read_only:
+            return file
         name = f"{os.getpid()}\n".encode()
         # Who holds it is for messages only; on a full disk there may be no room to say it.
         with contextlib.suppress(DiskFull):

@@ -1,32 +1,46 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
 """The journal: a ring of pre-zeroed files that take one frame per commit.
 
-    journal/3   | frame 17 | frame 18 | frame 19 | old bytes ...      used, until a checkpoint
-    journal/5   | frame 20 | frame 21 | zeros or frames of a former life ...    current
-    journal/4   | frames of a former life ...                                   spare
+    journal/3   | head | frame 17 | 18 | link to 5 | old bytes ...      used, until a checkpoint
+    journal/5   | head | frame 20 | frame 21 | zeros or frames of a former life ...      current
+    journal/4   | head | frames of a former life ...                                     spare
 
-A frame lies in one file. Where the next frame does not fit, a spare file becomes the current one;
-recovery finds it because its first frame has the next sequence. A used file becomes a spare once a
-checkpoint covers it. `append` has one caller at a time (the loop while no round is on its way, else
-the journal's thread); `sync` may be called by anybody.
+A frame lies in one file. Where the next frame does not fit, a spare file becomes the current one; a
+link, for which there is always room, is the last frame before it. A used file becomes a spare once
+a checkpoint covers it. `append` has one caller at a time (the loop while no round is on its way,
+else the journal's thread); `sync` may be called by anybody.
+
+Each frame says which frames were durable when it was written. A sync notes what it made durable
+when it has succeeded, on whichever thread; `append` reads that without a lock, so it may come by an
+older number, and never by one that is not true yet.
 """
 
 import contextlib
-import itertools
 import logging
 import threading
-import time
 from collections import deque
+from collections.abc import Collection
 from typing import Final, NamedTuple
 
 from store.errors import DiskFull, StoreClosed, StoreError
 from store.local.files import File, Files
-from store.local.records import FRAME_HEAD_BYTES, frame_of
-from store.local.reserve import Reserve
+from store.local.journal_files import (
+    JOURNAL_DIRECTORY,
+    ZEROS,
+    JournalFile,
+    SpareFiles,
+    numbers_in,
+    path_of,
+)
+from store.local.records import (
+    FILE_HEAD_BYTES,
+    FRAME_HEAD_BYTES,
+    LINK_FRAME_BYTES,
+    frame_of,
+    link_record,
+)
 
 log = logging.getLogger(__name__)
-
-JOURNAL_DIRECTORY: Final = "journal"
 
 # A frame is held in memory a few times while it is written and read: a round with more is several.
 FRAME_BYTES_MAX: Final = 1024 * 1024
@@ -34,17 +48,6 @@ FRAME_BYTES_MAX: Final = 1024 * 1024
 # The end of the current file that is kept while there is no other file, so that there is room to
 # say what is deleted when the disk is full: 1,300 deletions in a file of 1 MiB.
 RESERVE_PART: Final = 16
-
-# After a spare file that could not be made: the disk is full, and a try takes what is left of it.
-SPARE_AGAIN_S: Final = 5.0
-_SAY_AGAIN_S: Final = 60.0
-
-# Of the usual size: a file that is made on a full disk to say what is deleted.
-SMALL_PART: Final = 16
-
-# Written in small pieces: the pages of one write make one unit of the page cache, and some file
-# systems go through the whole unit at every small write into it.
-_ZEROS: Final = bytes(16 * 1024)
 
 
 class JournalPlace(NamedTuple):
@@ -55,20 +58,12 @@ class JournalPlace(NamedTuple):
     position: int
 
 
-class JournalFile(NamedTuple):
-    """One file of the ring."""
-
-    number: int
-    file: File
-    size: int
-
-
 class Tail(NamedTuple):
     """The end of a journal that is to be gone on with.
 
     Attributes:
         files: The numbers of the files that hold the frames, in their order.
-        end: Where the next frame goes; its file is the last of `files`, if there are any.
+        end: Where the next frame goes; its file is the last of `files`.
         salt: Seed of the frames' checksums.
     """
 
@@ -77,82 +72,81 @@ class Tail(NamedTuple):
     salt: int
 
 
-def path_of(number: int) -> str:
-    """Give the path of a journal file."""
-    return f"{JOURNAL_DIRECTORY}/{number}"
-
-
 class Journal:
     """The journal of an open store."""
 
     def __init__(
         self,
         files: Files,
+        spares: SpareFiles,
         *,
         sequence: int,
         salt: int,
-        file_bytes: int,
-        spare_count_max: int,
+        kept: Collection[int] = (),
         tail: Tail | None = None,
-        reserve: Reserve | None = None,
+        may_be_small: bool = False,
     ) -> None:
-        """Take over the ring as recovery left it: nothing in it is needed any more.
+        """Take over the ring as recovery left it.
 
         Args:
             files: The data directory.
+            spares: Gets the files that are not needed.
             sequence: The next frame's; must be above all that the ring ever held.
             salt: Seed of the frames' checksums.
-            file_bytes: Size of new files.
-            spare_count_max: More spare files than these are removed.
-            tail: Instead, the frames up to here are still needed, and the next one goes behind
-                them: `sequence` and `salt` are its. Other files than its are removed.
-            reserve: Room for what deletes on a full disk, and for an opening there.
+            kept: Numbers of the files that stay as they are until `release_kept`.
+            tail: See `going_on`.
+            may_be_small: The first file may be small where there is no space for a whole one.
+
+        Raises:
+            DiskFull: There is no space for the first file.
         """
         self._files = files
-        self._reserve = reserve
-        self._file_bytes = file_bytes
-        self._spare_count_max = spare_count_max
+        self._spares = spares
         self._used: deque[JournalFile] = deque()
-        self._spares: deque[JournalFile] = deque()
         self._dirty: set[File] = set()
         self._sync_lock = threading.Lock()
-        self._preparing = False
-        # When the next spare file is tried, after one that could not be made, and when that is said
-        # again; and how many since it was.
-        self._prepare_at = self._say_at = 0.0
-        self._unsaid = 0
         self.failure: StoreClosed | None = None
         self.sequence = sequence
         self.salt = salt
+        self.store_id = spares.store_id
+        # All frames with a sequence below it are durable.
+        self._synced = sequence
+        # What it will be if the sync that was begun succeeds.
+        self._syncing = sequence
         # Bytes of all frames since the opening.
         self.written_bytes = 0
-        self._position = 0
-        numbers = sorted(int(name) for name in files.names(JOURNAL_DIRECTORY))
-        self._numbers = itertools.count(max(numbers, default=0) + 1)
+        self._kept = kept
+        numbers = numbers_in(files)
         if tail is not None:
-            self._current = self._go_on(numbers, tail)
+            self._go_on(numbers, tail)
             files.sync_directory(JOURNAL_DIRECTORY)
             return
-        for number in numbers:
-            self._take_over(number)
+        spares.take_over([number for number in numbers if number not in kept])
         # A process that died may have made them without syncing their names.
         files.sync_directory(JOURNAL_DIRECTORY)
         self.trim()
-        self._current = self._spare_for(FRAME_HEAD_BYTES, may_be_small=True)
+        self._begin(spares.take(FRAME_HEAD_BYTES, may_be_small=may_be_small))
+
+    @classmethod
+    def going_on(cls, files: Files, spares: SpareFiles, tail: Tail) -> "Journal":
+        """Go on behind the frames of a tail, which are still needed. Other files are removed."""
+        return cls(files, spares, sequence=tail.end.sequence, salt=tail.salt, tail=tail)
 
     def place(self) -> JournalPlace:
-        """Tell where the next frame goes (or, if it does not fit, the start of another file)."""
+        """Tell where the next frame goes (or, if it does not fit, a link to another file)."""
         return JournalPlace(self.sequence, self._current.number, self._position)
+
+    @property
+    def file_size(self) -> int:
+        """Bytes of the file of `place`."""
+        return self._current.size
 
     def fits(self, size: int) -> bool:
         """Tell whether records of `size` bytes can be written without making a file."""
         size += FRAME_HEAD_BYTES * (2 + size // FRAME_BYTES_MAX)
-        if self._position + size <= self._current.size - self._current.size // RESERVE_PART:
+        if self._position + size <= self._reserved_from:
             return True
-        return size <= FRAME_BYTES_MAX and self._has_spare(size)
-
-    def _has_spare(self, size: int) -> bool:
-        return any(spare.size >= size for spare in tuple(self._spares))
+        return size <= FRAME_BYTES_MAX and self._spares.has_room_for(size)
 
     def append(self, records: list[bytes], at_ms: int, *, gives_space: bool = False) -> None:
         """Write one frame.
@@ -168,39 +162,57 @@ class Journal:
         """
         if self.failure is not None:
             raise self.failure
-        frame = frame_of(self.sequence, at_ms, records, self.salt)
-        size = len(frame)
-        reserve = 0 if gives_space or self._spares else self._current.size // RESERVE_PART
-        if self._position + size > self._current.size - reserve:
-            current = self._spare_for(size, may_be_small=gives_space)
-            self._used.append(self._current)
-            self._current = current
-            self._position = 0
+        frame = frame_of(self.sequence, at_ms, self._synced, records, self.salt)
+        end = self._position + len(frame)
+        if end > self._reserved_from and (
+            end > self._end or not (gives_space or self._spares.ready)
+        ):
+            self._roll(len(frame), at_ms, gives_space=gives_space)
+            frame = frame_of(self.sequence, at_ms, self._synced, records, self.salt)
+        self._put(frame, gives_space)
+
+    def _put(self, frame: bytes, gives_space: bool) -> None:  # noqa: FBT001 (a function in C)
         file = self._current.file
         try:
-            self._write(file, frame, gives_space=gives_space)
+            file.write_at(frame, self._position)
         except DiskFull:
-            raise
+            # Space was there, but some file systems find it anew for every write.
+            self._take_back(file, frame)
+            reserve = self._spares.reserve
+            if not gives_space or reserve is None or not reserve.give_up():
+                raise
+            self._put(frame, gives_space)
+            return
         except StoreError as error:
             # It is unknown how much of the frame would be found again.
             raise self._fail(error) from error
-        # After the write, so that a sync that finds the file in the set covers it.
+        # After the write, so that a sync that finds the file in the set covers it; and before the
+        # sequence, so that a sync that finds that one covers the frame.
         self._dirty.add(file)
-        self._position += size
+        self._position += len(frame)
         self.sequence += 1
-        self.written_bytes += size
+        self.written_bytes += len(frame)
 
-    def _write(self, file: File, frame: bytes, *, gives_space: bool) -> None:
-        """Write a frame. Space is there, but some file systems find it anew for every write."""
-        while True:
-            try:
-                file.write_at(frame, self._position)
-            except DiskFull:
-                self._take_back(file, frame)
-                if not gives_space or self._reserve is None or not self._reserve.give_up():
-                    raise
-            else:
-                return
+    def _roll(self, size: int, at_ms: int, *, gives_space: bool) -> None:
+        """Go on in another file, into which a frame of `size` bytes fits."""
+        following = self._spares.take(size, may_be_small=gives_space)
+        record = link_record(following.number, following.size)
+        link = frame_of(self.sequence, at_ms, self._synced, [record], self.salt)
+        try:
+            self._put(link, gives_space)
+        except DiskFull:
+            self._spares.ready.appendleft(following)
+            raise
+        self._used.append(self._current)
+        self._begin(following)
+
+    def _begin(self, file: JournalFile, position: int = FILE_HEAD_BYTES) -> None:
+        self._current = file
+        self._position = position
+        # Behind it there is only room for a link.
+        self._end = file.size - LINK_FRAME_BYTES
+        # And from here on only for what deletes, while there is no other file.
+        self._reserved_from = self._end - file.size // RESERVE_PART
 
     def _take_back(self, file: File, frame: bytes) -> None:
         """See to it that a frame that was written in part is never found: another has its place.
@@ -208,14 +220,17 @@ class Journal:
         The rest of it may be what was there before, and after a power cut also what comes next.
         """
         head = frame[:FRAME_HEAD_BYTES]
-        if file.read_at(len(head), self._position) != head:
-            return
         try:
-            file.write_at(bytes(len(head)), self._position)
-        except DiskFull as error:
-            if file.read_at(len(frame), self._position) == frame:
-                raise self._fail(error) from error
-            return
+            if file.read_at(len(head), self._position) != head:
+                return
+            try:
+                file.write_at(bytes(len(head)), self._position)
+            except DiskFull:
+                if file.read_at(len(frame), self._position) == frame:
+                    raise
+                return
+        except StoreError as error:
+            raise self._fail(error) from error
         self._dirty.add(file)
         self.sync()
 
@@ -228,6 +243,8 @@ class Journal:
         with self._sync_lock:
             if self.failure is not None:
                 raise self.failure
+            # Before the set: the files of all these frames are in it, or were synced.
+            self._syncing = self.sequence
             files = list(self._dirty)
             self._dirty.difference_update(files)
             try:
@@ -235,6 +252,12 @@ class Journal:
                     file.sync()
             except StoreError as error:
                 raise self._fail(error) from error
+            self._synced = self._syncing
+
+    def sync_before(self, place: JournalPlace) -> None:
+        """Make every frame before a place durable. Raises what `sync` raises."""
+        if self._synced < place.sequence:
+            self.sync()
 
     def sync_the_rest(self) -> None:
         """Sync, after a failure, what can be synced: it was promised to be on the disk soon."""
@@ -253,6 +276,7 @@ class Journal:
             return None
         if not self._sync_lock.acquire(blocking=False):
             return None
+        self._syncing = self.sequence
         (file,) = self._dirty
         self._dirty.clear()
         return file.fileno
@@ -266,6 +290,7 @@ class Journal:
         try:
             if error is not None:
                 raise self._fail(error)
+            self._synced = self._syncing
         finally:
             self._sync_lock.release()
 
@@ -274,32 +299,18 @@ class Journal:
 
         Who is told so calls `prepare_spare`.
         """
-        if self._spares or self._preparing or self._position * 2 < self._current.size:
-            return False
-        if self._prepare_at and time.monotonic() < self._prepare_at:
-            return False
-        self._preparing = True
-        return True
+        return self._position * 2 >= self._current.size and self._spares.claim()
 
     def prepare_spare(self) -> None:
         """Make a spare file, ahead of need and on another thread."""
-        try:
-            self._spares.append(self._make(self._file_bytes))
-            self._prepare_at = self._say_at = 0.0
-        except StoreError as error:
-            # The round that finds no space says so itself.
-            self._no_spare(error)
-        finally:
-            self._preparing = False
+        self._spares.prepare()
 
-    def _no_spare(self, error: StoreError) -> None:
-        now = time.monotonic()
-        self._prepare_at = now + SPARE_AGAIN_S
-        self._unsaid += 1
-        if now >= self._say_at:
-            log.warning("no spare journal file tries=%d error=%s", self._unsaid, error)
-            self._say_at = now + _SAY_AGAIN_S
-            self._unsaid = 0
+    def release_kept(self) -> None:
+        """Make spares of the files that recovery needed: a durable checkpoint is in their place."""
+        there = set(numbers_in(self._files))
+        self._spares.take_over([number for number in self._kept if number in there])
+        self._kept = ()
+        self.trim()
 
     def release_before(self, place: JournalPlace) -> None:
         """Make spares of the files that only hold frames before `place`.
@@ -311,12 +322,11 @@ class Journal:
             released = self._used.popleft()
             # Before it is a spare: a frame that is written into it from then on is to be synced.
             self._dirty.discard(released.file)
-            self._spares.append(released)
+            self._spares.ready.append(released)
 
     def trim(self) -> None:
         """Remove surplus spare files. Not on the loop's thread."""
-        while len(self._spares) > self._spare_count_max:
-            surplus = self._spares.pop()
+        while (surplus := self._spares.surplus()) is not None:
             # A sync that began before the file was released may come to it yet.
             with self._sync_lock:
                 surplus.file.close()
@@ -324,81 +334,19 @@ class Journal:
 
     def close(self) -> None:
         """Close the files."""
-        for journal_file in (*self._used, *self._spares, self._current):
+        for journal_file in (*self._used, *self._spares.ready, self._current):
             journal_file.file.close()
 
-    def _take_over(self, number: int) -> None:
-        file = self._files.open(path_of(number))
-        size = file.size()
-        if size >= self._file_bytes:
-            self._spares.append(JournalFile(number, file, size))
-        else:
-            # Not finished, or made with another setting.
-            file.close()
-            self._files.remove(path_of(number))
-
-    def _go_on(self, numbers: list[int], tail: Tail) -> JournalFile:
-        """Keep the files of a tail and give the last: the next frame goes behind its last one."""
-        kept = tail.files
-        self._position = tail.end.position
-        if not kept:
-            if not numbers:
-                return self._make_what_fits(FRAME_HEAD_BYTES)
-            # There is no frame yet; the first is found by its sequence, at the start of any file.
-            # The largest: another may be one that was not finished.
-            kept, self._position = (max(numbers, key=self._size_of),), 0
-        for number in kept:
+    def _go_on(self, numbers: list[int], tail: Tail) -> None:
+        """Keep the files of a tail; the next frame goes behind its last one."""
+        for number in tail.files:
             file = self._files.open(path_of(number))
             self._used.append(JournalFile(number, file, file.size()))
-        current = self._used.pop()
-        _clear(current, self._position)
+        self._begin(self._used.pop(), tail.end.position)
+        _clear(self._current, self._position)
         for number in numbers:
-            if number not in kept:
+            if number not in tail.files:
                 self._files.remove(path_of(number))
-        return current
-
-    def _size_of(self, number: int) -> int:
-        file = self._files.open(path_of(number))
-        try:
-            return file.size()
-        finally:
-            file.close()
-
-    def _spare_for(self, size: int, *, may_be_small: bool) -> JournalFile:
-        for spare in tuple(self._spares):
-            if spare.size >= size:
-                # Only trimming takes spares away at the same time.
-                with contextlib.suppress(ValueError):
-                    self._spares.remove(spare)
-                    return spare
-        if may_be_small:
-            return self._make_what_fits(size)
-        return self._make(max(size, self._file_bytes))
-
-    def _make_what_fits(self, size: int) -> JournalFile:
-        """Make a file of `size` or more; on a full disk a small one, at the cost of the reserve."""
-        try:
-            return self._make(max(size, self._file_bytes))
-        except DiskFull:
-            if self._reserve is not None:
-                self._reserve.give_up()
-            return self._make(max(size, self._file_bytes // SMALL_PART))
-
-    def _make(self, size: int) -> JournalFile:
-        number = next(self._numbers)
-        path = path_of(number)
-        file = self._files.open(path, create=True)
-        try:
-            # Zeros, and not only allocated: a sync of a frame then moves no metadata.
-            for position in range(0, size, len(_ZEROS)):
-                file.write_at(_ZEROS[: size - position], position)
-            file.sync()
-            self._files.sync_directory(JOURNAL_DIRECTORY)
-        except StoreError:
-            file.close()
-            self._files.remove(path)
-            raise
-        return JournalFile(number, file, size)
 
     def _fail(self, error: StoreError) -> StoreClosed:
         if self.failure is None:
@@ -410,9 +358,9 @@ class Journal:
 def _clear(journal_file: JournalFile, position: int) -> None:
     """Write zeros from a position on: frames behind a lost one must not join those to come."""
     file = journal_file.file
-    for at in range(position, journal_file.size, len(_ZEROS)):
-        size = min(len(_ZEROS), journal_file.size - at)
+    for at in range(position, journal_file.size, len(ZEROS)):
+        size = min(len(ZEROS), journal_file.size - at)
         # Not where there are zeros already: some file systems take new space for every write.
         if any(file.read_at(size, at)):
-            file.write_at(_ZEROS[:size], at)
+            file.write_at(ZEROS[:size], at)
     file.sync()

@@ -1,22 +1,22 @@
 """What lies behind the end of the journal: whether frames that were synced are cut off.
 
 The journal ends at the first frame that does not check out, and after a crash that is the normal
-end: a frame was torn, or the system wrote later ones before earlier ones. But a frame that is
-acknowledged after a sync is only followed by one of another round when that sync has succeeded. So
-where behind the end there is such a frame and then one of a later round, all before it was on the
-disk once, and what does not check out now is damage.
+end: a frame was torn, or the system wrote later ones before earlier ones. But each frame says which
+ones were durable when it was written. Where one behind the end says so of the one that is missing,
+that was on the disk once, and it is damage.
 """
 
 import logging
-import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Final, NamedTuple
 
+from store.local import version_1
+from store.local.damage import Damage, Findings
 from store.local.files import Files
-from store.local.journal import JOURNAL_DIRECTORY, path_of
+from store.local.journal_files import JOURNAL_DIRECTORY, path_of
 from store.local.journal_reader import JournalReader
-from store.local.records import FRAME_HEAD_BYTES, Frame, frame_at, sequence_at
+from store.local.records import VERSION_1, Frame, frame_at
 
 log = logging.getLogger(__name__)
 
@@ -31,8 +31,10 @@ _COPY_BYTES: Final = 1024 * 1024
 # The work of looking is bounded: places that are looked at in a file, and frames that are counted.
 _LOOKS_MAX: Final = 1 << 20
 _HASHED_BYTES_MAX: Final = 64 * 1024 * 1024
-_HEAD: Final = struct.Struct("<QQQI")
 _HIGH_AT: Final = 12
+
+WasSynced = Callable[[Iterable[Frame]], bool]
+"""Tells from the frames behind the end whether the frame that is missing there was synced."""
 
 
 class Lost(NamedTuple):
@@ -51,39 +53,56 @@ class Lost(NamedTuple):
     was_synced: bool
 
 
-def judge(reader: JournalReader, *, is_in_use: bool) -> bool:
-    """Log what is wrong with the end that a reader has come to; tells whether it is damage.
+def judge(reader: JournalReader, findings: Findings, *, is_in_use: bool) -> bool:
+    """Note what is wrong with the journal; tells whether frames may be lost with it.
 
     Args:
         reader: Has read all frames.
+        findings: Takes what is found.
         is_in_use: The store was not closed, so frames have probably followed the checkpoint.
     """
-    end = reader.end
-    missing = end.file not in reader.numbers if end.file else not reader.numbers
-    # Where no file is named it is the one that begins with the frame, whichever that is.
-    name = path_of(end.file) if end.file else f"{JOURNAL_DIRECTORY}/*"
-    if is_in_use and missing and not reader.visited:
-        log.error("journal file is missing, what was in it is lost: %s file=%s", WHAT_TO_DO, name)
-        return True
-    lost = find_lost(reader, does_search_all=is_in_use)
+    broken = [*reader.damage]
+    if reader.form is VERSION_1 and is_in_use:
+        broken += _missing(reader)
+    for damage in broken:
+        findings.add(damage._replace(what=f"{damage.what}: {WHAT_TO_DO}"))
+    lost = find_lost(reader, _was_synced(reader), does_search_all=is_in_use)
     if not lost.frames:
-        return False
-    what = (name, end.position, lost.frames, lost.size)
-    if lost.was_synced:
-        log.error(
-            "journal is damaged, what is behind that is given up: %s"
-            " file=%s position=%d frames=%d bytes=%d",
-            WHAT_TO_DO,
-            *what,
+        return bool(broken)
+    # In version 1 no file may be named: it is the one that begins with the frame, whichever it is.
+    file = path_of(reader.end.file) if reader.end.file else f"{JOURNAL_DIRECTORY}/*"
+    position = reader.end.position
+    if lost.was_synced or broken:
+        what = (
+            f"journal is damaged, {lost.frames} frames of {lost.size} bytes"
+            f" behind that are given up: {WHAT_TO_DO}"
         )
+        findings.add(Damage(what, file, position=position))
         return True
     # Normal after a power cut, and nothing else can be told apart from it.
     log.warning(
-        "journal ends before frames that may not have been synced"
-        " file=%s position=%d frames=%d bytes=%d",
-        *what,
+        "journal ends before frames that were not synced file=%s position=%d frames=%d bytes=%d",
+        file,
+        position,
+        lost.frames,
+        lost.size,
     )
     return False
+
+
+def _was_synced(reader: JournalReader) -> WasSynced:
+    if reader.form is VERSION_1:
+        return version_1.was_synced
+    return lambda frames: any(frame.synced > reader.end.sequence for frame in frames)
+
+
+def _missing(reader: JournalReader) -> list[Damage]:
+    """Tell of a missing file of version 1, as far as it can be known."""
+    end = reader.end
+    if reader.visited or (end.file in reader.numbers if end.file else reader.numbers):
+        return []
+    file = path_of(end.file) if end.file else f"{JOURNAL_DIRECTORY}/*"
+    return [Damage("journal file is missing, what was in it is lost", file)]
 
 
 class Evidence:
@@ -127,22 +146,16 @@ class Evidence:
         return f"{self.directory}/{path.replace('/', '-')}"
 
 
-def find_lost(reader: JournalReader, *, does_search_all: bool) -> Lost:
+def find_lost(reader: JournalReader, was_synced: WasSynced, *, does_search_all: bool) -> Lost:
     """Look behind the end that a reader has come to; in the other files too or only in that one."""
-    frames = size = 0
-    found: set[int] = set()
-    synced_at: int | None = None
-    was_synced = False
     others = _in_other_files(reader) if does_search_all else ()
-    for number, frame in chain(_behind_in_file(reader), others):
-        frames += 1
-        size += frame.size
-        found.add(number)
-        # All frames of a round have its time, so another time is another round.
-        was_synced = was_synced or (synced_at is not None and frame.at_ms != synced_at)
-        if synced_at is None and any(record.durable for record in frame.records):
-            synced_at = frame.at_ms
-    return Lost(frames, size, frozenset(found), was_synced)
+    found = list(chain(_behind_in_file(reader), others))
+    return Lost(
+        frames=len(found),
+        size=sum(frame.size for _, frame in found),
+        files=frozenset(number for number, _ in found),
+        was_synced=was_synced(frame for _, frame in found),
+    )
 
 
 def _behind_in_file(reader: JournalReader) -> Iterator[tuple[int, Frame]]:
@@ -152,13 +165,13 @@ def _behind_in_file(reader: JournalReader) -> Iterator[tuple[int, Frame]]:
         return
     last = end.sequence
     data = reader.contents(end.file)
-    place = _next_place(data, end.position + 1, last, reader.salt)
+    place = _next_place(reader, data, end.position + 1, last)
     while place is not None:
-        for frame in _run(data, place, reader.salt):
+        for frame in _run(reader, data, place):
             yield end.file, frame
             last = frame.sequence
             place += frame.size
-        place = _next_place(data, place, last, reader.salt)
+        place = _next_place(reader, data, place, last)
 
 
 def _in_other_files(reader: JournalReader) -> Iterator[tuple[int, Frame]]:
@@ -167,29 +180,30 @@ def _in_other_files(reader: JournalReader) -> Iterator[tuple[int, Frame]]:
     for number in reader.numbers:
         if number not in (reader.end.file, *reader.visited):
             data = reader.contents(number)
-            sequence, place = _first_later(data, reader.end.sequence, reader.salt)
+            sequence, place = _first_later(reader, data)
             if sequence > reader.end.sequence:
                 found.append((sequence, number, place))
     for _, number, place in sorted(found):
-        for frame in _run(reader.contents(number), place, reader.salt):
+        for frame in _run(reader, reader.contents(number), place):
             yield number, frame
 
 
-def _first_later(data: bytes, last: int, salt: int) -> tuple[int, int]:
+def _first_later(reader: JournalReader, data: bytes) -> tuple[int, int]:
     """Give sequence and place of a file's first frame; zeros if it has none or an older one."""
-    sequence = sequence_at(data, 0, salt)
+    begin = reader.form.begin
+    sequence = reader.sequence_at(data, begin)
     if sequence is not None:
-        return sequence, 0
+        return sequence, begin
     # The lost frame may have been its first.
-    place = _next_place(data, 0, last, salt)
-    return (0, 0) if place is None else (sequence_at(data, place, salt) or 0, place)
+    place = _next_place(reader, data, begin, reader.end.sequence)
+    return (0, 0) if place is None else (reader.sequence_at(data, place) or 0, place)
 
 
-def _run(data: bytes, position: int, salt: int) -> Iterator[Frame]:
+def _run(reader: JournalReader, data: bytes, position: int) -> Iterator[Frame]:
     """Give the frames from a position on that follow each other."""
-    sequence = sequence_at(data, position, salt)
+    sequence = reader.sequence_at(data, position)
     while sequence is not None:
-        frame = frame_at(data, position, sequence, salt)
+        frame = frame_at(data, position, sequence, reader.salt, reader.form)
         if frame is None:
             return
         yield frame
@@ -197,23 +211,24 @@ def _run(data: bytes, position: int, salt: int) -> Iterator[Frame]:
         sequence += 1
 
 
-def _next_place(data: bytes, position: int, last: int, salt: int) -> int | None:
+def _next_place(reader: JournalReader, data: bytes, position: int, last: int) -> int | None:
     """Find a frame at `position` or behind it whose sequence is above `last`."""
     end = len(data.rstrip(b"\0"))
+    head = reader.form.head
     # The sequences of one opening have the same upper half.
     high = (last >> 32).to_bytes(4, "little")
-    highest = last + len(data) // FRAME_HEAD_BYTES
+    highest = last + len(data) // head.size
     hashed = 0
     at = position + _HIGH_AT - 1
     for _ in range(_LOOKS_MAX):
         at = data.find(high, at + 1, end)
         start = at - _HIGH_AT
-        if at < 0 or start + FRAME_HEAD_BYTES > len(data):
+        if at < 0 or start + head.size > len(data):
             return None
-        _, sequence, _, size = _HEAD.unpack_from(data, start)
-        if last < sequence <= highest and start + FRAME_HEAD_BYTES + size <= len(data):
+        _, sequence, *_, size, _ = head.unpack_from(data, start)
+        if last < sequence <= highest and start + head.size + size <= len(data):
             hashed += size
-            if sequence_at(data, start, salt) == sequence:
+            if reader.sequence_at(data, start) == sequence:
                 return start
             if hashed > _HASHED_BYTES_MAX:
                 return None

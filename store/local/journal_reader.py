@@ -2,9 +2,21 @@
 
 from collections.abc import Iterator
 
+from store.local.damage import Damage
 from store.local.files import Files
-from store.local.journal import JOURNAL_DIRECTORY, JournalPlace, Tail, path_of
-from store.local.records import FRAME_HEAD_BYTES, Frame, frame_at, sequence_at
+from store.local.journal import JournalPlace, Tail
+from store.local.journal_files import JOURNAL_DIRECTORY, numbers_in, path_of
+from store.local.records import (
+    VERSION_2,
+    Frame,
+    FrameForm,
+    Link,
+    file_head,
+    frame_at,
+    sequence_at,
+)
+
+_LOST = "what does not check out is lost"
 
 
 class JournalReader:
@@ -12,39 +24,69 @@ class JournalReader:
 
     Attributes:
         salt: Seed of the frames' checksums.
+        form: How the frames lie in the files.
         numbers: The numbers of the ring's files.
-        visited: Those in which frames were found, in their order.
+        visited: Those in which frames were looked for, in their order.
         end: Behind the last frame that was found.
+        damage: Files that must be there and are not, or not as they were made.
     """
 
-    def __init__(self, files: Files, salt: int, place: JournalPlace) -> None:
+    def __init__(
+        self,
+        files: Files,
+        salt: int,
+        place: JournalPlace,
+        form: FrameForm = VERSION_2,
+        *,
+        store_id: int = 0,
+        size: int = 0,
+    ) -> None:
+        """Begin at a checkpoint's place.
+
+        Args:
+            files: The data directory.
+            salt: Seed of the frames' checksums.
+            place: Of the first frame.
+            form: How the frames lie in the files.
+            store_id: Seed of the files' heads.
+            size: Bytes of the file of `place`.
+        """
         self._files = files
         self.salt = salt
-        self.numbers = sorted(int(name) for name in files.names(JOURNAL_DIRECTORY))
+        self.form = form
+        self._store_id = store_id
+        self._size = size
+        self.numbers = numbers_in(files)
         self.visited: list[int] = []
         self.end = place
+        self.damage: list[Damage] = []
 
     def frames(self) -> Iterator[Frame]:
         """Give the frames."""
+        if self.form.links:
+            self._check_beginning()
         number = self._file_of(self.end)
         while number is not None:
             self.visited.append(number)
             data = self.contents(number)
             sequence, _, position = self.end
-            while (frame := frame_at(data, position, sequence, self.salt)) is not None:
+            link = None
+            while link is None and (frame := self._frame_at(data, position, sequence)) is not None:
                 yield frame
                 sequence += 1
                 position += frame.size
+                link = next((each for each in frame.records if isinstance(each, Link)), None)
             self.end = JournalPlace(sequence, number, position)
             # The next one may be the first of another file.
-            number = self._beginning_with(self.end)
+            number = self._beginning_with(self.end) if link is None else self._linked(link)
 
     def tail(self) -> Tail:
         """Tell what a journal must keep that goes on behind the last frame."""
-        if self.visited:
-            return Tail(tuple(self.visited), self.end, self.salt)
-        files = (self.end.file,) if self.end.file in self.numbers else ()
-        return Tail(files, self.end, self.salt)
+        return Tail(tuple(self.visited or [self.end.file]), self.end, self.salt)
+
+    def needed(self) -> frozenset[int]:
+        """Give the numbers of the files that the next opening needs too if this one dies."""
+        return frozenset((*self.visited, self.end.file))
 
     def sync(self) -> None:
         """Make the frames that were found durable: a process that died may not have."""
@@ -56,18 +98,79 @@ class JournalReader:
                 file.close()
         self._files.sync_directory(JOURNAL_DIRECTORY)
 
+    def _check_beginning(self) -> None:
+        """Check the file of the checkpoint's place up to there: that was synced before it."""
+        place, at = self.end, self.form.begin
+        if not self._check_file(place.file, self._size) or place.position == at:
+            return
+        data = self.contents(place.file)
+        sequence = self.sequence_at(data, at)
+        while sequence is not None and at < place.position:
+            frame = self._frame_at(data, at, sequence)
+            if frame is None:
+                break
+            at += frame.size
+            sequence += 1
+        if (sequence, at) != (place.sequence, place.position):
+            what = f"the journal is damaged before the checkpoint's place, {_LOST}"
+            self.damage.append(Damage(what, path_of(place.file), position=at))
+
+    def _check_file(self, number: int, size: int) -> bool:
+        """Check that a file is there and as it was made; else note it as damage."""
+        if number not in self.numbers:
+            what = "journal file is missing, what was in it is lost"
+        else:
+            file = self._files.open(path_of(number))
+            try:
+                found = file.size()
+                head = file_head(number, size, self._store_id)
+                is_right = file.read_at(len(head), 0) == head
+            finally:
+                file.close()
+            if found == size and is_right:
+                return True
+            what = (
+                f"journal file has {found} bytes and not {size}, {_LOST}"
+                if found != size
+                else f"journal file does not begin with its head, {_LOST}"
+            )
+        self.damage.append(Damage(what, path_of(number)))
+        return False
+
     def _file_of(self, place: JournalPlace) -> int | None:
         """Give the file with the frame of `place.sequence`: at `place`, or first in another one."""
         if place.file in self.numbers:
             data = self.contents(place.file)
-            if sequence_at(data, place.position, self.salt) == place.sequence:
+            if self.sequence_at(data, place.position) == place.sequence:
                 return place.file
+            if self.form.links:
+                # The checkpoint's file has to stay, whatever follows it.
+                self.visited.append(place.file)
         return self._beginning_with(place)
 
+    def _linked(self, link: Link) -> int | None:
+        """Give the file that a link leads to, as far as it is there."""
+        self._check_file(link.file, link.size)
+        if link.file not in self.numbers:
+            return None
+        self.end = JournalPlace(self.end.sequence, link.file, self.form.begin)
+        return link.file
+
+    def _frame_at(self, data: bytes, position: int, sequence: int) -> Frame | None:
+        return frame_at(data, position, sequence, self.salt, self.form)
+
+    def sequence_at(self, data: bytes, position: int) -> int | None:
+        """Give the sequence of the frame at `position`, or None where no frame checks out."""
+        return sequence_at(data, position, self.salt, self.form)
+
     def _beginning_with(self, place: JournalPlace) -> int | None:
+        """Find the file that follows one of which the frames end at `place`."""
+        # The first frame of a file follows a link. That one says nothing else, so nothing is lost
+        # with one that had not reached the disk.
+        sequence = place.sequence + self.form.links
         for number in self.numbers:
-            if number != place.file and self._begins_with(number, place.sequence):
-                self.end = JournalPlace(place.sequence, number, 0)
+            if number != place.file and self._begins_with(number, sequence):
+                self.end = JournalPlace(sequence, number, self.form.begin)
                 return number
         return None
 
@@ -75,9 +178,10 @@ class JournalReader:
         file = self._files.open(path_of(number))
         try:
             # The cheap look first: most files of the ring hold other frames.
-            if file.read_at(FRAME_HEAD_BYTES, 0)[8:16] != sequence.to_bytes(8, "little"):
+            if file.read_at(8, self.form.begin + 8) != sequence.to_bytes(8, "little"):
                 return False
-            return sequence_at(file.read_at(file.size(), 0), 0, self.salt) == sequence
+            data = file.read_at(file.size(), 0)
+            return self.sequence_at(data, self.form.begin) == sequence
         finally:
             file.close()
 

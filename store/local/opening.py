@@ -1,4 +1,4 @@
-"""Opening a data directory: recovery, then the first checkpoint and the journal of this opening.
+"""Opening a data directory: recovery, then the journal of this opening and its first checkpoint.
 
 On a full disk there may be no room for the checkpoint. Then the journal is gone on with where it
 ends, upon the checkpoint that is there, and the next one is tried when something was committed.
@@ -6,17 +6,24 @@ ends, upon the checkpoint that is there, and the next one is tried when somethin
 
 import logging
 import secrets
+from collections.abc import Callable
+from functools import partial
 from typing import Final, NamedTuple
 
 from store.errors import DiskFull
-from store.local.checkpoint import CheckpointWriter
-from store.local.checkpoint_file import CheckpointHead, image_of
+from store.local.checkpoint import CheckpointWriter, head_of
+from store.local.checkpoint_file import image_of
+from store.local.damage import Findings
 from store.local.data_file import DATA_DIRECTORY
 from store.local.files import Files
 from store.local.holes import punch_all
-from store.local.journal import JOURNAL_DIRECTORY, Journal, JournalPlace, Tail
-from store.local.recovery import Recovered, load_tables, recover, remove_leftovers
+from store.local.journal import Journal, Tail
+from store.local.journal_files import JOURNAL_DIRECTORY, SpareFiles
+from store.local.leftovers import leftovers, remove_leftovers
+from store.local.recovery import Recovered, recover
 from store.local.reserve import Reserve
+from store.local.table_loading import load_tables
+from store.local.taking_over import taken_over
 
 log = logging.getLogger(__name__)
 
@@ -36,9 +43,21 @@ class Opening(NamedTuple):
 
 
 def begin(
-    files: Files, *, data_file_bytes: int, journal_file_bytes: int, spare_count_max: int
+    files: Files,
+    *,
+    data_file_bytes: int,
+    journal_file_bytes: int,
+    spare_count_max: int,
+    findings: Findings | None = None,
 ) -> Opening:
     """Recover what a directory holds, and make that durable.
+
+    Args:
+        files: The directory.
+        data_file_bytes: Size at which another data file is begun.
+        journal_file_bytes: Size of a journal file.
+        spare_count_max: Journal files that are kept to be used again.
+        findings: Takes the damage that is found.
 
     Raises:
         StoreError: The directory cannot be opened; the message says why.
@@ -47,64 +66,115 @@ def begin(
     files.make_directory(DATA_DIRECTORY)
     for directory in ("", JOURNAL_DIRECTORY, DATA_DIRECTORY):
         files.keep_open(directory)
+    # The process that renamed this checkpoint may have died before that was durable. What the one
+    # before it needs is about to go.
+    files.sync_directory("")
     reserve = Reserve(files, journal_file_bytes // RESERVE_PART)
+    recovered = _recovered(files, data_file_bytes, findings or Findings(), reserve)
+    catalogue = recovered.catalogue
+    spares = partial(
+        SpareFiles,
+        files,
+        reserve,
+        store_id=recovered.store_id or secrets.randbits(64),
+        file_bytes=journal_file_bytes,
+        count_max=spare_count_max,
+    )
+    with taken_over(files, recovered):
+        catalogue.loose.update(map(int, leftovers(files, catalogue)))
+        # What a process that died has unlinked is not among them, and must not come back.
+        files.sync_directory(DATA_DIRECTORY)
+        writer = CheckpointWriter(files)
+        writer.note([image_of(segment) for segment in catalogue.changed], (), 0)
+        catalogue.changed.clear()
+        journal, has_checkpoint = _journal_and_checkpoint(files, spares, recovered, writer, reserve)
+    remove_leftovers(files, catalogue)
+    if has_checkpoint:
+        journal.release_kept()
+        punch_all(files, catalogue.segments.values())
+    load_tables(files, catalogue, recovered.findings)
+    reserve.take()
+    return Opening(recovered, writer, journal, reserve, has_checkpoint)
+
+
+def _recovered(
+    files: Files, data_file_bytes: int, findings: Findings, reserve: Reserve
+) -> Recovered:
     try:
-        recovered = recover(files, data_file_bytes)
+        return recover(files, data_file_bytes, findings)
     except DiskFull:
         if not reserve.give_up():
             raise
-        recovered = recover(files, data_file_bytes)
-    catalogue = recovered.catalogue
-    salt = secrets.randbits(64)
-    writer = CheckpointWriter(files)
-    writer.note([image_of(segment) for segment in catalogue.changed], (), 0)
-    catalogue.changed.clear()
-    # No file has number 0: the first frame is found by its sequence, at the start of its file.
-    place = JournalPlace(recovered.sequence, 0, 0)
-    head = CheckpointHead(place, salt, catalogue.next_segment, catalogue.next_file, closed=False)
-    tail = None
+        findings.found.clear()
+        return recover(files, data_file_bytes, findings)
+
+
+def _journal_and_checkpoint(
+    files: Files,
+    spares: Callable[[], SpareFiles],
+    recovered: Recovered,
+    writer: CheckpointWriter,
+    reserve: Reserve,
+) -> tuple[Journal, bool]:
+    """Begin the journal; on a full disk perhaps without the checkpoint, which the flag tells."""
     try:
-        writer.write(head)
+        return _begin_journal(files, spares(), recovered, writer), True
     except DiskFull as error:
         if _can_go_on(recovered):
-            tail = _tail_after(files, recovered, error)
-        elif reserve.give_up():
-            writer.write(head)
-        else:
+            tail = _tail_after(recovered, error)
+            return Journal.going_on(files, spares(), tail), False
+        if recovered.version == 1:
             raise
-    remove_leftovers(files, catalogue)
-    if tail is None:
-        punch_all(files, catalogue.segments.values())
-    load_tables(files, catalogue)
+        reserve.give_up()
+        return _begin_journal(files, spares(), recovered, writer, may_be_small=True), True
+
+
+def _begin_journal(
+    files: Files,
+    spares: SpareFiles,
+    recovered: Recovered,
+    writer: CheckpointWriter,
+    *,
+    may_be_small: bool = False,
+) -> Journal:
+    """Begin the journal of this opening, and put a checkpoint in the place of the last one.
+
+    The first frame is synced before that, so that a journal without it is damaged.
+
+    Raises:
+        DiskFull: There is no space for that; the last checkpoint is as it was.
+    """
     journal = Journal(
         files,
-        sequence=recovered.sequence if tail is None else tail.end.sequence,
-        salt=salt if tail is None else tail.salt,
-        file_bytes=journal_file_bytes,
-        spare_count_max=spare_count_max,
-        tail=tail,
-        reserve=reserve,
+        spares,
+        sequence=recovered.sequence,
+        salt=secrets.randbits(64),
+        kept=recovered.kept,
+        may_be_small=may_be_small,
     )
-    reserve.take()
-    return Opening(recovered, writer, journal, reserve, has_checkpoint=tail is None)
+    try:
+        journal.append([], 0)
+        journal.sync()
+        writer.write(head_of(journal, recovered.catalogue, closed=False))
+    except BaseException:
+        journal.close()
+        raise
+    return journal
 
 
 def _can_go_on(recovered: Recovered) -> bool:
     """Tell whether the journal can be gone on with.
 
-    Not that of a new store; nor where what is built upon the segments as they are now would be lost
-    with what the journal still says of them.
+    Not that of a new store or of version 1; nor where what is built upon the segments as they are
+    now would be lost with what the journal still says of them.
     """
-    return recovered.reader is not None and not recovered.has_lost
+    return recovered.reader is not None and recovered.version > 1 and not recovered.has_lost
 
 
-def _tail_after(files: Files, recovered: Recovered, error: DiskFull) -> Tail:
+def _tail_after(recovered: Recovered, error: DiskFull) -> Tail:
     """Tell how to go on without a checkpoint."""
     assert recovered.reader is not None
-    # Leftovers go next, and with them the proof of what is only in the journal; and journal files
-    # that this checkpoint needs no more, but the one before it does, which a power cut may bring
-    # back: the process that made this one may have died, or failed, before its name was durable.
+    # Leftovers go next, and with them the proof of what is only in the journal.
     recovered.reader.sync()
-    files.sync_directory("")
     log.error("disk is full, opened without a checkpoint: free some space error=%s", error)
     return recovered.reader.tail()

@@ -1,1 +1,1 @@
-cpdef bytes frame_of(unsigned long long sequence, long long at_ms, changes, unsigned long long salt)
+cpdef bytes frame_of(unsigned long long sequence, long long at_ms, unsigned long long synced, changes, unsigned long long salt)

@@ -3,13 +3,20 @@
 
 A frame is what one commit writes, all of it or nothing. Little-endian:
 
-    frame   | xxh3  | sequence | at_ms | size | count | changes ...
-    bytes   | 8     | 8        | 8     | 4    | 4     | size
+    frame   | xxh3  | sequence | at_ms | synced | size | count | changes ...
+    bytes   | 8     | 8        | 8     | 8      | 4    | 4     | size
 
 `xxh3` covers everything after it. `sequence` grows by one per frame and never repeats in the life
 of a store, so that the frames of a file's former life are never taken for new ones. The seed of
 the checksum is a random number of this opening (the salt), so that no data that a client chose can
-pass for a frame.
+pass for a frame. All frames with a sequence below `synced` were durable when this one was written,
+so where one of them does not check out and this one does, that is damage. Version 1 of the format
+has no `synced`.
+
+A file of the journal begins with a head (in version 1 with its first frame) that is written once:
+
+    head    | hutchjn2 | number | size of the file | xxh3, seeded with the store's id
+    bytes   | 8        | 8      | 8                | 8
 
     change  | size  | kind | flags | zero | segment | body ...
     bytes   | 4     | 1    | 1     | 2    | 8       | size - 16
@@ -22,6 +29,7 @@ pass for a frame.
     truncate    position u64
     merge       source segment u64, attributes as above
     delete      nothing
+    link        number u64 and size u64 of the file that follows (segment 0); the last of a file
 
 Flags: DURABLE: acknowledged only after a sync, so its data must be there. INLINE: see append.
 HAS_WRITER: writer and event number of the append count.
@@ -31,15 +39,35 @@ import enum
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
 from store.errors import StoreError
 
-FRAME_HEAD: Final = struct.Struct("<QQQII")
-FRAME_HEAD_BYTES: Final = FRAME_HEAD.size
-_CHECKED_HEAD: Final = struct.Struct("<QQII")
+
+class FrameForm(NamedTuple):
+    """How frames lie in the files of a journal, by the version of the store's format.
+
+    Attributes:
+        head: A frame's head: checksum, sequence, at_ms, (synced,) size, count.
+        begin: Byte of a file at which its first frame begins.
+        links: Frames that lie between the last of a file and the first of the next: 1 or 0.
+    """
+
+    head: struct.Struct
+    begin: int
+    links: int
+
+
+VERSION_1: Final = FrameForm(struct.Struct("<QQQII"), 0, 0)
+VERSION_2: Final = FrameForm(struct.Struct("<QQQQII"), 32, 1)
+
+FRAME_HEAD_BYTES: Final = VERSION_2.head.size
+FILE_HEAD_BYTES: Final = VERSION_2.begin
+FILE_MAGIC: Final = b"hutchjn2"
+_FILE_HEAD: Final = struct.Struct("<8sQQ")
+_CHECKED_HEAD: Final = struct.Struct("<QQQII")
 _CHECKSUM: Final = struct.Struct("<Q")
 _CHECKSUM_BYTES: Final = _CHECKSUM.size
 
@@ -49,6 +77,8 @@ APPEND: Final = struct.Struct("<IBBHQQQQQ16sq")
 APPEND_BYTES: Final = APPEND.size
 ATTRIBUTE: Final = struct.Struct("<16sq")
 _NUMBER: Final = struct.Struct("<Q")
+_LINK: Final = struct.Struct("<QQ")
+LINK_FRAME_BYTES: Final = FRAME_HEAD_BYTES + CHANGE_HEAD.size + _LINK.size
 
 DURABLE: Final = 1
 INLINE: Final = 2
@@ -70,6 +100,7 @@ class Kind(enum.IntEnum):
     TRUNCATE = 5
     MERGE = 6
     DELETE = 7
+    LINK = 8
 
 
 KIND_APPEND: Final = int(Kind.APPEND)
@@ -144,48 +175,69 @@ class Delete:
     durable: bool
 
 
-Record = Create | Append | Attributes | Seal | Truncate | Merge | Delete
+@dataclass(frozen=True, slots=True)
+class Link:
+    """The next frame is the first of this journal file, which has `size` bytes."""
+
+    file: int
+    size: int
+    durable: bool = False
+
+
+Record = Create | Append | Attributes | Seal | Truncate | Merge | Delete | Link
 
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A frame that checked out. `size` is its place in the file, head included."""
+    """A frame that checked out. `size` is its place in the file, head included.
+
+    All frames with a sequence below `synced` were durable when it was written; version 1 says 0.
+    """
 
     sequence: int
     at_ms: int
     size: int
     records: Sequence[Record]
+    synced: int = 0
 
 
-def frame_of(sequence: int, at_ms: int, changes: Sequence[bytes], salt: int) -> bytes:
-    """Join changes into one frame."""
+def file_head(number: int, size: int, store_id: int) -> bytes:
+    """Encode the head of a journal file of `size` bytes."""
+    head = _FILE_HEAD.pack(FILE_MAGIC, number, size)
+    return head + _CHECKSUM.pack(xxh3_64_intdigest(head, store_id))
+
+
+def frame_of(sequence: int, at_ms: int, synced: int, changes: Sequence[bytes], salt: int) -> bytes:
+    """Join changes, or none, into one frame of version 2."""
     body = changes[0] if len(changes) == 1 else b"".join(changes)
-    checked = _CHECKED_HEAD.pack(sequence, at_ms, len(body), len(changes)) + body
+    checked = _CHECKED_HEAD.pack(sequence, at_ms, synced, len(body), len(changes)) + body
     return _CHECKSUM.pack(xxh3_64_intdigest(checked, salt)) + checked
 
 
-def sequence_at(data: bytes, position: int, salt: int) -> int | None:
+def sequence_at(data: bytes, position: int, salt: int, form: FrameForm = VERSION_2) -> int | None:
     """Give the sequence of the frame at `position`, or None where no whole frame checks out."""
-    if position + FRAME_HEAD_BYTES > len(data):
+    if position + form.head.size > len(data):
         return None
-    checksum, sequence, _, size, _ = FRAME_HEAD.unpack_from(data, position)
-    end = position + FRAME_HEAD_BYTES + size
+    checksum, sequence, *_, size, _ = form.head.unpack_from(data, position)
+    end = position + form.head.size + size
     if end > len(data):
         return None
     checked = memoryview(data)[position + _CHECKSUM_BYTES : end]
     return sequence if xxh3_64_intdigest(checked, salt) == checksum else None
 
 
-def frame_at(data: bytes, position: int, sequence: int, salt: int) -> Frame | None:
+def frame_at(
+    data: bytes, position: int, sequence: int, salt: int, form: FrameForm = VERSION_2
+) -> Frame | None:
     """Decode the frame at `position` if it checks out and is the one with that sequence.
 
     Raises:
         StoreError: The frame checks out but holds what this version does not know.
     """
-    if sequence_at(data, position, salt) != sequence:
+    if sequence_at(data, position, salt, form) != sequence:
         return None
-    _, _, at_ms, size, count = FRAME_HEAD.unpack_from(data, position)
-    at = position + FRAME_HEAD_BYTES
+    _, _, at_ms, *synced, size, count = form.head.unpack_from(data, position)
+    at = position + form.head.size
     end = at + size
     records = []
     for _ in range(count):
@@ -198,7 +250,7 @@ def frame_at(data: bytes, position: int, sequence: int, salt: int) -> Frame | No
             raise StoreError(f"the journal's frame {sequence} is damaged: a size is {change_size}")
         records.append(_record_of(data[at : at + change_size], kind, flags, segment))
         at += change_size
-    return Frame(sequence, at_ms, FRAME_HEAD_BYTES + size, records)
+    return Frame(sequence, at_ms, form.head.size + size, records, *synced)
 
 
 def create_record(segment: int, name: str, key_length: int | None, *, durable: bool) -> bytes:
@@ -233,6 +285,11 @@ def delete_record(segment: int, *, durable: bool) -> bytes:
     return _change(Kind.DELETE, segment, b"", durable=durable)
 
 
+def link_record(number: int, size: int) -> bytes:
+    """Encode that the journal goes on in another file."""
+    return _change(Kind.LINK, 0, _LINK.pack(number, size), durable=False)
+
+
 def _change(kind: Kind, segment: int, body: bytes, *, durable: bool) -> bytes:
     size = CHANGE_HEAD.size + len(body)
     return CHANGE_HEAD.pack(size, kind, DURABLE if durable else 0, 0, segment) + body
@@ -255,16 +312,16 @@ def _record_of(change: bytes, kind: int, flags: int, segment: int) -> Record:
             record = Create(segment, name, None if key_length < 0 else key_length, durable)
         case Kind.ATTRIBUTES:
             record = Attributes(segment, list(ATTRIBUTE.iter_unpack(body)), durable)
-        case Kind.SEAL:
-            record = Seal(segment, durable)
         case Kind.TRUNCATE:
             record = Truncate(segment, _NUMBER.unpack(body)[0], durable)
         case Kind.MERGE:
             (source,) = _NUMBER.unpack_from(body)
             values = list(ATTRIBUTE.iter_unpack(body[_NUMBER.size :]))
             record = Merge(segment, source, values, durable)
-        case Kind.DELETE:
-            record = Delete(segment, durable)
+        case Kind.SEAL | Kind.DELETE:
+            record = (Seal if kind == Kind.SEAL else Delete)(segment, durable)
+        case Kind.LINK:
+            record = Link(*_LINK.unpack(body))
         case _:
             raise StoreError(f"the journal holds a change of kind {kind}, of a later version")
     return record

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from store.errors import CorruptSegment, StoreError
+from store.errors import StoreError
 from store.local.catalogue import Catalogue
 from store.local.checkpoint import CHECKPOINT
 from store.local.checkpoint_file import (
@@ -23,24 +23,30 @@ from store.local.checkpoint_file import (
     head_of_checkpoint,
     segments_of_checkpoint,
 )
+from store.local.damage import Damage, Findings
 from store.local.data_file import DATA_DIRECTORY, DataFile, path_of
 from store.local.files import Files
-from store.local.journal import path_of as journal_path_of
 from store.local.journal_damage import Evidence, judge
+from store.local.journal_files import is_in_use
+from store.local.journal_files import path_of as journal_path_of
 from store.local.journal_reader import JournalReader
+from store.local.leftovers import leftovers, set_ownerless_aside
 from store.local.records import (
+    VERSION_1,
+    VERSION_2,
     Append,
     Attributes,
     Create,
     Delete,
     Frame,
+    Link,
     Merge,
     Record,
     Seal,
     Truncate,
 )
 from store.local.segment import Extent, Segment
-from store.local.table_entries import STORED_ENTRY_BYTES_MAX, StoredEntry, entries_of
+from store.local.version_1 import remove_unfinished
 
 log = logging.getLogger(__name__)
 
@@ -72,16 +78,24 @@ class Recovered:
         catalogue: Its segments.
         sequence: For the next frame of a new journal.
         clean: It was closed in good order, or is new.
+        findings: The damage that was found.
         reader: Has read the journal; None for a new store.
         has_lost: The segments are not what checkpoint and journal say, so that these cannot be
             gone on with.
+        version: Of the format in which it was found.
+        store_id: Seed of the heads of the journal's files; 0 if there is none yet.
+        kept: Numbers of journal files that stay until there is a new checkpoint.
     """
 
     catalogue: Catalogue
     sequence: int
     clean: bool
+    findings: Findings
     reader: JournalReader | None = None
     has_lost: bool = False
+    version: int = 2
+    store_id: int = 0
+    kept: frozenset[int] = frozenset()
 
 
 class Fold:
@@ -93,7 +107,8 @@ class Fold:
         self.items: list[Item] = []
         self.last_durable: dict[int, Step] = {}
         self.next_segment = 1
-        self.next_file = 1
+        # The numbers of all data files that are spoken of, also of those that were given up.
+        self.files: set[int] = set()
         # Sources of merges that were dropped.
         self.returned: set[int] = set()
         self._dropped = dropped
@@ -108,6 +123,10 @@ class Fold:
             self._apply(record, (frame.sequence, index), frame.at_ms)
 
     def _apply(self, record: Record, step: Step, at_ms: int) -> None:
+        if isinstance(record, Link):
+            return
+        if isinstance(record, Append):
+            self.files.add(record.file)
         if isinstance(record, Create):
             self._create(record, at_ms)
         elif isinstance(record, Delete):
@@ -159,8 +178,7 @@ class Fold:
         self.segments[segment.number] = segment
         self.names[segment.name] = segment.number
         self.next_segment = max(self.next_segment, segment.number + 1)
-        for _, file in segment.committed.extents:
-            self.next_file = max(self.next_file, file.number + 1)
+        self.files.update(file.number for _, file in segment.committed.extents)
 
     def _create(self, record: Create, at_ms: int) -> None:
         holder = self.names.get(record.name)
@@ -190,7 +208,6 @@ class Fold:
             return
         if not state.extents or state.extents[-1].file.number != record.file:
             state.extents.append(Extent(record.position, DataFile(record.file, segment.number)))
-            self.next_file = max(self.next_file, record.file + 1)
         place = record.position - state.extents[-1].base
         self.items.append(Item(step, segment.number, record.file, place, record))
         state.length += record.size
@@ -209,7 +226,8 @@ class Check:
     files: Files
     names: set[str]
     dropped: set[Step] = field(default_factory=set)
-    damaged: set[int] = field(default_factory=set)
+    # What of them does not match, by their segments.
+    damaged: dict[int, Item] = field(default_factory=dict)
     # Sources of lost merges whose files are gone.
     given_up: set[int] = field(default_factory=set)
     checked: set[Step] = field(default_factory=set)
@@ -227,12 +245,15 @@ class Check:
                 self.given_up.add(owner)
                 lost.add(owner)
             elif item.append.durable or fold.last_durable.get(item.segment, (-1, 0)) > item.step:
-                self.damaged.add(owner)
+                self.damaged.setdefault(owner, item)
             else:
                 self.dropped.add(item.step)
                 lost.add(owner)
                 log.warning(
-                    "segment was cut segment=%d position=%d", item.segment, item.append.position
+                    "segment was cut segment=%s position=%d file=%s",
+                    fold.segments[owner].name,
+                    item.append.position,
+                    path_of(item.file),
                 )
         return len(self.dropped) > count
 
@@ -247,7 +268,7 @@ class Check:
         return len(data) == item.append.size and xxh3_64_intdigest(data) == item.append.data_hash
 
 
-def recover(files: Files, data_file_bytes: int) -> Recovered:
+def recover(files: Files, data_file_bytes: int, findings: Findings) -> Recovered:
     """Find out what the store holds, and make it durable. Writes no checkpoint.
 
     Raises:
@@ -256,34 +277,58 @@ def recover(files: Files, data_file_bytes: int) -> Recovered:
     names = set(files.names(DATA_DIRECTORY))
     loaded = _load_checkpoint(files)
     if loaded is None:
-        if names:
-            raise StoreError("the data directory has data files but no checkpoint")
-        return Recovered(Catalogue(data_file_bytes), 1, clean=True)
+        return Recovered(Catalogue(data_file_bytes), 1, clean=True, findings=findings)
     head, images = loaded
-    reader = JournalReader(files, head.salt, head.place)
+    reader = _reader_of(files, head)
     frames = list(reader.frames())
-    # A new store that died before its journal was made has nothing yet.
-    is_in_use = not head.closed and bool(images or names)
-    is_damaged = judge(reader, is_in_use=is_in_use)
+    # A new store of version 1 that died before its journal was made has nothing yet.
+    is_cut_off = not head.closed and (head.version > 1 or bool(images or names))
+    is_damaged = judge(reader, findings, is_in_use=is_cut_off)
     if frames:
         log.info("journal replayed frames=%d", len(frames))
     check = Check(files, names)
     fold = _folded(images, frames, check)
-    for segment in list(fold.segments.values()):
-        _note_damage(fold, segment, check)
+    # Tables of this version tell by themselves, entry by entry, what is lost.
+    checked = [
+        segment for segment in fold.segments.values() if head.version == 1 or not segment.is_table
+    ]
+    _note_short(checked, images, check, findings)
+    for segment in checked:
+        _note_damage(fold, segment, check, findings)
     _make_durable(files, fold, names)
     catalogue = Catalogue(data_file_bytes)
     catalogue.next_segment = max(head.next_segment, fold.next_segment)
-    catalogue.next_file = max(head.next_file, fold.next_file)
+    catalogue.next_file = max(head.next_file, max(fold.files, default=0) + 1)
     for segment in fold.segments.values():
         catalogue.restore(segment)
     if is_damaged:
         _set_aside(files, reader, catalogue)
+    elif head.version > 1:
+        set_ownerless_aside(files, catalogue, head, fold.files, findings)
     last = frames[-1].sequence if frames else head.place.sequence
-    sequence = ((last >> SEQUENCE_JUMP_BITS) + 2) << SEQUENCE_JUMP_BITS
-    clean = head.closed and not frames
-    has_lost = bool(check.dropped) or is_damaged
-    return Recovered(catalogue, sequence, clean, reader, has_lost)
+    is_all_kept = is_damaged or head.version == 1
+    return Recovered(
+        catalogue,
+        sequence=((last >> SEQUENCE_JUMP_BITS) + 2) << SEQUENCE_JUMP_BITS,
+        clean=head.closed and not frames,
+        findings=findings,
+        reader=reader,
+        has_lost=bool(check.dropped) or is_damaged,
+        version=head.version,
+        store_id=head.store_id,
+        kept=frozenset(reader.numbers) if is_all_kept else reader.needed(),
+    )
+
+
+def _reader_of(files: Files, head: CheckpointHead) -> JournalReader:
+    """Give what reads the journal; it has the form of the checkpoint's version."""
+    form = VERSION_2
+    if head.version == 1:
+        form = VERSION_1
+        remove_unfinished(files)
+    return JournalReader(
+        files, head.salt, head.place, form, store_id=head.store_id, size=head.journal_size
+    )
 
 
 def _folded(images: list[SegmentImage], frames: list[Frame], check: Check) -> Fold:
@@ -302,70 +347,19 @@ def _set_aside(files: Files, reader: JournalReader, catalogue: Catalogue) -> Non
     evidence.copy(CHECKPOINT)
     for number in reader.numbers:
         evidence.copy(journal_path_of(number))
-    evidence.move(_leftovers(files, catalogue))
+    evidence.move(f"{DATA_DIRECTORY}/{name}" for name in leftovers(files, catalogue))
     for segment in catalogue.segments.values():
         # What was given up may be behind the segment's end: the next append begins another file.
         for _, file in segment.committed.extents[-1:]:
             file.size_max = 0
 
 
-def remove_leftovers(files: Files, catalogue: Catalogue) -> None:
-    """Remove data files that no segment has. Only once the new checkpoint is durable."""
-    for path in _leftovers(files, catalogue):
-        files.remove(path)
-
-
-def _leftovers(files: Files, catalogue: Catalogue) -> list[str]:
-    living = {
-        str(file.number)
-        for segment in catalogue.segments.values()
-        for _, file in segment.committed.extents
-    }
-    return [
-        f"{DATA_DIRECTORY}/{name}"
-        for name in files.names(DATA_DIRECTORY)
-        if name.isdecimal() and name not in living
-    ]
-
-
-def load_tables(files: Files, catalogue: Catalogue) -> None:
-    """Rebuild the key indexes of all tables from their entries."""
-    for segment in catalogue.segments.values():
-        if segment.table is not None:
-            try:
-                segment.table.load(_stored_entries(files, segment))
-            except StoreError as error:
-                log.error(  # noqa: TRY400 (damage, not a bug: the reason is all there is to say)
-                    "table is damaged and can only be read segment=%s error=%s", segment.name, error
-                )
-                segment.corrupt = True
-                segment.block()
-
-
-def _stored_entries(files: Files, segment: Segment) -> Iterator[StoredEntry]:
-    state = segment.committed
-    position = state.start
-    while position < state.length:
-        file, place, size = state.place_of(position, state.length)
-        handle = files.open(path_of(file.number))
-        try:
-            end = position + size
-            while position < end:
-                slice_size = min(end - position, STORED_ENTRY_BYTES_MAX)
-                data = handle.read_at(slice_size, place)
-                entry = None
-                for entry in entries_of(data, position):
-                    yield entry
-                if entry is None:
-                    raise CorruptSegment(f"no table entry at position {position}")
-                place += entry.position + entry.size - position
-                position = entry.position + entry.size
-        finally:
-            handle.close()
-
-
 def _load_checkpoint(files: Files) -> tuple[CheckpointHead, list[SegmentImage]] | None:
     if CHECKPOINT not in files.names(""):
+        if files.names(DATA_DIRECTORY):
+            raise StoreError("the data directory has data files but no checkpoint")
+        if is_in_use(files):
+            raise StoreError("the data directory has a journal but no checkpoint")
         return None
     file = files.open(CHECKPOINT)
     try:
@@ -432,7 +426,33 @@ def _make_durable(files: Files, fold: Fold, names: set[str]) -> None:
             data_file.made = data_file.in_directory = str(data_file.number) in names
 
 
-def _note_damage(fold: Fold, segment: Segment, check: Check) -> None:
+def _note_short(
+    segments: list[Segment], images: list[SegmentImage], check: Check, findings: Findings
+) -> None:
+    """Mark segments of which files are shorter than what was synced before the checkpoint."""
+    sizes: dict[int, int] = {}
+    for image in images:
+        ends = [*(base for base, _ in image.extents[1:]), image.length]
+        for (base, number), end in zip(image.extents, ends, strict=bool(image.extents)):
+            sizes[number] = end - base
+    for segment in segments:
+        for base, data_file in segment.committed.extents:
+            size = sizes.get(data_file.number, 0)
+            if base + size <= segment.committed.start or str(data_file.number) not in check.names:
+                continue
+            path = path_of(data_file.number)
+            file = check.files.open(path)
+            try:
+                found = file.size()
+            finally:
+                file.close()
+            if found < size:
+                what = f"data file ends before {size} bytes that were synced"
+                findings.add(Damage(what, path, segment.name, found))
+                segment.corrupt = True
+
+
+def _note_damage(fold: Fold, segment: Segment, check: Check, findings: Findings) -> None:
     """Mark a segment whose bytes are not all there."""
     missing = []
     state = segment.committed
@@ -441,15 +461,19 @@ def _note_damage(fold: Fold, segment: Segment, check: Check) -> None:
         # Of a file that only the journal speaks of, the items were checked one by one. One that
         # holds no living byte may be missing: it is made when it is written next.
         if file.made and end > state.start and str(file.number) not in check.names:
-            missing.append(str(file.number))
+            missing.append(path_of(file.number))
     if segment.number in fold.returned and (missing or segment.number in check.given_up):
         # Its bytes were given up where the lost merge had put them.
         log.warning("segment was lost with a merge segment=%s", segment.name)
         fold.remove(segment.number)
         return
-    if missing:
-        log.error("data files are missing segment=%s files=%s", segment.name, ",".join(missing))
-    if missing or segment.number in check.damaged:
+    for path in missing:
+        findings.add(Damage("data file is missing", path, segment.name))
+    item = check.damaged.get(segment.number)
+    if item is not None:
+        what = "data is not what was written"
+        findings.add(Damage(what, path_of(item.file), segment.name, item.place))
+    if missing or item is not None:
         segment.corrupt = True
     if segment.corrupt:
-        log.error("segment is damaged and can only be read segment=%s", segment.name)
+        findings.add(Damage("segment is damaged and can only be read", segment=segment.name))

@@ -21,6 +21,7 @@ from store.local.changes import AppendChange, Change, Key, Later, gives_space
 from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles
 from store.local.files import PASSING, BackgroundSync, Files
 from store.local.journal import FRAME_BYTES_MAX, Journal
+from store.local.records import APPEND_BYTES
 from store.local.reserve import Reserve
 from store.local.round import Outcome, Round
 from store.local.segment import Segment
@@ -292,6 +293,10 @@ class Rounds:
             if change.late is not None and change.file is not None:
                 change.file.writes += 1
                 self._catalogue.dirty.add(change.file)
+                if isinstance(change, AppendChange) and len(change.record) == APPEND_BYTES:
+                    # The journal does not hold it, and a checkpoint that ended meanwhile may have
+                    # taken it for synced.
+                    change.segment.bulk_files.add(change.file)
         for file, mark in round_.syncs.items():
             if file not in outcome.failed:
                 # The round's own syncs came after its late writes.

@@ -149,7 +149,7 @@ class Segment:
         # Files with data that is neither synced nor in the journal.
         self.bulk_files: set[DataFile] = set()
         self.waiters: list[Waiter] = []
-        self.table = None if key_length is None else Table(key_length)
+        self.table = None if key_length is None else Table(key_length, name)
 
     @property
     def is_table(self) -> bool:

@@ -167,8 +167,8 @@ class LocalStore:
         settings = WriteSettings(durability, self._tuning.inline_bytes_max)
         self._staging = Staging(self._rounds, self._catalogue, self._open_files, settings, soon)
         self._staging.ask_for_room = partial(self._reserve.ask, self._upkeep.submit)
-        self._room_has_changed(self._reserve.is_short)
-        self._reserve.told = self._room_has_changed
+        self._staging.is_short = self._reserve.is_short
+        self._reserve.told = partial(setattr, self._staging, "is_short")
         reading = self._reading = Reading(self._open_files, self._call_soon, soon)
         self._segments = SegmentOperations(self._staging, reading, self._call_soon)
         compactor = Compactor(self._staging, reading, self._segments)
@@ -416,10 +416,9 @@ class LocalStore:
             except StoreError as error:
                 # The next opening removes it.
                 log.warning("data file was not removed file=%d error=%s", file.number, error)
+            else:
+                self._call_soon_threadsafe(self._catalogue.loose.discard, file.number)
         self._reserve.take()
-
-    def _room_has_changed(self, is_short: bool) -> None:  # noqa: FBT001 (a callback)
-        self._staging.is_short = is_short
 
     def _retire(self, file: DataFile, handle: File) -> None:
         """Close a handle elsewhere: closing a deleted file gives its space back, which takes time.

@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from store.api import ANY_VERSION, NOT_EXISTS, TableEntry
 from store.errors import KeyVersionMismatch
-from store.local.table_entries import ENTRY_HEAD_BYTES, StoredEntry
+from store.local.table_entries import StoredEntry, seed_of
 
 # Longer values are read from the file when they are asked for.
 KEPT_VALUE_BYTES_MAX: Final = 256
@@ -23,11 +23,6 @@ class KeyEntry(NamedTuple):
     size: int
     value: bytes | None
     removed: bool
-
-    def value_place(self, key: bytes) -> tuple[int, int]:
-        """Give the position of the value in the segment and its size."""
-        head = ENTRY_HEAD_BYTES + len(key)
-        return self.position + head, self.size - head
 
 
 KeyChange = tuple[bytes, KeyEntry]
@@ -49,14 +44,18 @@ class Table:
         "compact_at",
         "compacting",
         "count_issued",
+        "damaged",
         "index",
         "key_length",
         "live_bytes",
         "overlay",
+        "seed",
     )
 
-    def __init__(self, key_length: int) -> None:
+    def __init__(self, key_length: int, name: str) -> None:
+        """`name` is that of the segment."""
         self.key_length = key_length
+        self.seed = seed_of(name)
         self.index: dict[bytes, KeyEntry] = {}
         # The latest issued entry of each key that has one on its way.
         self.overlay: dict[bytes, KeyEntry] = {}
@@ -64,8 +63,10 @@ class Table:
         # Size of the entries in the index.
         self.live_bytes = 0
         self.compacting = False
-        # Garbage that leads to a compaction.
-        self.compact_at = GARBAGE_BYTES_MIN
+        # Garbage that leads to a compaction; 0: any.
+        self.compact_at: float = GARBAGE_BYTES_MIN
+        # Positions whose entries were lost, as the opening found them, in order.
+        self.damaged: list[range] = []
         # Sorted keys, made when they are first asked for; removed keys and doubles are left in.
         self._keys: list[bytes] | None = None
         self._added: list[bytes] = []
@@ -143,6 +144,18 @@ class Table:
             if key != previous and key in self.index:
                 yield key
             previous = key
+
+    def is_damaged(self, start: int) -> bool:
+        """Tell whether entries were lost from the segment's start on."""
+        return any(gap.stop > start for gap in self.damaged)
+
+    def whole_from(self, position: int, end: int) -> range:
+        """Give the first positions from one on, up to `end`, that are not known to be damaged."""
+        for gap in self.damaged:
+            if position < gap.start:
+                return range(position, min(gap.start, end))
+            position = max(position, gap.stop)
+        return range(position, end)
 
     def garbage_bytes(self, stored_bytes: int) -> int:
         """Tell how much of `stored_bytes` no key refers to."""

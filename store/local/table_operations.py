@@ -2,8 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from io import BytesIO
-from typing import Final, NamedTuple
+from typing import Final
 
 from store.api import (
     ENTRY_BYTES_MAX,
@@ -30,12 +29,8 @@ from store.local.operations import SegmentOperations, info_of
 from store.local.reading import Reading, places_of
 from store.local.segment import Place, Segment
 from store.local.table import KeyChange, KeyEntry, Table, key_entry_of
-from store.local.table_entries import (
-    STORED_ENTRY_BYTES_MAX,
-    StoredEntry,
-    bytes_of_entry,
-    entries_of,
-)
+from store.local.table_entries import STORED_ENTRY_BYTES_MAX, StoredEntry, bytes_of_entry
+from store.local.table_reading import DeltaRange, delta_of, value_of, values_of
 from store.local.writing import Staging, blocked_error
 
 # Values of one page of an iteration: it ends early above this, so that a page of large values
@@ -45,15 +40,6 @@ PAGE_BYTES_MAX: Final = 4 * 1024 * 1024
 
 # What a delta read decodes on the loop: small entries of so many bytes take about 1 ms.
 DELTA_BYTES: Final = 64 * 1024
-
-
-class DeltaRange(NamedTuple):
-    """What a delta read asks for: up to `count_max` entries of those from `begin` to `length`."""
-
-    begin: int
-    length: int
-    count_max: int
-    should_clear: bool
 
 
 class TableChange(AppendChange):
@@ -203,7 +189,7 @@ class TableOperations:
         changes: list[KeyChange] = []
         position = segment.pending.length
         for key, value, version in entries:
-            part = bytes_of_entry(key, value, version)
+            part = bytes_of_entry(table.seed, position, key, value, version)
             stored = StoredEntry(
                 position, len(part), key, value, position if version is None else version
             )
@@ -296,7 +282,7 @@ class TableOperations:
         found = self._find(name, done)
         if found is None:
             return
-        segment, _ = found
+        segment, table = found
 
         def look_up() -> None:
             state = segment.committed
@@ -310,14 +296,16 @@ class TableOperations:
             if error is not None:
                 done(error)
                 return
-            begin = max(position, state.start)
-            wanted = DeltaRange(begin, state.length, count, should_clear=position < state.start)
-            if begin == state.length:
-                done(_delta_of(wanted, memoryview(b"")))
+            whole = table.whole_from(max(position, state.start), state.length)
+            should_clear = position < state.start
+            wanted = DeltaRange(whole, state.length, table.seed, count, should_clear=should_clear)
+            if not whole:
+                done(delta_of(wanted, memoryview(b"")))
                 return
             if not self._delta_from_memory(segment, wanted, done):
-                places = places_of(segment, begin, STORED_ENTRY_BYTES_MAX)
-                self._reading.load(places, partial(_delta_of, wanted), done, hot=False)
+                size = min(STORED_ENTRY_BYTES_MAX, len(whole))
+                places = places_of(segment, whole.start, size)
+                self._reading.load(places, partial(delta_of, wanted), done, hot=False)
 
         self._rounds.after(segment, look_up)
 
@@ -325,14 +313,14 @@ class TableOperations:
         self, segment: Segment, wanted: DeltaRange, done: Done[TableDelta]
     ) -> bool:
         """Answer at once if the first entries are in memory; tells whether that was so."""
-        size = min(DELTA_BYTES, wanted.length - wanted.begin)
+        begin, size = wanted.whole.start, min(DELTA_BYTES, len(wanted.whole))
         try:
-            data = self._reading.cached(segment.committed.place_of(wanted.begin, size))
-            delta = _delta_of(wanted, memoryview(data or b""))
+            data = self._reading.cached(segment.committed.place_of(begin, size))
+            delta = delta_of(wanted, memoryview(data or b""))
         except StoreError as error:
             done(error)
             return True
-        if delta.position == wanted.begin:
+        if delta.position == begin:
             return False
         done(delta)
         return True
@@ -369,33 +357,33 @@ class TableOperations:
             done(error)
             return
 
-        def answer(data: bytes | StoreError) -> None:
-            if isinstance(data, StoreError):
-                done(data)
+        def answer(loaded: list[bytes] | StoreError) -> None:
+            if isinstance(loaded, StoreError):
+                done(loaded)
                 return
-            rest = BytesIO(data)
+            rest = iter(loaded)
             entries = [
-                TableEntry(
-                    key,
-                    value if isinstance(value, bytes) else rest.read(value.size),
-                    entry.version,
-                )
+                TableEntry(key, value if isinstance(value, bytes) else next(rest), entry.version)
                 for (key, entry), value in zip(found, values, strict=True)
             ]
             done(entries)
 
         cold = [place for place in values if isinstance(place, Place)]
         if cold:
-            self._reading.load(cold, bytes, answer, hot=False)
+            pairs = zip(found, values, strict=True)
+            asked = [each for each, value in pairs if isinstance(value, Place)]
+            self._reading.load(cold, partial(values_of, segment, asked), answer, hot=False)
         else:
-            answer(b"")
+            answer([])
 
     def _value_or_place(self, segment: Segment, key: bytes, entry: KeyEntry) -> bytes | Place:
         if entry.value is not None:
             return entry.value
-        place = segment.committed.place_of(*entry.value_place(key))
+        place = segment.committed.place_of(entry.position, entry.size)
         data = self._reading.cached(place)
-        return data if data is not None and len(data) == place.size else place
+        if data is None or len(data) != place.size:
+            return place
+        return value_of(segment, (key, entry), memoryview(data))
 
 
 def _page_of(
@@ -411,25 +399,6 @@ def _page_of(
         page.append((key, entry))
         size += entry.size
     return page, False
-
-
-def _delta_of(wanted: DeltaRange, data: memoryview) -> TableDelta:
-    entries: dict[bytes, TableEntry] = {}
-    position = wanted.begin
-    for number, stored in enumerate(entries_of(data, position), 1):
-        # In the order of the last writing, so a key moves to the end.
-        entries.pop(stored.key, None)
-        if stored.value is not None:
-            entries[stored.key] = TableEntry(stored.key, stored.value, stored.version)
-        position = stored.position + stored.size
-        if number == wanted.count_max:
-            break
-    return TableDelta(
-        list(entries.values()),
-        wanted.should_clear,
-        reached_end=position == wanted.length,
-        position=position,
-    )
 
 
 def _entries_error(table: Table, entries: Sequence[TableEntry]) -> StoreError | None:

@@ -109,9 +109,14 @@ def fuzz_chunk(data: bytes) -> None:
     kernel = _kernel("gateway.log.kernel.chunks")
     assert kernel.walk_chunks(source, 0, len(source)) == chunk_model.walk(source)
     assert kernel.verify_chunks(source, 0, len(source), CRC_TABLE) == chunk_model.verify(source)
+    size, seed = len(source), chunk_model.SEED
+    assert kernel.check_seals(source, 0, size, CRC_TABLE, seed) == chunk_model.check_seals(
+        source, seed
+    )
     target = bytearray(b"\xa5" * (capacity + 16))
-    joined = kernel.join_chunks(source, len(source), target, capacity, CRC_TABLE)
-    expected, content = chunk_model.join(source, capacity)
+    sealed_from = data[0] >> 2 or chunk_model.UNSEALED
+    joined = kernel.join_chunks(source, size, target, capacity, CRC_TABLE, seed, sealed_from)
+    expected, content = chunk_model.join(source, capacity, seed, sealed_from)
     assert joined == expected
     assert target == content + b"\xa5" * (len(target) - len(content)), "it wrote elsewhere"
 

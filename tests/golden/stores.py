@@ -1,12 +1,12 @@
-"""Data directories of format version 1, as a server of that version left them, and what they hold.
+"""Data directories of each format version, as a server left them, and what they hold.
 
     python -m tests.golden.stores FOLDER
 
-makes them anew with the server of the tree it runs in, so it was run on the last tree of version 1:
-`served-closed` and `served-killed` by a real server and clients (two starts each, so that there is
-a checkpoint as well as a journal; one is stopped, the other is killed), `merged-closed` and
-`merged-killed` by the store's own calls, for what no client leads to. Beside each archive a JSON
-file says what has to be there.
+makes them anew with the server of the tree it runs in, so those of version 1 were made by the last
+tree of that version: `served-closed` and `served-killed` by a real server and clients (two starts
+each, so that there is a checkpoint as well as a journal; one is stopped, the other is killed),
+`merged-closed` and `merged-killed` by the store's own calls, for what no client leads to. Beside
+each archive a JSON file says what has to be there.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from tests.conformance.harness import Loop
 from tests.integration.administrator import ctl
 from tests.integration.server import HutchServer
 
-FOLDER: Final = Path(__file__).parent / "version_1"
+FOLDERS: Final = {version: Path(__file__).parent / f"version_{version}" for version in (1, 2)}
 SERVED: Final = ("served-closed", "served-killed")
 MERGED: Final = ("merged-closed", "merged-killed")
 WRITER: Final = UUID(int=0xC0FFEE)
@@ -49,11 +49,12 @@ SMALL: Final = {
 Expected = dict[str, Any]
 
 
-def unpacked(name: str, directory: Path) -> tuple[Path, Expected]:
+def unpacked(version: int, name: str, directory: Path) -> tuple[Path, Expected]:
     """Unpack a data directory; return it, and what it holds."""
-    with tarfile.open(FOLDER / f"{name}.tar.xz") as archive:
+    folder = FOLDERS[version]
+    with tarfile.open(folder / f"{name}.tar.xz") as archive:
         archive.extractall(directory, filter="data")
-    expected: Expected = json.loads((FOLDER / f"{name}.json").read_text())
+    expected: Expected = json.loads((folder / f"{name}.json").read_text())
     return directory / name, expected
 
 

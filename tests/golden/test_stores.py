@@ -1,4 +1,4 @@
-"""Data directories of format version 1 open, and hold everything that was in them."""
+"""Data directories of each format version open, and hold everything that was in them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from tests.client import Client
 from tests.conformance.harness import Loop
 from tests.golden.stores import (
     ATTRIBUTE,
+    FOLDERS,
     MERGED,
     SERVED,
     WRITER,
@@ -29,8 +30,9 @@ from tests.integration.server import HutchServer
 
 @pytest.mark.integration
 @pytest.mark.parametrize("name", SERVED)
-def test_a_server_serves_all_of_a_directory_of_version_1(tmp_path: Path, name: str) -> None:
-    data, expected = unpacked(name, tmp_path)
+@pytest.mark.parametrize("version", FOLDERS)
+def test_a_server_serves_all_of_a_directory(tmp_path: Path, version: int, name: str) -> None:
+    data, expected = unpacked(version, name, tmp_path)
     with HutchServer(data) as server, Client.opened(*server.endpoint) as client:
         for number, (stream, records) in enumerate(expected["records"].items()):
             if stream == "gone":
@@ -57,13 +59,19 @@ def test_a_server_serves_all_of_a_directory_of_version_1(tmp_path: Path, name: s
                 assert client.confirmed() == (99, (1,))
                 client.must("delete_publisher", m.DeletePublisher(99))
         server.terminate()
+        assert ("store was taken over" in server.stderr) == (version == 1)
+        server.start()
+        assert listed(server)["streams"] == sorted([*expected["listed"]["streams"], "new"])
+        server.terminate()
+        assert "store was taken over" not in server.stderr
         assert "ERROR" not in server.logs
         assert "Traceback" not in server.logs
 
 
 @pytest.mark.parametrize("name", MERGED)
-def test_a_store_holds_all_of_a_directory_of_version_1(tmp_path: Path, name: str) -> None:
-    data, expected = unpacked(name, tmp_path)
+@pytest.mark.parametrize("version", FOLDERS)
+def test_a_store_holds_all_of_a_directory(tmp_path: Path, version: int, name: str) -> None:
+    data, expected = unpacked(version, name, tmp_path)
     loop = Loop()
     store = open_small(data, loop)
     for segment, held in expected["segments"].items():

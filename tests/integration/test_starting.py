@@ -11,6 +11,7 @@ import pytest
 from tests.client import Client
 from tests.integration.conftest import StartServer
 from tests.integration.server import run_serve
+from tests.unit.gateway.log.log_rig import LogRig
 
 pytestmark = pytest.mark.timeout(120)
 
@@ -152,3 +153,17 @@ def test_the_ready_line_has_the_whole_path(tmp_path: Path, start_server: StartSe
     server = start_server(data=Path(os.path.relpath(tmp_path / "data")))
 
     assert f" data={tmp_path / 'data'} " in server.ready_line
+
+
+def test_a_store_that_has_lost_its_users_gets_no_first_user(tmp_path: Path) -> None:
+    """A checkpoint from before them, for instance: whatever was set aside says so at each start."""
+    directory = tmp_path / "data"
+    LogRig(directory).close()
+    (directory / "set-aside" / "1").mkdir(parents=True)
+
+    for _ in range(2):
+        done = run_serve(directory, *ANY_PORTS)
+
+        assert done.returncode == 1
+        assert "the store was damaged and has no users: restore a backup" in done.stderr
+        assert "Traceback" not in done.stderr

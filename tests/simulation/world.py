@@ -94,10 +94,11 @@ class Complaints(logging.Handler):
         """On a disk whose syncs have failed segments may be damaged indeed."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        if record.msg.startswith(("disk is full, opened", "checkpoint failed,")):
+        line = record.getMessage()
+        if line.startswith(("disk is full, opened", "checkpoint failed,")):
             return
-        if record.msg.startswith("journal") or not self.is_of_journal_only:
-            self.lines.append(record.getMessage())
+        if "journal" in line or not self.is_of_journal_only:
+            self.lines.append(line)
 
 
 def _makes_checkpoint(step: Step) -> bool:

@@ -35,7 +35,8 @@ log = logging.getLogger(__name__)
 _USER: Final = b"u"
 _PERMISSION: Final = b"p"
 _LIMITS: Final = b"l"
-_BEGUN: Final = b"b"
+BEGUN: Final = b"b"
+"""Key that says that there has been a first start: no user is made by himself any more."""
 
 Changes = dict[bytes, bytes | None]
 
@@ -85,7 +86,7 @@ class Access:
     async def seed(self, users: Iterable[User], permissions: Iterable[Permission]) -> None:
         """Write the first users, all or none. Raises StoreError."""
         users, permissions = list(users), list(permissions)
-        changes: Changes = {_BEGUN: b"1"}
+        changes: Changes = {BEGUN: b"1"}
         changes |= {_user_key(user.name): user.pack() for user in users}
         changes |= {_permission_key(one.user, one.virtual_host): one.pack() for one in permissions}
         await self._kept.write(changes)
@@ -169,7 +170,7 @@ class Access:
         return known is None
 
     async def _put_user(self, user: User) -> None:
-        await self._kept.write({_user_key(user.name): user.pack(), _BEGUN: b"1"})
+        await self._kept.write({_user_key(user.name): user.pack(), BEGUN: b"1"})
         self._users[user.name] = user
         self.users_changed()
 
@@ -195,7 +196,7 @@ class Access:
                     raise NoSuchVirtualHost(virtual_host)
             changes: Changes = {_user_key(name): user.pack() for name, user in people.items()}
             changes |= {_permission_key(*key): one.pack() for key, one in given.items()}
-            await self._kept.write({_BEGUN: b"1"} | changes)
+            await self._kept.write({BEGUN: b"1"} | changes)
             self._users |= people
             self._permissions |= given
         finally:
@@ -210,7 +211,7 @@ class Access:
                 raise NoSuchUser(name)
             theirs = [key for key in self._permissions if key[0] == name]
             changes: Changes = {_permission_key(*key): None for key in theirs}
-            await self._kept.write({_user_key(name): None, _BEGUN: b"1"} | changes)
+            await self._kept.write({_user_key(name): None, BEGUN: b"1"} | changes)
             del self._users[name]
             for key in theirs:
                 del self._permissions[key]

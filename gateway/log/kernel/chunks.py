@@ -6,9 +6,11 @@ Cython compiles this file as it stands; uncompiled it is the reference and does 
 
 A chunk is stored as one event, all integers big-endian:
 
-    event   | u32 0 | u32 size of the rest | header 48 | data | trailer | filter values |
+    event   | u32 0 | u32 size of the rest | header 48 | data | trailer | filter values | seal u32 |
     header  | 0x50 | type u8 | entries u16 | records u32 | timestamp ms i64 | epoch u64
             | chunk id u64 | crc u32 | data size u32 | trailer size u32 | bloom u8 | 0 u24 |
+
+A seal is the CRC-32 of header, trailer and filter values; the oldest chunks may be without.
 """
 
 import cython
@@ -23,6 +25,7 @@ MALFORMED = 2  # what is at the place is not a chunk
 NOT_JOINABLE = 3  # the chunk at the place must not be joined to what was joined so far
 BAD_HEADER = 4  # the header of the chunk at the place does not fit the entries behind it
 NOT_NEXT = 5  # the chunk at the place does not begin with the offset behind the one before it
+BAD_SEAL = 6  # the header, the trailer or the filter values of the chunk do not have their checksum
 
 _NEEDS_BYTES = cython.declare(cython.int, 0)
 _BAD_CRC = cython.declare(cython.int, 1)
@@ -30,9 +33,10 @@ _MALFORMED = cython.declare(cython.int, 2)
 _NOT_JOINABLE = cython.declare(cython.int, 3)
 _BAD_HEADER = cython.declare(cython.int, 4)
 _NOT_NEXT = cython.declare(cython.int, 5)
+_BAD_SEAL = cython.declare(cython.int, 6)
 
 _EVENT_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 8)
-_HEADER_BYTES = cython.declare(cython.Py_ssize_t, 48)
+_SEAL_BYTES = cython.declare(cython.Py_ssize_t, 4)
 _EVENT_AND_HEADER_BYTES = cython.declare(cython.Py_ssize_t, 56)
 _CRC_MASK = cython.declare(cython.uint, 0xFFFFFFFF)  # a bare literal this large is a Python int
 _SUB_BATCH_FLAG = cython.declare(cython.uint, 0x80000000)
@@ -91,9 +95,13 @@ def _crc32(
     position: cython.Py_ssize_t,
     end: cython.Py_ssize_t,
     table: cython.const_uint[::1],
+    before: cython.uint,
 ) -> cython.uint:
-    """CRC-32 (IEEE, as zlib) of [position, end), eight bytes a step with eight tables of 256."""
-    crc: cython.uint = _CRC_MASK
+    """CRC-32 (IEEE, as zlib) of [position, end), eight bytes a step with eight tables of 256.
+
+    `before`: that of what comes before, 0 if nothing does.
+    """
+    crc: cython.uint = before ^ _CRC_MASK
     while position + 8 <= end:
         crc ^= (
             cython.cast(cython.uint, source[position])
@@ -142,6 +150,38 @@ def _event_size(
     if position + _EVENT_HEAD_BYTES + size > limit:
         return 0
     return _EVENT_HEAD_BYTES + size
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _has_crc(
+    source: cython.const_uchar[::1], position: cython.Py_ssize_t, table: cython.const_uint[::1]
+) -> cython.bint:
+    """Tell whether the data of the event at `position` has its checksum."""
+    data: cython.Py_ssize_t = position + _EVENT_AND_HEADER_BYTES
+    end: cython.Py_ssize_t = data + _u32_at(source, position + 44)
+    return _crc32(source, data, end, table, 0) == _u32_at(source, position + 40)
+
+
+@cython.cfunc
+@cython.nogil
+@cython.exceptval(check=False)
+def _has_seal(
+    source: cython.const_uchar[::1],
+    position: cython.Py_ssize_t,
+    size: cython.Py_ssize_t,
+    table: cython.const_uint[::1],
+    seed: cython.uint,
+) -> cython.bint:
+    """Tell whether the event of `size` bytes at `position` ends with its seal."""
+    rest: cython.Py_ssize_t = position + _EVENT_AND_HEADER_BYTES + _u32_at(source, position + 44)
+    seal: cython.Py_ssize_t = position + size - _SEAL_BYTES
+    crc: cython.uint
+    if rest + _u32_at(source, position + 48) > seal:
+        return False
+    crc = _crc32(source, position + 8, position + 56, table, seed)
+    return _crc32(source, rest, seal, table, crc) == _u32_at(source, seal)
 
 
 @cython.cfunc
@@ -218,7 +258,6 @@ def verify_chunks(
         NEEDS_BYTES with the end of the last whole chunk.
     """
     size: cython.Py_ssize_t
-    data_end: cython.Py_ssize_t
     reason: cython.int = _NEEDS_BYTES
     with cython.nogil:
         while True:
@@ -227,12 +266,54 @@ def verify_chunks(
                 if size < 0:
                     reason = _MALFORMED
                 break
-            data_end = position + _EVENT_AND_HEADER_BYTES + _u32_at(source, position + 44)
-            if _crc32(source, position + 56, data_end, table) != _u32_at(source, position + 40):
+            if not _has_crc(source, position, table):
                 reason = _BAD_CRC
                 break
             position += size
     return reason, position
+
+
+def check_seals(
+    source: cython.const_uchar[::1],
+    position: cython.Py_ssize_t,
+    limit: cython.Py_ssize_t,
+    table: cython.const_uint[::1],
+    seed: cython.uint,
+) -> tuple:
+    """Check the seal of every whole chunk, as `verify_chunks` its CRC; the reason is BAD_SEAL."""
+    size: cython.Py_ssize_t
+    reason: cython.int = _NEEDS_BYTES
+    with cython.nogil:
+        while True:
+            size = _event_size(source, position, limit)
+            if size <= 0:
+                if size < 0:
+                    reason = _MALFORMED
+                break
+            if not _has_seal(source, position, size, table, seed):
+                reason = _BAD_SEAL
+                break
+            position += size
+    return reason, position
+
+
+def find_sealed(
+    source: cython.const_uchar[::1],
+    position: cython.Py_ssize_t,
+    limit: cython.Py_ssize_t,
+    table: cython.const_uint[::1],
+    seed: cython.uint,
+) -> int:
+    """Find the first whole chunk with its seal in [position, limit); -1: there is none."""
+    size: cython.Py_ssize_t
+    with cython.nogil:
+        while position + _EVENT_AND_HEADER_BYTES <= limit:
+            if source[position + 8] == 0x50:
+                size = _event_size(source, position, limit)
+                if size > 0 and _has_seal(source, position, size, table, seed):
+                    break
+            position += 1
+    return position if position + _EVENT_AND_HEADER_BYTES <= limit else -1
 
 
 @cython.cfunc
@@ -342,18 +423,16 @@ def _copy(
 def _may_follow(
     source: cython.const_uchar[::1],
     position: cython.Py_ssize_t,
-    next_id: cython.ulonglong,
-    epoch: cython.ulonglong,
-    timestamp_max: cython.longlong,
+    records: cython.uint,
 ) -> cython.bint:
-    """Tell whether the chunk continues a run, and has records of users in simple entries only."""
+    """Tell whether the chunk continues a run from place 0, of simple entries of users only."""
     data_start: cython.Py_ssize_t = position + _EVENT_AND_HEADER_BYTES
     entries: cython.uint = _u16_at(source, position + 10)
     return (
         source[position + 9] == 0
-        and _u64_at(source, position + 24) == epoch
-        and _u64_at(source, position + 32) == next_id
-        and _i64_at(source, position + 16) <= timestamp_max
+        and _u64_at(source, position + 24) == _u64_at(source, 24)
+        and _u64_at(source, position + 32) == _u64_at(source, 32) + records
+        and _i64_at(source, position + 16) <= _i64_at(source, 16) + _JOINED_SPAN_MS
         and entries == _u32_at(source, position + 12)
         and _is_simple(source, data_start, data_start + _u32_at(source, position + 44), entries)
     )
@@ -365,11 +444,13 @@ def join_chunks(
     target: cython.uchar[::1],
     capacity: cython.Py_ssize_t,
     table: cython.const_uint[::1],
+    seed: cython.uint,
+    sealed_from: cython.longlong,
 ) -> tuple:
     """Copy the data of a run of whole small chunks behind one another.
 
     A run holds chunks of one epoch with simple entries only, whose offsets follow one another, with
-    at most 65,535 entries and 1 s from first to last timestamp. Each chunk's CRC is checked first.
+    at most 65,535 entries and 1 s from first to last timestamp. Seals and CRCs are checked first.
 
     Args:
         source: Stored bytes, from the start of the first chunk's event.
@@ -377,6 +458,8 @@ def join_chunks(
         target: Gets the data sections, from its front up to `capacity`.
         capacity: Bytes.
         table: The CRC table of `gateway.log.chunk`.
+        seed: What seals begin with.
+        sealed_from: Chunks from this place on have one.
 
     Returns:
         (reason, position, written, chunk count, records): why and where it stopped. With
@@ -393,25 +476,22 @@ def join_chunks(
         if size <= 0:
             reason = _NEEDS_BYTES if size == 0 else _MALFORMED
             break
-        data_start: cython.Py_ssize_t = position + _EVENT_AND_HEADER_BYTES
+        if position >= sealed_from and not _has_seal(source, position, size, table, seed):
+            reason = _BAD_SEAL
+            break
         data_size: cython.Py_ssize_t = _u32_at(source, position + 44)
         entries: cython.uint = _u16_at(source, position + 10)
-        first_id: cython.ulonglong = _u64_at(source, 32)
-        epoch: cython.ulonglong = _u64_at(source, 24)
-        timestamp_max: cython.longlong = _i64_at(source, 16) + _JOINED_SPAN_MS
         if (
             records + entries > _ENTRIES_MAX
             or written + data_size > capacity
-            or not _may_follow(source, position, first_id + records, epoch, timestamp_max)
+            or not _may_follow(source, position, records)
         ):
             reason = _NOT_JOINABLE
             break
-        if _crc32(source, data_start, data_start + data_size, table) != _u32_at(
-            source, position + 40
-        ):
+        if not _has_crc(source, position, table):
             reason = _BAD_CRC
             break
-        _copy(target, written, source, data_start, data_size)
+        _copy(target, written, source, position + _EVENT_AND_HEADER_BYTES, data_size)
         written += data_size
         records += entries
         chunk_count += 1

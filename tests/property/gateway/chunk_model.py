@@ -11,7 +11,10 @@ from hypothesis import strategies as st
 
 from tests.chunks import SubBatch
 
-NEEDS_BYTES, BAD_CRC, MALFORMED, NOT_JOINABLE, BAD_HEADER, NOT_NEXT = range(6)
+NEEDS_BYTES, BAD_CRC, MALFORMED, NOT_JOINABLE, BAD_HEADER, NOT_NEXT, BAD_SEAL = range(7)
+UNSEALED = 2**62
+"""Where chunks with seals begin if there are none."""
+SEED = zlib.crc32(b"the name of a segment")
 HEADER = struct.Struct(">IIBBHIqQQIII4x")
 
 Walked = tuple[int, int, list[tuple[int, ...]]]
@@ -20,7 +23,7 @@ Joined = tuple[int, int, int, int, int]
 
 @dataclass(frozen=True)
 class Stored:
-    """A chunk to be stored; what is None is what it should be."""
+    """A chunk to be stored; what is None is what it should be. `seed`: if it has a seal."""
 
     data: bytes
     entries: int
@@ -36,16 +39,20 @@ class Stored:
     data_bytes: int | None = None
     trailer: bytes = b""
     rest: bytes = b""
+    seed: int | None = None
 
     def event(self) -> bytes:
         data_bytes = len(self.data) if self.data_bytes is None else self.data_bytes
-        body = self.data + self.trailer + self.rest
+        body = self.data + self.trailer + self.rest + (b"" if self.seed is None else bytes(4))
         event_bytes = 48 + len(body) if self.event_bytes is None else self.event_bytes
         crc = zlib.crc32(self.data) if self.crc is None else self.crc
         timestamp_ms, epoch, chunk_id = self.timestamp_ms, self.epoch, self.chunk_id
         counts = (self.magic, self.kind, self.entries, self.records)
         sizes = (crc, data_bytes, len(self.trailer))
         head = HEADER.pack(self.zero, event_bytes, *counts, timestamp_ms, epoch, chunk_id, *sizes)
+        if self.seed is not None:
+            sealed = head[8:] + self.trailer + self.rest
+            body = body[:-4] + zlib.crc32(sealed, self.seed).to_bytes(4)
         return head + body
 
 
@@ -82,6 +89,31 @@ def verify(source: bytes) -> tuple[int, int]:
             return BAD_CRC, position
         position += 8 + fields[1]
     return fields, position
+
+
+def has_seal(source: bytes, position: int, fields: tuple[int, ...], seed: int) -> bool:
+    event = source[position + 8 : position + 8 + fields[1]]
+    data_end = 48 + fields[10]
+    if data_end + fields[11] > len(event) - 4:
+        return False
+    return zlib.crc32(event[:48] + event[data_end:-4], seed) == int.from_bytes(event[-4:])
+
+
+def check_seals(source: bytes, seed: int) -> tuple[int, int]:
+    position = 0
+    while not isinstance(fields := fields_at(source, position), int):
+        if not has_seal(source, position, fields, seed):
+            return BAD_SEAL, position
+        position += 8 + fields[1]
+    return fields, position
+
+
+def find_sealed(source: bytes, begin: int, seed: int) -> int:
+    for position in range(begin, len(source)):
+        fields = fields_at(source, position)
+        if not isinstance(fields, int) and has_seal(source, position, fields, seed):
+            return position
+    return -1
 
 
 def follow(source: bytes) -> tuple[int, int, int, int]:
@@ -127,11 +159,15 @@ def is_simple(data: bytes, entries: int) -> bool:
     return not data
 
 
-def join(source: bytes, capacity: int) -> tuple[Joined, bytes]:
+def join(
+    source: bytes, capacity: int, seed: int = 0, sealed_from: int = UNSEALED
+) -> tuple[Joined, bytes]:
     joined = b""
     count = records = position = 0
     first: tuple[int, ...] = ()
     while not isinstance(fields := fields_at(source, position), int):
+        if position >= sealed_from and not has_seal(source, position, fields, seed):
+            return (BAD_SEAL, position, len(joined), count, records), joined
         first = first or fields
         data = data_at(source, position, fields)
         can_follow = (
@@ -205,9 +241,10 @@ def runs(draw: st.DrawFn) -> bytes:
     timestamp_ms = draw(st.sampled_from([0, 1, -5, 1_700_000_000_000]))
     epoch = draw(st.sampled_from([1, 2**63]))
     source = b""
+    seed = draw(st.sampled_from([None, SEED, SEED]))
     for _ in range(draw(st.integers(0, 6))):
         data, entries, records = draw(data_sections())
-        stored = Stored(data, entries, records, chunk_id, timestamp_ms, epoch)
+        stored = Stored(data, entries, records, chunk_id, timestamp_ms, epoch, seed=seed)
         if draw(st.integers(0, 9)) == 0:
             stored = replace(stored, **draw(oddities))
         if draw(st.integers(0, 3)) == 0:

@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from gateway.log.chunk import CRC_TABLE
 from tests.property.gateway import chunk_model
-from tests.property.gateway.chunk_model import BAD_CRC, NEEDS_BYTES, Joined, Stored, runs
+from tests.property.gateway.chunk_model import (
+    BAD_CRC,
+    NEEDS_BYTES,
+    SEED,
+    UNSEALED,
+    Joined,
+    Stored,
+    runs,
+)
 from tests.property.gateway.kernel_builds import BUILDS, load
 
 NAME = "gateway.log.kernel.chunks"
@@ -21,10 +29,14 @@ def kernel(request: pytest.FixtureRequest) -> ModuleType:
     return load(NAME, request.param)
 
 
-def join(kernel: ModuleType, source: bytes, capacity: int) -> tuple[Joined, bytes]:
+def join(
+    kernel: ModuleType, source: bytes, capacity: int, seed: int = 0, sealed_from: int = UNSEALED
+) -> tuple[Joined, bytes]:
     """Join on a build of the kernel; asserts that it wrote nowhere else."""
     target = bytearray([MARK]) * (capacity + 16)
-    joined: Joined = kernel.join_chunks(source, len(source), target, capacity, CRC_TABLE)
+    joined: Joined = kernel.join_chunks(
+        source, len(source), target, capacity, CRC_TABLE, seed, sealed_from
+    )
     written = joined[2]
     assert len(target) == capacity + 16
     assert target[written:] == bytes([MARK]) * (len(target) - written)
@@ -35,7 +47,7 @@ def test_reasons_have_the_numbers_that_its_stub_says(kernel: ModuleType) -> None
     reasons = (kernel.NEEDS_BYTES, kernel.BAD_CRC, kernel.MALFORMED, kernel.NOT_JOINABLE)
 
     assert reasons == (0, 1, 2, 3)
-    assert (kernel.BAD_HEADER, kernel.NOT_NEXT) == (4, 5)
+    assert (kernel.BAD_HEADER, kernel.NOT_NEXT, kernel.BAD_SEAL) == (4, 5, 6)
 
 
 any_bytes = st.binary(max_size=200) | runs()
@@ -77,11 +89,31 @@ def test_following_finds_the_first_chunk_that_is_not_what_its_header_says_or_not
     assert kernel.follow_chunks(source, 0, len(source)) == chunk_model.follow(source)
 
 
-@given(source=any_bytes, capacity=st.sampled_from([0, 3, 60, 300, 1 << 14]))
-def test_joining_copies_a_run_that_may_be_joined_and_no_more(
-    kernel: ModuleType, source: bytes, capacity: int
+@given(source=any_bytes)
+def test_the_first_chunk_without_its_seal_is_found_and_the_first_with_it(
+    kernel: ModuleType, source: bytes
 ) -> None:
-    assert join(kernel, source, capacity) == chunk_model.join(source, capacity)
+    size = len(source)
+
+    assert kernel.check_seals(source, 0, size, CRC_TABLE, SEED) == chunk_model.check_seals(
+        source, SEED
+    )
+    for begin in (0, 1):
+        found = kernel.find_sealed(source, begin, size, CRC_TABLE, SEED)
+        assert found == chunk_model.find_sealed(source, begin, SEED)
+
+
+@given(
+    source=any_bytes,
+    capacity=st.sampled_from([0, 3, 60, 300, 1 << 14]),
+    sealed_from=st.sampled_from([-1, 0, 1, 61, UNSEALED]),
+)
+def test_joining_copies_a_run_that_may_be_joined_and_no_more(
+    kernel: ModuleType, source: bytes, capacity: int, sealed_from: int
+) -> None:
+    expected = chunk_model.join(source, capacity, SEED, sealed_from)
+
+    assert join(kernel, source, capacity, SEED, sealed_from) == expected
 
 
 @given(data=st.binary(max_size=70), start=st.integers(0, 8))
@@ -104,6 +136,8 @@ def test_any_bytes_give_the_same_compiled_and_interpreted(source: bytes, capacit
         "walk_chunks": (source, 0, len(source)),
         "verify_chunks": (source, 0, len(source), CRC_TABLE),
         "follow_chunks": (source, 0, len(source)),
+        "check_seals": (source, 0, len(source), CRC_TABLE, SEED),
+        "find_sealed": (source, 1, len(source), CRC_TABLE, SEED),
     }.items():
         function, reference = getattr(compiled, name), getattr(interpreted, name)
         assert function(*arguments) == reference(*arguments)

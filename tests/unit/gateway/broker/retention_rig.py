@@ -5,7 +5,7 @@ from gateway.stream.wire.codes import ResponseCode
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 HOUR_MS = 3_600_000
-CHUNK = 1_060
+CHUNK = 1_064
 SMALL = {"stream-max-segment-size-bytes": "3000"}
 
 

@@ -28,20 +28,6 @@ def test_entries_come_back_as_they_were_put(rig: AccessRig) -> None:
     assert [entry.key for entry in reopened.topology] == [b"amq.x"]
 
 
-def test_a_table_that_takes_no_more_changes_is_not_taken_for_all_there_is(
-    rig: AccessRig, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A store reads what it can of a damaged table, which may be nothing."""
-    rig.run(Catalogue(rig.store, "t").load())
-
-    def refuse(*_: object, done: object, **__: object) -> None:
-        rig.loop.call_soon(done, CorruptSegment("only to be read"))  # type: ignore[arg-type]
-
-    monkeypatch.setattr(rig.store, "update_table", refuse)
-    with pytest.raises(CorruptSegment, match="'t' is damaged"):
-        rig.run(Catalogue(rig.store, "t").load())
-
-
 @pytest.mark.parametrize(
     ("written", "stands_there"),
     [

@@ -3,7 +3,6 @@
 Of publishers whose chunks were removed only the stored snapshot knows.
 """
 
-import struct
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from store.errors import DiskFull
 from tests.unit.gateway.broker.retention_rig import create, statistics, write
+from tests.unit.gateway.log.test_opening_damage import index_entry
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 BEYOND = (2**63, 0, 2**63)
@@ -51,7 +51,7 @@ def damage_index(broker: Broker, entry: tuple[int, int, int]) -> None:
     segment = names.index_segment("/", "s", broker.stream("s").entry.generation)
     rig = broker.store_rig
     writer = rig.do(rig.store.open_writer, segment, writer_of(segment))
-    rig.do(writer.append, struct.pack(">QqQ", *entry), writer.event_number + 1)
+    rig.do(writer.append, index_entry(*entry, segment=segment), writer.event_number + 1)
 
 
 def forget_snapshot(broker: Broker) -> None:
@@ -146,14 +146,19 @@ def test_an_emptied_stream_that_lost_snapshot_and_index_is_opened_goes_on_and_is
     log = broker.log("s")
     broker.loop.run_until(lambda: log.saving is not None and log.saving.is_settled)
     assert log.snapshot_position == log.start == log.committed_length
-    write(again, 1, reference="ref")
+    declare = m.DeclarePublisher(1, "ref", "s")
+    assert again.code("declare_publisher", declare) == ResponseCode.INTERNAL_ERROR
+    write(again, 1)
     broker.stop()
 
     broker = Broker(broker.store_rig.crash_copy(tmp_path / "second"))
     assert broker.log("s").first_offset == CHUNKS
+    code = broker.link().code("declare_publisher", declare)
+    assert code == ResponseCode.INTERNAL_ERROR, "nothing knows the publishers of what was removed"
     assert broker.link().code("delete_stream", m.DeleteStream("s")) == ResponseCode.OK
     assert not broker.streams.storage.leftovers
-    assert [each for each in caplog.records if each.levelname == "ERROR"] == []
+    errors = [each.getMessage() for each in caplog.records if each.levelname == "ERROR"]
+    assert set(errors) == {"publishing ids are damaged stream=s virtual_host=/"}
     broker.close()
 
 

@@ -6,12 +6,13 @@ import struct
 import tempfile
 import zlib
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+from gateway.log.chunk import Seals
 from gateway.log.cursor import Cursor, Delivery
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.index import NO_END
@@ -38,6 +39,7 @@ NAMES = LogNames(
     "rmq-.2f/_orders-1-index/0.#epoch.0",
     "rmq-.2f/_orders-1-filters/0.#epoch.0",
 )
+SEALS = Seals(zlib.crc32(NAMES.data_segment.encode()))
 TABLE = "rmq-.2f/_tracking_kvtable/0.#epoch.0"
 GENERATION = 1
 
@@ -207,7 +209,7 @@ class LogRig:
         return content
 
     def chunks(self) -> list[tuple[Chunk, bytes]]:
-        """Each stored chunk, taken apart on its own, with what follows its data."""
+        """Each stored chunk, taken apart on its own, with what lies between data and seal."""
         return chunks_in(self.content())
 
     def cursor(
@@ -340,7 +342,7 @@ def encode(entry: Entry) -> bytes:
 
 
 def chunks_in(content: bytes) -> list[tuple[Chunk, bytes]]:
-    """Take a run of events apart: each chunk, and what follows its data."""
+    """Take a run of events apart: each chunk, and what lies between its data and its seal."""
     found: list[tuple[Chunk, bytes]] = []
     position = 0
     while position < len(content):
@@ -349,7 +351,7 @@ def chunks_in(content: bytes) -> list[tuple[Chunk, bytes]]:
         event = content[position + 8 : position + 8 + size]
         assert len(event) == size
         data_size = int.from_bytes(event[36:40])
-        found.append((chunk_of(event[: 48 + data_size]), event[48 + data_size :]))
+        found.append((chunk_of(event[: 48 + data_size]), event[48 + data_size : -4]))
         position += 8 + size
     return found
 
@@ -363,8 +365,9 @@ def event_of(
     trailer: bytes = b"",
     rest: bytes = b"",
     kind: int = 0,
+    seed: int | None = SEALS.seed,
 ) -> bytes:
-    """A stored chunk, written apart from the server's own code."""
+    """A stored chunk, written apart from the server's own code; without a seal if no `seed`."""
     data = b"".join(map(encode, entries))
     records = sum(e.record_count if isinstance(e, SubBatch) else 1 for e in entries)
     header = struct.pack(
@@ -381,13 +384,19 @@ def event_of(
         len(trailer),
     )
     event = header + data + trailer + rest
+    if seed is not None:
+        event += zlib.crc32(header + trailer + rest, seed).to_bytes(4)
     return struct.pack(">II", 0, len(event)) + event
 
 
 def file_with(rig: LogRig, content: bytes) -> Path:
     """Give the file that holds the segment's content."""
-    paths = [path for path in rig.directory.rglob("*") if path.is_file()]
-    (path,) = [path for path in paths if content in path.read_bytes()]
+    found = []
+    for path in rig.directory.rglob("*"):
+        with suppress(FileNotFoundError):  # of a segment that was deleted just now
+            if path.is_file() and content in path.read_bytes():
+                found.append(path)
+    (path,) = found
     return path
 
 

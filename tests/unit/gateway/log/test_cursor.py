@@ -292,7 +292,7 @@ def test_two_cursors_read_on_their_own(rig: LogRig) -> None:
     log = rig.create()
     commit_all(rig, log, [b"a"], [BATCH])
 
-    one, other = rig.cursor(log), rig.cursor(log, len(rig.content()) - (56 + 21))
+    one, other = rig.cursor(log), rig.cursor(log, len(rig.content()) - (60 + 21))
 
     assert [chunk.chunk_id for chunk in other.all_now()] == [1]
     assert [chunk.chunk_id for chunk in one.all_now()] == [0, 1]
@@ -302,7 +302,7 @@ def test_a_cursor_whose_chunks_were_given_up_goes_on_at_the_oldest(rig: LogRig) 
     log = rig.create()
     commit_all(rig, log, *([[b"x"]] * 4))
     tap = rig.cursor(log)
-    rig.do(rig.store.truncate_segment, NAMES.data_segment, 2 * 61)
+    rig.do(rig.store.truncate_segment, NAMES.data_segment, 2 * 65)
 
     assert offsets_and_records(tap.all_now()) == [(2, b"x"), (3, b"x")]
 

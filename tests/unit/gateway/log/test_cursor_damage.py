@@ -8,12 +8,12 @@ import pytest
 from gateway.log import cursor as cursor_module
 from gateway.log.verifying import verify
 from tests.unit.gateway.log.conftest import MakeRig
-from tests.unit.gateway.log.log_rig import LogRig, change_on_disk, event_of
+from tests.unit.gateway.log.log_rig import SEALS, LogRig, change_on_disk, event_of
 from tests.unit.gateway.log.test_cursor import commit_all, offsets_and_records
 
 FIVE = [bytes([number]) * 300 for number in range(5)]
 LARGE = [bytes([number]) * 70_000 for number in range(5)]
-EVENT_BYTES = 56 + 4 + 300
+EVENT_BYTES = 60 + 4 + 300
 
 
 def damaged_rig(
@@ -80,7 +80,7 @@ def test_a_chunk_whose_sizes_were_damaged_holds_up_nobody(
 def test_damaged_chunks_in_a_row_are_all_left_out_for_every_reader(
     make_rig: MakeRig, bodies: list[bytes], bad: set[int]
 ) -> None:
-    event_bytes = 56 + 4 + len(bodies[0])
+    event_bytes = 60 + 4 + len(bodies[0])
     damage = [(number * event_bytes + 56 + 99, 0x55) for number in bad]
     rig = damaged_rig(make_rig, *damage, bodies=bodies)
     log = rig.open()
@@ -95,7 +95,7 @@ def test_damaged_chunks_in_a_row_are_all_left_out_for_every_reader(
 def test_damaged_chunks_that_were_found_ahead_of_a_slow_reader_are_left_out(
     make_rig: MakeRig,
 ) -> None:
-    event_bytes = 56 + 4 + len(LARGE[0])
+    event_bytes = 60 + 4 + len(LARGE[0])
     damage = [(number * event_bytes + 56 + 99, 0x55) for number in (2, 3)]
     rig = damaged_rig(make_rig, *damage, bodies=LARGE)
     tap = rig.cursor(rig.open(), takes_regions=True)
@@ -158,10 +158,10 @@ def test_verifying_finds_the_first_bad_chunk_whether_chunks_are_small_or_large(
 ) -> None:
     events = [bytearray(event_of([bytes(size), b"x"], chunk_id=2 * n)) for n in range(3)]
     good = b"".join(events)
-    assert verify(memoryview(good)) == (0, len(good), 0, 6, None)
-    assert verify(memoryview(good[:-1])) == (0, 2 * len(events[0]), 0, 4, None)
+    assert verify(memoryview(good), SEALS) == (0, len(good), 0, 6, None, 0)
+    assert verify(memoryview(good[:-1]), SEALS) == (0, 2 * len(events[0]), 0, 4, None, 0)
 
-    events[place][-1] ^= 1
+    events[place][-5] ^= 1
 
     bad = b"".join(events)
-    assert verify(memoryview(bad))[:2] == (1, place * len(events[0]))
+    assert verify(memoryview(bad), SEALS)[:2] == (1, place * len(events[0]))

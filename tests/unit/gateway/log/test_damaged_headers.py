@@ -15,6 +15,7 @@ from tests.chunks import SubBatch
 from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import LogRig, change_on_disk, put
 from tests.unit.gateway.log.test_cursor import offsets_and_records
+from tests.unit.gateway.log.test_opening_damage import index_entry
 
 COUNT = 12
 FIELDS = {"kind": (9, 1), "entries": (10, 2), "records": (12, 4), "id": (32, 8)}
@@ -129,13 +130,13 @@ def test_an_index_whose_entry_was_damaged_hides_nothing(
     log = rig.open()
     rig.save(log)
     index = b"".join(
-        offset.to_bytes(8) + time.to_bytes(8) + position.to_bytes(8)
-        for offset, time, position in zip(
+        index_entry(*entry)
+        for entry in zip(
             log.index.offsets, log.index.timestamps_ms, log.index.positions, strict=True
         )
     )
     # The last one where there are fewer.
-    place = min(24 * entry, len(index) - 24) + byte
+    place = min(28 * entry, len(index) - 28) + byte
     rig.close()
     change_on_disk(rig, index, (place, index[place] ^ 1 << bit))
     rig = make_rig(rig.directory)

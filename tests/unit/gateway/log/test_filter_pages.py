@@ -174,7 +174,9 @@ def test_without_the_segment_the_chunks_are_asked(rig: LogRig) -> None:
 
 
 @pytest.mark.parametrize("damage", ["other bytes", "no page at all", "a size beyond the end"])
-def test_damaged_pages_hold_nothing_back(rig: LogRig, damage: str) -> None:
+def test_damaged_pages_hold_nothing_back_and_the_log_says_so(
+    rig: LogRig, caplog: pytest.LogCaptureFixture, damage: str
+) -> None:
     log = rig.create()
     ten_values(rig, log)
     rig.save(log)
@@ -188,6 +190,10 @@ def test_damaged_pages_hold_nothing_back(rig: LogRig, damage: str) -> None:
     append(rig, written)
 
     assert ids_given(rig, rig.open(), b"3") == [3, 13]
+    expected = "filter pages are damaged segment="
+    if damage == "other bytes":
+        expected = "filter page is dropped stream=orders position=0 error="
+    assert expected in caplog.text
 
 
 def append(rig: LogRig, page: bytes) -> None:

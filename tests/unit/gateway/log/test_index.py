@@ -1,10 +1,13 @@
+import zlib
 from bisect import bisect_right
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.log.index import NO_END, SPAN_BYTES, ChunkIndex
+from gateway.log.index import ENTRY_BYTES, NO_END, SPAN_BYTES, ChunkIndex, are_sound
+
+SEED = zlib.crc32(b"the name")
 
 
 def index_of(*entries: tuple[int, int, int], verified: bool = True) -> ChunkIndex:
@@ -160,27 +163,40 @@ def test_as_many_whole_spans_are_checked_as_fit_but_at_least_one(
 # Stored and restored
 
 
-def test_a_stored_entry_is_offset_timestamp_and_position() -> None:
-    packed, saved_to = index_of((2**64 - 1, -2, 7)).pack_after(0, 100)
+def test_a_stored_entry_is_offset_timestamp_position_and_checksum() -> None:
+    packed, saved_to = index_of((2**64 - 1, -2, 7)).pack_after(0, 100, SEED)
 
-    assert packed == bytes.fromhex("ffffffffffffffff fffffffffffffffe 0000000000000007")
+    entry = bytes.fromhex("ffffffffffffffff fffffffffffffffe 0000000000000007")
+    assert packed == entry + zlib.crc32(b"the name" + entry).to_bytes(4)
     assert saved_to == 100
 
 
 def test_entries_are_stored_once_and_only_those_that_a_snapshot_covers() -> None:
     index = spans(5)
 
-    first, saved_to = index.pack_after(0, 2 * SPAN_BYTES)
-    second, _ = index.pack_after(saved_to, 4 * SPAN_BYTES + 1)
+    first, saved_to = index.pack_after(0, 2 * SPAN_BYTES, SEED)
+    second, _ = index.pack_after(saved_to, 4 * SPAN_BYTES + 1, SEED)
 
     restored = ChunkIndex()
     assert restored.restore(first + second, start=0, length=NO_END)
     assert entries_of(restored) == entries_of(index)
-    assert len(first) == 2 * 24
+    assert len(first) == 2 * ENTRY_BYTES == 2 * 28
+
+
+@pytest.mark.parametrize("entry", [0, 1])
+def test_no_byte_of_a_stored_entry_changes_without_notice(entry: int) -> None:
+    packed, _ = spans(2).pack_after(0, NO_END, SEED)
+
+    assert are_sound(packed, SEED)
+    assert not are_sound(packed, SEED + 1)
+    for place in range(entry * ENTRY_BYTES, (entry + 1) * ENTRY_BYTES):
+        damaged = bytearray(packed)
+        damaged[place] ^= 0x10
+        assert not are_sound(bytes(damaged), SEED)
 
 
 def test_restored_entries_are_not_verified() -> None:
-    packed, _ = spans(3).pack_after(0, NO_END)
+    packed, _ = spans(3).pack_after(0, NO_END, SEED)
     restored = ChunkIndex()
     restored.restore(packed, start=0, length=NO_END)
 
@@ -188,7 +204,7 @@ def test_restored_entries_are_not_verified() -> None:
 
 
 def test_entries_outside_of_the_segment_are_not_restored() -> None:
-    packed, _ = spans(6).pack_after(0, NO_END)
+    packed, _ = spans(6).pack_after(0, NO_END, SEED)
     restored = ChunkIndex()
 
     assert restored.restore(packed, start=SPAN_BYTES, length=4 * SPAN_BYTES)
@@ -197,16 +213,16 @@ def test_entries_outside_of_the_segment_are_not_restored() -> None:
 
 
 def test_entries_that_were_stored_twice_are_restored_once() -> None:
-    packed, _ = spans(4).pack_after(0, NO_END)
+    packed, _ = spans(4).pack_after(0, NO_END, SEED)
     restored = ChunkIndex()
 
-    assert restored.restore(packed[:48] + packed, start=0, length=NO_END)
+    assert restored.restore(packed[: 2 * ENTRY_BYTES] + packed, start=0, length=NO_END)
 
     assert entries_of(restored) == entries_of(spans(4))
 
 
 def test_half_an_entry_at_the_end_is_nothing() -> None:
-    packed, _ = spans(2).pack_after(0, NO_END)
+    packed, _ = spans(2).pack_after(0, NO_END, SEED)
     restored = ChunkIndex()
 
     assert restored.restore(packed[:-1], start=0, length=NO_END)
@@ -218,6 +234,6 @@ def test_half_an_entry_at_the_end_is_nothing() -> None:
     "second", [(0, 0, SPAN_BYTES), (5, -1, SPAN_BYTES)], ids=["offset", "timestamp"]
 )
 def test_entries_that_go_back_make_no_sense(second: tuple[int, int, int]) -> None:
-    packed, _ = index_of((0, 0, 0), second).pack_after(0, NO_END)
+    packed, _ = index_of((0, 0, 0), second).pack_after(0, NO_END, SEED)
 
     assert not ChunkIndex().restore(packed, start=0, length=NO_END)

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from gateway.log import index as index_module
 from gateway.log import locating
-from gateway.log.errors import CorruptChunk
 from gateway.log.locating import Start, StartKind, locate
 from gateway.log.log import StreamLog
 from tests.chunks import SubBatch
@@ -65,7 +64,7 @@ def history(
         for chunk, rest in rig.chunks():
             next_offset = chunk.chunk_id + chunk.record_count
             chunks.append(Place(chunk.chunk_id, next_offset, chunk.timestamp_ms, position))
-            position += 56 + len(chunk.data) + len(rest)
+            position += 60 + len(chunk.data) + len(rest)
         assert position == len(content)
         yield History(rig, log, chunks)
         rig.close()
@@ -127,11 +126,11 @@ def test_on_an_empty_stream_every_start_is_the_tail(
     [
         (StartKind.FIRST, 0, Start(0, 0)),
         (StartKind.LAST, 0, Start(0, 0)),
-        (StartKind.NEXT, 0, Start(1, 61)),
+        (StartKind.NEXT, 0, Start(1, 65)),
         (StartKind.OFFSET, 0, Start(0, 0)),
-        (StartKind.OFFSET, 1, Start(1, 61)),
+        (StartKind.OFFSET, 1, Start(1, 65)),
         (StartKind.TIMESTAMP, 1_000, Start(0, 0)),
-        (StartKind.TIMESTAMP, 1_001, Start(1, 61)),
+        (StartKind.TIMESTAMP, 1_001, Start(1, 65)),
     ],
 )
 def test_a_stream_of_one_record(rig: LogRig, kind: StartKind, value: int, start: Start) -> None:
@@ -151,7 +150,7 @@ def test_what_is_not_committed_is_not_found(rig: LogRig, kind: StartKind) -> Non
 
     value = {StartKind.OFFSET: 1, StartKind.TIMESTAMP: 9_000}.get(kind, 0)
 
-    assert rig.run(locate(log, kind, value)) == Start(1, 61)
+    assert rig.run(locate(log, kind, value)) == Start(1, 65)
 
 
 @pytest.mark.parametrize(
@@ -164,10 +163,10 @@ def test_what_was_given_up_starts_at_the_oldest_chunk_that_is_left(
     log = rig.create()
     for _ in range(4):
         rig.commit(log, b"x")
-    rig.do(rig.store.truncate_segment, NAMES.data_segment, 2 * 61)
+    rig.do(rig.store.truncate_segment, NAMES.data_segment, 2 * 65)
     log = rig.open()
 
-    assert rig.run(locate(log, kind, value)) == Start(2, 122)
+    assert rig.run(locate(log, kind, value)) == Start(2, 130)
 
 
 def test_a_chunk_larger_than_a_scan_is_found(rig: LogRig) -> None:
@@ -176,7 +175,7 @@ def test_a_chunk_larger_than_a_scan_is_found(rig: LogRig) -> None:
     rig.commit(log, bytes(900_000))
     rig.commit(log, b"y")
 
-    assert rig.run(locate(log, StartKind.OFFSET, 1)) == Start(1, 61)
+    assert rig.run(locate(log, StartKind.OFFSET, 1)) == Start(1, 65)
     assert rig.run(locate(log, StartKind.OFFSET, 2)).offset == 2
 
 
@@ -190,28 +189,28 @@ def test_an_index_that_is_wrong_is_not_used(
     monkeypatch.setattr(log.index, "position_before_offset", lambda _: 5)
     monkeypatch.setattr(log.index, "position_before_timestamp", lambda _: 70)
 
-    assert rig.run(locate(log, StartKind.OFFSET, 1)) == Start(1, 61)
-    assert rig.run(locate(log, StartKind.TIMESTAMP, 2_000)) == Start(1, 61)
+    assert rig.run(locate(log, StartKind.OFFSET, 1)) == Start(1, 65)
+    assert rig.run(locate(log, StartKind.TIMESTAMP, 2_000)) == Start(1, 65)
     assert caplog.text.count("index is wrong stream=orders") == 2
 
 
-def test_bytes_that_are_no_chunk_are_reported_with_their_place(rig: LogRig) -> None:
+def test_where_no_chunk_is_behind_damage_it_is_the_tail_and_the_log_says_where_the_damage_is(
+    rig: LogRig, caplog: pytest.LogCaptureFixture
+) -> None:
     log = rig.create()
     for body in (b"x", b"y", b"z"):
         rig.commit(log, body)
-    change_on_disk(rig, rig.content(), (2 * 61 + 8, 0))
+    change_on_disk(rig, rig.content(), (2 * 65 + 8, 0))
 
-    with pytest.raises(CorruptChunk) as caught:
-        rig.run(locate(log, StartKind.OFFSET, 2))
-
-    assert (caught.value.stream, caught.value.position) == ("orders", 122)
+    assert rig.run(locate(log, StartKind.OFFSET, 2)) == Start(3, 195)
+    assert "passed over stream=orders position=130 bytes=65" in caplog.text
 
 
-@pytest.mark.parametrize("place", [4, 8, 61 + 4, 61 + 8])
+@pytest.mark.parametrize("place", [4, 8, 65 + 4, 65 + 8])
 def test_a_damaged_chunk_does_not_hide_those_behind_it(rig: LogRig, place: int) -> None:
     log = rig.create()
     for body in (b"x", b"y", b"z"):
         rig.commit(log, body)
     change_on_disk(rig, rig.content(), (place, 0x33))
 
-    assert rig.run(locate(log, StartKind.OFFSET, 2)) == Start(2, 122)
+    assert rig.run(locate(log, StartKind.OFFSET, 2)) == Start(2, 130)

@@ -94,7 +94,7 @@ def test_offsets_are_dense_and_a_sub_batch_uses_one_for_each_record(rig: LogRig)
     assert [chunk.chunk_id for chunk, _ in rig.chunks()] == [0, 1, 5]
     assert log.committed_next_offset == 6
     assert (log.first_chunk_id, log.last_chunk_id) == (0, 5)
-    assert log.last_chunk_position == len(rig.content()) - (56 + 5)
+    assert log.last_chunk_position == len(rig.content()) - (60 + 5)
 
 
 def test_a_timestamp_never_goes_back(rig: LogRig) -> None:

@@ -29,7 +29,7 @@ def fill(chunk: OpenChunk, *entries: bytes) -> None:
 
 
 def finished(chunk: OpenChunk) -> bytes:
-    return bytes(chunk.finish(chunk_id=7, epoch=3, timestamp_ms=1234))
+    return bytes(chunk.finish(chunk_id=7, epoch=3, timestamp_ms=1234, seal_seed=7))
 
 
 def test_a_finished_chunk_is_one_event_that_says_what_is_in_it() -> None:
@@ -121,7 +121,7 @@ def test_header_and_data_of_a_full_chunk_fill_a_deliver_of_the_largest_frame_exa
 
     event = finished(chunk)
 
-    assert len(event) - 8 + 13 == FRAME
+    assert len(event) - 8 - 4 + 13 == FRAME
 
 
 @pytest.mark.parametrize("frame_bytes_max", [4096, 16 * 1024, 20_000])
@@ -130,7 +130,7 @@ def test_a_small_chunk_is_bounded_by_a_small_frame_too(frame_bytes_max: int) -> 
 
     fill(chunk, bytes(chunk.capacity - DATA_POSITION - 4))
 
-    assert len(finished(chunk)) - 8 + 13 <= frame_bytes_max
+    assert len(finished(chunk)) - 8 - 4 + 13 <= frame_bytes_max
 
 
 def test_a_chunk_that_grows_keeps_what_it_holds_and_grows_once() -> None:

@@ -1,6 +1,8 @@
 """Opening a log where snapshot, index and chunks do not fit together, or chunks are damaged."""
 
 import os
+import struct
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -116,7 +118,7 @@ def test_index_entries_of_other_chunks_are_dropped_and_a_snapshot_that_fits_stay
     log = rig.create()
     write_history(rig, log)
     writer = rig.do(rig.store.open_writer, NAMES.index_segment, writer_of(NAMES.index_segment))
-    beyond = (10**6).to_bytes(8) + (10**6).to_bytes(8) + (log.committed_length + 9).to_bytes(8)
+    beyond = index_entry(10**6, 10**6, log.committed_length + 9)
     rig.do(writer.append, beyond, writer.event_number + 1)
 
     again = rig.open()
@@ -138,7 +140,7 @@ def test_an_index_that_makes_no_sense_is_built_anew(
     write_history(rig, log)
     state = state_of(log)
     writer = rig.do(rig.store.open_writer, NAMES.index_segment, writer_of(NAMES.index_segment))
-    backwards = bytes(8) + bytes(8) + (600).to_bytes(8)
+    backwards = index_entry(0, 0, 600)
     rig.do(writer.append, backwards, writer.event_number + 1)
 
     assert state_of(rig.open()) == state
@@ -176,6 +178,14 @@ def test_an_index_that_cannot_be_read_is_no_reason_to_fail(
 
     assert state_of(again) == state_of(log)
     rig.commit(again, b"x")
+
+
+def index_entry(
+    offset: int, timestamp_ms: int, position: int, segment: str = NAMES.index_segment
+) -> bytes:
+    """A stored entry of the index, written apart from the server's own code."""
+    entry = struct.pack(">QqQ", offset, timestamp_ms, position)
+    return entry + zlib.crc32(segment.encode() + entry).to_bytes(4)
 
 
 def append_raw(rig: LogRig, data: bytes, next_offset: int) -> None:
@@ -239,7 +249,7 @@ def test_what_is_whole_behind_a_damage_can_be_read(
         rig.commit(log, body)
     content = rig.content()
     rig.close()
-    change_on_disk(rig, content, (number * (60 + len(FIVE[0])) + place, 0x77))
+    change_on_disk(rig, content, (number * (64 + len(FIVE[0])) + place, 0x77))
     rig = make_rig(rig.directory)
 
     again = rig.open()

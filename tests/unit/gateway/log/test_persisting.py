@@ -4,6 +4,7 @@ import pytest
 
 from gateway.log import index as index_module
 from gateway.log import log as log_module
+from gateway.log.index import ENTRY_BYTES
 from gateway.log.names import writer_of
 from gateway.log.snapshot import Snapshot
 from store.api import TableEntry
@@ -19,7 +20,7 @@ def small_spans(monkeypatch: pytest.MonkeyPatch) -> None:
 def stored_positions(rig: LogRig) -> list[int]:
     info = rig.do(rig.store.info, NAMES.index_segment)
     data = rig.do(rig.store.read, NAMES.index_segment, 0, max(info.length, 1)).data
-    return [int.from_bytes(data[at + 16 : at + 24]) for at in range(0, len(data), 24)]
+    return [int.from_bytes(data[at + 16 : at + 24]) for at in range(0, len(data), ENTRY_BYTES)]
 
 
 def stored_snapshot(rig: LogRig) -> Snapshot:

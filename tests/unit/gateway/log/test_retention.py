@@ -24,8 +24,8 @@ from store.errors import SegmentTruncated, StoreError
 from tests.unit.gateway.log.log_rig import NAMES, LogRig, put, state_of
 
 UNIT = 3_000
-CHUNK = 1_060
-"""56 bytes of heads, 4 of the entry's size, and the entry."""
+CHUNK = 1_064
+"""56 bytes of heads, 4 of the entry's size, the entry, and 4 of its seal."""
 
 
 def filled(rig: LogRig, count: int, *, every_ms: int = 10, span: int = UNIT) -> StreamLog:
@@ -119,7 +119,7 @@ def test_chunks_that_are_larger_than_a_unit_are_units(rig: LogRig) -> None:
     for _ in range(4):
         rig.commit(log, bytes(2 * UNIT))
 
-    assert found(rig, log, size=2 * (2 * UNIT + 60)) == 2
+    assert found(rig, log, size=2 * (2 * UNIT + 64)) == 2
 
 
 def test_a_unit_can_be_of_many_spans(rig: LogRig) -> None:
@@ -241,6 +241,7 @@ def test_a_truncated_log_is_opened_as_it_was(
     if snapshots == "none":  # nobody else knew of the publisher
         expected["sequences"] = {}
     assert state_of(again) == expected
+    assert bool(again.sequences.damaged) == (snapshots != "behind the start")
     again_rig.commit(again, b"next")
     assert again.last_chunk_id == log.last_chunk_id + 1
     assert again_rig.cursor(again).all_now()[0].chunk_id == 6
@@ -334,7 +335,7 @@ def test_a_reader_that_was_too_late_is_in_the_log_once(
     tap.cursor.position = 0
     tap.await_next()
 
-    words = "reader goes on with the oldest chunk stream=orders first_offset=3 bytes_missed=3180"
+    words = "reader goes on with the oldest chunk stream=orders first_offset=3 bytes_missed=3192"
     assert [each.getMessage() for each in caplog.records] == [words]
 
 

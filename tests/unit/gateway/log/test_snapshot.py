@@ -9,6 +9,6 @@ def test_a_head_comes_back_with_the_number_of_its_parts() -> None:
     assert unpack_head(snapshot.pack_head()) == (Snapshot(2**63, 2**64 - 1, -5, 7, 9), 2)
 
 
-@pytest.mark.parametrize("size", [0, 43, 45])
+@pytest.mark.parametrize("size", [0, 43, 45, 47, 49])
 def test_a_head_of_another_size_is_foreign(size: int) -> None:
     assert unpack_head(bytes(size)) is None

@@ -261,6 +261,25 @@ def test_of_a_snapshot_that_is_not_whole_only_the_publishers_are_remembered(rig:
     assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(0, 0, 0, 0, 0, [UNKNOWN])
 
 
+@pytest.mark.parametrize("number", [0, 1, 2])
+def test_parts_of_two_snapshots_are_not_taken_for_one(rig: LogRig, number: int) -> None:
+    key = b"1\x01%d" % number
+    save(rig, 1, SNAPSHOT)
+    (old,) = rig.do(rig.store.read_table, TABLE, [key])
+    later = replace(SNAPSHOT, position=150, parts=[b"\1c" + bytes(8), b"\1d" + bytes(8)])
+    save(rig, 1, later)
+    rig.do(rig.store.update_table, TABLE, [TableEntry(key, old.value)])
+
+    assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(0, 0, 0, 0, 0, [UNKNOWN])
+
+
+def test_a_snapshot_from_before_heads_had_a_checksum_is_read(rig: LogRig) -> None:
+    save(rig, 1, SNAPSHOT)
+    rig.do(rig.store.update_table, TABLE, [TableEntry(b"1\x010", SNAPSHOT.pack_head()[:44])])
+
+    assert rig.run(rig.tracking.load_snapshot(1)) == SNAPSHOT
+
+
 def test_of_a_snapshot_of_another_form_only_the_publishers_are_remembered(rig: LogRig) -> None:
     save(rig, 1, SNAPSHOT)
     rig.do(rig.store.update_table, TABLE, [TableEntry(b"1\x010", b"what is this")])
@@ -272,7 +291,7 @@ def test_of_a_snapshot_of_another_form_only_the_publishers_are_remembered(rig: L
 def test_any_count_of_parts_is_read_in_no_time_and_no_memory(rig: LogRig, bit: int) -> None:
     save(rig, 1, SNAPSHOT)
     head = bytearray(SNAPSHOT.pack_head())
-    head[-1 - bit // 8] ^= 1 << bit % 8
+    head[-5 - bit // 8] ^= 1 << bit % 8
     rig.do(rig.store.update_table, TABLE, [TableEntry(b"1\x010", bytes(head))])
 
     tracemalloc.start()
@@ -301,3 +320,22 @@ def test_forgetting_a_stream_removes_all_of_it_and_nothing_else(rig: LogRig) -> 
     rig.run(rig.tracking.forget(1))
 
     assert keys(rig) == others
+
+
+def test_a_part_that_is_damaged_while_the_server_runs_is_in_the_way_of_nothing_else(
+    rig: LogRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    part = b"\x08" + b"a" * 8 + bytes(300)
+    save(rig, 1, replace(SNAPSHOT, parts=[part]))
+    rig.tracking.store_offset(2, b"reader", 5)
+    rig.run(rig.tracking.settled())
+    (path,) = (each for each in (rig.directory / "data").iterdir() if part in each.read_bytes())
+    with path.open("r+b") as file:
+        file.seek(path.read_bytes().index(part) + 5)
+        file.write(b"b")
+
+    assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(0, 0, 0, 0, 0, [UNKNOWN])
+    assert f"stored snapshot is damaged table={TABLE} generation=1" in caplog.text
+    rig.run(rig.tracking.forget(2))
+    assert f"offsets of deleted streams are left table={TABLE}" in caplog.text
+    assert query(rig, 2, b"reader") == 5

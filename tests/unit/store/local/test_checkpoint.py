@@ -9,6 +9,8 @@ from store.local.checkpoint_file import (
     segments_of_checkpoint,
 )
 from store.local.journal import JournalPlace
+from store.local.journal_files import path_of
+from store.local.records import FILE_HEAD_BYTES
 from tests.simulation.disk import Disk, Failure, Rename, Sync, Write
 from tests.unit.store.local.opened import KIB, Opened, opened
 
@@ -118,3 +120,21 @@ def test_commits_go_on_while_a_checkpoint_is_made() -> None:
     rig = opened(Disk(disk.image()), Durability.OS, **SIZES)
     assert rig.content("a").endswith(b"during")
     rig.close()
+
+
+def test_the_journal_is_synced_before_a_checkpoint_names_a_place_in_it() -> None:
+    disk = Disk()
+    rig = opened(disk, Durability.OS, **SIZES)
+    append_much(rig)
+    renamed = max(n for n, step in enumerate(disk.record) if isinstance(step, Rename))
+    place = head_of_checkpoint(content(disk)).place
+    rig.crash()
+    inode = disk.image().names[path_of(place.file)]
+    of_file = [
+        type(step)
+        for step in disk.record[:renamed]
+        if (isinstance(step, Write) and step.inode == inode and step.position < place.position)
+        or (isinstance(step, Sync) and step.inode == inode)
+    ]
+    assert place.position > FILE_HEAD_BYTES
+    assert of_file[-1] is Sync

@@ -1,11 +1,15 @@
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from xxhash import xxh3_64_intdigest
 
 from store.errors import StoreError
+from store.local.checkpoint import CHECKPOINT
 from store.local.checkpoint_file import (
     MAGIC,
+    MAGIC_1,
     CheckpointHead,
     SegmentImage,
     bytes_of_checkpoint,
@@ -17,8 +21,12 @@ from store.local.checkpoint_file import (
 from store.local.data_file import DataFile
 from store.local.journal import JournalPlace
 from store.local.segment import Extent, Segment
+from tests.golden.stores import unpacked
 
-HEAD = CheckpointHead(JournalPlace(2**33, 4, 5), 2**64 - 1, 7, 8, closed=True)
+PLACE = JournalPlace(2**33, 4, 5)
+HEAD = CheckpointHead(
+    PLACE, 2**64 - 1, 7, 8, closed=True, store_id=2**64 - 2, journal_size=2**40, loose=(2**33, 9)
+)
 YES, NO = True, False
 ATTRIBUTES = {bytes(16): 5, bytes(range(16)): -(2**63) + 1}
 IMAGES = [
@@ -53,6 +61,22 @@ def test_damage_anywhere_is_noticed() -> None:
             head_of_checkpoint(bytes(damaged))
 
 
+def test_a_checkpoint_of_version_1_is_read(tmp_path: Path) -> None:
+    directory, _ = unpacked(1, "merged-closed", tmp_path)
+    data = (directory / CHECKPOINT).read_bytes()
+    head = head_of_checkpoint(data)
+    assert (head.version, head.closed, head.loose) == (1, True, ())
+    assert len(list(segments_of_checkpoint(data))) > 1
+
+
+def test_the_version_cannot_be_changed_without_notice(tmp_path: Path) -> None:
+    directory, _ = unpacked(1, "merged-closed", tmp_path)
+    old = (directory / CHECKPOINT).read_bytes()
+    for data in (MAGIC + old[len(MAGIC) :], MAGIC_1 + checkpoint()[len(MAGIC) :]):
+        with pytest.raises(StoreError, match="damaged"):
+            head_of_checkpoint(data)
+
+
 @pytest.mark.parametrize("size", [0, 1, len(MAGIC), 40])
 def test_a_cut_checkpoint_is_damaged(size: int) -> None:
     with pytest.raises(StoreError, match="damaged"):
@@ -78,13 +102,14 @@ def test_no_bit_of_a_checkpoint_with_a_right_checksum_leads_astray(data: st.Data
         SegmentImage(number, "s", None, NO, NO, 0, 90, 7, {bytes(16): 1}, extents)
         for number in range(3)
     ]
-    head = CheckpointHead(JournalPlace(1, 1, 0), 5, 9, 9, closed=True)
+    head = CheckpointHead(JournalPlace(1, 1, 0), 5, 9, 9, closed=True, loose=(4, 5))
     stored = bytearray(bytes_of_checkpoint(head, map(bytes_of_segment, images), len(images)))
     bit = data.draw(st.integers(16 * 8, len(stored) * 8 - 1))
     stored[bit // 8] ^= 1 << bit % 8
-    stored[8:16] = xxh3_64_intdigest(stored[16:]).to_bytes(8, "little")
+    stored[8:16] = xxh3_64_intdigest(stored[16:], 2).to_bytes(8, "little")
 
     try:
+        head_of_checkpoint(bytes(stored))
         found = list(segments_of_checkpoint(bytes(stored)))
     except StoreError:
         return

@@ -1,6 +1,9 @@
+import logging
+
 import pytest
 
 from store.api import Durability, TableEntry
+from store.errors import CorruptSegment
 from store.local import compaction, table
 from tests.conformance.harness import Pending
 from tests.simulation.disk import Disk, Failure, Write
@@ -38,14 +41,13 @@ def test_garbage_goes_and_keys_keep_value_and_version(durability: Durability) ->
     pending = filled(rig, 20)
     rig.wait(*pending)
     versions = [each.value[0] for each in pending[-KEYS:]]
-    rig.loop.run_for(0.1)
+    rig.loop.run_until(lambda: "1" not in disk.names("data"))
     info, count = rig.do(rig.store.table_info, "t")
     assert info.start > 0
     assert info.length - info.start < 3 * KEYS * 120 + 8 * KIB
     assert count == KEYS
     expected = {b"k%02d" % key: (b"19" * 40, versions[key]) for key in range(KEYS)}
     assert entries(rig) == expected
-    assert "1" not in disk.names("data")
     rig.crash()
     rig = opened(Disk(disk.image()), durability)
     assert entries(rig) == expected
@@ -130,3 +132,24 @@ def filled_again(rig: Opened, rounds: int) -> list[Pending]:
         for _ in range(rounds)
         for key in range(KEYS)
     ]
+
+
+@pytest.mark.parametrize("place", [3, 9, 13, 30])
+def test_an_entry_that_is_damaged_meanwhile_stops_it(
+    caplog: pytest.LogCaptureFixture, place: int
+) -> None:
+    disk = Disk()
+    rig = opened(disk)
+    rig.wait(*filled(rig, 1))
+    begin = rig.do(rig.store.table_info, "t")[0].length
+    rig.do(rig.store.update_table, "t", [TableEntry(b"large", b"L" * 3_000)])
+    file = disk.open("data/1")
+    (before,) = file.read_at(1, begin + place)
+    file.write_at(bytes([before ^ 64]), begin + place)
+    with caplog.at_level(logging.WARNING):
+        rig.wait(*filled_again(rig, 20))
+        rig.loop.run_for(0.05)
+    assert "compaction stopped segment=t" in caplog.text
+    assert rig.do(rig.store.table_info, "t")[0].start == 0
+    rig.refused(CorruptSegment, rig.store.read_table, "t", [b"large"])
+    rig.close()

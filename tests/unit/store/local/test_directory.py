@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from store.local.directory import Found, has_data, look_into, remove_store
+from store.local.directory import Found, has_data, look_into, remove_store, was_damaged
 
 
 def filled(directory: Path, *names: str) -> Path:
@@ -70,3 +70,8 @@ def test_a_store_is_removed_and_what_lies_beside_it_stays(tmp_path: Path) -> Non
 
     assert {path.name for path in tmp_path.iterdir()} == {"lost+found", "notes.txt"}
     assert not has_data(tmp_path)
+
+
+def test_a_store_that_was_damaged_is_known_by_what_was_set_aside(tmp_path: Path) -> None:
+    assert not was_damaged(filled(tmp_path / "sound", "checkpoint"))
+    assert was_damaged(filled(tmp_path / "harmed", "checkpoint", "set-aside/1/data-1"))

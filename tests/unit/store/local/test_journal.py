@@ -1,107 +1,77 @@
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
-from store.errors import DiskFull, StoreClosed
+from store.errors import DiskFull, SegmentFailed, StoreClosed
 from store.local import records
-from store.local.journal import (
+from store.local.files import DirectoryFiles
+from store.local.journal import RESERVE_PART, Journal, JournalPlace
+from store.local.journal_files import (
     JOURNAL_DIRECTORY,
-    RESERVE_PART,
+    OWN_BYTES,
     SPARE_AGAIN_S,
-    Journal,
     JournalFile,
-    JournalPlace,
+    SpareFiles,
     path_of,
 )
 from store.local.journal_reader import JournalReader
-from store.local.records import FRAME_HEAD_BYTES, create_record, truncate_record
+from store.local.records import (
+    FILE_HEAD_BYTES,
+    FRAME_HEAD_BYTES,
+    Link,
+    create_record,
+    file_head,
+    truncate_record,
+)
 from store.local.reserve import Reserve
 from tests.simulation.disk import Create, Disk, Failure, Sync, SyncDirectory, Write
-
-SALT, SIZE = 5, 1_024
-RECORD = create_record(1, "r" * 300, None, durable=True)
-
-
-def journal_on(disk: Disk, sequence: int = 100, spare_count_max: int = 3) -> Journal:
-    disk.make_directory(JOURNAL_DIRECTORY)
-    return Journal(
-        disk, sequence=sequence, salt=SALT, file_bytes=SIZE, spare_count_max=spare_count_max
-    )
-
-
-def sequences(disk: Disk, place: JournalPlace, salt: int = SALT) -> list[int]:
-    return [frame.sequence for frame in JournalReader(disk, salt, place).frames()]
-
-
-def test_frames_are_found_in_the_order_of_writing_across_files() -> None:
-    disk = Disk()
-    journal = journal_on(disk)
-    begin = journal.place()
-    for _ in range(10):
-        journal.append([RECORD], 1)
-    assert len(disk.names(JOURNAL_DIRECTORY)) > 3
-    assert sequences(disk, begin) == list(range(100, 110))
-    assert sequences(disk, JournalPlace(100, 0, 0)) == list(range(100, 110))
-
-
-def test_frames_are_found_from_the_middle() -> None:
-    disk = Disk()
-    journal = journal_on(disk)
-    for _ in range(4):
-        journal.append([RECORD], 1)
-    middle = journal.place()
-    for _ in range(4):
-        journal.append([RECORD], 1)
-    assert sequences(disk, middle) == list(range(104, 108))
-
-
-def test_frames_of_a_former_life_are_not_taken_for_the_next() -> None:
-    disk = Disk()
-    journal = journal_on(disk)
-    for _ in range(9):
-        journal.append([RECORD], 1)
-        journal.release_before(journal.place())
-    place = journal.place()
-    journal.close()
-    reopened = journal_on(disk, 5_000)
-    reopened.append([RECORD], 1)
-    assert sequences(disk, JournalPlace(5_000, 0, 0)) == [5_000]
-    assert sequences(disk, place) == []
-
-
-def test_there_is_no_frame_behind_the_last() -> None:
-    disk = Disk()
-    journal = journal_on(disk)
-    journal.append([RECORD], 1)
-    assert sequences(disk, journal.place()) == []
-    assert sequences(disk, JournalPlace(100, 1, 0)) == [100]
-    assert sequences(disk, JournalPlace(100, 1, 0), SALT + 1) == []
+from tests.unit.store.local.journals import (
+    RECORD,
+    SALT,
+    SIZE,
+    STORE,
+    found,
+    journal_on,
+    reader_on,
+    sequences,
+    spares_on,
+    times,
+)
 
 
 def test_files_are_zeroed_and_durable_before_they_are_used() -> None:
     disk = Disk()
     journal = journal_on(disk)
     kinds = [type(step) for step in disk.record]
-    assert kinds[kinds.index(Create) :] == [Create, Write, Sync, SyncDirectory]
+    assert kinds[kinds.index(Create) :] == [Create, Write, Write, Sync, SyncDirectory]
+    whole = disk.image().contents[1]
+    assert whole == file_head(1, SIZE, STORE) + bytes(SIZE - FILE_HEAD_BYTES)
     journal.append([RECORD], 1)
-    assert disk.record[-1] == Write(1, 0, disk.image().contents[1][: len(RECORD) + 32])
+    end = FILE_HEAD_BYTES + FRAME_HEAD_BYTES + len(RECORD)
+    assert disk.record[-1] == Write(
+        1, FILE_HEAD_BYTES, disk.image().contents[1][FILE_HEAD_BYTES:end]
+    )
 
 
-def test_names_left_by_a_process_that_died_are_made_durable() -> None:
+def test_files_left_by_a_process_that_died_are_made_durable() -> None:
     disk = Disk()
     journal_on(disk).close()
     begin = len(disk.record)
     journal_on(disk, 2_000)
-    assert [type(step) for step in disk.record[begin:]] == [SyncDirectory]
+    assert [type(step) for step in disk.record[begin:]] == [Sync, SyncDirectory]
 
 
 def test_a_file_that_was_not_finished_is_made_anew() -> None:
     disk = Disk()
     disk.make_directory(JOURNAL_DIRECTORY)
     disk.open("journal/1", create=True).write_at(b"short", 0)
+    disk.open("journal/2", create=True).write_at(file_head(2, SIZE, STORE), 0)
+    disk.open("journal/3", create=True).write_at(bytes(SIZE), 0)
+    disk.open("journal/4", create=True).write_at(file_head(4, SIZE, STORE + 1) + bytes(SIZE), 0)
     journal_on(disk)
-    assert disk.names(JOURNAL_DIRECTORY) == ["2"]
+    assert disk.names(JOURNAL_DIRECTORY) == ["5"]
 
 
 def test_files_before_a_checkpoint_are_used_again() -> None:
@@ -128,7 +98,9 @@ def test_a_frame_larger_than_a_file_gets_a_file_of_its_own() -> None:
     journal = journal_on(disk)
     name = "n" * 5 * SIZE
     journal.append([create_record(1, name, None, durable=True)], 1)
-    (frame,) = JournalReader(disk, SALT, JournalPlace(100, 0, 0)).frames()
+    link, frame = reader_on(disk, JournalPlace(100, 1, FILE_HEAD_BYTES)).frames()
+    (record,) = link.records
+    assert isinstance(record, Link)
     (record,) = frame.records
     assert isinstance(record, records.Create)
     assert record.name == name
@@ -159,7 +131,7 @@ def test_a_spare_that_cannot_be_made_is_asked_for_again_later(
     journal.prepare_spare()
     assert not journal.claim_spare()
     later = time.monotonic() + SPARE_AGAIN_S
-    monkeypatch.setattr("store.local.journal.time.monotonic", lambda: later)
+    monkeypatch.setattr("store.local.journal_files.time.monotonic", lambda: later)
     assert journal.claim_spare()
 
 
@@ -171,7 +143,7 @@ def test_a_full_disk_is_not_told_of_with_every_try(
     journal.append([bytes(SIZE // 2)], 1)
     disk.failures = [Failure(lambda step: isinstance(step, Create), times=99, is_full=True)]
     clock = iter(range(0, 10_000, 6))
-    monkeypatch.setattr("store.local.journal.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("store.local.journal_files.time.monotonic", lambda: next(clock))
     for _ in range(20):
         if journal.claim_spare():
             journal.prepare_spare()
@@ -187,13 +159,13 @@ def test_a_full_disk_passes_and_leaves_no_half_made_file() -> None:
         journal.append([RECORD] * 2, 1)
     assert disk.names(JOURNAL_DIRECTORY) == ["1"]
     journal.append([RECORD] * 2, 1)
-    assert journal.place().sequence == 102
+    assert journal.place().sequence == 103
 
 
 def test_on_a_full_disk_there_is_room_to_say_what_is_deleted() -> None:
     disk = Disk()
     journal = journal_on(disk)
-    journal.append([bytes(SIZE - SIZE // RESERVE_PART - FRAME_HEAD_BYTES)], 1)
+    journal.append([bytes(SIZE - OWN_BYTES - SIZE // RESERVE_PART - FRAME_HEAD_BYTES)], 1)
     disk.failures = [Failure(lambda step: isinstance(step, Create), times=9, is_full=True)]
     with pytest.raises(DiskFull):
         journal.append([b"create"], 1)
@@ -222,7 +194,7 @@ def test_where_a_write_finds_no_space_the_next_frame_has_its_place(
     journal.append([RECORD], 3)
     journal.sync()
 
-    frames = list(JournalReader(disk, SALT, place).frames())
+    frames = found(disk, place)
     assert [(frame.sequence, frame.at_ms) for frame in frames] == [(100, 2), (101, 3)]
 
 
@@ -257,9 +229,7 @@ def test_what_gives_space_is_written_with_the_room_that_is_kept() -> None:
     disk.make_directory(JOURNAL_DIRECTORY)
     reserve = Reserve(disk, SIZE)
     reserve.take()
-    journal = Journal(
-        disk, sequence=100, salt=SALT, file_bytes=SIZE, spare_count_max=3, reserve=reserve
-    )
+    journal = Journal(disk, spares_on(disk, reserve), sequence=100, salt=SALT)
     place = journal.place()
     disk.failures = [no_space_to_write(keeps_bytes=40)]
     journal.append([RECORD], 1, gives_space=True)
@@ -339,7 +309,7 @@ def test_a_frame_in_a_file_that_is_used_again_is_synced() -> None:
     for _ in range(5):
         journal.append([RECORD], 1)
     journal.release_before(journal.place())
-    spares = {inode_of(disk, spare) for spare in journal._spares}
+    spares = {inode_of(disk, spare) for spare in journal._spares.ready}
     for _ in range(3):
         journal.append([RECORD], 1)
     begin = len(disk.record)
@@ -366,3 +336,90 @@ def test_no_file_is_closed_that_a_sync_may_come_to() -> None:
     trimming.join()
     assert journal.failure is None
     assert len(disk.names(JOURNAL_DIRECTORY)) == 1
+
+
+def synced_of(disk: Disk, place: JournalPlace) -> list[int]:
+    """Give for each frame how many of the frames before it were not said to be durable."""
+    return [frame.sequence - frame.synced for frame in found(disk, place)]
+
+
+def test_a_frame_says_which_ones_were_durable_before_it() -> None:
+    disk = Disk()
+    journal = journal_on(disk)
+    begin = journal.place()
+    small = truncate_record(1, 0, durable=True)
+    journal.append([small], 1)
+    journal.append([small], 1)
+    journal.sync()
+    journal.append([small], 1)
+    # It is written while the sync is under way, which says nothing of it.
+    disk.before_sync = lambda _: journal.append([small], 1)
+    journal.sync()
+    disk.before_sync = lambda _: None
+    journal.append([small], 1)
+    assert synced_of(disk, begin) == [0, 1, 0, 1, 1]
+
+
+def test_a_sync_that_somebody_else_does_counts_when_it_has_ended_well(tmp_path: Path) -> None:
+    files = DirectoryFiles(tmp_path)
+    files.make_directory(JOURNAL_DIRECTORY)
+    spares = SpareFiles(files, None, store_id=STORE, file_bytes=SIZE, count_max=3)
+    journal = Journal(files, spares, sequence=100, salt=SALT)
+    begin = journal.place()
+    small = truncate_record(1, 0, durable=True)
+    journal.append([small], 1)
+    assert journal.begin_sync() is not None
+    journal.append([small], 1)
+    journal.end_sync(None)
+    journal.append([small], 1)
+    assert journal.begin_sync() is not None
+    with pytest.raises(StoreClosed):
+        journal.end_sync(SegmentFailed("sync failed"))
+    frames = JournalReader(files, SALT, begin, store_id=STORE, size=SIZE).frames()
+    assert [frame.sequence - frame.synced for frame in frames] == [0, 1, 1]
+    assert journal._synced == 101
+    journal.close()
+
+
+def test_a_link_always_has_room() -> None:
+    for size in range(SIZE - OWN_BYTES - 2 * FRAME_HEAD_BYTES - 3, SIZE - OWN_BYTES):
+        disk = Disk()
+        journal = journal_on(disk)
+        begin = journal.place()
+        journal.prepare_spare()
+        records = [create_record(1, "r" * length, None, durable=True) for length in (size, 9, 9)]
+        for number, record in enumerate(records):
+            journal.append([record], number)
+        assert times(disk, begin) == [0, 1, 2]
+        assert all(len(each) >= SIZE for each in disk.image().contents.values())
+
+
+def test_where_a_link_finds_no_space_the_next_frame_has_its_place() -> None:
+    disk = Disk()
+    journal = journal_on(disk)
+    begin = journal.place()
+    journal.append([RECORD] * 2, 1)
+    journal.prepare_spare()
+    disk.failures = [no_space_to_write(keeps_bytes=30)]
+    with pytest.raises(DiskFull):
+        journal.append([RECORD] * 2, 2)
+    journal.append([truncate_record(1, 0, durable=True)], 3)
+    journal.append([RECORD] * 2, 4)
+    assert times(disk, begin) == [1, 3, 4]
+    assert len(disk.names(JOURNAL_DIRECTORY)) == 2
+
+
+def test_files_that_are_kept_are_not_touched_before_they_are_released() -> None:
+    disk = Disk()
+    journal = journal_on(disk)
+    for _ in range(5):
+        journal.append([RECORD], 1)
+    journal.close()
+    before = disk.image()
+    reopened = Journal(disk, spares_on(disk), sequence=5_000, salt=SALT, kept=[1, 3, 77])
+    reopened.append([], 0)
+    assert disk.image().contents[1] == before.contents[1]
+    assert disk.image().contents[3] == before.contents[3]
+    assert [spare.number for spare in reopened._spares.ready] == []
+    reopened.release_kept()
+    assert [spare.number for spare in reopened._spares.ready] == [1, 3]

@@ -37,7 +37,7 @@ VALUES = [(WRITER, -(2**63)), (bytes(16), 2**63 - 1)]
 
 
 def decoded(*changes: bytes) -> Sequence[Record]:
-    frame = frame_at(frame_of(7, 1_000, changes, SALT), 0, 7, SALT)
+    frame = frame_at(frame_of(7, 1_000, 6, changes, SALT), 0, 7, SALT)
     assert frame is not None
     return frame.records
 
@@ -73,7 +73,7 @@ def test_a_change_comes_back_as_it_was(change: bytes, record: Record) -> None:
 
 def test_a_frame_holds_its_changes_in_order_and_says_its_size_and_time() -> None:
     changes = [seal_record(1, durable=True), delete_record(2, durable=False)]
-    data = frame_of(7, 1_234, changes, SALT)
+    data = frame_of(7, 1_234, 6, changes, SALT)
     frame = frame_at(b"before" + data + b"behind", 6, 7, SALT)
     assert frame is not None
     assert (frame.sequence, frame.at_ms, frame.size) == (7, 1_234, len(data))
@@ -85,7 +85,7 @@ def test_a_frame_of_no_change_is_a_frame() -> None:
 
 
 def test_every_flipped_bit_is_noticed() -> None:
-    data = frame_of(7, 1_000, [append_of(INLINE, b"payload")], SALT)
+    data = frame_of(7, 1_000, 6, [append_of(INLINE, b"payload")], SALT)
     for bit in range(len(data) * 8):
         damaged = bytearray(data)
         damaged[bit // 8] ^= 1 << bit % 8
@@ -93,13 +93,13 @@ def test_every_flipped_bit_is_noticed() -> None:
 
 
 def test_a_frame_that_is_cut_is_none() -> None:
-    data = frame_of(7, 1_000, [append_of(INLINE, b"payload")], SALT)
+    data = frame_of(7, 1_000, 6, [append_of(INLINE, b"payload")], SALT)
     assert [cut for cut in range(len(data)) if frame_at(data[:cut], 0, 7, SALT)] == []
 
 
 @pytest.mark.parametrize(("sequence", "salt"), [(6, SALT), (8, SALT), (7, SALT + 1)])
 def test_a_frame_of_another_sequence_or_opening_is_none(sequence: int, salt: int) -> None:
-    data = frame_of(7, 1_000, [seal_record(1, durable=True)], SALT)
+    data = frame_of(7, 1_000, 6, [seal_record(1, durable=True)], SALT)
     assert frame_at(data, 0, sequence, salt) is None
 
 

@@ -113,7 +113,7 @@ def test_a_missing_file_of_durable_data_is_damage(caplog: pytest.LogCaptureFixtu
     rig.create("a", BULK)
     rig.close()
     rig = opened(without(disk, "data/1"))
-    assert "data files are missing segment=a files=1" in caplog.text
+    assert "data file is missing segment=a file=data/1" in caplog.text
     rig.refused(CorruptSegment, rig.writer("a", WRITER).append, b"x", 9)
     rig.close()
 
@@ -130,7 +130,7 @@ def test_weak_data_that_does_not_check_out_ends_the_segment(
     left = crashed(rig, disk, data_1=b"0123456789" * 2 + b"012345678X")
     with caplog.at_level(logging.WARNING):
         rig = opened(left, Durability.OS)
-    assert "segment was cut segment=1 position=20" in caplog.text
+    assert "segment was cut segment=a position=20 file=data/" in caplog.text
     assert rig.content("a") == b"0123456789" * 2
     assert rig.do(rig.store.get_attribute, "a", WRITER) == 2
     assert rig.content("b") == b"kept"

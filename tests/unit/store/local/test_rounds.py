@@ -6,6 +6,7 @@ import pytest
 
 from store.api import Appended, Durability
 from store.errors import DiskFull, SegmentFailed, StoreClosed
+from store.local.writing import LOOP_WRITE_BYTES_MAX
 from tests.conformance.harness import Loop, Pending, Rig
 from tests.conformance.implementations import open_local
 from tests.simulation.disk import Create, Disk, Failure, Inode, Step, Sync, Write
@@ -326,4 +327,27 @@ def test_a_clock_before_1970_breaks_nothing() -> None:
     rig = Rig(lambda loop: open_local(disk, loop, Durability.DISK, now_ms=lambda: -5_000), loop)
     rig.create("a", b"content")
     assert rig.do(rig.store.info, "a").modified_at_ms == 0
+    rig.close()
+
+
+def test_a_checkpoint_that_ends_before_a_late_write_does_not_cover_it() -> None:
+    disk = Disk()
+    rig = opened(disk, Durability.OS)
+    session = rig.session("a")
+    rig.do(session.append, b"first", 1)
+    data = inode_of(disk, "data/1")
+    checkpoint_is_done = threading.Event()
+
+    def hold(step: Write) -> None:
+        if step.inode == data:
+            assert checkpoint_is_done.wait(60)
+
+    disk.before_write = hold
+    big = bytes(LOOP_WRITE_BYTES_MAX + 1)
+    pending = rig.start(session.append, big, 2)
+    rig.store._checkpointer.begin(lambda _: checkpoint_is_done.set())
+    rig.wait(pending)
+    begin = len(disk.record)
+    rig.do(session.append, b"durable", 3, durability=Durability.DISK)
+    assert Sync(data) in disk.record[begin:]
     rig.close()

@@ -1,6 +1,6 @@
 from store.api import ANY_VERSION, NOT_EXISTS, TableEntry
 from store.local.table import KEPT_VALUE_BYTES_MAX, KeyEntry, Table, key_entry_of
-from store.local.table_entries import ENTRY_HEAD_BYTES, StoredEntry
+from store.local.table_entries import StoredEntry
 
 
 def entry(position: int, *, removed: bool = False) -> KeyEntry:
@@ -8,7 +8,7 @@ def entry(position: int, *, removed: bool = False) -> KeyEntry:
 
 
 def table_of(*keys: bytes) -> Table:
-    table = Table(0)
+    table = Table(0, "t")
     table.commit((key, entry(index)) for index, key in enumerate(keys))
     table.count_issued = len(keys)
     return table
@@ -100,16 +100,34 @@ def test_garbage_is_what_no_key_refers_to() -> None:
     assert table.garbage_bytes(130) == 100
 
 
-def test_small_values_are_kept_and_large_ones_are_found() -> None:
-    small = StoredEntry(10, ENTRY_HEAD_BYTES + 1 + KEPT_VALUE_BYTES_MAX, b"k", b"v" * 256, 10)
-    large = StoredEntry(10, ENTRY_HEAD_BYTES + 1 + 257, b"k", b"v" * 257, 4)
+def test_small_values_are_kept_and_large_ones_are_not() -> None:
+    small = StoredEntry(10, 300, b"k", b"v" * KEPT_VALUE_BYTES_MAX, 10)
+    large = StoredEntry(10, 300, b"k", b"v" * (KEPT_VALUE_BYTES_MAX + 1), 4)
     assert key_entry_of(small).value == b"v" * 256
-    found = key_entry_of(large)
-    assert (found.value, found.version) == (None, 4)
-    assert found.value_place(b"k") == (10 + ENTRY_HEAD_BYTES + 1, 257)
+    assert key_entry_of(large) == KeyEntry(4, 10, 300, None, removed=False)
 
 
 def test_a_loaded_table_counts_its_keys() -> None:
-    table = Table(0)
+    table = Table(0, "t")
     table.load([StoredEntry(0, 20, b"a", b"1", 0), StoredEntry(20, 18, b"a", None, 20)])
     assert (table.index, table.count_issued, table.live_bytes) == ({}, 0, 0)
+
+
+def test_what_is_read_on_its_way_ends_before_damage_and_goes_on_behind_it() -> None:
+    table = table_of()
+    assert table.whole_from(5, 100) == range(5, 100)
+    table.damaged = [range(10, 20), range(20, 30), range(50, 60)]
+    assert table.whole_from(5, 100) == range(5, 10)
+    assert table.whole_from(5, 8) == range(5, 8)
+    assert table.whole_from(10, 100) == range(30, 50)
+    assert table.whole_from(55, 100) == range(60, 100)
+    assert not table.whole_from(50, 60)
+
+
+def test_damage_before_the_start_does_not_count() -> None:
+    table = table_of()
+    assert not table.is_damaged(0)
+    table.damaged = [range(10, 20)]
+    assert table.is_damaged(0)
+    assert table.is_damaged(19)
+    assert not table.is_damaged(20)

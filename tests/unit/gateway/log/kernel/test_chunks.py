@@ -14,6 +14,7 @@ from tests.property.gateway.chunk_model import (
     MALFORMED,
     NEEDS_BYTES,
     NOT_JOINABLE,
+    UNSEALED,
     Stored,
 )
 from tests.property.gateway.kernel_builds import BUILDS, load
@@ -39,7 +40,7 @@ def join(
     source = b"".join(each.event() for each in chunks)
     target = bytearray(LARGE)
     reason, position, written, count, records = kernel.join_chunks(
-        source, len(source), target, capacity, CRC_TABLE
+        source, len(source), target, capacity, CRC_TABLE, 0, UNSEALED
     )
     assert position == sum(len(each.event()) for each in chunks[:count])
     assert target[:written] == b"".join(each.data for each in chunks[:count])
@@ -250,7 +251,7 @@ def test_a_damaged_chunk_is_not_joined(kernel: ModuleType, bad: int, count: int)
 def test_a_run_holds_whole_chunks_only(kernel: ModuleType, end: int) -> None:
     target = bytearray(LARGE)
 
-    found = kernel.join_chunks(RUN, end, target, LARGE, CRC_TABLE)
+    found = kernel.join_chunks(RUN, end, target, LARGE, CRC_TABLE, 0, UNSEALED)
 
     assert (found, bytes(target[: found[2]])) == chunk_model.join(RUN[:end], LARGE)
     assert found[1] == max(each for each in ENDS if each <= end)
@@ -263,7 +264,7 @@ def test_a_run_damaged_at_any_byte_does_what_the_rules_say(kernel: ModuleType, v
         source = bytearray(RUN)
         source[place] = value
 
-        found = kernel.join_chunks(source, len(source), target, LARGE, CRC_TABLE)
+        found = kernel.join_chunks(source, len(source), target, LARGE, CRC_TABLE, 0, UNSEALED)
 
         expected = chunk_model.join(bytes(source), LARGE)
         assert (found, bytes(target[: found[2]])) == expected, place

@@ -1,0 +1,205 @@
+"""What is stored of a log besides its chunks: read, and compared with them.
+
+The index is derived: one that is damaged, or that was stored before its entries had checksums, is
+built again from the chunks. A snapshot is more: it alone knows the publishers whose chunks were
+removed.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Final, TypeVar
+
+from gateway.log.chunk import CRC_TABLE, EVENT_HEAD_BYTES, Seals, seal_seed
+from gateway.log.index import are_sound
+from gateway.log.kernel.chunks import BAD_SEAL, check_seals, find_sealed, walk_chunks
+from gateway.log.sequences import UNKNOWN, PublisherSequences
+from gateway.log.snapshot import Snapshot
+from gateway.log.verifying import Chunk
+from gateway.pending import Pending
+from store.api import (
+    ABSENT,
+    APPEND_BYTES_MAX,
+    READ_BYTES_MAX,
+    TAKEN_OVER,
+    Reader,
+    ReadResult,
+    SegmentInfo,
+    SegmentStore,
+)
+from store.errors import NoSuchSegment, StoreError
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+_NO_IDS: Final = Snapshot(0, 0, 0, 0, 0)
+_LOST_IDS: Final = Snapshot(0, 0, 0, 0, 0, [UNKNOWN])
+
+
+async def check_bytes(
+    reader: Reader, position: int, size: int, look: Callable[[memoryview], T]
+) -> T:
+    """Look at stored bytes on a thread of the store; zeros where a file is too short."""
+    looked: Pending[T] = Pending()
+    reader.check(position, size, look, done=looked.settle, fills=True)
+    return await looked
+
+
+async def seals_of(store: SegmentStore, segment: str) -> Seals:
+    """Find out which chunks of a segment have seals: those that a taken-over store added to it."""
+    return Seals(seal_seed(segment), max(await _taken_over_at(store, segment), 0))
+
+
+async def is_older(store: SegmentStore, segment: str) -> bool:
+    """Tell whether a segment was there before the store was taken over."""
+    return await _taken_over_at(store, segment) != ABSENT
+
+
+async def _taken_over_at(store: SegmentStore, segment: str) -> int:
+    """Return the length of a segment when the store was taken over; ABSENT if it came later."""
+    read: Pending[int] = Pending()
+    store.get_attribute(segment, TAKEN_OVER, done=read.settle)
+    return await read
+
+
+async def read_index(store: SegmentStore, segment: str) -> bytes | None:
+    """Read the whole stored index; empty if there is none, None if it cannot be used."""
+    try:
+        stored = await _read_whole(store, segment)
+        if stored and await is_older(store, segment):
+            log.info("index of the older format is built again segment=%s", segment)
+            return None
+    except NoSuchSegment:
+        return b""
+    except StoreError as error:
+        log.warning("stored index cannot be read segment=%s error=%s", segment, error)
+        return None
+    if are_sound(stored, seal_seed(segment)):
+        return stored
+    log.error("stored index is damaged and is built again segment=%s", segment)
+    return None
+
+
+async def _read_whole(store: SegmentStore, segment: str) -> bytes:
+    described: Pending[SegmentInfo] = Pending()
+    store.info(segment, done=described.settle)
+    info = await described
+    parts: list[bytes] = []
+    position = info.start
+    while position < info.length:
+        read: Pending[ReadResult] = Pending()
+        store.read(segment, position, READ_BYTES_MAX, done=read.settle)
+        result = await read
+        if not result.data:
+            break
+        parts.append(result.data)
+        position += len(result.data)
+    return b"".join(parts)
+
+
+async def restore(
+    sequences: PublisherSequences,
+    reader: Reader,
+    seals: Seals,
+    snapshot: Snapshot | None,
+    last: int | None,
+) -> Snapshot | None:
+    """Take over the publishers of a stored snapshot, if it fits the segment.
+
+    No chunk is removed before a snapshot knows of it: where chunks were removed and there is none,
+    it was lost.
+
+    Args:
+        sequences: Get the publishers.
+        reader: Of the segment.
+        seals: Of its chunks.
+        snapshot: The stored one, None if there is none.
+        last: The offset behind the last chunk by the writer's number.
+
+    Returns:
+        The snapshot, or what stands for it, None if nothing has to: it is to be stored instead.
+    """
+    if snapshot is None:
+        if reader.start:
+            sequences.lose()
+        return None
+    fitting = await _fitting(reader, seals, snapshot, last)
+    if fitting is None:
+        return None
+    sequences.restore(fitting.parts)
+    if sequences.damaged and not reader.start:  # all chunks are there, and know the publishers
+        sequences.clear()
+        return None
+    return fitting
+
+
+async def _fitting(
+    reader: Reader, seals: Seals, snapshot: Snapshot, last: int | None
+) -> Snapshot | None:
+    """Give a snapshot if it fits the segment; else what stands for it, None if nothing has to.
+
+    Nothing has to while all chunks are there. Later something says that publishers may be unknown,
+    unless the segment was shortened: those that were lost with its end may send again. A snapshot
+    from before chunks that were removed is an old one: the one stored before they went was lost.
+    """
+    if snapshot.position < reader.start:
+        return replace(snapshot, parts=[*snapshot.parts, UNKNOWN])
+    if await _fits(reader, seals, snapshot, last):
+        return snapshot
+    if not reader.start:
+        return None
+    return _NO_IDS if snapshot.position > reader.length else _LOST_IDS
+
+
+async def _fits(reader: Reader, seals: Seals, snapshot: Snapshot, last: int | None) -> bool:
+    """Tell whether the segment has (or had) the snapshot's last chunk where the snapshot says.
+
+    Or a damaged chunk there, and behind it what the snapshot says.
+    """
+    if snapshot.position == reader.start:
+        return True
+    place, end = snapshot.last_chunk_position, snapshot.position
+    if not reader.start <= place < end <= min(reader.length, place + APPEND_BYTES_MAX):
+        return False
+    look = partial(_compare, seals=seals.behind(place), snapshot=snapshot)
+    is_there, may_be_damaged = await check_bytes(reader, place, end - place, look)
+    if is_there or not may_be_damaged:
+        return is_there
+    if end == reader.length:
+        return snapshot.next_offset == last
+    chunk, has_seal = await chunk_at(reader, seals, end)
+    return chunk is not None and has_seal and chunk[2] == snapshot.next_offset
+
+
+def _compare(view: memoryview, seals: Seals, snapshot: Snapshot) -> tuple[bool, bool]:
+    """Tell whether bytes are the snapshot's last chunk, and whether they may be when damaged.
+
+    That they may not be where another chunk is, or more than one. A chunk without a seal is another
+    one unless it has the same size, and its offset is not what the snapshot says.
+    """
+    _, consumed, chunks = walk_chunks(view, 0, len(view))
+    is_one = len(chunks) == 1 and consumed == len(view)
+    is_there = may_be_damaged = False
+    if is_one:
+        _, _, chunk_id, records, timestamp_ms, _, _, _ = chunks[0]
+        described = snapshot.last_chunk_id, snapshot.next_offset, snapshot.timestamp_ms
+        is_there = (chunk_id, chunk_id + records, timestamp_ms) == described
+        may_be_damaged = chunk_id + records != snapshot.next_offset
+    if not seals.begin:
+        may_be_damaged = find_sealed(view, 0, len(view), CRC_TABLE, seals.seed) < 0
+    return is_there, may_be_damaged
+
+
+async def chunk_at(reader: Reader, seals: Seals, position: int) -> tuple[Chunk | None, bool]:
+    """Return the chunk at a position, None if none seems to be there; and whether it has a seal."""
+    head = await check_bytes(reader, position, EVENT_HEAD_BYTES, bytes)
+    size = EVENT_HEAD_BYTES + int.from_bytes(head[4:], "big")
+
+    def look(view: memoryview) -> tuple[Chunk | None, bool]:
+        _, _, chunks = walk_chunks(view, 0, len(view))
+        reason, _ = check_seals(view, 0, len(view), CRC_TABLE, seals.seed)
+        return (chunks[0] if chunks else None), reason != BAD_SEAL
+
+    return await check_bytes(reader, position, min(size, APPEND_BYTES_MAX), look)

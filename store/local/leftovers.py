@@ -1,0 +1,61 @@
+"""Data files that no segment has: what a process that died has left, or damage.
+
+Which files there may be is known: the checkpoint names those that were neither committed nor
+unlinked yet, later ones have higher numbers, and the journal's frames give up files that segments
+had. Any other one has lost its owner to damage, or was put there.
+"""
+
+from collections.abc import Collection
+
+from store.local.catalogue import Catalogue
+from store.local.checkpoint_file import CheckpointHead
+from store.local.damage import Damage, Findings
+from store.local.data_file import DATA_DIRECTORY
+from store.local.files import Files
+from store.local.journal_damage import SET_ASIDE, Evidence
+
+
+def leftovers(files: Files, catalogue: Catalogue) -> list[str]:
+    """Give the names of the data files that no segment has."""
+    living = {
+        str(file.number)
+        for segment in catalogue.segments.values()
+        for _, file in segment.committed.extents
+    }
+    names = files.names(DATA_DIRECTORY)
+    return [name for name in names if name.isdecimal() and name not in living]
+
+
+def set_ownerless_aside(
+    files: Files,
+    catalogue: Catalogue,
+    head: CheckpointHead,
+    given_up: Collection[int],
+    findings: Findings,
+) -> None:
+    """Move away the files that there may not be.
+
+    Args:
+        files: The data directory.
+        catalogue: What was recovered.
+        head: The checkpoint's.
+        given_up: Numbers of all files that checkpoint and frames speak of.
+        findings: Takes what is found.
+    """
+    known = {str(number) for number in (*head.loose, *given_up)}
+    ownerless = [
+        f"{DATA_DIRECTORY}/{name}"
+        for name in leftovers(files, catalogue)
+        if name not in known and (int(name) < head.next_file or name != str(int(name)))
+    ]
+    if ownerless:
+        for path in ownerless:
+            findings.add(Damage(f"data file without an owner is moved to {SET_ASIDE}/", path))
+        Evidence(files, head.salt).move(ownerless)
+
+
+def remove_leftovers(files: Files, catalogue: Catalogue) -> None:
+    """Remove data files that no segment has. Only once the new checkpoint is durable."""
+    for name in leftovers(files, catalogue):
+        files.remove(f"{DATA_DIRECTORY}/{name}")
+        catalogue.loose.discard(int(name))

@@ -1,0 +1,100 @@
+"""Data files that no segment has: those that may be there go, any other one is kept and told."""
+
+import pytest
+
+from store.local.checkpoint_file import CheckpointHead, head_of_checkpoint
+from tests.simulation.disk import Disk, Failure, Remove
+from tests.unit.store.local.opened import opened
+
+
+def head_on(disk: Disk) -> CheckpointHead:
+    file = disk.open("checkpoint")
+    return head_of_checkpoint(file.read_at(file.size(), 0))
+
+
+def put(disk: Disk, name: str) -> None:
+    disk.open(f"data/{name}", create=True).write_at(b"of somebody else", 0)
+
+
+def set_aside(disk: Disk) -> list[str]:
+    if "set-aside" not in disk.names(""):
+        return []
+    return [name for each in disk.names("set-aside") for name in disk.names(f"set-aside/{each}")]
+
+
+def no_removal() -> Failure:
+    return Failure(
+        lambda step: isinstance(step, Remove) and step.path.startswith("data/"), times=10**9
+    )
+
+
+def test_a_file_without_an_owner_is_told_and_kept(caplog: pytest.LogCaptureFixture) -> None:
+    disk = Disk()
+    rig = opened(disk)
+    rig.create("a", b"given up")
+    rig.do(rig.store.delete_segment, "a")
+    rig.create("b", b"whole")
+    rig.close()
+    put(disk, "1")
+    put(disk, "02")
+    rig = opened(disk)
+    assert sorted(set_aside(disk)) == ["data-02", "data-1"]
+    for name in ("1", "02"):
+        assert f"data file without an owner is moved to set-aside/ file=data/{name}" in caplog.text
+    assert rig.content("b") == b"whole"
+    assert disk.names("data") == ["2"]
+    rig.close()
+    caplog.clear()
+    opened(disk).close()
+    assert not caplog.records
+
+
+def test_what_was_deleted_and_could_not_be_removed_goes_with_the_next_opening(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    disk = Disk()
+    rig = opened(disk)
+    rig.create("a", b"given up")
+    disk.failures = [no_removal()]
+    rig.do(rig.store.delete_segment, "a")
+    rig.loop.run_until(lambda: "data file was not removed" in caplog.text)
+    rig.close()
+    assert head_on(disk).loose == (1,)
+    disk.failures.clear()
+    caplog.clear()
+    rig = opened(disk)
+    assert disk.names("data") == []
+    assert not caplog.records
+    rig.close()
+    assert head_on(disk).loose == ()
+
+
+def test_a_file_that_waits_for_its_first_commit_is_loose() -> None:
+    disk = Disk()
+    rig = opened(disk)
+    session = rig.session("a")
+    pending = rig.start(session.append, b"x" * 100_000, 1)
+    assert rig.store._catalogue.loose == {1}
+    rig.wait(pending)
+    assert rig.store._catalogue.loose == set()
+    rig.close()
+
+
+def test_files_of_a_deletion_since_the_checkpoint_are_no_damage(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    disk = Disk()
+    rig = opened(disk)
+    rig.create("a", b"given up")
+    rig.close()
+    rig = opened(disk)
+    disk.failures = [no_removal()]
+    rig.do(rig.store.delete_segment, "a")
+    rig.loop.run_until(lambda: "data file was not removed" in caplog.text)
+    rig.crash()
+    caplog.clear()
+    left = Disk(disk.image())
+    assert left.names("data") == ["1"]
+    opened(left).close()
+    assert left.names("data") == []
+    assert not caplog.records
