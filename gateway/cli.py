@@ -296,6 +296,18 @@ def _export(options: argparse.Namespace) -> int:
     return definitions.run_export(options)
 
 
+def _add_store(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
+    from gateway.commands import store  # noqa: PLC0415
+
+    store.add_arguments(parser, given)
+
+
+def _store(options: argparse.Namespace) -> int:
+    from gateway.commands import store  # noqa: PLC0415
+
+    return store.run(options)
+
+
 def _add_pipeline(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
     from gateway.commands import pipeline  # noqa: PLC0415
 
@@ -329,6 +341,13 @@ _COMMANDS: Final = {
     ),
     "import": _Command("take over RabbitMQ's definitions", "", "", _add_import, _import),
     "export": _Command("write definitions for RabbitMQ", "", "", _add_export, _export),
+    "store": _Command(
+        "check, mend and show the data directory of a server that does not run",
+        "",
+        "",
+        _add_store,
+        _store,
+    ),
     "pipeline": _Command(
         "move streams on Spark: to a lakehouse, from files, from stream to stream, a report",
         "",

@@ -1,0 +1,200 @@
+"""`hutch store check`: walk a store, print what is damaged, and mend what can be mended."""
+
+import sys
+import time
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Final, TextIO, TypeVar
+
+from gateway.broker.catalogue import LIVE
+from gateway.broker.checking import (
+    StoredStream,
+    homeless,
+    host_of_segment,
+    is_catalogue,
+    is_sound,
+    streams_of,
+)
+from gateway.broker.definitions.report import visible
+from gateway.log.checking import StreamCheck
+from gateway.log.checking_derived import Flaw, Part
+from gateway.log.names import tracking_table
+from gateway.pending import Pending, start
+from store.api import TableEntry
+from store.errors import StoreError
+from store.local.checking import CheckedStore
+from store.local.damage import Damage
+
+T = TypeVar("T")
+
+_MB: Final = 1_000_000
+_SAY_EVERY_S: Final = 5.0
+_SHOW_EVERY_S: Final = 0.2
+
+
+def run(checked: CheckedStore, coroutine: Coroutine[Pending[Any], None, T]) -> T:
+    """Run a coroutine on a store to its end."""
+    pending = start(coroutine)
+    checked.turns.until(lambda: pending.is_settled)
+    return pending.result()
+
+
+class Progress:
+    """Says now and then on standard error how far a long check has come."""
+
+    def __init__(
+        self, stream: TextIO, total: int, now: Callable[[], float] = time.monotonic
+    ) -> None:
+        """`total`: bytes of chunks; `now`: seconds."""
+        self._stream = stream
+        self._now = now
+        self._total = total
+        self.done = 0
+        self._is_terminal = stream.isatty()
+        self._every_s = _SHOW_EVERY_S if self._is_terminal else _SAY_EVERY_S
+        self._next_at = self._now() + self._every_s
+
+    def walked(self, size: int) -> None:
+        """Count bytes that were looked at."""
+        self.done += size
+        if self._now() >= self._next_at:
+            self._next_at = self._now() + self._every_s
+            line = f"checked {self.done / _MB:,.1f} of {self._total / _MB:,.1f} MB"
+            self._stream.write(f"\r{line}" if self._is_terminal else f"{line}\n")
+            self._stream.flush()
+
+    def leave(self) -> None:
+        """Leave the line to others."""
+        if self._is_terminal:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+
+class Check:
+    """One walk over a store.
+
+    Attributes:
+        segments: All there are, by name.
+        streams: All there are, by their segment of chunks.
+        flaws: What is damaged in streams: the flaw, and where the stream begins.
+        unsound: Entries that no server can use, with their tables.
+        homeless: Streams of which only the segments are there.
+        chunks: How many are sound.
+        records: How many those hold.
+        places: How many damaged places were told.
+    """
+
+    def __init__(self, checked: CheckedStore, progress: Progress) -> None:
+        self._checked = checked
+        self._progress = progress
+        self.segments = {shape.name: shape for shape in checked.segments()}
+        self.streams: dict[str, StoredStream] = {}
+        self.flaws: list[tuple[StoredStream, Flaw, int]] = []
+        self.unsound: list[tuple[str, TableEntry]] = []
+        self.homeless: list[StoredStream] = []
+        self.chunks = self.records = self.places = 0
+
+    def run(self) -> None:
+        """Check everything, and tell what is damaged."""
+        self._read_tables()
+        for damage in self._checked.damage:
+            self._tell(damage)
+        told = {damage.segment for damage in self._checked.damage}
+        for name, shape in self.segments.items():
+            if shape.is_damaged and name not in told:
+                self._tell(Damage("what was stored there is not all there", "", name))
+        self._tell_entries()
+        for name, stream in self.streams.items():
+            if name in self.segments:
+                self._walk(stream)
+            elif stream.entry.state == LIVE:
+                self._tell(Damage("the stream has no segment", "", name))
+
+    def _tell_entries(self) -> None:
+        for table, row in self.unsound:
+            self._tell(Damage(f"the entry {row.key!r} is none that a server can use", "", table))
+        for stream in self.homeless:
+            name = stream.log_names.data_segment
+            self._tell(Damage("no stream of the catalogue has these chunks", "", name))
+
+    def _read_tables(self) -> None:
+        """Learn which streams there are, and which entries of tables no server can use."""
+        for name, shape in self.segments.items():
+            if shape.is_table:
+                try:
+                    self._read_table(name)
+                except StoreError as error:
+                    self._tell(Damage(f"entries cannot be read: {error}", "", name))
+        for name in self.segments:
+            stream = None if name in self.streams else homeless(name)
+            if stream is not None:
+                self.homeless.append(stream)
+                self._note([stream])
+
+    def _read_table(self, name: str) -> None:
+        for row in self._checked.entries_of(name):
+            if not is_sound(name, row):
+                self.unsound.append((name, row))
+            elif is_catalogue(name):
+                self._note(streams_of(host_of_segment(name) or "", [row]))
+
+    def _note(self, streams: Iterable[StoredStream]) -> None:
+        self.streams |= {stream.log_names.data_segment: stream for stream in streams}
+
+    def _walk(self, stream: StoredStream) -> None:
+        log_names = stream.log_names
+        check = StreamCheck(
+            self._checked.store,
+            log_names,
+            tracking_table(stream.virtual_host),
+            stream.entry.generation,
+            first=stream.first_offset,
+            walked=self._progress.walked,
+        )
+        try:
+            report = run(self._checked, check.run())
+        except StoreError as error:
+            self._tell(Damage(f"it cannot be read: {error}", "", log_names.data_segment))
+            return
+        self.chunks += report.chunks
+        self.records += report.records
+        for flaw in report.flaws:
+            self.flaws.append((stream, flaw, report.start))
+            what = flaw.what if flaw.part is Part.CHUNKS else f"{flaw.part.value}: {flaw.what}"
+            self._tell(self._placed(what, flaw.segment, flaw.position), stream)
+
+    def _placed(self, what: str, segment: str, position: int | None) -> Damage:
+        shape = self.segments.get(segment)
+        if shape is None or position is None:
+            return Damage(what, "", segment)
+        file, place = shape.place_of(position)
+        return Damage(what, file, segment, place)
+
+    def _tell(self, damage: Damage, stream: StoredStream | None = None) -> None:
+        self.places += 1
+        owner = stream or self.streams.get(damage.segment)
+        text = "" if owner is None else f" stream={owner.log_names.stream}"
+        self._progress.leave()
+        sys.stdout.write(visible(f"damaged: {damage}{text}") + "\n")
+
+
+def check_store(checked: CheckedStore) -> Check:
+    """Check a store, and print what is damaged and how much was checked."""
+    began = time.monotonic()
+    total = sum(shape.length - shape.start for shape in checked.segments() if homeless(shape.name))
+    progress = Progress(sys.stderr, total)
+    check = Check(checked, progress)
+    check.run()
+    progress.leave()
+    sys.stdout.write(
+        f"{len(check.segments)} segments, {len(check.streams)} streams,"
+        f" {check.chunks:,} chunks with {check.records:,} records,"
+        f" {progress.done / _MB:,.1f} MB in {time.monotonic() - began:.1f} s:"
+        f" {_places(check.places)}\n"
+    )
+    return check
+
+
+def _places(count: int) -> str:
+    if not count:
+        return "all is sound"
+    return "1 damaged place" if count == 1 else f"{count} damaged places"

@@ -1,0 +1,261 @@
+"""Check everything that is stored of a stream: its chunks, and what is derived from them.
+
+The segment is walked in slices, so memory does not grow with it. What a start or a reader would
+notice is noticed here: chunks by `gateway.log.verifying`, the stored index and the snapshot by the
+chunks that they speak of, filter pages by their checksums.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Final
+
+from gateway.log.checking_derived import (
+    Flaw,
+    IndexCheck,
+    Part,
+    SnapshotCheck,
+    check_filter_pages,
+    load_snapshot,
+)
+from gateway.log.chunk import DATA_POSITION, Seals, unpack_trailer
+from gateway.log.index import NO_END
+from gateway.log.kernel.chunks import (
+    BAD_CRC,
+    BAD_HEADER,
+    BAD_SEAL,
+    MALFORMED,
+    NEEDS_BYTES,
+    NOT_NEXT,
+    walk_chunks,
+)
+from gateway.log.names import next_offset_and_epoch, writer_of
+from gateway.log.opening import LogNames
+from gateway.log.restoring import check_bytes, is_older, seals_of
+from gateway.log.salvage import next_chunk
+from gateway.log.verifying import Chunk, Verified, verify
+from gateway.pending import Pending
+from store.api import (
+    ABSENT,
+    APPEND_BYTES_MAX,
+    READ_BYTES_MAX,
+    Reader,
+    ReadResult,
+    SegmentInfo,
+    SegmentStore,
+)
+from store.errors import NoSuchSegment, StoreError
+
+_SLICE_BYTES: Final = 1024 * 1024
+
+_NO_CHUNK: Final = "no chunk begins where one should"
+_REASONS: Final = {
+    BAD_CRC: "the checksum of a chunk's data does not match",
+    NOT_NEXT: "a chunk's offset does not follow the one before it",
+    BAD_SEAL: "the checksum of a chunk's header does not match",
+    MALFORMED: _NO_CHUNK,
+    BAD_HEADER: "a chunk's header does not fit its data",
+}
+
+_NO_SIZE: Final = frozenset((MALFORMED, BAD_SEAL))
+"""What is wrong where the size of a chunk is not known."""
+
+PublishingId = tuple[int, bytes, int]
+"""Place of a chunk in a slice, a publisher's reference, the last id of it in the chunk."""
+
+Looked = tuple[Verified, list[Chunk], list[PublishingId], list[int], int]
+"""What was checked, the sound chunks, their publishing ids, the places of those whose trailer is
+damaged, and the size of a damaged chunk behind the sound ones."""
+
+
+class StreamReport:
+    """What a check found of one stream.
+
+    Attributes:
+        chunks: How many are sound.
+        records: How many those hold.
+        start: Position of the first byte that is there.
+        flaws: All that is damaged.
+    """
+
+    def __init__(self) -> None:
+        self.chunks = 0
+        self.records = 0
+        self.start = 0
+        self.flaws: list[Flaw] = []
+
+
+class StreamCheck:
+    """The check of one stream.
+
+    Args:
+        store: Where its segments are.
+        names: Which ones.
+        table: Tracking table with its snapshot.
+        generation: Under which it is there.
+        first: Offset of the first record that was ever stored.
+        walked: Told of each slice how many bytes it had.
+    """
+
+    def __init__(
+        self,
+        store: SegmentStore,
+        names: LogNames,
+        table: str,
+        generation: int,
+        *,
+        first: int = 0,
+        walked: Callable[[int], object] = lambda _: None,
+    ) -> None:
+        self._store = store
+        self._names = names
+        self._table, self._generation = table, generation
+        self._first = first
+        self._walked = walked
+        self._report = StreamReport()
+        self._seals = Seals(0)
+
+    async def run(self) -> StreamReport:
+        """Check the stream. Raises StoreError: its chunks cannot be read."""
+        opened: Pending[Reader] = Pending()
+        self._store.open_reader(self._names.data_segment, done=opened.settle)
+        reader = await opened
+        self._seals = await seals_of(self._store, self._names.data_segment)
+        self._report.start = reader.start
+        flaws = self._report.flaws
+        index = IndexCheck(flaws, self._names.index_segment, await self._stored_index(), reader)
+        stored = await load_snapshot(self._store, self._table, self._generation)
+        snapshot = SnapshotCheck(flaws, self._table, stored, reader)
+        await self._walk(reader, index, snapshot)
+        await check_filter_pages(self._store, self._names.filter_segment, flaws)
+        return self._report
+
+    def _flaw(self, what: str, position: int, offset: int | None = None) -> None:
+        if offset is not None:
+            what += f", at offset {offset}"
+        self._report.flaws.append(Flaw(Part.CHUNKS, what, self._names.data_segment, position))
+
+    async def _walk(self, reader: Reader, index: IndexCheck, snapshot: SnapshotCheck) -> None:
+        position, size = reader.start, _SLICE_BYTES
+        following = None if reader.start else self._first
+        last = await self._end_offset(reader)
+        while position < reader.length:
+            known_last = last if position + size >= reader.length else None
+            seals = self._seals.behind(position)
+            look = partial(_look, seals=seals, first=following, last=known_last)
+            looked = await check_bytes(reader, position, size, look)
+            verified, chunks, ids, broken, damaged_bytes = looked
+            for place in broken:
+                self._flaw("the publishing ids behind a chunk are damaged", position + place)
+            self._report.chunks += len(chunks)
+            self._report.records += sum(chunk[3] for chunk in chunks)
+            index.compare(position, chunks)
+            snapshot.compare(position, chunks, ids)
+            begun, position = position, position + verified.end
+            following = verified.next
+            if damaged_bytes:
+                self._flaw(_REASONS.get(verified.reason, _NO_CHUNK), position, verified.next)
+                position += damaged_bytes
+                following = verified.following
+            elif verified.reason in _NO_SIZE or (not chunks and size >= APPEND_BYTES_MAX):
+                self._flaw(_REASONS.get(verified.reason, _NO_CHUNK), position, verified.next)
+                position = await self._behind_damage(reader, position)
+                following = None
+            if position > begun + verified.end:
+                index.skip(position)
+                snapshot.give_up()
+            size = _SLICE_BYTES if position > begun else APPEND_BYTES_MAX
+            self._walked(position - begun)
+        if following is not None and last is not None and following != last:
+            what = f"the next offset is {last} by the writer's number, {following} by the chunks"
+            self._flaw(what, reader.length)
+        index.end()
+
+    async def _end_offset(self, reader: Reader) -> int | None:
+        """Return the offset behind the last chunk by the writer's number, if that says one."""
+        segment = self._names.data_segment
+        got: Pending[int] = Pending()
+        self._store.get_attribute(segment, writer_of(segment), done=got.settle)
+        number = await got
+        if number == ABSENT or not reader.length:
+            return None
+        return next_offset_and_epoch(number)[0]
+
+    async def _behind_damage(self, reader: Reader, position: int) -> int:
+        """Find the first whole chunk behind a position, or the end."""
+        while position < reader.length:
+            seals = self._seals.behind(position)
+            look = partial(next_chunk, seals=seals, first_offset=0, end_offset=NO_END)
+            place = await check_bytes(reader, position, APPEND_BYTES_MAX, look)
+            if place is not None:
+                return position + place
+            position += APPEND_BYTES_MAX // 2  # no chunk is longer than half of it
+        return reader.length
+
+    async def _stored_index(self) -> tuple[int, bytes]:
+        """Read the whole stored index, which is small, and the position where it begins."""
+        segment = self._names.index_segment
+        parts: list[bytes] = []
+        try:
+            described: Pending[SegmentInfo] = Pending()
+            self._store.info(segment, done=described.settle)
+            info = await described
+            if await is_older(self._store, segment):
+                return 0, b""  # the next opening drops it
+            position = info.start
+            while position < info.length:
+                read: Pending[ReadResult] = Pending()
+                self._store.read(segment, position, READ_BYTES_MAX, done=read.settle)
+                parts.append((await read).data)
+                position += len(parts[-1])
+        except NoSuchSegment:
+            return 0, b""
+        except StoreError as error:
+            self._report.flaws.append(Flaw(Part.INDEX, f"it cannot be read: {error}", segment))
+            return 0, b""
+        return info.start, b"".join(parts)
+
+
+def _look(view: memoryview, seals: Seals, first: int | None, last: int | None) -> Looked:
+    """On a thread of the store: check the chunks of a slice."""
+    verified = verify(view, seals, first, last)
+    _, _, chunks = walk_chunks(view, 0, len(view))
+    sound = [chunk for chunk in chunks if chunk[0] < verified.end]
+    has_size = verified.reason not in {NEEDS_BYTES, *_NO_SIZE}
+    damaged = chunks[len(sound) : len(sound) + 1] if has_size else []
+    ids: list[PublishingId] = []
+    broken: list[int] = []
+    for place, _, _, _, _, _, data_bytes, trailer_bytes in sound:
+        size = 0
+        trailer_at = place + DATA_POSITION + data_bytes
+        for reference, last_id in unpack_trailer(view[trailer_at : trailer_at + trailer_bytes]):
+            size += 2 + len(reference) + 8
+            ids.append((place, reference, last_id))
+        if size != trailer_bytes:
+            broken.append(place)
+    return verified, sound, ids, broken, sum(chunk[1] for chunk in damaged)
+
+
+async def chunks_from(
+    store: SegmentStore, segment: str, position: int
+) -> Iterator[tuple[int, Chunk, bytes]]:
+    """Give the chunks of the first slice from a position on: where, what, and their bytes.
+
+    Empty at the end, and where no chunk is. Raises StoreError.
+    """
+    opened: Pending[Reader] = Pending()
+    store.open_reader(segment, done=opened.settle)
+    reader = await opened
+
+    def look(view: memoryview) -> list[tuple[int, Chunk, bytes]]:
+        _, _, chunks = walk_chunks(view, 0, len(view))
+        return [
+            (position + chunk[0], chunk, bytes(view[chunk[0] : chunk[0] + chunk[1]]))
+            for chunk in chunks
+        ]
+
+    for size in (_SLICE_BYTES, APPEND_BYTES_MAX):
+        if position < reader.length:
+            found = await check_bytes(reader, position, size, look)
+            if found:
+                return iter(found)
+    return iter(())
