@@ -49,7 +49,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help setup run test quick check lint types imports docs lock fmt kernel kernel-clean test-both \
-        integration wheel test-spark spark-cluster test-oldest-spark compat differential broker bench bench-spark sim soak filter-rates password-times fuzz network-fuzz \
+        integration wheel test-spark spark-cluster test-oldest-spark compat differential broker bench bench-spark sim soak filter-rates damage password-times fuzz network-fuzz \
         dedup-schedules sanitize clean
 
 help: ## list these commands
@@ -87,6 +87,9 @@ soak: $(STAMPS)/test $(STAMPS)/kernel ## minutes to hours: load, kills, restarts
 # Stopped by Ctrl-C and called again it goes on; remove the file to begin anew.
 filter-rates: $(STAMPS)/test $(STAMPS)/kernel ## ten million look-ups of filter values, none may be missed
 	$(BIN)/python -m tests.property.gateway.filter_rates --state $(VENV)/filter-rates.json $(ARGS)
+
+damage: $(STAMPS)/test $(STAMPS)/kernel ## 20,000 damaged places in data directories, nothing wrong may be answered
+	$(BIN)/python -m tests.damage --state $(VENV)/damage.json $(ARGS)
 
 password-times: $(STAMPS)/test ## ten thousand refused logins of each kind, none may be told from another
 	$(BIN)/python -m tests.property.gateway.password_times --state $(VENV)/password-times.json $(ARGS)
