@@ -20,9 +20,9 @@ from pyspark_hutch.decoding.decompressing import BadCompression, decompress
 from pyspark_hutch.decoding.errors import DamagedChunk
 from pyspark_hutch.decoding.gathering import Gathered, Place
 from pyspark_hutch.decoding.reasons import BEYOND, DONE, FULL, ODD, SUB_BATCH
-from pyspark_hutch.decoding.skimming import Source
 from pyspark_hutch.decoding.wanted import Wanted
 from pyspark_hutch.decoding.ways import Way, fastest_way
+from pyspark_hutch.shared.amqp.sections import Source
 from pyspark_hutch.shared.chunk import HEADER_BYTES, ChunkHeader, crc32, unpack_header
 
 _MAGIC_AND_VERSION: Final = 0x50

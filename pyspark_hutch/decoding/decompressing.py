@@ -18,7 +18,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyspark_hutch.decoding.skimming import Source
+from pyspark_hutch.shared.amqp.sections import Source
 
 RAW_BYTES_MAX: Final = 64 << 20
 """The largest raw size of a sub-batch that RabbitMQ takes."""

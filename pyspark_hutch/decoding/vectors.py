@@ -27,7 +27,8 @@ from pyspark_hutch.decoding.reasons import (
     RAW,
     SUB_BATCH,
 )
-from pyspark_hutch.decoding.skimming import Source, skim
+from pyspark_hutch.decoding.skimming import skim
+from pyspark_hutch.shared.amqp.sections import Source
 
 _HEAD: Final = struct.Struct(">I")
 _SUB_BATCH_FLAG: Final = 0x8000_0000

@@ -7,7 +7,8 @@
     section     0x00 0x53 code | value
 
 A head is what stands before the bytes of a row's value. Heads are made apart from the values, so
-that a message is put together by one join. Strings of one row are encoded by `shared/amqp.py`.
+that a message is put together by one join. Strings of one row are encoded by
+`shared/amqp/writing.py`.
 
 Source: AMQP 1.0, parts 1.2 to 1.6.
 """

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from gateway.admin.answers import Paired, Refused, empty_answer, fields_answer, value_answer
 from gateway.admin.call import Call
 from gateway.broker.administration.errors import Conflict, WrongRequest
-from gateway.log.amqp import BLIND_COPIES, COPIES, BasicProperties, Unpackable, pack_message
+from gateway.log.amqp.writing import BLIND_COPIES, COPIES, BasicProperties, Unpackable, pack_message
 
 DEFAULT_EXCHANGE: Final = "amq.default"
 _FILTER_HEADER: Final = "x-stream-filter-value"

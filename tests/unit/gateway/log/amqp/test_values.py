@@ -5,7 +5,7 @@ from uuid import UUID
 
 import pytest
 
-from pyspark_hutch.decoding.values import Moment, Single, Value, json_of, text_of
+from gateway.log.amqp.values import Moment, Single, Value, json_of, text_of
 
 ID = UUID("01234567-89ab-cdef-0123-456789abcdef")
 

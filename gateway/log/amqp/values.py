@@ -20,6 +20,7 @@ In JSON what has no form of its own there is the text as a string.
 import base64
 import json
 import math
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -27,8 +28,9 @@ from decimal import Decimal
 from typing import Any, Final, TypeAlias
 from uuid import UUID
 
-import numpy as np
-
+_SINGLE: Final = struct.Struct(">f")
+_SINGLE_DIGITS_MAX: Final = 9
+"""So many tell any two numbers of 32 bits apart."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -92,7 +94,16 @@ def _float_text(value: float) -> str:
         return "NaN"
     if math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
-    return str(np.float32(value)) if isinstance(value, Single) else repr(float(value))
+    return _single_text(value) if isinstance(value, Single) else repr(float(value))
+
+
+def _single_text(value: float) -> str:
+    """Return the shortest number that is this one in 32 bits."""
+    for digits in range(1, _SINGLE_DIGITS_MAX):
+        text = f"{value:.{digits}g}"
+        if _SINGLE.pack(float(text)) == _SINGLE.pack(value):
+            return repr(float(text))
+    return repr(float(f"{value:.{_SINGLE_DIGITS_MAX}g}"))
 
 
 def _moment_text(moment: Moment) -> str:
