@@ -8,8 +8,8 @@ A copy has the version of its original. The copies begin in a data file of their
 old files go, and are synced before they do. What the opening found damaged is passed over and goes
 too; an entry that was damaged since then stops the compaction.
 
-Compaction works in small slices, each read on a thread and committed before the next one, so nobody
-waits for it; a crash or an error in between leaves some entries doubled, and nothing else.
+Compaction works in small slices, each read on a thread and committed before the next one, so
+nothing waits for it; a crash or an error in between leaves some entries doubled, and nothing else.
 """
 
 import logging

@@ -8,7 +8,7 @@
 A frame lies in one file. Where the next frame does not fit, a spare file becomes the current one; a
 link, for which there is always room, is the last frame before it. A used file becomes a spare once
 a checkpoint covers it. `append` has one caller at a time (the loop while no round is on its way,
-else the journal's thread); `sync` may be called by anybody.
+else the journal's thread); any thread may call `sync`.
 
 Each frame says which frames were durable when it was written. A sync notes what it made durable
 when it has succeeded, on whichever thread; `append` reads that without a lock, so it may come by an
@@ -297,7 +297,7 @@ class Journal:
     def claim_spare(self) -> bool:
         """Tell whether a spare file should be made now: no other is ready and half is written.
 
-        Who is told so calls `prepare_spare`.
+        The caller then calls `prepare_spare`.
         """
         return self._position * 2 >= self._current.size and self._spares.claim()
 

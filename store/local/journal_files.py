@@ -148,7 +148,7 @@ class SpareFiles:
             return self._make(max(size, self._file_bytes // SMALL_PART))
 
     def claim(self) -> bool:
-        """Tell whether one should be made now: none is ready. Who is told so calls `prepare`."""
+        """Tell whether one should be made now: none is ready. The caller then calls `prepare`."""
         if self.ready or self._preparing:
             return False
         if self._prepare_at and time.monotonic() < self._prepare_at:

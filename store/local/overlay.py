@@ -44,7 +44,7 @@ class OverlayNode:
             file.close()
 
     def open(self) -> None:
-        """Count one who has the file open."""
+        """Count one more that has the file open."""
         with self._lock:
             if self._source is not None and self._real is None:
                 self._real = self._files.open(self._source)
