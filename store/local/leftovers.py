@@ -2,7 +2,8 @@
 
 Which files there may be is known: the checkpoint names those that were neither committed nor
 unlinked yet, later ones have higher numbers, and the journal's frames give up files that segments
-had. Any other one has lost its owner to damage, or was put there.
+had. Any other one has lost its owner to damage, or was put there. After a good stop there is none
+with a higher number; and where there is damage, one may hold what another file has lost.
 """
 
 from collections.abc import Collection
@@ -43,10 +44,12 @@ def set_ownerless_aside(
         findings: Takes what is found.
     """
     known = {str(number) for number in (*head.loose, *given_up)}
+    may_be_later = not findings.found and not head.closed
     ownerless = [
         f"{DATA_DIRECTORY}/{name}"
         for name in leftovers(files, catalogue)
-        if name not in known and (int(name) < head.next_file or name != str(int(name)))
+        if name not in known
+        and not (may_be_later and int(name) >= head.next_file and name == str(int(name)))
     ]
     if ownerless:
         for path in ownerless:

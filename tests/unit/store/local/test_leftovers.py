@@ -49,6 +49,42 @@ def test_a_file_without_an_owner_is_told_and_kept(caplog: pytest.LogCaptureFixtu
     assert not caplog.records
 
 
+def test_after_a_good_stop_a_file_with_a_later_number_is_kept() -> None:
+    disk = Disk()
+    rig = opened(disk)
+    rig.create("a", b"whole")
+    rig.close()
+    put(disk, "99")
+
+    rig = opened(disk)
+
+    assert set_aside(disk) == ["data-99"]
+    assert rig.content("a") == b"whole"
+    rig.close()
+
+
+@pytest.mark.parametrize("is_damaged", [False, True])
+def test_after_a_crash_a_file_with_a_later_number_is_kept_where_there_is_damage(
+    *, is_damaged: bool
+) -> None:
+    disk = Disk()
+    rig = opened(disk)
+    rig.create("a", b"whole")
+    rig.close()
+    rig = opened(disk)
+    rig.crash()
+    disk = Disk(disk.image())
+    put(disk, "99")
+    if is_damaged:
+        disk.remove("data/1")
+
+    rig = opened(disk)
+
+    assert ("data-99" in set_aside(disk)) is is_damaged
+    assert "99" not in disk.names("data")
+    rig.close()
+
+
 def test_what_was_deleted_and_could_not_be_removed_goes_with_the_next_opening(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
