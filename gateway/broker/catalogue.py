@@ -30,7 +30,7 @@ _STATES: Final = (LIVE, CREATING, DELETING)
 TOPOLOGY_PREFIX: Final = b"amq."
 
 REPAIR: Final = "hutch store check --data DIR --repair"
-"""What goes on without the lost entries of a table."""
+"""The command that makes a damaged table usable, without the entries that are lost."""
 
 
 @dataclass(slots=True)

@@ -1,26 +1,22 @@
-"""What the check of a stopped server's store knows of streams, and of the entries of tables."""
+"""Streams and entries of tables, for the check of a store that no server has open."""
 
 import json
 import re
 from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
-from gateway.broker import openings
-from gateway.broker.access.access import BEGUN
+from gateway.broker import openings, virtual_hosts
+from gateway.broker.access import access
 from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import Permission, User
 from gateway.broker.arguments import StreamArguments
 from gateway.broker.catalogue import TOPOLOGY_PREFIX, StreamEntry
 from gateway.broker.policies import Policy
-from gateway.broker.virtual_hosts import VirtualHostEntry
 from gateway.log import names
 from gateway.log.opening import LogNames
 from gateway.logs import InHost
 from store.api import TableEntry
 from store.errors import CorruptSegment
-
-ACCESS: Final = names.server_table("access")
-VIRTUAL_HOSTS: Final = names.server_table("virtual-hosts")
 
 _CATALOGUE: Final = "/_meta_kvtable/"
 _WRONG: Final = (ValueError, TypeError, KeyError, AttributeError, RecursionError, CorruptSegment)
@@ -118,8 +114,8 @@ def rows_after_loss(table: str) -> list[TableEntry]:
     Without it a server that has no users any more would make its first one anew, and one that does
     not know how often it was opened would give epochs again.
     """
-    if table == ACCESS:
-        return [TableEntry(BEGUN, b"1")]
+    if table == access.TABLE:
+        return [TableEntry(access.BEGUN, b"1")]
     return [TableEntry(openings.KEY, b"")] if table == openings.TABLE else []
 
 
@@ -142,7 +138,7 @@ def _unpack_of_access(row: TableEntry) -> None:
 
 def _unpack_of_hosts(row: TableEntry) -> None:
     if row.key.startswith(b"h"):
-        VirtualHostEntry.unpack(row.value)
+        virtual_hosts.VirtualHostEntry.unpack(row.value)
 
 
 def _unpack_of_policies(row: TableEntry) -> None:
@@ -157,8 +153,8 @@ _ESCAPED: Final = re.compile(rb"\.([0-9a-f]{2})")
 _DATA_SEGMENT: Final = re.compile(r"rmq-[^/]*/_(.*)-([0-9]+)/0\.#epoch\.0")
 
 _UNPACK: Final[dict[str, Callable[[TableEntry], None]]] = {
-    ACCESS: _unpack_of_access,
-    VIRTUAL_HOSTS: _unpack_of_hosts,
+    access.TABLE: _unpack_of_access,
+    virtual_hosts.TABLE: _unpack_of_hosts,
     openings.TABLE: _unpack_of_openings,
     _CATALOGUE: _unpack_of_catalogue,
     "policies_kvtable/": _unpack_of_policies,

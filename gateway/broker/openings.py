@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 TABLE: Final = server_table("server")
 KEY: Final = b"openings"
-"""Of the count in the table. With an empty value it is taken for damaged."""
+"""The key of the count in the table. An empty value says that the count is damaged."""
 EPOCH_MAX: Final = 0xFFFE
 """One below what 16 bits hold: the largest event number stands for the end of all offsets."""
 

@@ -28,6 +28,7 @@ from store.errors import StoreError
 log = logging.getLogger(__name__)
 
 DEFAULT_NAME: Final = "/"
+TABLE: Final = server_table("virtual-hosts")
 _HOST: Final = b"h"
 _BEGUN: Final = b"b"
 
@@ -234,6 +235,6 @@ def _key(name: str) -> bytes:
 
 async def open_virtual_hosts(ports: VirtualHostsPorts) -> VirtualHosts:
     """Open all virtual hosts. Raises StoreError."""
-    hosts = VirtualHosts(KeptTable(ports.store, server_table("virtual-hosts")), ports)
+    hosts = VirtualHosts(KeptTable(ports.store, TABLE), ports)
     await hosts.load()
     return hosts

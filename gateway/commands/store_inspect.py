@@ -8,13 +8,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from gateway.broker.administration import unfinished
 from gateway.broker.checking import StoredStream, host_of_segment, is_catalogue, streams_of
 from gateway.broker.definitions.report import table, visible
 from gateway.commands.grammar import WrongUse
 from gateway.commands.store_check import run
 from gateway.log.checking import chunks_from
 from gateway.log.chunk import DATA_POSITION, unpack_trailer
-from gateway.log.names import server_table, writer_of
+from gateway.log.names import writer_of
 from gateway.log.verifying import Chunk
 from store.local.checking import CheckedStore, SegmentShape, open_to_check
 
@@ -23,8 +24,6 @@ _VALUE_CHARACTERS: Final = 200
 _DUMP_BYTES: Final = 16
 _HIDDEN: Final = "password"
 _BATCH: Final = 0x80
-_IMPORT: Final = server_table("import")
-"""What is imported is kept here packed, with the hashes of passwords."""
 
 
 def inspect(directory: Path, options: argparse.Namespace) -> int:
@@ -195,7 +194,7 @@ def _entries(checked: CheckedStore, name: str, limit: int) -> Iterator[str]:
             yield f"… --limit {limit} is reached"
             return
         yield f"{_text(entry.key)}  (version {entry.version})"
-        yield f"    {_value(entry.value, is_shown=name != _IMPORT)}"
+        yield f"    {_value(entry.value, is_shown=name != unfinished.TABLE)}"
 
 
 def _value(value: bytes, *, is_shown: bool) -> str:

@@ -18,7 +18,6 @@ from gateway.log.checking_derived import (
     load_snapshot,
 )
 from gateway.log.chunk import DATA_POSITION, Seals, unpack_trailer
-from gateway.log.index import NO_END
 from gateway.log.kernel.chunks import (
     BAD_CRC,
     BAD_HEADER,
@@ -30,17 +29,13 @@ from gateway.log.kernel.chunks import (
 )
 from gateway.log.names import next_offset_and_epoch, writer_of
 from gateway.log.opening import LogNames
-from gateway.log.restoring import check_bytes, is_older, seals_of
-from gateway.log.salvage import next_chunk
-from gateway.log.verifying import Chunk, Verified, verify
+from gateway.log.restoring import check_bytes, find_chunk, is_older, read_whole, seals_of
+from gateway.log.verifying import NO_SIZE, Chunk, Verified, verify
 from gateway.pending import Pending
 from store.api import (
     ABSENT,
     APPEND_BYTES_MAX,
-    READ_BYTES_MAX,
     Reader,
-    ReadResult,
-    SegmentInfo,
     SegmentStore,
 )
 from store.errors import NoSuchSegment, StoreError
@@ -56,19 +51,16 @@ _REASONS: Final = {
     BAD_HEADER: "a chunk's header does not fit its data",
 }
 
-_NO_SIZE: Final = frozenset((MALFORMED, BAD_SEAL))
-"""What is wrong where the size of a chunk is not known."""
-
 PublishingId = tuple[int, bytes, int]
 """Place of a chunk in a slice, a publisher's reference, the last id of it in the chunk."""
 
 Looked = tuple[Verified, list[Chunk], list[PublishingId], list[int], int]
-"""What was checked, the sound chunks, their publishing ids, the places of those whose trailer is
-damaged, and the size of a damaged chunk behind the sound ones."""
+"""The result of the check, the sound chunks, their publishing ids, the places of those with a
+damaged trailer, and the size of a damaged chunk behind the sound ones."""
 
 
 class StreamReport:
-    """What a check found of one stream.
+    """Findings of the check of one stream.
 
     Attributes:
         chunks: How many are sound.
@@ -156,9 +148,10 @@ class StreamCheck:
                 self._flaw(_REASONS.get(verified.reason, _NO_CHUNK), position, verified.next)
                 position += damaged_bytes
                 following = verified.following
-            elif verified.reason in _NO_SIZE or (not chunks and size >= APPEND_BYTES_MAX):
+            elif verified.reason in NO_SIZE or (not chunks and size >= APPEND_BYTES_MAX):
                 self._flaw(_REASONS.get(verified.reason, _NO_CHUNK), position, verified.next)
-                position = await self._behind_damage(reader, position)
+                found = await find_chunk(reader, self._seals, position)
+                position = reader.length if found is None else found
                 following = None
             if position > begun + verified.end:
                 index.skip(position)
@@ -180,39 +173,18 @@ class StreamCheck:
             return None
         return next_offset_and_epoch(number)[0]
 
-    async def _behind_damage(self, reader: Reader, position: int) -> int:
-        """Find the first whole chunk behind a position, or the end."""
-        while position < reader.length:
-            seals = self._seals.behind(position)
-            look = partial(next_chunk, seals=seals, first_offset=0, end_offset=NO_END)
-            place = await check_bytes(reader, position, APPEND_BYTES_MAX, look)
-            if place is not None:
-                return position + place
-            position += APPEND_BYTES_MAX // 2  # no chunk is longer than half of it
-        return reader.length
-
     async def _stored_index(self) -> tuple[int, bytes]:
         """Read the whole stored index, which is small, and the position where it begins."""
         segment = self._names.index_segment
-        parts: list[bytes] = []
         try:
-            described: Pending[SegmentInfo] = Pending()
-            self._store.info(segment, done=described.settle)
-            info = await described
             if await is_older(self._store, segment):
                 return 0, b""  # the next opening drops it
-            position = info.start
-            while position < info.length:
-                read: Pending[ReadResult] = Pending()
-                self._store.read(segment, position, READ_BYTES_MAX, done=read.settle)
-                parts.append((await read).data)
-                position += len(parts[-1])
+            return await read_whole(self._store, segment)
         except NoSuchSegment:
             return 0, b""
         except StoreError as error:
             self._report.flaws.append(Flaw(Part.INDEX, f"it cannot be read: {error}", segment))
             return 0, b""
-        return info.start, b"".join(parts)
 
 
 def _look(view: memoryview, seals: Seals, first: int | None, last: int | None) -> Looked:
@@ -220,7 +192,7 @@ def _look(view: memoryview, seals: Seals, first: int | None, last: int | None) -
     verified = verify(view, seals, first, last)
     _, _, chunks = walk_chunks(view, 0, len(view))
     sound = [chunk for chunk in chunks if chunk[0] < verified.end]
-    has_size = verified.reason not in {NEEDS_BYTES, *_NO_SIZE}
+    has_size = verified.reason not in {NEEDS_BYTES, *NO_SIZE}
     damaged = chunks[len(sound) : len(sound) + 1] if has_size else []
     ids: list[PublishingId] = []
     broken: list[int] = []

@@ -21,7 +21,6 @@ from gateway.log.filter_pages import FilterPages
 from gateway.log.index import NO_END, ChunkIndex, entries_from, last_position
 from gateway.log.kernel.chunks import (
     BAD_SEAL,
-    MALFORMED,
     NEEDS_BYTES,
     NOT_NEXT,
     verify_chunks,
@@ -32,14 +31,14 @@ from gateway.log.names import event_number, next_offset_and_epoch, writer_of
 from gateway.log.restoring import (
     check_bytes,
     chunk_at,
+    find_chunk,
     read_index,
     restore,
     seals_of,
 )
-from gateway.log.salvage import next_chunk
 from gateway.log.sequences import UNKNOWN, PublisherSequences
 from gateway.log.snapshot import Snapshot
-from gateway.log.verifying import Chunk, Verified, verify
+from gateway.log.verifying import NO_SIZE, Chunk, Verified, verify
 from gateway.pending import Pending
 from store.api import (
     ABSENT,
@@ -65,11 +64,9 @@ T = TypeVar("T")
 
 _SCAN_BYTES: Final = 1024 * 1024
 _PASSED_OVER: Final = "damaged chunk is passed over stream=%s position=%d bytes=%d"
-_NO_SIZE: Final = frozenset((MALFORMED, BAD_SEAL))
-"""What is wrong where the size of a chunk is not known."""
 
 Walked = tuple[Verified, list[Chunk], list[bytes], int]
-"""What was checked, the sound chunks, their trailers, and the size of a damaged one behind them."""
+"""The result of the check, the sound chunks, their trailers, the size of a damaged one behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,9 +316,9 @@ async def _scan(
             log.error(_PASSED_OVER, stream, position, damaged_bytes)
             position += damaged_bytes
             following = verified.following
-        elif verified.reason in _NO_SIZE or (not chunks and size >= APPEND_BYTES_MAX):
+        elif verified.reason in NO_SIZE or (not chunks and size >= APPEND_BYTES_MAX):
             damage = CorruptChunk(stream, position, "not a chunk")
-            found = await _next_chunk(reader, position, state)
+            found = await find_chunk(reader, state.seals, position, state.next_offset)
             if found is None and state.last_chunk_id < 0:
                 raise damage
             state.read_only = CorruptSegment(str(damage))
@@ -330,7 +327,7 @@ async def _scan(
                 state.length = position
                 return following
             position, following = found, None
-        is_under_way = chunks or damaged_bytes or verified.reason in _NO_SIZE
+        is_under_way = chunks or damaged_bytes or verified.reason in NO_SIZE
         size = _SCAN_BYTES if is_under_way else APPEND_BYTES_MAX
     return following
 
@@ -342,29 +339,12 @@ async def _damage_at(
 
     0: that is not known, since no chunk is found behind it, nor the end.
     """
-    found = await _next_chunk(reader, position, state)
+    found = await find_chunk(reader, state.seals, position, state.next_offset)
     if found is None:
         found = reader.length if position + size == reader.length else position
     if found != position + size:
         sequences.lose()
     return found - position
-
-
-async def _next_chunk(reader: Reader, position: int, state: LogState) -> int | None:
-    """Find the first whole chunk behind a position at which there is none."""
-    while position < reader.length:
-        look = partial(
-            next_chunk,
-            seals=state.seals.behind(position),
-            first_offset=state.next_offset,
-            end_offset=NO_END,
-        )
-        place = await check_bytes(reader, position, APPEND_BYTES_MAX, look)
-        if place is not None:
-            return position + place
-        # No chunk is longer than half of it.
-        position += APPEND_BYTES_MAX // 2
-    return None
 
 
 def _note(position: int, chunks: list[Chunk], state: LogState, index: ChunkIndex) -> None:

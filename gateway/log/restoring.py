@@ -12,8 +12,9 @@ from functools import partial
 from typing import Final, TypeVar
 
 from gateway.log.chunk import CRC_TABLE, EVENT_HEAD_BYTES, Seals, seal_seed
-from gateway.log.index import are_sound
+from gateway.log.index import NO_END, are_sound
 from gateway.log.kernel.chunks import BAD_SEAL, check_seals, find_sealed, walk_chunks
+from gateway.log.salvage import next_chunk
 from gateway.log.sequences import UNKNOWN, PublisherSequences
 from gateway.log.snapshot import Snapshot
 from gateway.log.verifying import Chunk
@@ -47,6 +48,35 @@ async def check_bytes(
     return await looked
 
 
+async def find_chunk(
+    reader: Reader, seals: Seals, position: int, first_offset: int = 0
+) -> int | None:
+    """Find the first whole chunk behind a position at which there is none.
+
+    Args:
+        reader: Of the segment.
+        seals: Of its chunks.
+        position: Where the damage is.
+        first_offset: No chunk behind it begins before this offset.
+
+    Returns:
+        The chunk's position; None if there is none.
+    """
+    while position < reader.length:
+        look = partial(
+            next_chunk,
+            seals=seals.behind(position),
+            first_offset=first_offset,
+            end_offset=NO_END,
+        )
+        place = await check_bytes(reader, position, APPEND_BYTES_MAX, look)
+        if place is not None:
+            return position + place
+        # No chunk is longer than half of it.
+        position += APPEND_BYTES_MAX // 2
+    return None
+
+
 async def seals_of(store: SegmentStore, segment: str) -> Seals:
     """Find out which chunks of a segment have seals: those that a taken-over store added to it."""
     return Seals(seal_seed(segment), max(await _taken_over_at(store, segment), 0))
@@ -67,7 +97,7 @@ async def _taken_over_at(store: SegmentStore, segment: str) -> int:
 async def read_index(store: SegmentStore, segment: str) -> bytes | None:
     """Read the whole stored index; empty if there is none, None if it cannot be used."""
     try:
-        stored = await _read_whole(store, segment)
+        _, stored = await read_whole(store, segment)
         if stored and await is_older(store, segment):
             log.info("index of the older format is built again segment=%s", segment)
             return None
@@ -82,7 +112,8 @@ async def read_index(store: SegmentStore, segment: str) -> bytes | None:
     return None
 
 
-async def _read_whole(store: SegmentStore, segment: str) -> bytes:
+async def read_whole(store: SegmentStore, segment: str) -> tuple[int, bytes]:
+    """Read a small segment: its start, and all its bytes. Raises StoreError."""
     described: Pending[SegmentInfo] = Pending()
     store.info(segment, done=described.settle)
     info = await described
@@ -96,7 +127,7 @@ async def _read_whole(store: SegmentStore, segment: str) -> bytes:
             break
         parts.append(result.data)
         position += len(result.data)
-    return b"".join(parts)
+    return info.start, b"".join(parts)
 
 
 async def restore(

@@ -24,6 +24,7 @@ from gateway.log.chunk import (
 from gateway.log.kernel.chunks import (
     BAD_CRC,
     BAD_SEAL,
+    MALFORMED,
     NEEDS_BYTES,
     NOT_NEXT,
     check_seals,
@@ -34,6 +35,9 @@ from gateway.log.kernel.chunks import (
 
 _SMALL_BYTES: Final = 4096
 """Below this average a kernel checks the chunks: it costs nothing to start, but more per byte."""
+
+NO_SIZE: Final = frozenset((MALFORMED, BAD_SEAL))
+"""Reasons that leave the size of a chunk unknown."""
 
 Chunk = tuple[int, int, int, int, int, int, int, int]
 """As `walk_chunks` gives it: place, size, chunk id, records, timestamp, epoch, data, trailer."""

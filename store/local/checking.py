@@ -14,8 +14,9 @@ from typing import Any, Final, NamedTuple
 from store.api import Durability, TableEntry, TablePage
 from store.errors import StoreError, StoreLocked
 from store.local.checkpoint import CHECKPOINT
+from store.local.checkpoint_file import MAGIC
 from store.local.damage import Damage
-from store.local.data_file import path_of
+from store.local.data_file import DATA_DIRECTORY, path_of
 from store.local.directory import Found, look_into
 from store.local.files import DirectoryFiles, Files
 from store.local.journal_damage import Evidence
@@ -24,8 +25,7 @@ from store.local.overlay import OverlayFiles
 from store.local.segment import Segment
 from store.local.store import LOCK, LocalStore, Tuning
 
-_MAGIC: Final = b"hutchcp"
-FORMAT_VERSION: Final = 2
+FORMAT_VERSION: Final = MAGIC[-1]
 """The one that a server writes."""
 _PAGE_ENTRIES: Final = 100
 
@@ -92,10 +92,9 @@ class CheckedStore:
         version: Of the format that the directory has.
     """
 
-    def __init__(self, directory: Path, version: int, *, repairs: bool) -> None:
+    def __init__(self, directory: Path, *, repairs: bool) -> None:
         """Open it. Raises StoreError."""
         self.turns = Turns()
-        self.version = version
         self._evidence: Evidence | None = None
         self._files: Files = DirectoryFiles(directory)
         if not repairs:
@@ -114,9 +113,8 @@ class CheckedStore:
             lock.close()
             raise
         self._catalogue = opening.recovered.catalogue
-        self.damage: list[Damage] = list(
-            getattr(getattr(opening.recovered, "findings", None), "found", [])
-        )
+        self.damage: list[Damage] = opening.recovered.findings.found
+        self.version = opening.recovered.version
         self.store = LocalStore(
             self._files,
             lock,
@@ -151,7 +149,8 @@ class CheckedStore:
 
     def shape_of(self, name: str) -> SegmentShape | None:
         """Describe one segment; None if there is none of that name."""
-        return next((shape for shape in self.segments() if shape.name == name), None)
+        segment = self._catalogue.committed_names.get(name)
+        return None if segment is None else _shape_of(segment)
 
     def entries_of(self, table: str) -> Iterator[TableEntry]:
         """Give all entries of a table. Raises StoreError."""
@@ -175,8 +174,8 @@ class CheckedStore:
         """Keep a copy of a segment's files, before something in it is replaced."""
         if self._evidence is None:
             self._evidence = Evidence(self._files, time.time_ns())
-        present = self._files.names("data")
-        for path, _ in _shape_of(self._segment(name)).files:
+        present = self._files.names(DATA_DIRECTORY)
+        for path, _ in _shape_of(self._catalogue.committed_names[name]).files:
             if path.rpartition("/")[2] in present:
                 self._evidence.copy(path)
 
@@ -191,7 +190,7 @@ class CheckedStore:
         Returns:
             How many entries it has.
         """
-        segment = self._segment(name)
+        segment = self._catalogue.committed_names[name]
         assert segment.table is not None
         self.set_aside(name)
         segment.corrupt = False
@@ -212,9 +211,6 @@ class CheckedStore:
         segment.table.compacting = False
         return count
 
-    def _segment(self, name: str) -> Segment:
-        return next(each for each in self._catalogue.segments.values() if each.name == name)
-
 
 def open_to_check(directory: Path, *, repairs: bool) -> CheckedStore:
     """Open the store in a directory.
@@ -233,30 +229,27 @@ def open_to_check(directory: Path, *, repairs: bool) -> CheckedStore:
         raise NotChecked(f"{directory}: {error.strerror}") from error
     if found is not Found.STORE:
         raise NotChecked(f"{directory} holds no store: name the data directory of a server")
-    version = _version_of(directory)
+    _refuse_later_version(directory)
     try:
-        return CheckedStore(directory, version, repairs=repairs)
+        return CheckedStore(directory, repairs=repairs)
     except StoreLocked as error:
         raise NotChecked(f"{error}: stop it first") from error
 
 
-def _version_of(directory: Path) -> int:
-    """Return the version of the format; the latest where the checkpoint does not say it."""
+def _refuse_later_version(directory: Path) -> None:
+    """Raise NotChecked where a later version wrote the checkpoint; damage is for the opening."""
     try:
         with (directory / CHECKPOINT).open("rb") as file:
-            magic = file.read(len(_MAGIC) + 1)
+            magic = file.read(len(MAGIC))
     except FileNotFoundError:
-        return FORMAT_VERSION
+        return
     except OSError as error:
         raise NotChecked(f"{directory / CHECKPOINT}: {error.strerror}") from error
-    if len(magic) <= len(_MAGIC) or not magic.startswith(_MAGIC) or not magic[-1]:
-        return FORMAT_VERSION
-    if magic[-1] > FORMAT_VERSION:
+    if magic[:-1] == MAGIC[:-1] and magic[-1] > FORMAT_VERSION:
         raise NotChecked(
             f"{directory} was written by a later version of Hutch (format {magic[-1]}):"
             " check it with that version"
         )
-    return magic[-1]
 
 
 def _write(write: Callable[..., None], segment: Segment, rows: list[Any], *, done: Any) -> None:  # noqa: ANN401  # of any operation

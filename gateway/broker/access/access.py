@@ -32,6 +32,7 @@ from store.api import SegmentStore
 
 log = logging.getLogger(__name__)
 
+TABLE: Final = server_table("access")
 _USER: Final = b"u"
 _PERMISSION: Final = b"p"
 _LIMITS: Final = b"l"
@@ -346,6 +347,6 @@ def _limits_of(value: bytes) -> dict[str, int]:
 
 async def open_access(store: SegmentStore, connections: Connections) -> Access:
     """Open the table of users, creating it if it is missing. Raises StoreError."""
-    access = Access(KeptTable(store, server_table("access")), connections)
+    access = Access(KeptTable(store, TABLE), connections)
     await access.load()
     return access

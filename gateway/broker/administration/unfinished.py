@@ -16,6 +16,7 @@ from gateway.pending import Pending
 from store.api import SegmentStore
 from store.errors import CorruptSegment
 
+TABLE: Final = server_table("import")
 _HEAD: Final = b"n"
 _PART_BYTES: Final = 512 * 1024
 _FAST: Final = 1
@@ -49,7 +50,7 @@ class Unfinished:
             store: Where the table is.
             in_thread: Runs what takes long.
         """
-        self._kept = KeptTable(store, server_table("import"))
+        self._kept = KeptTable(store, TABLE)
         self._in_thread = in_thread
         self._parts = 0
 

@@ -30,7 +30,7 @@ from uuid import UUID
 
 _SINGLE: Final = struct.Struct(">f")
 _SINGLE_DIGITS_MAX: Final = 9
-"""So many tell any two numbers of 32 bits apart."""
+"""Digits that tell any two numbers of 32 bits apart."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from store.local.checkpoint_file import CheckpointHead, head_of_checkpoint
 from tests.simulation.disk import Disk, Failure, Remove
-from tests.unit.store.local.opened import opened
+from tests.unit.store.local.opened import Opened, opened
 
 
 def head_on(disk: Disk) -> CheckpointHead:
@@ -26,6 +26,13 @@ def no_removal() -> Failure:
     return Failure(
         lambda step: isinstance(step, Remove) and step.path.startswith("data/"), times=10**9
     )
+
+
+def delete_without_removing(rig: Opened, disk: Disk, caplog: pytest.LogCaptureFixture) -> None:
+    """Delete segment `a` on a disk that removes no data file."""
+    disk.failures = [no_removal()]
+    rig.do(rig.store.delete_segment, "a")
+    rig.loop.run_until(lambda: "data file was not removed" in caplog.text)
 
 
 def test_a_file_without_an_owner_is_told_and_kept(caplog: pytest.LogCaptureFixture) -> None:
@@ -91,9 +98,7 @@ def test_what_was_deleted_and_could_not_be_removed_goes_with_the_next_opening(
     disk = Disk()
     rig = opened(disk)
     rig.create("a", b"given up")
-    disk.failures = [no_removal()]
-    rig.do(rig.store.delete_segment, "a")
-    rig.loop.run_until(lambda: "data file was not removed" in caplog.text)
+    delete_without_removing(rig, disk, caplog)
     rig.close()
     assert head_on(disk).loose == (1,)
     disk.failures.clear()
@@ -124,9 +129,7 @@ def test_files_of_a_deletion_since_the_checkpoint_are_no_damage(
     rig.create("a", b"given up")
     rig.close()
     rig = opened(disk)
-    disk.failures = [no_removal()]
-    rig.do(rig.store.delete_segment, "a")
-    rig.loop.run_until(lambda: "data file was not removed" in caplog.text)
+    delete_without_removing(rig, disk, caplog)
     rig.crash()
     caplog.clear()
     left = Disk(disk.image())
