@@ -16,10 +16,11 @@ PYTHON ?= $(shell for name in python3 python3.11 python3.12 python3.13 python3.1
 
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet install
-# A test that fails is tried twice more, and each such try is listed at the end: one that passes then
-# was in a hurry on a busy machine. RERUNS=0 for what is found at the first try.
+# A test that fails is tried twice more: a busy machine can make any wait too short. Each such try is
+# listed at the end with what failed. There are at most three in a run. RERUNS=0 allows none.
 RERUNS ?= 2
-PYTEST := $(BIN)/python -m pytest --reruns $(RERUNS) -rR
+SECOND_TRIES := --reruns $(RERUNS) --max-suite-reruns 3 --rerun-show-tracebacks
+PYTEST := $(BIN)/python -m pytest $(SECOND_TRIES)
 # Files of tests that run at once; WORKERS=0 is one after another in one process, for a debugger.
 WORKERS  ?= 2
 PARALLEL := -n $(WORKERS) --dist loadfile
@@ -49,7 +50,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help setup run test quick check lint types imports docs lock fmt kernel kernel-clean test-both \
-        integration wheel test-spark spark-cluster test-oldest-spark compat differential broker bench bench-spark sim soak filter-rates damage password-times fuzz network-fuzz \
+        integration flaky wheel test-spark spark-cluster test-oldest-spark compat differential broker bench bench-spark sim soak filter-rates damage password-times fuzz network-fuzz \
         dedup-schedules sanitize clean
 
 help: ## list these commands
@@ -65,7 +66,7 @@ setup: $(STAMPS)/dev $(STAMPS)/kernel ## install everything for development, bui
 # ---------------------------------------------------------------------------------------- testing
 
 test: $(STAMPS)/test $(STAMPS)/kernel ## every test but those that need a real broker or a long time
-	$(PYTEST) $(PARALLEL) -rRs -m "not ($(BY_HAND))" $(ARGS)
+	$(PYTEST) $(PARALLEL) -rs -m "not ($(BY_HAND))" $(ARGS)
 
 quick: $(STAMPS)/test $(STAMPS)/kernel ## the tests that take seconds
 	$(PYTEST) $(PARALLEL) -q -m "not ($(NOT_QUICK))" $(ARGS)
@@ -77,6 +78,9 @@ test-both: $(STAMPS)/test ## the quick tests with the kernels uncompiled, then c
 
 integration: $(STAMPS)/test $(STAMPS)/kernel ## a running server, real sockets
 	$(PYTEST) -m integration $(ARGS)
+
+flaky: $(STAMPS)/test $(STAMPS)/kernel ## what the last run tried twice, or ARGS="tests/…", fifty times on a busy machine
+	$(BIN)/python -m tests.flaky $(ARGS)
 
 sim: $(STAMPS)/test $(STAMPS)/kernel ## the simulation; SEED=n replays one history
 	$(if $(SEED),HUTCH_TEST_SEED=$(SEED)) $(PYTEST) -m "simulation and not soak" $(ARGS)
@@ -111,16 +115,16 @@ wheel: $(STAMPS)/wheel ## build dist/*.whl, which is what Spark's workers instal
 	@ls dist/*.whl
 
 test-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the data source in a real Spark (needs Java 17 or later)
-	$(SPARK_PYTHON) -m pytest $(PARALLEL) --reruns $(RERUNS) -rRs -m "spark and not (bench or soak)" tests/spark $(ARGS)
+	$(SPARK_PYTHON) -m pytest $(PARALLEL) $(SECOND_TRIES) -rs -m "spark and not (bench or soak)" tests/spark $(ARGS)
 
 spark-cluster: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the same on a master and two workers, and by Spark Connect
-	$(SPARK_PYTHON) -m pytest --reruns $(RERUNS) -rRs -m spark tests/spark_cluster $(ARGS)
+	$(SPARK_PYTHON) -m pytest $(SECOND_TRIES) -rs -m spark tests/spark_cluster $(ARGS)
 
 test-oldest-spark: $(STAMPS)/oldest-spark-environment $(STAMPS)/kernel ## a round trip through the oldest Spark that will do
-	$(VENV)/oldest-spark/bin/python -m pytest --reruns $(RERUNS) -rRs tests/spark/test_round_trip.py $(ARGS)
+	$(VENV)/oldest-spark/bin/python -m pytest $(SECOND_TRIES) -rs tests/spark/test_round_trip.py $(ARGS)
 
 compat: $(STAMPS)/test $(STAMPS)/kernel ## real clients, and the real broker side by side
-	$(PYTEST) -rRs -m "compat and not (bench or soak)" $(ARGS)
+	$(PYTEST) -rs -m "compat and not (bench or soak)" $(ARGS)
 
 # Stopped by Ctrl-C and called again it goes on; remove the file to begin anew.
 differential: $(STAMPS)/test $(STAMPS)/kernel ## a hundred thousand drawn sequences, on RabbitMQ and Hutch

@@ -12,6 +12,7 @@ import hypothesis
 import pytest
 
 from gateway.kernels import HOT_OBJECTS, KERNELS, uncompiled
+from tests.flaky import TRIED_AGAIN
 
 
 class Uncompiled:
@@ -77,6 +78,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.config.option.reruns and any(map(path.is_relative_to, SEARCHES)):
             # Of these only what ran out of time, and so found nothing, is tried again.
             item.add_marker(pytest.mark.flaky(reruns=1, only_rerun="Timeout"))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    again = terminalreporter.stats.get("rerun", [])
+    cache = terminalreporter.config.cache
+    if again and cache is not None:  # `make flaky` reads them
+        cache.set(TRIED_AGAIN, sorted({report.nodeid for report in again}))
 
 
 LIMIT = pytest.StashKey[object]()
