@@ -136,12 +136,12 @@ def _version() -> str:
 
 
 def _add_flags(parser: argparse.ArgumentParser, _given: Sequence[str]) -> None:
-    from gateway import config_page  # noqa: PLC0415 (see above)
-    from gateway.config_sources import FLAGS  # noqa: PLC0415
+    from gateway.settings import page  # noqa: PLC0415 (see above)
+    from gateway.settings.sources import FLAGS  # noqa: PLC0415
 
     parser.add_argument("--config", metavar="FILE", help="TOML file with settings. (HUTCH_CONFIG)")
     for flag, key in FLAGS.items():
-        parser.add_argument(flag, metavar=_METAVARS[flag], help=config_page.flag_help(key))
+        parser.add_argument(flag, metavar=_METAVARS[flag], help=page.flag_help(key))
 
 
 def _add_config_flags(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
@@ -169,10 +169,10 @@ _METAVARS: Final = {
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from gateway.config import ConfigError  # noqa: PLC0415
-    from gateway.config_sources import as_written, load, logs_settings  # noqa: PLC0415
     from gateway.kernels import uncompiled  # noqa: PLC0415
     from gateway.logs import configure, tell_fatal  # noqa: PLC0415
+    from gateway.settings.model import ConfigError  # noqa: PLC0415
+    from gateway.settings.sources import as_written, load, logs_settings  # noqa: PLC0415
 
     log = logging.getLogger(__name__)
     flags = _flags_of(options)
@@ -204,15 +204,15 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _config(options: argparse.Namespace) -> int:
-    from gateway import config_page  # noqa: PLC0415
-    from gateway.config import ConfigError  # noqa: PLC0415
-    from gateway.config_sources import load  # noqa: PLC0415
+    from gateway.settings import page  # noqa: PLC0415
+    from gateway.settings.model import ConfigError  # noqa: PLC0415
+    from gateway.settings.sources import load  # noqa: PLC0415
 
     if options.reference:
-        print(config_page.reference(), end="")
+        print(page.reference(), end="")
         return 0
     try:
-        print(config_page.effective(load(_flags_of(options), options.config)), end="")
+        print(page.effective(load(_flags_of(options), options.config)), end="")
     except ConfigError as error:
         return _complain(str(error), EXIT_CONFIG)
     return 0
@@ -220,7 +220,7 @@ def _config(options: argparse.Namespace) -> int:
 
 def _flags_of(options: argparse.Namespace) -> dict[str, str]:
     """Return the flags that were given, by name."""
-    from gateway.config_sources import FLAGS  # noqa: PLC0415
+    from gateway.settings.sources import FLAGS  # noqa: PLC0415
 
     given = {flag: getattr(options, flag.removeprefix("--").replace("-", "_")) for flag in FLAGS}
     return {flag: value for flag, value in given.items() if value is not None}

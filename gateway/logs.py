@@ -14,7 +14,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Final, Self
 
-from gateway.config import LogFormat, LogsSettings
+from gateway.settings.model import LogFormat, LogsSettings
 
 log = logging.getLogger(__name__)
 

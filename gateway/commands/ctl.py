@@ -13,8 +13,8 @@ from gateway.broker.definitions.report import visible
 from gateway.commands import clients, people, service, streams, topology
 from gateway.commands.asking import Refused, Unreachable, ask
 from gateway.commands.grammar import Command, WrongUse
-from gateway.config import ConfigError
-from gateway.config_sources import load
+from gateway.settings.model import ConfigError
+from gateway.settings.sources import load
 
 EXIT_FAILED: Final = 1
 EXIT_USAGE: Final = 2

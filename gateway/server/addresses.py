@@ -3,7 +3,7 @@
 import errno
 from typing import Final
 
-from gateway.config import ConfigError, Problem
+from gateway.settings.model import ConfigError, Problem
 
 _OF_THE_PORT: Final = frozenset((errno.EADDRINUSE, errno.EACCES, errno.EPERM))
 

@@ -31,7 +31,6 @@ from gateway.broker.service import About, Service
 from gateway.broker.streams import StreamsPorts
 from gateway.broker.virtual_host import open_virtual_host
 from gateway.broker.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_virtual_hosts
-from gateway.config import ConfigError, Problem, Settings
 from gateway.log.clock import Clock
 from gateway.log.log import LogPorts, StreamLog
 from gateway.log.open_chunk import ChunkBuffers
@@ -51,6 +50,7 @@ from gateway.server.space import Space
 from gateway.server.threads import Threads
 from gateway.server.tls_serving import tls_of
 from gateway.server.upkeep import keep_retention
+from gateway.settings.model import ConfigError, Problem, Settings
 from gateway.stream.link import Host, LinkSettings
 from gateway.stream.session.session import UNLIMITED_FRAME_BYTES
 from store.errors import StoreError, StoreLocked

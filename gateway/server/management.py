@@ -12,9 +12,9 @@ from gateway.admin.http_server import HttpServer
 from gateway.admin.protocol import NotStrict, check_strictness
 from gateway.broker.access.authentication import Authentication
 from gateway.broker.administration.administration import Administration
-from gateway.config import ConfigError, ManagementSettings, Problem, Settings
 from gateway.server.addresses import cannot_listen
 from gateway.server.listener import bind
+from gateway.settings.model import ConfigError, ManagementSettings, Problem, Settings
 
 log = logging.getLogger(__name__)
 

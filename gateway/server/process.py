@@ -8,8 +8,8 @@ import sys
 from contextlib import suppress
 from typing import Final
 
-from gateway.config import Settings
 from gateway.server.assembly import Server
+from gateway.settings.model import Settings
 
 _SWITCH_S: Final = 0.0002
 """How long a busy event loop keeps the interpreter from the thread that commits: Python's own 5 ms

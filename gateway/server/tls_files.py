@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from gateway.broker.access.certificate import Unreadable, described, revocation_list_issuer
-from gateway.config import ConfigError, Problem
 from gateway.pending import Pending
 from gateway.server.threads import Threads
+from gateway.settings.model import ConfigError, Problem
 
 log = logging.getLogger(__name__)
 

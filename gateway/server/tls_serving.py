@@ -9,14 +9,14 @@ from typing import Final
 
 from gateway.broker.access import certificate
 from gateway.broker.access.certificate import Naming
-from gateway.config import ConfigError, Settings
-from gateway.config_tls import LoginFrom, TlsSettings
 from gateway.server.addresses import cannot_listen
 from gateway.server.connection import Connection
 from gateway.server.listener import Listener, bind
 from gateway.server.shared import Shared
 from gateway.server.tls_files import TlsContexts, TlsFiles
 from gateway.server.tls_listener import TlsListener
+from gateway.settings.model import ConfigError, Settings
+from gateway.settings.tls import LoginFrom, TlsSettings
 
 log = logging.getLogger(__name__)
 

@@ -96,8 +96,8 @@ match step:
     case "loading the command line":
         sys.meta_path.insert(0, LoadSlowly())
     case "reading the settings":
-        from gateway import config_sources
-        config_sources.load = slowly
+        from gateway.settings import sources
+        sources.load = slowly
     case "opening the store":
         from store.local.store import LocalStore
         LocalStore.open = slowly

@@ -8,8 +8,8 @@ import pytest
 import yaml
 
 from compat.broker.settings import PLUGINS
-from gateway.config import sections, variable_of
-from gateway.config_sources import load
+from gateway.settings.model import sections, variable_of
+from gateway.settings.sources import load
 
 ROOT = Path(__file__).parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text(encoding="utf-8"))

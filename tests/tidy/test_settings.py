@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import sections
+from gateway.settings.model import sections
 
 GATEWAY = Path(__file__).parents[2] / "gateway"
 CODE = "\n".join(
     path.read_text(encoding="utf-8")
     for path in GATEWAY.rglob("*.py")
-    if not path.name.startswith("config")
+    if path.parent != GATEWAY / "settings"
 )
 
 

@@ -22,8 +22,8 @@ from gateway.broker.definitions.planning import plan_import
 from gateway.broker.definitions.reading import ReadDefinitions, read_with_problems
 from gateway.broker.definitions.report import Outcome
 from gateway.broker.kept_table import KeptTable
-from gateway.config import ConfigError
 from gateway.log.names import server_table
+from gateway.settings.model import ConfigError
 from store.api import SegmentStore
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ import pytest
 
 from gateway import cli
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.config_sources import FLAGS
+from gateway.settings.sources import FLAGS
 
 ROOT = Path(__file__).parents[3]
 

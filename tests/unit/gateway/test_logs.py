@@ -5,8 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from gateway.config import LogFormat, LogLevel, LogsSettings
 from gateway.logs import InHost, JsonLines, TextLines, configure
+from gateway.settings.model import LogFormat, LogLevel, LogsSettings
 
 
 @pytest.fixture

@@ -7,8 +7,8 @@ import pytest
 
 from gateway.admin import protocol
 from gateway.admin.protocol import NotStrict, check_strictness, make_strict
-from gateway.config import ConfigError, ManagementSettings
 from gateway.server.management import Management
+from gateway.settings.model import ConfigError, ManagementSettings
 
 
 def test_the_installed_h11_is_read_strictly() -> None:

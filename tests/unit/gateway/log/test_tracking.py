@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 from annotated_types import Le
 
-from gateway.config import field_of
 from gateway.log import tracking as tracking_module
 from gateway.log.sequences import UNKNOWN, PublisherSequences
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking, open_tracking
 from gateway.pending import Pending, start
+from gateway.settings.model import field_of
 from store.api import TableEntry
 from store.errors import NoSuchSegment
 from tests.unit.gateway.log.conftest import MakeRig

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from gateway.broker.streams import Streams
-from gateway.config import ConfigError, Settings
 from gateway.server.assembly import Server, clients_max, peer_properties, sockets_max
 from gateway.server.listener import bind
+from gateway.settings.model import ConfigError, Settings
 from gateway.stream.wire import messages as m
 from store.api import Durability
 from tests.client import Client

@@ -5,7 +5,7 @@ import tracemalloc
 
 import pytest
 
-from gateway.config import StreamSettings
+from gateway.settings.model import StreamSettings
 from gateway.stream.wire import messages as m
 from tests.client import plain
 from tests.property.gateway.conversations import frame_of

@@ -17,11 +17,11 @@ from gateway.broker.service import Service
 from gateway.broker.streams import Stream, Streams, StreamsPorts
 from gateway.broker.virtual_host import VirtualHost, open_virtual_host
 from gateway.broker.virtual_hosts import VirtualHostsPorts, open_virtual_hosts
-from gateway.config import UsersSettings
 from gateway.log import names
 from gateway.log.log import LogPorts, StreamLog
 from gateway.log.open_chunk import ChunkBuffers
 from gateway.pending import Pending
+from gateway.settings.model import UsersSettings
 from gateway.stream import publishing
 from gateway.stream.consuming import Subscription
 from gateway.stream.dispatch import dispatch

@@ -7,13 +7,13 @@ from typing import Final, cast
 
 from pydantic.fields import FieldInfo
 
-from gateway.config import Key, allowed_of, field_of, sections, variable_of
-from gateway.config_sources import FLAGS, Loaded
+from gateway.settings.model import Key, allowed_of, field_of, sections, variable_of
+from gateway.settings.sources import FLAGS, Loaded
 
 _HEAD: Final = """\
 # Configuration
 
-<!-- Written by `make docs` from gateway/config.py: change it there. -->
+<!-- Written by `make docs` from gateway/settings/model.py: change it there. -->
 
 A setting is taken from the first of these that has it:
 

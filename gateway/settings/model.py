@@ -1,6 +1,6 @@
 """The settings: every one with its meaning, unit, default and range.
 
-Nothing here is global, and nothing reads a file or the environment (config_sources does): each
+Nothing here is global, and nothing reads a file or the environment (`sources` does): each
 part of the server is handed the section it needs.
 """
 
@@ -14,10 +14,10 @@ from pydantic import BaseModel, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
-from gateway.config_fields import HOST_IN_WORDS, KIB, MIB, Host, Integer, OutOfOrder, SomePath
-from gateway.config_fields import Section as _Section
-from gateway.config_fields import setting as _setting
-from gateway.config_tls import TlsSettings
+from gateway.settings.fields import HOST_IN_WORDS, KIB, MIB, Host, Integer, OutOfOrder, SomePath
+from gateway.settings.fields import Section as _Section
+from gateway.settings.fields import setting as _setting
+from gateway.settings.tls import TlsSettings
 from store.api import Durability
 
 ENVIRONMENT_PREFIX: Final = "HUTCH_"
@@ -383,7 +383,7 @@ class Settings(BaseSettings):
         dotenv_settings: PydanticBaseSettingsSource,  # noqa: ARG003
         file_secret_settings: PydanticBaseSettingsSource,  # noqa: ARG003
     ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Take what is given and nothing else: config_sources merges, to know whose each is."""
+        """Take what is given and nothing else: `sources` merges, to know whose each is."""
         return (init_settings,)
 
 

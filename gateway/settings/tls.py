@@ -5,7 +5,7 @@ from typing import Final, Self
 
 from pydantic import model_validator
 
-from gateway.config_fields import HOST_IN_WORDS, Host, Integer, Needs, Section, SomePath, setting
+from gateway.settings.fields import HOST_IN_WORDS, Host, Integer, Needs, Section, SomePath, setting
 
 
 class LoginFrom(enum.Enum):

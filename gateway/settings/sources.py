@@ -18,7 +18,8 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource, SettingsError
 
-from gateway.config import (
+from gateway.settings.fields import Needs
+from gateway.settings.model import (
     ENVIRONMENT_PREFIX,
     ConfigError,
     Key,
@@ -31,7 +32,6 @@ from gateway.config import (
     toml_type_of,
     variable_of,
 )
-from gateway.config_fields import Needs
 
 CONFIG_VARIABLE: Final = "HUTCH_CONFIG"
 _SHOWN_MAX: Final = 80

@@ -1,7 +1,7 @@
 import pytest
 from pydantic import ValidationError
 
-from gateway.config import (
+from gateway.settings.model import (
     ConfigError,
     LogLevel,
     LogsSettings,

@@ -3,11 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import sections, variable_of
-from gateway.config_page import effective, flag_help, reference
-from gateway.config_sources import FLAGS, load
+from gateway.settings.model import sections, variable_of
+from gateway.settings.page import effective, flag_help, reference
+from gateway.settings.sources import FLAGS, load
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def test_docs_configuration_md_is_what_make_docs_would_write() -> None:

@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import ConfigError, Problem, sections
-from gateway.config_fields import HOST_IN_WORDS
-from gateway.config_sources import FLAGS, as_written, load
+from gateway.settings.fields import HOST_IN_WORDS
+from gateway.settings.model import ConfigError, Problem, sections
+from gateway.settings.sources import FLAGS, as_written, load
 from store.api import Durability
 
 
