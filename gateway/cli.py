@@ -186,7 +186,7 @@ def _serve(options: argparse.Namespace) -> int:
             log.warning("kernels are not compiled, which is slow kernels=%s", ",".join(slow))
 
         # Only now: a wrong setting is told without loading the server.
-        from gateway.server.process import serve  # noqa: PLC0415
+        from gateway.process import serve  # noqa: PLC0415
         from store.errors import StoreError  # noqa: PLC0415
 
         try:

@@ -1,1 +1,1 @@
-"""The only asyncio: listeners, connections, delivery, start and stop."""
+"""Sockets and time, on asyncio: listeners, TLS, connections, delivery, turns and timers."""

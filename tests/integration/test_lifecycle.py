@@ -102,7 +102,7 @@ match step:
         from store.local.store import LocalStore
         LocalStore.open = slowly
     case "opening the streams":
-        from gateway.server.assembly import Server
+        from gateway.assembly import Server
         Server.start = slowly_too
 sys.argv = ["hutch", "serve", "--port", "0", "--management-port", "0", "--data", directory]
 sys.exit(main())

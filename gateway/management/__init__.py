@@ -1,0 +1,1 @@
+"""Management of a running server: the HTTP API, and the socket that `hutch ctl` uses."""

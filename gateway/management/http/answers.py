@@ -1,0 +1,204 @@
+"""Answers of the API: a value, a long list in slices, nothing, or why not."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from http import HTTPStatus
+from itertools import islice
+from typing import Any, Final, NamedTuple, TypeVar
+
+from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
+
+from gateway.management.http.json_text import pack_json
+
+T = TypeVar("T")
+
+SLICE: Final = 32
+"""So many objects of a list are made in one turn of the event loop: a millisecond or two."""
+SLICE_CHARACTERS: Final = 64 * 1024
+"""After so much of a list the turn is over too: a client may make single objects large."""
+PAIRS: Final = 1_000
+"""Entries of an object with many names that make a slice."""
+STALL_S: Final = 30.0
+"""How long a client may leave an answer unread."""
+
+_HEADERS: Final = {
+    "content-type": "application/json",
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "x-content-type-options": "nosniff",
+}
+CHALLENGE: Final = {"www-authenticate": 'Basic realm="RabbitMQ Management"'}
+
+NOT_FOUND: Final = "Not Found"
+
+
+def value_answer(
+    value: object,
+    status: HTTPStatus = HTTPStatus.OK,
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """Answer with one value."""
+    return Response(pack_json(value), status, {**_HEADERS, **(headers or {})})
+
+
+def empty_answer(status: HTTPStatus, headers: Mapping[str, str] | None = None) -> Response:
+    """Answer without a body."""
+    kept = {name: text for name, text in _HEADERS.items() if name != "content-type"}
+    return Response(b"", status, {**kept, **(headers or {})})
+
+
+def made_answer(*, is_new: bool) -> Response:
+    """Answer a PUT: it was created, or was there."""
+    return empty_answer(HTTPStatus.CREATED if is_new else HTTPStatus.NO_CONTENT)
+
+
+def refusal(
+    status: HTTPStatus, error: str, reason: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    """Answer why not, in RabbitMQ's form."""
+    return value_answer({"error": error, "reason": reason}, status, headers)
+
+
+def front_page() -> Response:
+    """Answer a browser that asks for the pages that a RabbitMQ has here."""
+    return Response(
+        "Hutch has no web page; RabbitMQ's management API begins at /api/overview.\n",
+        media_type="text/plain",
+    )
+
+
+def not_found() -> Response:
+    """Answer that there is no such thing, or no such path."""
+    return refusal(HTTPStatus.NOT_FOUND, "Object Not Found", NOT_FOUND)
+
+
+class Refused(Exception):
+    """The request ends with this answer."""
+
+    def __init__(
+        self,
+        status: HTTPStatus,
+        error: str,
+        reason: str,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(reason)
+        self.answer = refusal(status, error, reason, headers)
+
+
+def list_answer(items: Iterable[T], view: Callable[[T], object]) -> Response:
+    """Answer with a list, which may be long: others are served between its slices.
+
+    Args:
+        items: What there is; nothing changes it meanwhile.
+        view: Makes what JSON can hold of one.
+    """
+    return _SlicedAnswer(_slices(items, view))
+
+
+def page_answer(
+    items: Iterable[T], view: Callable[[T], object], numbers: Mapping[str, int]
+) -> Response:
+    """Answer with an object that holds a list, made in slices too, and numbers about it."""
+    return _SlicedAnswer(_page(_slices(items, view), numbers))
+
+
+class Listed(NamedTuple):
+    """A list within an object, made in slices.
+
+    Attributes:
+        items: What there is; nothing changes it meanwhile.
+        view: Makes what JSON can hold of one.
+    """
+
+    items: Sequence[Any]
+    view: Callable[[Any], Mapping[str, object]]
+
+
+class Paired(NamedTuple):
+    """An object within an object that has many names, made in slices."""
+
+    pairs: Mapping[str, object]
+
+
+def fields_answer(fields: Mapping[str, object]) -> Response:
+    """Answer with one object, of which values that are Listed or Paired are made in slices."""
+    if any(isinstance(value, Listed | Paired) for value in fields.values()):
+        return _SlicedAnswer(_fields(fields))
+    return value_answer(fields)
+
+
+def parts_answer(parts: AsyncIterator[str]) -> Response:
+    """Answer with JSON that is made part by part."""
+    return _SlicedAnswer(parts)
+
+
+async def _slices(items: Iterable[T], view: Callable[[T], object]) -> AsyncIterator[str]:
+    begin = "["
+    some: list[str] = []
+    size = 0
+    for item in items:
+        some.append(pack_json(view(item)))
+        size += len(some[-1])
+        if len(some) == SLICE or size >= SLICE_CHARACTERS:
+            yield begin + ",".join(some)
+            begin, size = ",", 0
+            some.clear()
+            await asyncio.sleep(0)
+    if some:
+        yield begin + ",".join(some)
+        begin = ","
+    yield "[]" if begin == "[" else "]"
+
+
+async def _fields(fields: Mapping[str, object]) -> AsyncIterator[str]:
+    begin = "{"
+    for name, value in fields.items():
+        yield f"{begin}{pack_json(name)}:"
+        begin = ","
+        if isinstance(value, Listed):
+            async for part in _slices(value.items, value.view):
+                yield part
+        elif isinstance(value, Paired):
+            async for part in _pairs(value.pairs):
+                yield part
+        else:
+            yield pack_json(value)
+    yield "{}" if begin == "{" else "}"
+
+
+async def _pairs(pairs: Mapping[str, object]) -> AsyncIterator[str]:
+    left = iter(pairs.items())
+    begin = "{"
+    while some := dict(islice(left, PAIRS)):
+        yield begin + pack_json(some)[1:-1]
+        begin = ","
+        await asyncio.sleep(0)
+    yield "{}" if begin == "{" else "}"
+
+
+async def _page(items: AsyncIterator[str], numbers: Mapping[str, int]) -> AsyncIterator[str]:
+    yield '{"items":'
+    async for part in items:
+        yield part
+    yield "," + pack_json(numbers)[1:]
+
+
+class _SlicedAnswer(Response):
+    """A body that is made while it is sent."""
+
+    def __init__(self, parts: AsyncIterator[str]) -> None:
+        super().__init__(status_code=HTTPStatus.OK, headers=_HEADERS)
+        del self.headers["content-length"]
+        self._parts = parts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        del scope, receive
+        await send(
+            {"type": "http.response.start", "status": self.status_code, "headers": self.raw_headers}
+        )
+        async for part in self._parts:
+            async with asyncio.timeout(STALL_S):
+                await send({"type": "http.response.body", "body": part.encode(), "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})

@@ -1,0 +1,331 @@
+"""The API as an ASGI application: who asks, what for, may they, and what came of it.
+
+A request is judged in this order, and what fails ends it: where it comes from (a page of another
+site is refused), its path and method, who sends it, its body. A body is not looked at before it is
+known who sent it.
+"""
+
+import base64
+import binascii
+import logging
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import parse_qsl, urlsplit
+
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.routing import compile_path
+from starlette.types import Message, Receive, Scope, Send
+
+from gateway.broker.access.authentication import (
+    Authentication,
+    LoginRefused,
+    Peer,
+    is_loopback,
+)
+from gateway.broker.access.errors import AccessError
+from gateway.broker.administration.administration import Actor, Administration, Role
+from gateway.broker.administration.errors import AdministrationError
+from gateway.broker.administration.requests import translated
+from gateway.broker.errors import BrokerError
+from gateway.management.http import bodies
+from gateway.management.http.answers import (
+    CHALLENGE,
+    Refused,
+    empty_answer,
+    front_page,
+    not_found,
+    refusal,
+)
+from gateway.management.http.call import Awaits, Call, Facts, Handler
+from gateway.management.http.conditions import holds
+from gateway.management.http.paths import WrongPath, decode, segments_of
+from gateway.management.http.protocol import HEADER_BYTES_MAX, LOGGED_IN
+from gateway.management.http.routes import Resource
+from store.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+_HEADER_MORE_BYTES: Final = 4  # a colon, a space, and the line's end
+_QUERY_BYTES_MAX: Final = 4096
+_QUERY_FIELDS_MAX: Final = 32
+_PERCENT: Final = re.compile(b"%(?![0-9A-Fa-f]{2})")
+_CREDENTIALS_BYTES_MAX: Final = 4096
+_ONCE: Final = ("authorization", "content-type", "if-match", "if-none-match", "origin")
+"""Headers of which a second one could be read instead of the first."""
+
+_STATUS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
+    "wrong_request": (HTTPStatus.BAD_REQUEST, "bad_request"),
+    "unusable_definitions": (HTTPStatus.BAD_REQUEST, "bad_request"),
+    "refused": (HTTPStatus.BAD_REQUEST, "bad_request"),
+    "not_found": (HTTPStatus.NOT_FOUND, "Object Not Found"),
+    "conflict": (HTTPStatus.BAD_REQUEST, "bad_request"),
+    "not_allowed": (HTTPStatus.UNAUTHORIZED, "not_authorised"),
+    "failed": (HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error"),
+}
+"""What each kind of refusal is to HTTP, in RabbitMQ's words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Backing:
+    """What the application answers from."""
+
+    administration: Administration
+    authentication: Authentication
+    facts: Facts
+    awaits: Awaits
+
+
+class Application:
+    """Answers requests by a table of resources."""
+
+    def __init__(self, backing: Backing, resources: Iterable[Resource]) -> None:
+        self._backing = backing
+        self._large = bodies.LargeBodies()
+        self._paths = [(compile_path(resource.path)[0], resource) for resource in resources]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            return
+        exchange = _Exchange(scope, receive, send)
+        try:
+            answer = self._misplaced(scope) or await self._routed(scope, exchange.receive)
+        except bodies.BodyCutShort:
+            return
+        except Exception:  # the edge of a request: the next may be fine
+            log.exception("http request failed method=%s path=%s", scope["method"], scope["path"])
+            reason = "the server failed at this; its log says how"
+            answer = refusal(HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error", reason)
+        try:
+            await answer(scope, exchange.receive, exchange.send)
+        except TimeoutError:
+            log.warning("http client does not read its answer, cut off path=%s", scope["path"])
+            raise
+
+    async def _routed(self, scope: Scope, receive: Receive) -> Response:
+        """Answer a request by the resource of its path."""
+        # Names stay encoded until the path is matched: one with a slash is one segment.
+        segments = segments_of(scope["raw_path"])
+        path = "/" + "/".join(segment.decode("ascii") for segment in segments)
+        if path == "/" and scope["method"] in {"GET", "HEAD"}:
+            return front_page()
+        for pattern, resource in self._paths:
+            if (found := pattern.match(path)) is not None:
+                return await self._answer(resource, scope, receive, found.groupdict())
+        return not_found()
+
+    def _misplaced(self, scope: Scope) -> Response | None:
+        """Return why a request is not even looked at, None if it is."""
+        headers = Headers(scope=scope)
+        try:
+            segments_of(scope["raw_path"])
+        except WrongPath as error:
+            return refusal(HTTPStatus.BAD_REQUEST, "bad_request", str(error))
+        size = sum(len(name) + len(value) + _HEADER_MORE_BYTES for name, value in scope["headers"])
+        if size + len(scope["raw_path"]) > HEADER_BYTES_MAX:
+            status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+            reason = f"headers have {HEADER_BYTES_MAX} bytes at most"
+            return refusal(status, "bad_request", reason)
+        if (ambiguity := _ambiguous(headers)) is not None:
+            return refusal(HTTPStatus.BAD_REQUEST, "bad_request", ambiguity)
+        if len(scope["query_string"]) > _QUERY_BYTES_MAX:
+            return refusal(HTTPStatus.REQUEST_URI_TOO_LONG, "bad_request", "the query is too long")
+        origin = headers.get("origin")
+        if origin is not None and _host_of(origin) != headers.get("host"):
+            return refusal(HTTPStatus.FORBIDDEN, "not_authorized", "this page is of another site")
+        return None
+
+    async def _answer(
+        self, resource: Resource, scope: Scope, receive: Receive, names: Mapping[str, str]
+    ) -> Response:
+        """Answer a request on a resource, with the names in its path as they are written."""
+        if scope["method"] == "OPTIONS":
+            return empty_answer(HTTPStatus.OK, _allow(resource))
+        try:
+            handler = _handler_of(resource, scope["method"])
+            actor = await self._actor(scope)
+            call = await self._call(resource, scope, receive, actor, names)
+            if not await holds(scope["method"], Headers(scope=scope), resource.handlers, call):
+                return empty_answer(HTTPStatus.PRECONDITION_FAILED)
+            return await handler(call)
+        except Refused as refused:
+            return refused.answer
+        except AdministrationError as error:
+            return _refused(error)
+        except (AccessError, BrokerError, StoreError) as error:
+            return _refused(translated(error))
+
+    async def _actor(self, scope: Scope) -> Actor:
+        """Return who asks; the connection is no stranger's from then on. Raises Refused."""
+        backing = self._backing
+        refusals = backing.authentication.refusals
+        header = Headers(scope=scope).get("authorization")
+        if header is None:
+            raise _unknown()
+        data = _plain_of(header)
+        host = (scope.get("client") or ("",))[0]
+        peer = Peer(bool(host) and is_loopback(host), host, "http")
+        try:
+            user = await backing.awaits(backing.authentication.log_in("PLAIN", data, peer))
+        except LoginRefused as refused:
+            line = "login refused over http peer=%s user=%r reason=%s"
+            refusals.say(log.warning, host, line, host, refused.user, refused.reason.value)
+            raise _unknown() from None
+        actor = Actor.of(backing.administration.access, user)
+        if Role.MANAGEMENT not in actor.roles:
+            line = "user without a tag refused over http peer=%s user=%r"
+            refusals.say(log.warning, host, line, host, user)
+            status, reason = HTTPStatus.UNAUTHORIZED, "Not management user"
+            raise Refused(status, "not_authorised", reason)
+        scope["state"][LOGGED_IN]()
+        return actor
+
+    async def _call(
+        self,
+        resource: Resource,
+        scope: Scope,
+        receive: Receive,
+        actor: Actor,
+        names: Mapping[str, str],
+    ) -> Call:
+        body = b""
+        if scope["method"] in {"PUT", "POST"}:
+            body = await self._body(resource, scope, receive, actor)
+            actor = self._still(actor)
+        is_object = bool(body) and not resource.reads_body
+        return Call(
+            self._backing.administration,
+            actor,
+            self._backing.facts,
+            self._backing.awaits,
+            {name: decode(text.encode("ascii")) for name, text in names.items()},
+            _query(scope["query_string"]),
+            bodies.json_object(body) if is_object else {},
+            body,
+        )
+
+    def _still(self, actor: Actor) -> Actor:
+        """Return the actor with its roles of now: a body may take minutes. Raises Refused."""
+        now = actor.now(self._backing.administration.access)
+        if Role.MANAGEMENT not in now.roles:
+            raise _unknown()
+        return now
+
+    async def _body(
+        self, resource: Resource, scope: Scope, receive: Receive, actor: Actor
+    ) -> bytes:
+        """Read a body. Raises Refused, NotAllowed."""
+        headers = Headers(scope=scope)
+        if headers.get("content-encoding", "identity") != "identity":
+            raise bodies.not_json()
+        if resource.body_role is not None:
+            actor.require(resource.body_role)
+        bytes_max = resource.body_bytes_max
+        if bytes_max <= bodies.SMALL_BYTES_MAX or bodies.is_small(headers):
+            return await bodies.read_body(receive, headers, bytes_max)
+        async with self._large.turn(actor.name):
+            return await bodies.read_body(receive, headers, bytes_max)
+
+
+def _unknown() -> Refused:
+    return Refused(HTTPStatus.UNAUTHORIZED, "not_authorized", "Not_Authorized", CHALLENGE)
+
+
+def _handler_of(resource: Resource, method: str) -> Handler:
+    """Return who answers a method. Raises Refused."""
+    handler = resource.handlers.get(method)
+    if handler is not None:
+        return handler
+    status, reason = HTTPStatus.METHOD_NOT_ALLOWED, "this method is not for this path"
+    raise Refused(status, "bad_request", reason, _allow(resource))
+
+
+def _allow(resource: Resource) -> dict[str, str]:
+    return {"allow": ", ".join([*resource.handlers, "OPTIONS"])}
+
+
+class _Exchange:
+    """One request and its answer: an answer before the end of the body ends the connection.
+
+    What a stranger would still send is not waited for.
+    """
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = Headers(scope=scope)
+        has_body = "transfer-encoding" in headers or headers.get("content-length", "0") != "0"
+        self._is_read = not has_body
+        self._receive = receive
+        self._send = send
+
+    async def receive(self) -> Message:
+        """Receive, and note the end of the body."""
+        message = await self._receive()
+        if not message.get("more_body", False):
+            self._is_read = True
+        return message
+
+    async def send(self, message: Message) -> None:
+        """Send; where the body is not read, say that this is the last answer."""
+        if message["type"] == "http.response.start" and not self._is_read:
+            headers = [*message["headers"], (b"connection", b"close")]
+            message = {**message, "headers": headers}
+        await self._send(message)
+
+
+def _refused(error: AdministrationError) -> Response:
+    status, kind = _STATUS[error.code]
+    if status is HTTPStatus.NOT_FOUND:
+        return not_found()
+    return refusal(status, kind, str(error))
+
+
+def _ambiguous(headers: Headers) -> str | None:
+    """Return what somebody else could read in another way, None if nothing."""
+    if any(len(headers.getlist(name)) > 1 for name in _ONCE):
+        return "a header is said twice"
+    if "transfer-encoding" in headers and "content-length" in headers:
+        return "a body has one length: announced, or in chunks"
+    return None
+
+
+def _host_of(origin: str) -> str | None:
+    """Return the host of a page's origin; None if it is no address."""
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
+
+
+def _plain_of(header: str) -> bytes:
+    """Return the credentials of a header as the mechanism PLAIN has them. Raises Refused."""
+    scheme, _, text = header.partition(" ")
+    if scheme.lower() != "basic" or len(text) > _CREDENTIALS_BYTES_MAX:
+        raise _unknown()
+    try:
+        user, colon, password = base64.b64decode(text.strip(), validate=True).partition(b":")
+    except (binascii.Error, ValueError):
+        raise _unknown() from None
+    if not colon or b"\x00" in user + password:
+        raise _unknown()
+    return b"\x00".join((b"", user, password))
+
+
+def _query(text: bytes) -> Mapping[str, str]:
+    """Return the fields of a query. Raises Refused: what is not read cannot be left out."""
+    if _PERCENT.search(text) is not None:
+        raise _unreadable()
+    try:
+        pairs: list[tuple[Any, Any]] = parse_qsl(
+            text.decode("ascii"), keep_blank_values=True, max_num_fields=_QUERY_FIELDS_MAX
+        )
+    except ValueError:
+        raise _unreadable() from None
+    return dict(reversed(pairs))  # the first of a name counts, as in RabbitMQ
+
+
+def _unreadable() -> Refused:
+    reason = f"a query is percent-encoded ASCII of at most {_QUERY_FIELDS_MAX} fields"
+    return Refused(HTTPStatus.BAD_REQUEST, "bad_request", reason)

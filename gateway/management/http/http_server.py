@@ -1,0 +1,80 @@
+"""The listener of the API: uvicorn in the server's own loop, without its signals and its logs."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import Final
+
+import uvicorn
+
+from gateway.broker.access.strangers import Strangers
+from gateway.management.http.application import Application, Backing
+from gateway.management.http.protocol import (
+    CONNECTIONS_MAX,
+    HEADER_BYTES_MAX,
+    IDLE_S,
+    BoundedProtocol,
+)
+from gateway.management.http.routes import RESOURCES
+
+log = logging.getLogger(__name__)
+
+_BACKLOG: Final = 128
+_STOP_S: Final = 1.0
+
+
+class _Uvicorn(uvicorn.Server):
+    """uvicorn, which leaves signals to the process."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Capture none."""
+        yield
+
+
+class HttpServer:
+    """Serves the API on a socket that is bound."""
+
+    def __init__(self, listening: socket.socket, backing: Backing) -> None:
+        self._socket = listening
+        strangers: Strangers[BoundedProtocol] = Strangers(CONNECTIONS_MAX)
+        protocol = partial(BoundedProtocol, strangers, backing.authentication.refusals)
+        config = uvicorn.Config(
+            Application(backing, RESOURCES),
+            http=protocol,  # type: ignore[arg-type]  # makes one, as the class would
+            ws="none",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            backlog=_BACKLOG,
+            timeout_keep_alive=IDLE_S,
+            timeout_graceful_shutdown=1,
+            h11_max_incomplete_event_size=HEADER_BYTES_MAX,
+        )
+        self._uvicorn = _Uvicorn(config)
+        self._task: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Answer from now on."""
+        self._task = asyncio.get_running_loop().create_task(
+            self._uvicorn.serve(sockets=[self._socket])
+        )
+        log.info("management ready address=%s:%d", *self._socket.getsockname()[:2])
+
+    async def stop(self) -> None:
+        """Answer nobody any more."""
+        if self._task is None:
+            return
+        self._uvicorn.should_exit = True
+        self._uvicorn.force_exit = True
+        with suppress(TimeoutError, asyncio.CancelledError):
+            async with asyncio.timeout(_STOP_S):
+                await self._task
+        self._socket.close()

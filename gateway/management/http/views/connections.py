@@ -1,0 +1,307 @@
+"""Connections, publishers and consumers."""
+
+import asyncio
+from collections.abc import Iterator, Mapping
+from functools import partial
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+from starlette.responses import Response
+
+from gateway.broker.administration.administration import Administration, Role
+from gateway.broker.administration.errors import NotAllowed, NotFound
+from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
+from gateway.management.http.answers import SLICE, Listed, empty_answer
+from gateway.management.http.call import Call, Facts
+from gateway.management.http.listing import listed, listed_whole, object_answer
+from gateway.management.http.views.figures import RATE
+from gateway.management.http.views.tls import tls_fields
+
+GARBAGE_COLLECTION: Final = {
+    "fullsweep_after": 0,
+    "max_heap_size": 0,
+    "min_bin_vheap_size": 0,
+    "min_heap_size": 0,
+    "minor_gcs": 0,
+}
+"""Of Erlang; clients read these fields."""
+
+
+class Address(NamedTuple):
+    """Host and port of one side."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def of(cls, text: str) -> "Address":
+        """Take `host:port` apart; the host may hold colons itself."""
+        host, _, port = text.rpartition(":")
+        return cls(host, int(port or 0))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def name_of(connection: OpenConnection) -> str:
+    """Return a connection's name: the client's address, then the one that it connected to."""
+    return f"{Address.of(connection.peer)} -> {Address.of(connection.local)}"
+
+
+def connection_view(
+    administration: Administration, facts: Facts, connection: OpenConnection
+) -> dict[str, object]:
+    """Show a connection."""
+    details = connection.details()
+    peer, local = Address.of(connection.peer), Address.of(connection.local)
+    return {
+        "name": f"{peer} -> {local}",
+        "node": facts.node,
+        "protocol": "stream",
+        "state": "running",
+        "user": connection.user,
+        "user_who_performed_action": connection.user,
+        "user_provided_name": connection.client_properties.get("connection_name", ""),
+        "vhost": connection.virtual_host_name,
+        "host": local.host,
+        "port": local.port,
+        "peer_host": peer.host,
+        "peer_port": peer.port,
+        "auth_mechanism": details.mechanism,
+        "client_properties": dict(connection.client_properties),
+        "connected_at": administration.connections.since_ms(connection),
+        "frame_max": details.frame_bytes_max,
+        "timeout": details.heartbeat_s,
+        "channel_max": 0,
+        "channels": 0,
+        "recv_oct": details.transport.received_bytes,
+        "recv_oct_details": RATE,
+        "send_oct": details.transport.sent_bytes,
+        "send_oct_details": RATE,
+        "recv_cnt": 0,
+        "send_cnt": 0,
+        "send_pend": 0,
+        "reductions": 0,
+        "reductions_details": RATE,
+        "garbage_collection": GARBAGE_COLLECTION,
+        **tls_fields(details.transport.tls),
+    }
+
+
+def connection_details(facts: Facts, connection: OpenConnection) -> dict[str, object]:
+    """Show whose something is."""
+    peer = Address.of(connection.peer)
+    return {
+        "name": name_of(connection),
+        "node": facts.node,
+        "peer_host": peer.host,
+        "peer_port": peer.port,
+        "user": connection.user,
+    }
+
+
+def visible_connections(call: Call) -> list[OpenConnection]:
+    """Return the connections that who asks may look at, those of the path's virtual host."""
+    host = call.path.get("virtual_host")
+    if host is not None:
+        call.administration.host(host)
+        if Role.MONITORING not in call.actor.roles:
+            call.host()
+    connections = call.administration.connections
+    if Role.MONITORING in call.actor.roles:  # asked once: there may be ten thousand
+        return connections.of(virtual_host=host)
+    return [
+        connection
+        for connection in connections.of(user=call.actor.name, virtual_host=host)
+        if call.actor.may_see_of(connection.user, connection.virtual_host_name)
+    ]
+
+
+async def list_connections(call: Call) -> Response:
+    """Who is connected, the longest connected first."""
+    return await listed(
+        call,
+        visible_connections(call),
+        lambda connection: connection_view(call.administration, call.facts, connection),
+    )
+
+
+async def list_connections_of_user(call: Call) -> Response:
+    """Those of one user: one's own, or for who may see all."""
+    user = call.path["user"]
+    if user != call.actor.name:
+        call.require(Role.MONITORING)
+    return await listed(
+        call,
+        [connection for connection in visible_connections(call) if connection.user == user],
+        lambda connection: connection_view(call.administration, call.facts, connection),
+    )
+
+
+async def close_connections_of_user(call: Call) -> Response:
+    """End all connections of a user, which need not be there."""
+    user = call.path["user"]
+    if not call.actor.may_end(user):
+        raise NotAllowed("these connections are another user's")
+    for connection in call.administration.connections.of(user=user):
+        connection.cut_off(f"closed over HTTP by {call.actor.name!r}")
+    return empty_answer(HTTPStatus.NO_CONTENT)
+
+
+def _named(call: Call) -> OpenConnection:
+    """Return the connection of the path. Raises NotFound, NotAllowed."""
+    host, name = call.path.get("virtual_host"), call.path["connection"]
+    peer = name.partition(" -> ")[0].replace("[", "").replace("]", "")
+    for connection in call.administration.connections.of(virtual_host=host):
+        if connection.peer == peer and name_of(connection) == name:
+            if not call.actor.may_see_of(connection.user, connection.virtual_host_name):
+                raise NotAllowed("this connection is another user's")
+            return connection
+    raise NotFound(f"nobody is connected as {name!r}")
+
+
+async def get_connection(call: Call) -> Response:
+    """One connection."""
+    return object_answer(call, connection_view(call.administration, call.facts, _named(call)))
+
+
+async def close_connection(call: Call) -> Response:
+    """End a connection as a crash would: its client is told nothing."""
+    connection = _named(call)
+    if not call.actor.may_end(connection.user):
+        raise NotAllowed("this connection is another user's")
+    connection.cut_off(f"closed over HTTP by {call.actor.name!r}")
+    return empty_answer(HTTPStatus.NO_CONTENT)
+
+
+async def list_channels(call: Call) -> Response:
+    """The channels of everybody, of a virtual host, or of a connection: streams have none."""
+    if "connection" in call.path:
+        _named(call)
+    elif "virtual_host" in call.path:
+        call.host()
+    return await listed(call, [], dict)
+
+
+class Placed(NamedTuple):
+    """A publisher or consumer, and whose it is."""
+
+    connection: OpenConnection
+    thing: PublisherDetails | ConsumerDetails
+
+
+def _publishers(connections: list[OpenConnection], stream: object = None) -> Iterator[Placed]:
+    for connection in connections:
+        for publisher in connection.publisher_details():
+            if stream in (None, publisher.stream):
+                yield Placed(connection, publisher)
+
+
+def _consumers(connections: list[OpenConnection], stream: object = None) -> Iterator[Placed]:
+    for connection in connections:
+        for consumer in connection.consumer_details():
+            if stream in (None, consumer.stream):
+                yield Placed(connection, consumer)
+
+
+def _queue_of(placed: Placed) -> Mapping[str, str]:
+    return {"name": placed.thing.stream.name, "vhost": placed.connection.virtual_host_name}
+
+
+def _publisher_view(call: Call, placed: Placed) -> dict[str, object]:
+    publisher = placed.thing
+    assert isinstance(publisher, PublisherDetails)
+    return {
+        "connection_details": connection_details(call.facts, placed.connection),
+        "queue": _queue_of(placed),
+        "publisher_id": publisher.publisher_id,
+        "reference": publisher.reference,
+        "published": publisher.published,
+        "confirmed": publisher.confirmed,
+        "errored": publisher.errored,
+    }
+
+
+def _consumer_view(call: Call, placed: Placed) -> dict[str, object]:
+    consumer = placed.thing
+    assert isinstance(consumer, ConsumerDetails)
+    return {
+        "connection_details": connection_details(call.facts, placed.connection),
+        "queue": _queue_of(placed),
+        "subscription_id": consumer.subscription_id,
+        "credits": consumer.credit,
+        "consumed": consumer.consumed,
+        "offset": max(consumer.offset, 0),
+        "offset_lag": consumer.offset_lag,
+        "active": consumer.is_active or not consumer.is_single,
+        "activity_status": consumer.activity,
+        "properties": dict(consumer.properties),
+    }
+
+
+def _queue_consumer_view(call: Call, placed: Placed) -> dict[str, object]:
+    consumer = placed.thing
+    assert isinstance(consumer, ConsumerDetails)
+    details = connection_details(call.facts, placed.connection)
+    details["connection_name"] = details.pop("name")
+    return {
+        "channel_details": {**details, "name": "", "number": 0},
+        "queue": _queue_of(placed),
+        "consumer_tag": f"stream.subid-{consumer.subscription_id}",
+        "arguments": dict(consumer.properties),
+        "ack_required": False,
+        "active": consumer.is_active or not consumer.is_single,
+        "activity_status": consumer.activity,
+        "consumer_timeout": 0,
+        "exclusive": False,
+        "prefetch_count": 0,
+    }
+
+
+async def queue_consumers(call: Call, stream: object) -> Listed:
+    """Show who reads a stream, as a queue shows its consumers; others are served meanwhile."""
+    found: list[Placed] = []
+    for number, connection in enumerate(visible_connections(call), start=1):
+        found += _consumers([connection], stream)
+        if number % SLICE == 0:
+            await asyncio.sleep(0)
+    return Listed(found, partial(_queue_consumer_view, call))
+
+
+async def list_publishers(call: Call) -> Response:
+    """All publishers, those of a virtual host, or those of a stream."""
+    connections, stream = visible_connections(call), None
+    if "stream" in call.path:
+        (host,) = call.watched_hosts()
+        stream = host.streams.find(call.path["stream"])
+    return await listed_whole(
+        call, _publishers(connections, stream), lambda each: _publisher_view(call, each)
+    )
+
+
+async def list_consumers(call: Call) -> Response:
+    """All consumers, or those of a virtual host."""
+    return await listed_whole(
+        call, _consumers(visible_connections(call)), lambda each: _consumer_view(call, each)
+    )
+
+
+async def list_queue_consumers(call: Call) -> Response:
+    """The same as RabbitMQ shows consumers of all protocols."""
+    return await listed_whole(
+        call, _consumers(visible_connections(call)), lambda each: _queue_consumer_view(call, each)
+    )
+
+
+async def publishers_of(call: Call) -> Response:
+    """The publishers of a connection."""
+    return await listed_whole(
+        call, _publishers([_named(call)]), lambda each: _publisher_view(call, each)
+    )
+
+
+async def consumers_of(call: Call) -> Response:
+    """The consumers of a connection."""
+    return await listed_whole(
+        call, _consumers([_named(call)]), lambda each: _consumer_view(call, each)
+    )

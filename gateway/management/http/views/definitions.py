@@ -1,0 +1,75 @@
+"""Definitions: RabbitMQ's own, out and in."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Mapping
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from gateway.broker.administration.administration import Role
+from gateway.broker.administration.errors import NotFound, WrongRequest
+from gateway.broker.definitions.report import Outcome
+from gateway.management.http.answers import SLICE, Refused, empty_answer, parts_answer
+from gateway.management.http.call import Call
+from gateway.management.http.json_text import pack_json
+
+log = logging.getLogger(__name__)
+
+LOGGED_MAX: Final = 50
+
+
+async def get_definitions(call: Call) -> Response:
+    """Everything, or what is in a virtual host, in slices."""
+    call.require(Role.ADMINISTRATOR)
+    arguments = {}
+    if "virtual_host" in call.path:
+        arguments["virtual_host"] = call.path["virtual_host"]
+    try:
+        exported = await call.ask("export_definitions", arguments)
+    except NotFound:
+        raise WrongRequest("vhost_not_found") from None
+    warnings = exported["warnings"]
+    for warning in warnings[:LOGGED_MAX]:
+        log.warning("exported not as it is reason=%s", warning)
+    if len(warnings) > LOGGED_MAX:
+        log.warning("exported not as it is count=%d", len(warnings))
+    return parts_answer(_parts(exported["definitions"]))
+
+
+async def _parts(tree: Mapping[str, Any]) -> AsyncIterator[str]:
+    begin = "{"
+    for name, value in tree.items():
+        head = f"{begin}{pack_json(name)}:"
+        begin = ","
+        if not isinstance(value, list):
+            yield head + pack_json(value)
+            continue
+        yield head + "["
+        for start in range(0, len(value), SLICE):
+            some = ",".join(pack_json(item) for item in value[start : start + SLICE])
+            yield some if start == 0 else "," + some
+            await asyncio.sleep(0)
+        yield "]"
+    yield "}"
+
+
+async def post_definitions(call: Call) -> Response:
+    """Import definitions: all of them or nothing, since there is no report to say what is left."""
+    call.require(Role.ADMINISTRATOR)
+    arguments: dict[str, object] = {"whole": True}
+    if "virtual_host" in call.path:
+        arguments["virtual_host"] = call.path["virtual_host"]
+        if call.administration.virtual_hosts.find(call.path["virtual_host"]) is None:
+            raise Refused(HTTPStatus.NOT_FOUND, "not_found", "vhost_not_found")
+    answer = await call.ask("import_definitions", arguments, call.raw_body or b"{}")
+    changed = [row for row in answer["rows"] if row[3] != Outcome.IMPORTED.value]
+    for kind, virtual_host, name, outcome, reason in changed[:LOGGED_MAX]:
+        log.info(
+            "definition %s kind=%s virtual_host=%r name=%r reason=%s",
+            *(outcome, kind, virtual_host, name, reason),
+        )
+    if len(changed) > LOGGED_MAX:
+        log.info("definitions not all as written count=%d", len(changed))
+    return empty_answer(HTTPStatus.NO_CONTENT)

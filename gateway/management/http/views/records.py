@@ -1,0 +1,184 @@
+"""Super streams, messages, and what is remembered of a stream's clients."""
+
+import base64
+import binascii
+from http import HTTPStatus
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from gateway.broker.administration.errors import Conflict, WrongRequest
+from gateway.log.amqp.writing import BLIND_COPIES, COPIES, BasicProperties, Unpackable, pack_message
+from gateway.management.http.answers import (
+    Paired,
+    Refused,
+    empty_answer,
+    fields_answer,
+    value_answer,
+)
+from gateway.management.http.call import Call
+
+DEFAULT_EXCHANGE: Final = "amq.default"
+_FILTER_HEADER: Final = "x-stream-filter-value"
+_EXPIRATION_DIGITS_MAX: Final = 11
+_TEXTS: Final = (
+    "content_type",
+    "content_encoding",
+    "correlation_id",
+    "reply_to",
+    "message_id",
+    "type",
+    "user_id",
+    "app_id",
+)
+_NUMBERS: Final = ("delivery_mode", "priority", "timestamp")
+
+
+async def put_super_stream(call: Call) -> Response:
+    """Create a super stream, with so many partitions or one for each binding key."""
+    host = call.host()
+    count, keys = call.body.get("partitions"), call.body.get("binding-keys")
+    if count is None and keys is None:
+        raise WrongRequest("Must specify partitions or binding keys")
+    if count is not None and keys is not None:
+        raise WrongRequest("Specify partitions or binding keys, not both")
+    given: dict[str, object] = {
+        "virtual_host": host.name,
+        "name": call.path["super_stream"],
+        "arguments": _texts(call.mapping("arguments")),
+    }
+    if keys is None:
+        given["partitions"] = _count(call, count)
+    else:
+        split = call.text("binding-keys").split(",")
+        given["binding_keys"] = [key.strip() for key in split if key.strip()]
+    try:
+        await call.ask("add_super_stream", given)
+    except Conflict as error:
+        raise WrongRequest(str(error)) from error
+    return empty_answer(HTTPStatus.NO_CONTENT)
+
+
+def _count(call: Call, count: object) -> int:
+    most = call.administration.partitions_max
+    text = count if isinstance(count, str) else ""
+    if text.isascii() and text.isdecimal() and len(text) <= len(str(most)) + 1:
+        count = int(text)
+    if type(count) is not int:
+        raise WrongRequest("The partitions must be a number")
+    if count < 1:
+        raise WrongRequest("The partition number must be greater than 0")
+    if count > most:
+        raise WrongRequest(f"The partition number must not exceed {most}")
+    return count
+
+
+def _texts(arguments: dict[str, Any]) -> dict[str, str]:
+    result: dict[str, str] = {}
+    for name, value in arguments.items():
+        if not isinstance(value, str) and type(value) is not int:
+            raise WrongRequest(f"argument {name!r} is neither text nor number"[:200])
+        result[name.removeprefix("x-")] = str(value)
+    return result
+
+
+async def get_tracking(call: Call) -> Response:
+    """The stored offsets of a stream and the last ids of its publishers."""
+    kind = call.query.get("type", "all")
+    host, stream = call.host(), call.path["stream"]
+    host.streams.find(stream)
+    asked = kind if kind in {"offset", "writer"} else "all"
+    where = {"virtual_host": host.name, "name": stream, "type": asked}
+    found = await call.ask("list_tracking", where)
+    return fields_answer({kind: Paired(pairs) for kind, pairs in found.items()})
+
+
+async def publish(call: Call) -> Response:
+    """Publish one message to an exchange."""
+    host, exchange = call.host(), call.path["exchange"]
+    for needed in ("routing_key", "properties", "payload", "payload_encoding"):
+        if needed not in call.body:
+            raise WrongRequest(f"[{{key_missing,{needed}}}]")
+    if exchange == DEFAULT_EXCHANGE:
+        exchange = ""
+    if exchange not in host.exchanges:
+        raise Refused(HTTPStatus.NOT_FOUND, "not_found", "exchange_not_found")
+    routing_key, properties = call.text("routing_key"), call.mapping("properties")
+    try:
+        message = pack_message(
+            _payload(call),
+            _properties(call, properties),
+            exchange=exchange,
+            routing_key=routing_key,
+        )
+    except Unpackable as error:
+        raise WrongRequest(str(error)) from None
+    headers = _headers(properties)
+    given = {
+        "virtual_host": host.name,
+        "exchange": exchange,
+        "routing_keys": [routing_key, *_copies(headers)],
+    }
+    value = headers.get(_FILTER_HEADER)
+    if value is not None:
+        given["filter_value"] = value
+    return value_answer(await call.ask("publish", given, message))
+
+
+def _copies(headers: dict[str, Any]) -> list[str]:
+    """Return the routing keys that two headers name beside the message's own."""
+    keys: list[str] = []
+    for name in (COPIES, BLIND_COPIES):
+        named = headers.get(name, [])
+        if not isinstance(named, list):
+            raise WrongRequest(f"invalid message: header {name} is no list of routing keys")
+        keys += [key for key in named if isinstance(key, str)]
+    return keys
+
+
+def _payload(call: Call) -> bytes:
+    text, encoding = call.text("payload"), call.text("payload_encoding")
+    if encoding == "string":
+        try:
+            return text.encode()
+        except UnicodeEncodeError:
+            raise WrongRequest("the payload is not Unicode text") from None
+    if encoding != "base64":
+        raise WrongRequest(f"unsupported_encoding {encoding!r}"[:200])
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise WrongRequest("not_base64") from None
+
+
+def _properties(call: Call, given: dict[str, Any]) -> BasicProperties:
+    taken: dict[str, Any] = {"headers": _headers(given)}
+    for names, kind, wrong in ((_TEXTS, str, "not_string"), (_NUMBERS, int, "not_int")):
+        for name in names:
+            if name in given and type(given[name]) is not kind:
+                raise WrongRequest(f"{wrong} {name}")
+            taken[name] = given.get(name)
+    if given.get("user_id", call.actor.name) != call.actor.name:
+        raise WrongRequest("user_id is not the user who publishes")
+    if "expiration" in given:
+        taken["expiration"] = _expiration(given["expiration"])
+    return BasicProperties(**taken)
+
+
+def _headers(given: dict[str, Any]) -> dict[str, Any]:
+    headers = given.get("headers", {})
+    if headers == []:
+        return {}
+    if not isinstance(headers, dict):
+        raise WrongRequest("headers are not an object")
+    if not isinstance(headers.get(_FILTER_HEADER, ""), str):
+        raise WrongRequest(f"{_FILTER_HEADER} is not text")
+    return headers
+
+
+def _expiration(given: object) -> int:
+    if not isinstance(given, str):
+        raise WrongRequest("not_string expiration")
+    if not (given.isascii() and given.isdecimal() and len(given) <= _EXPIRATION_DIGITS_MAX):
+        raise WrongRequest("invalid expiration: it is no number of milliseconds")
+    return int(given)

@@ -1,0 +1,181 @@
+"""Streams, which are queues to the API."""
+
+import asyncio
+from http import HTTPStatus
+from typing import Any, Final, NamedTuple
+
+from starlette.responses import Response
+
+from gateway.broker.administration.errors import Conflict, NotAllowed, WrongRequest
+from gateway.broker.arguments import InvalidArgument, StreamArguments, number_of
+from gateway.broker.definitions.sections import STREAM_ARGUMENTS
+from gateway.broker.errors import StreamNotAvailable
+from gateway.broker.streams import Stream
+from gateway.broker.virtual_host import VirtualHost
+from gateway.log.log import StreamLog
+from gateway.management.http.answers import empty_answer, made_answer
+from gateway.management.http.call import Call, Facts
+from gateway.management.http.listing import listed, object_answer
+from gateway.management.http.views.connections import GARBAGE_COLLECTION, queue_consumers
+from gateway.management.http.views.figures import counted, messages
+
+_COUNTED_AT_ONCE: Final = 1_000
+_TYPE: Final = "x-queue-type"
+_NAME_BYTES_MAX: Final = 255
+"""Of a queue; streams that stream clients make may have longer names."""
+_TEXTS: Final = frozenset(("x-max-age", "x-queue-leader-locator"))
+_QUEUE_NAMES: Final = {ours: theirs for theirs, ours in STREAM_ARGUMENTS.items()}
+
+
+class Placed(NamedTuple):
+    """A stream and where it is."""
+
+    host: VirtualHost
+    stream: Stream
+
+
+def queue_arguments(arguments: StreamArguments) -> dict[str, object]:
+    """Show a stream's arguments as those of a queue."""
+    shown: dict[str, object] = {_TYPE: "stream"}
+    for name, text in arguments.texts().items():
+        theirs = _QUEUE_NAMES[name]
+        shown[theirs] = text if theirs in _TEXTS else number_of(text)
+    return shown
+
+
+def stream_arguments(arguments: dict[str, Any]) -> dict[str, str]:
+    """Read a queue's arguments as those of a stream. Raises WrongRequest."""
+    given = dict(arguments)
+    kind = given.pop(_TYPE, "stream")
+    if kind != "stream":
+        raise WrongRequest(f"queues of type {kind!r} are not supported, only streams are"[:200])
+    result: dict[str, str] = {}
+    for name, value in given.items():
+        ours = STREAM_ARGUMENTS.get(name)
+        if ours is None:
+            raise WrongRequest(f"invalid arg {name!r}: streams do not have it"[:200])
+        is_right = isinstance(value, str) if name in _TEXTS else type(value) is int
+        if not is_right:
+            raise WrongRequest(f"invalid arg {name!r}: it has the wrong type")
+        result[ours] = str(value)
+        try:
+            StreamArguments.parse({ours: result[ours]}, is_strict=True)
+        except InvalidArgument as error:
+            why = "invalid_max_age" if ours == "max-age" else error  # RabbitMQ's word
+            raise WrongRequest(f"invalid arg {name!r}: {why}") from None
+    return result
+
+
+def queue_view(facts: Facts, placed: Placed) -> dict[str, object]:
+    """Show a stream; how much is in it only if it is open."""
+    host, stream = placed
+    policy = host.policies.of(stream.name)
+    of_operators = host.policies.operators.of(stream.name)
+    shown: dict[str, object] = {
+        "name": stream.name,
+        "vhost": host.name,
+        "type": "stream",
+        "node": facts.node,
+        "leader": facts.node,
+        "members": [facts.node],
+        "online": [facts.node],
+        "state": "running",
+        "durable": True,
+        "auto_delete": False,
+        "exclusive": False,
+        "internal": False,
+        "arguments": queue_arguments(stream.arguments),
+        "effective_policy_definition": host.policies.effective(stream.name),
+        "policy": None if policy is None else policy.name,
+        "operator_policy": None if of_operators is None else of_operators.name,
+        "internal_owner": False,
+        "memory": 0,
+        **counted([("reductions", 0)]),
+    }
+    log = _open_log(stream)
+    if log is None:  # it would have to be looked up
+        return shown
+    size = log.committed_length - log.start
+    segments = host.streams.limits_of(stream).units_of(size)
+    return {**shown, **messages(_count(log)), "message_bytes": size, "segments": segments}
+
+
+def _open_log(stream: Stream) -> StreamLog | None:
+    log = stream.log
+    return None if log is None or log.failure is not None else log
+
+
+def _count(log: StreamLog) -> int:
+    return 0 if log.is_empty else log.committed_next_offset - log.first_offset
+
+
+async def count_messages(host: VirtualHost) -> int:
+    """Count the records of all open streams; others are served meanwhile."""
+    total = 0
+    for number, stream in enumerate(host.streams, start=1):
+        log = _open_log(stream)
+        total += 0 if log is None else _count(log)
+        if number % _COUNTED_AT_ONCE == 0:
+            await asyncio.sleep(0)
+    return total
+
+
+async def list_queues(call: Call) -> Response:
+    """All streams, or those of a virtual host."""
+    placed = [Placed(host, stream) for host in call.hosts() for stream in host.streams]
+    placed.sort(key=lambda each: (each.host.name, each.stream.name))
+    return await listed(call, placed, lambda each: queue_view(call.facts, each))
+
+
+async def get_queue(call: Call) -> Response:
+    """One stream, opened to be counted."""
+    host = call.host()
+    stream = host.streams.find(call.path["stream"])
+    state = "running"
+    try:
+        await call.awaits(host.streams.log_of(stream))
+    except StreamNotAvailable:
+        state = "down"
+    consumers = await queue_consumers(call, stream)
+    count = len(consumers.items)
+    return object_answer(
+        call,
+        {
+            **queue_view(call.facts, Placed(host, stream)),
+            "state": state,
+            "consumers": count,
+            "readers": {call.facts.node: count},
+            "consumer_details": consumers,
+            "incoming": [],
+            "deliveries": [],
+            "garbage_collection": GARBAGE_COLLECTION,
+        },
+    )
+
+
+async def put_queue(call: Call) -> Response:
+    """Create a stream, if there is none like it."""
+    host, name = call.host(), call.path["stream"]
+    size = len(name.encode("utf-8", "surrogateescape"))
+    if size > _NAME_BYTES_MAX:
+        raise WrongRequest(f"queue should be less than 255 bytes, actually was {size}")
+    if name.startswith("amq."):
+        raise NotAllowed(f"no queue can be made with a reserved name such as {name!r}")
+    arguments = stream_arguments(call.mapping("arguments"))
+    for property_, wanted in (("durable", True), ("auto_delete", False), ("exclusive", False)):
+        if call.flag(property_, default=wanted) is not wanted:
+            raise WrongRequest(f"invalid property {property_!r} for queue {name!r}: it is a stream")
+    where = {"virtual_host": host.name, "name": name}
+    try:
+        await call.ask("add_stream", where | {"arguments": arguments})
+    except Conflict:
+        return made_answer(is_new=False)
+    return made_answer(is_new=True)
+
+
+async def delete_queue(call: Call) -> Response:
+    """Delete a stream, or only one without records; who uses it is told."""
+    where = {"virtual_host": call.path["virtual_host"], "name": call.path["stream"]}
+    if_empty = call.query.get("if-empty") == "true"
+    await call.ask("delete_stream", {**where, "if_empty": if_empty})
+    return empty_answer(HTTPStatus.NO_CONTENT)

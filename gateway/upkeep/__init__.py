@@ -1,0 +1,1 @@
+"""Work from time to time, beside serving: retention, and a look whether there is disk space."""

@@ -1,0 +1,146 @@
+"""The parts put together; that a whole server works is shown by the integration tests."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from gateway.assembly import Server, clients_max, peer_properties, sockets_max
+from gateway.broker.streams import Streams
+from gateway.server.listener import bind
+from gateway.settings.model import ConfigError, Settings
+from gateway.stream.wire import messages as m
+from store.api import Durability
+from tests.client import Client
+
+
+def settings_of(directory: Path) -> Settings:
+    settings = Settings()
+    return settings.model_copy(
+        update={
+            "store": settings.store.model_copy(
+                update={"data_directory": directory, "durability": Durability.OS}
+            ),
+            "stream": settings.stream.model_copy(update={"port": 0}),
+        }
+    )
+
+
+@asynccontextmanager
+async def running(directory: Path) -> AsyncIterator[Server]:
+    server = Server(settings_of(directory), asyncio.get_running_loop(), asyncio.Event())
+    server.open_store()
+    await server.start()
+    yield server
+    await server.stop()
+
+
+async def in_thread(function: Callable[[int], None], server: Server) -> None:
+    """Let a client that blocks speak to a server on this loop."""
+    await asyncio.wait_for(asyncio.to_thread(function, server.address[1]), 20)
+
+
+def test_the_server_says_of_itself_what_clients_look_for() -> None:
+    properties = peer_properties()
+
+    assert set(properties) == {
+        "cluster_name",
+        "copyright",
+        "information",
+        "platform",
+        "product",
+        "version",
+    }
+    assert properties["version"] == "4.3.6"
+    assert properties["product"] == "RabbitMQ", "clients compare it"
+    assert "Hutch" in properties["platform"]
+    assert "Erlang" in properties["platform"]
+
+
+async def test_what_was_stored_is_there_after_a_stop_and_a_start(tmp_path: Path) -> None:
+    def write(port: int) -> None:
+        with Client.opened("127.0.0.1", port) as client:
+            client.must("create_stream", m.CreateStream("s", {}))
+            client.declare(1, "s", "ref")
+            client.publish(1, {5: b"kept"})
+            assert client.confirmed() == (1, (5,))
+
+    def read(port: int) -> None:
+        with Client.opened("127.0.0.1", port) as client:
+            request = m.QueryPublisherSequence("ref", "s")
+            answer = client.ask(m.PublisherSequence, "query_publisher_sequence", request)
+            assert answer.sequence == 5
+
+    for function in (write, read):
+        async with running(tmp_path) as server:
+            await in_thread(function, server)
+
+
+async def test_a_port_that_is_taken_is_an_error_of_the_settings(tmp_path: Path) -> None:
+    async with running(tmp_path) as server:
+        settings = settings_of(tmp_path / "other")
+        stream = settings.stream.model_copy(update={"port": server.address[1]})
+        with pytest.raises(ConfigError, match="cannot listen on"):
+            Server(
+                settings.model_copy(update={"stream": stream}),
+                asyncio.get_running_loop(),
+                asyncio.Event(),
+            )
+
+
+async def test_a_port_that_is_taken_while_the_store_opens_is_an_error_too(tmp_path: Path) -> None:
+    loop = asyncio.get_running_loop()
+    late = Server(settings_of(tmp_path), loop, asyncio.Event())
+    late.open_store()
+    with bind(*late.address) as quicker:
+        quicker.listen()
+        with pytest.raises(ConfigError, match="cannot listen on"):
+            await late.start()
+    await late.stop()
+
+
+async def test_a_bug_of_ours_in_a_stop_does_not_keep_the_store_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    server = Server(settings_of(tmp_path), asyncio.get_running_loop(), asyncio.Event())
+    server.open_store()
+    await server.start()
+
+    def fail(_: Streams) -> None:
+        raise KeyError("our bug")
+
+    monkeypatch.setattr(Streams, "close", fail)
+    assert not await server.stop()
+    monkeypatch.undo()
+
+    assert "our bug" in caplog.text
+    async with running(tmp_path):
+        pass  # the data directory is free
+
+
+@pytest.mark.parametrize(
+    ("connections_max", "descriptors", "sockets"),
+    [(100, 1_000_000, 356), (65_536, 1024, 459), (65_536, 20_000, 13_110), (65_536, 16, 4)],
+)
+def test_clients_leave_the_store_its_share_of_the_descriptors(
+    connections_max: int, descriptors: int, sockets: int
+) -> None:
+    assert sockets_max(connections_max, descriptors) == sockets
+
+
+@pytest.mark.parametrize(
+    ("connections_max", "sockets", "clients"),
+    [
+        (50, 306, 50),
+        (65_536, 306, 268),
+        (65_536, 65_792, 65_536),
+        (65_536, 10_000, 9_744),
+        (9, 1, 1),
+    ],
+)
+def test_clients_leave_strangers_their_share_of_the_sockets(
+    connections_max: int, sockets: int, clients: int
+) -> None:
+    assert clients_max(connections_max, sockets) == clients
