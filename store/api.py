@@ -190,7 +190,6 @@ class Writer(Protocol):
         done: Done[Appended],
         expected_length: int | None = None,
         durability: Durability | None = None,
-        gives_space: bool = False,
     ) -> None:
         """Append `data` as one unit, together with the writer's event number.
 
@@ -214,7 +213,6 @@ class Writer(Protocol):
             done: Gets where the bytes are.
             expected_length: Append only if the segment is exactly this long.
             durability: What the acknowledgement must mean; None is the store's setting.
-            gives_space: Something will be removed in consequence (see `update_table`).
         """
         ...
 
@@ -269,8 +267,8 @@ class Reader(Protocol):
         ...
 
 
-class SegmentStore(Protocol):
-    """The store. See the module's docstring for how results arrive."""
+class Operations(Protocol):
+    """Operations on segments. See the module's docstring for how results arrive."""
 
     # Segments
 
@@ -280,12 +278,8 @@ class SegmentStore(Protocol):
         *,
         done: Done[None],
         durability: Durability | None = None,
-        gives_space: bool = False,
     ) -> None:
-        """Create an empty segment. SegmentExists if the name is taken; names are 1…65,535 bytes.
-
-        `gives_space` says that something will be removed in consequence (see `update_table`).
-        """
+        """Create an empty segment. SegmentExists if the name is taken; names are 1…65,535 bytes."""
         ...
 
     def delete_segment(self, name: str, *, done: Done[None]) -> None:
@@ -384,7 +378,6 @@ class SegmentStore(Protocol):
         done: Done[Sequence[int]],
         expected_length: int | None = None,
         durability: Durability | None = None,
-        gives_space: bool = False,
     ) -> None:
         """Write entries, all or none; gives their versions in order.
 
@@ -393,8 +386,6 @@ class SegmentStore(Protocol):
         the table segment's length (LengthMismatch). A later entry of the same key wins. Versions of
         one key grow and are never used again for other content. InvalidArgument for a key of 0 or
         above KEY_BYTES_MAX bytes, of the wrong length, or an entry above ENTRY_BYTES_MAX.
-        `gives_space` says that something will be deleted in consequence: like deletions,
-        truncations and the removal of keys it may use room that is kept for that on a full disk.
         """
         ...
 
@@ -442,7 +433,18 @@ class SegmentStore(Protocol):
         """Give the table's segment and its number of keys. NotATable."""
         ...
 
-    # Life
+
+class SegmentStore(Operations, Protocol):
+    """The store."""
+
+    @property
+    def for_removal(self) -> Operations:
+        """The same operations, for callers that will remove something in consequence.
+
+        On a full disk, what they and the writers opened here write may use the space that is kept
+        for deletions, truncations and the removal of keys.
+        """
+        ...
 
     def close(self, *, done: Done[None]) -> None:
         """Finish what was called before, sync all, release the directory. Later: StoreClosed."""

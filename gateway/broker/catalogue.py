@@ -165,9 +165,8 @@ class Catalogue:
         rows = [*(TableEntry(key_of(entry.name), entry.pack()) for entry in entries), *topology]
         if rows:
             written: Pending[Any] = Pending()
-            self._store.update_table(
-                self._table, rows, done=written.settle, gives_space=gives_space
-            )
+            store = self._store.for_removal if gives_space else self._store
+            store.update_table(self._table, rows, done=written.settle)
             await written
 
     async def remove(self, *entries: StreamEntry, topology: Iterable[bytes] = ()) -> None:

@@ -60,13 +60,9 @@ class KeptTable:
             return
         entries = [TableEntry(key, value or _REMOVED) for key, value in changes.items()]
         written: Pending[Any] = Pending()
-        self._store.update_table(
-            self._table,
-            entries,
-            done=written.settle,
-            durability=Durability.DISK,
-            gives_space=gives_space or not any(changes.values()),
-        )
+        is_removal = gives_space or not any(changes.values())
+        store = self._store.for_removal if is_removal else self._store
+        store.update_table(self._table, entries, done=written.settle, durability=Durability.DISK)
         await written
         await self._sweep([key for key, value in changes.items() if not value])
 

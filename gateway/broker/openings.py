@@ -105,12 +105,8 @@ class Openings:
         written: Pending[Any] = Pending()
         # On the disk in any mode: a power cut that took the mark would pass for a clean end.
         # A start on a full disk must be able to say this, so that streams can be deleted there.
-        self._store.update_table(
-            TABLE,
-            [TableEntry(KEY, value)],
-            done=written.settle,
-            durability=Durability.DISK,
-            gives_space=True,
+        self._store.for_removal.update_table(
+            TABLE, [TableEntry(KEY, value)], done=written.settle, durability=Durability.DISK
         )
         await written
 

@@ -22,6 +22,7 @@ from store.api import (
     ABSENT,
     READ_BYTES_MAX,
     Appended,
+    Operations,
     ReadResult,
     SegmentInfo,
     SegmentStore,
@@ -101,15 +102,11 @@ async def _save_index(
     store: SegmentStore, names: LogNames, stream_log: StreamLog, snapshot: Snapshot
 ) -> None:
     writer = stream_log.index_writer
-    gives_space = snapshot.gives_space
-    if writer is None:
-        created: Pending[None] = Pending()
-        store.create_segment(names.index_segment, done=created.settle, gives_space=gives_space)
-        with suppress(SegmentExists):
-            await created
-        opened: Pending[Writer] = Pending()
-        store.open_writer(names.index_segment, writer_of(names.index_segment), done=opened.settle)
-        writer = stream_log.index_writer = await opened
+    if snapshot.gives_space:
+        stream_log.index_writer = None  # the next save opens a session of its own
+        writer = await _index_writer(store.for_removal, names)
+    elif writer is None:
+        writer = stream_log.index_writer = await _index_writer(store, names)
     entries, saved_to = stream_log.index.pack_after(
         stream_log.index_saved_to, snapshot.position, seal_seed(names.index_segment)
     )
@@ -117,9 +114,20 @@ async def _save_index(
         return
     last_number = 0 if writer.event_number == ABSENT else writer.event_number
     appended: Pending[Appended] = Pending()
-    writer.append(entries, last_number + 1, done=appended.settle, gives_space=gives_space)
+    writer.append(entries, last_number + 1, done=appended.settle)
     await appended
     stream_log.index_saved_to = saved_to
+
+
+async def _index_writer(store: Operations, names: LogNames) -> Writer:
+    """Open a session on the stored index, which is created if it is missing."""
+    created: Pending[None] = Pending()
+    store.create_segment(names.index_segment, done=created.settle)
+    with suppress(SegmentExists):
+        await created
+    opened: Pending[Writer] = Pending()
+    store.open_writer(names.index_segment, writer_of(names.index_segment), done=opened.settle)
+    return await opened
 
 
 async def trim_index(store: SegmentStore, segment: str, start: int) -> None:

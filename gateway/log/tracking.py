@@ -226,7 +226,8 @@ class Tracking:
     ) -> None:
         """Store a snapshot, all parts at once."""
         rows = _rows(generation, snapshot)
-        self._store.update_table(self._table, rows, done=done, gives_space=snapshot.gives_space)
+        store = self._store.for_removal if snapshot.gives_space else self._store
+        store.update_table(self._table, rows, done=done)
 
     async def replace_snapshot(self, generation: int, snapshot: Snapshot | None) -> None:
         """Store a snapshot, durably; None: throw the stored one away. Raises StoreError."""
@@ -234,12 +235,9 @@ class Tracking:
         if snapshot is not None:
             rows = _rows(generation, snapshot)
         replaced: Pending[Sequence[int]] = Pending()
-        self._store.update_table(
-            self._table,
-            rows,
-            done=replaced.settle,
-            durability=Durability.DISK,
-            gives_space=True,  # of a stream that is to be read, on a full disk too
+        # A stream must be opened on a full disk too, so that it can be truncated.
+        self._store.for_removal.update_table(
+            self._table, rows, done=replaced.settle, durability=Durability.DISK
         )
         await replaced
 

@@ -201,13 +201,12 @@ class CheckedStore:
         if state.extents:
             # The first entry that is written begins another file, so that the others go.
             state.extents[-1].file.size_max = 0
-        tables, segments = self.store._tables, self.store._segments  # noqa: SLF001  # the one look inside
         for page in self._pages_of(name):
             rows = [(entry.key, entry.value, entry.version) for entry in page]
-            self.ask(_write, tables.write, segment, rows)
+            self.ask(_write, self.store.writing.write, segment, rows)
             count += len(rows)
         self.ask(self.store.update_table, name, [], durability=Durability.DISK)
-        self.ask(lambda done: segments.truncate_found(segment, boundary, done))
+        self.ask(lambda done: self.store.truncate_found(segment, boundary, done))
         segment.table.compacting = False
         return count
 

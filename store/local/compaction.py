@@ -18,24 +18,21 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from store.api import Durability
+from store.api import Done, Durability
 from store.errors import StoreError
 from store.local.changes import NoChange
-from store.local.operations import SegmentOperations
 from store.local.reading import Reading, places_of
 from store.local.segment import Segment
 from store.local.table import GARBAGE_BYTES_MIN, Table
 from store.local.table_entries import STORED_ENTRY_BYTES_MAX, StoredEntry
 from store.local.table_reading import entries_in
+from store.local.table_writing import TableWriting
 from store.local.writing import Staging, blocked_error
 
 log = logging.getLogger(__name__)
 
 # A slice of small entries holds the loop up for about a millisecond.
 SLICE_BYTES: Final = 64 * 1024
-
-Write = Callable[..., None]
-"""TableOperations.write."""
 
 
 @dataclass(slots=True)
@@ -52,12 +49,19 @@ class Run:
 class Compactor:
     """Compacts tables that hold more garbage than entries."""
 
-    def __init__(self, staging: Staging, reading: Reading, segments: SegmentOperations) -> None:
+    def __init__(
+        self,
+        staging: Staging,
+        reading: Reading,
+        writing: TableWriting,
+        truncate: Callable[[Segment, int, Done[None]], None],
+    ) -> None:
+        """`truncate` gives up what lies before a position of a segment."""
         self._staging = staging
         self._rounds = staging.rounds
         self._reading = reading
-        self._segments = segments
-        self.write: Write | None = None
+        self._writing = writing
+        self._truncate_segment = truncate
 
     def consider(self, segment: Segment) -> None:
         """Begin a compaction if there is reason to. Called after every commit of entries."""
@@ -119,7 +123,7 @@ class Compactor:
             # The next entry alone is larger than the slice.
             self._slice(run, STORED_ENTRY_BYTES_MAX)
             return
-        if not self._may_go_on(run) or self.write is None:
+        if not self._may_go_on(run):
             self._end(run, None)
             return
         live = []
@@ -129,7 +133,7 @@ class Compactor:
                 live.append((entry.key, entry.value, entry.version))
         run.position = stored[-1].position + stored[-1].size
         if live:
-            self.write(run.segment, live, partial(self._next, run))
+            self._writing.write(run.segment, live, partial(self._next, run))
         else:
             self._next(run, None)
 
@@ -147,8 +151,7 @@ class Compactor:
         if error is not None or not self._may_go_on(run):
             self._end(run, error)
         else:
-            done = partial(self._end, run)
-            self._segments.truncate_found(run.segment, run.boundary, done)
+            self._truncate_segment(run.segment, run.boundary, partial(self._end, run))
 
     def _end(self, run: Run, error: StoreError | None) -> None:
         table, state = run.table, run.segment.committed

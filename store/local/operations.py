@@ -1,4 +1,8 @@
-"""The operations on segments by name: checks against what was issued, then a change in a round."""
+"""The operations on segments by name: checks against what was issued, then a change in a round.
+
+`store.api` says what each promises. The classes build on one another: SegmentOperations,
+TableOperations (a table is a segment), LocalStore.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -52,11 +56,21 @@ _INT64_MAX: Final = 2**63 - 1
 
 
 class SegmentOperations:
-    """What the store does with plain segments (and with tables as segments)."""
+    """Operations on plain segments, and on tables as segments.
+
+    Attributes:
+        gives_space: Everything is done for a removal (`SegmentStore.for_removal`).
+    """
 
     def __init__(
-        self, staging: Staging, reading: Reading, call_soon: Callable[..., object]
+        self,
+        staging: Staging,
+        reading: Reading,
+        call_soon: Callable[..., object],
+        *,
+        gives_space: bool,
     ) -> None:
+        self.gives_space = gives_space
         self._staging = staging
         self._rounds = staging.rounds
         self._catalogue = staging.catalogue
@@ -81,14 +95,13 @@ class SegmentOperations:
         """Report an error in its turn."""
         self._rounds.after(segment, partial(done, error))
 
-    def create(
-        self,
-        name: str,
-        key_length: int | None,
-        done: Done[None],
-        durability: Durability | None,
-        *,
-        gives_space: bool = False,
+    def create_segment(
+        self, name: str, *, done: Done[None], durability: Durability | None = None
+    ) -> None:
+        self._create(name, None, done, durability)
+
+    def _create(
+        self, name: str, key_length: int | None, done: Done[None], durability: Durability | None
     ) -> None:
         """Create a segment, or a table if there is a key length."""
         if self._rounds.closed is not None:
@@ -108,11 +121,10 @@ class SegmentOperations:
         record = create_record(segment.number, name, key_length, durable=durable)
         self._prepare(segment, durability)
         change = CreateChange(self._catalogue, segment, record, done)
-        change.gives_space = gives_space
+        change.gives_space = self.gives_space
         self._rounds.add(change, segment)
 
-    def delete(self, name: str, done: Done[None]) -> None:
-        """Delete a segment or table."""
+    def delete_segment(self, name: str, *, done: Done[None]) -> None:
         segment = self.find(name, done)
         if segment is not None:
             self.delete_found(segment, done)
@@ -124,8 +136,7 @@ class SegmentOperations:
         self._note(None)
         self._rounds.add(DeleteChange(self._catalogue, segment, record, done), segment)
 
-    def seal(self, name: str, done: Done[int]) -> None:
-        """Seal a segment."""
+    def seal_segment(self, name: str, *, done: Done[int]) -> None:
         segment = self.find(name, done)
         if segment is None:
             return
@@ -139,8 +150,7 @@ class SegmentOperations:
         self._prepare(segment, None)
         self._rounds.add(SealChange(self._catalogue, segment, record, done), segment)
 
-    def truncate(self, name: str, position: int, done: Done[None]) -> None:
-        """Truncate a segment."""
+    def truncate_segment(self, name: str, position: int, *, done: Done[None]) -> None:
         segment = self.find(name, done)
         if segment is None:
             return
@@ -168,60 +178,58 @@ class SegmentOperations:
         change = TruncateChange(self._catalogue, segment, record, done, position)
         self._rounds.add(change, segment)
 
-    def merge(
+    def merge_segments(
         self,
-        target_name: str,
-        source_name: str,
-        attributes: Sequence[AttributeUpdate],
+        target: str,
+        source: str,
+        *,
         done: Done[int],
+        attributes: Sequence[AttributeUpdate] = (),
     ) -> None:
-        """Merge a segment into another."""
         if self._rounds.closed is not None:
             self._rounds.after_all(partial(done, self._rounds.closed))
             return
-        target = self._catalogue.names.get(target_name)
-        source = self._catalogue.names.get(source_name)
-        if target is None or source is None:
-            missing = target_name if target is None else source_name
-            error = NoSuchSegment(f"no segment {missing!r}")
-            found = list(filter(None, (target, source)))
-            self._rounds.after_all(partial(done, error), (target_name, source_name), found)
+        into = self._catalogue.names.get(target)
+        merged = self._catalogue.names.get(source)
+        if into is None or merged is None:
+            error = NoSuchSegment(f"no segment {target if into is None else source!r}")
+            found = list(filter(None, (into, merged)))
+            self._rounds.after_all(partial(done, error), (target, source), found)
             return
-        values = _merge_error(target, source) or _values_of(target, attributes)
+        values = _merge_error(into, merged) or _values_of(into, attributes)
         if isinstance(values, StoreError):
-            names = (target_name, source_name)
-            self._rounds.after_all(partial(done, values), names, (target, source))
+            self._rounds.after_all(partial(done, values), (target, source), (into, merged))
             return
-        self._catalogue.hide(source)
-        target.pending.merge(source.pending)
-        target.pending.set_attributes(values)
-        target.bulk_files |= source.bulk_files
+        self._catalogue.hide(merged)
+        into.pending.merge(merged.pending)
+        into.pending.set_attributes(values)
+        into.bulk_files |= merged.bulk_files
         durable = self._is_durable(None)
-        record = merge_record(target.number, source.number, values, durable=durable)
-        self._prepare(target, None)
-        change = MergeChange(self._catalogue, target, record, done, source, values)
-        self._rounds.add(change, source)
-        target.round = source.round
+        record = merge_record(into.number, merged.number, values, durable=durable)
+        self._prepare(into, None)
+        change = MergeChange(self._catalogue, into, record, done, merged, values)
+        self._rounds.add(change, merged)
+        into.round = merged.round
 
-    def info(self, name: str, done: Done[SegmentInfo]) -> None:
-        """Describe a segment."""
+    def info(self, name: str, *, done: Done[SegmentInfo]) -> None:
         segment = self.find(name, done)
         if segment is not None:
             self._rounds.after(segment, lambda: done(self.alive(segment) or info_of(segment)))
 
-    def open_writer(self, name: str, writer: UUID, done: Done[Writer]) -> None:
-        """Start a session."""
+    def open_writer(self, name: str, writer: UUID, *, done: Done[Writer]) -> None:
         segment = self.find(name, done)
         if segment is None:
             return
 
         def answer() -> None:
-            done(self.alive(segment) or LocalWriter(self._staging, segment, writer.bytes))
+            session = LocalWriter(
+                self._staging, segment, writer.bytes, gives_space=self.gives_space
+            )
+            done(self.alive(segment) or session)
 
         self._rounds.after(segment, answer)
 
-    def open_reader(self, name: str, done: Done[Reader]) -> None:
-        """Make a reader."""
+    def open_reader(self, name: str, *, done: Done[Reader]) -> None:
         segment = self.find(name, done)
         if segment is None:
             return
@@ -233,9 +241,8 @@ class SegmentOperations:
         )
 
     def read(
-        self, name: str, position: int, size: int, done: Done[ReadResult], *, wait: bool
+        self, name: str, position: int, size: int, *, done: Done[ReadResult], wait: bool = False
     ) -> Cancel:
-        """Read bytes, or wait for them."""
         segment = self.find(name, done)
         if segment is None:
             return _nothing_to_cancel
@@ -246,8 +253,7 @@ class SegmentOperations:
             self._rounds.after(segment, pending.begin)
         return pending.cancel
 
-    def get_attribute(self, name: str, attribute: UUID, done: Done[int]) -> None:
-        """Read an attribute."""
+    def get_attribute(self, name: str, attribute: UUID, *, done: Done[int]) -> None:
         segment = self.find(name, done)
         if segment is None:
             return
@@ -259,9 +265,8 @@ class SegmentOperations:
         self._rounds.after(segment, answer)
 
     def update_attributes(
-        self, name: str, updates: Sequence[AttributeUpdate], done: Done[None]
+        self, name: str, updates: Sequence[AttributeUpdate], *, done: Done[None]
     ) -> None:
-        """Change attributes."""
         segment = self.find(name, done)
         if segment is None:
             return

@@ -2,9 +2,11 @@ from store.local.catalogue cimport Catalogue
 from store.local.data_file cimport DataFile, OpenFiles
 from store.local.journal cimport Journal
 from store.local.round cimport Outcome, Round
+from store.local.round_writing cimport RoundWriting
 from store.local.segment cimport Segment
 cdef class Rounds:
-    cdef public object _files, _call_soon, _call_soon_threadsafe, _now_ms, _committed, _failed, _thread, _helpers, _when_idle, _sync, _syncing, _reserve
+    cdef public object _call_soon, _call_soon_threadsafe, _committed, _failed, _thread, _when_idle, _sync, _syncing
+    cdef public RoundWriting _writing
     cdef public Journal _journal
     cdef public Catalogue _catalogue
     cdef public OpenFiles _open_files
@@ -28,5 +30,3 @@ cdef class Rounds:
     cpdef _note_idle(self)
     cpdef _report(self, change, error)
     cpdef _guarded(self, call)
-    cpdef Outcome _perform(self, Round round_)
-    cpdef _write_journal(self, changes, Outcome outcome)

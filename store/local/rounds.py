@@ -10,35 +10,26 @@ it is to be synced, only that is done by another thread.
 """
 
 import logging
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Final
 
 from store.errors import DiskFull, StoreClosed, StoreError
 from store.local.catalogue import Catalogue
-from store.local.changes import AppendChange, Change, Key, Later, gives_space
-from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles
-from store.local.files import PASSING, BackgroundSync, Files
-from store.local.journal import FRAME_BYTES_MAX, Journal
+from store.local.changes import AppendChange, Change, Key, Later
+from store.local.data_file import OpenFiles
+from store.local.files import BackgroundSync
+from store.local.journal import Journal
 from store.local.records import APPEND_BYTES
-from store.local.reserve import Reserve
 from store.local.round import Outcome, Round
+from store.local.round_writing import RoundWriting
 from store.local.segment import Segment
-from store.local.threads import Worker, run_all
+from store.local.threads import Worker
 
 log = logging.getLogger(__name__)
 
-# How often, and how far apart, what gives space is written again where there is none: the reserve
-# was given up, files of the deletion before are being removed, a checkpoint has tried its luck.
-SPACE_TRIES: Final = 10
-SPACE_PAUSE_S: Final = 0.02
-
 # What the loop itself writes into the journal of a round that is synced.
 LOOP_BYTES_MAX: Final = 1024 * 1024
-
-# Syncs of several data files overlap in the device's queue; more threads than this gained nothing.
-SYNC_HELPERS: Final = 3
 
 
 class Rounds:
@@ -46,18 +37,16 @@ class Rounds:
 
     def __init__(  # noqa: PLR0913 (the parts of the store that a commit touches)
         self,
-        files: Files,
+        writing: RoundWriting,
         journal: Journal,
         catalogue: Catalogue,
         open_files: OpenFiles,
         *,
         call_soon: Callable[..., object],
         call_soon_threadsafe: Callable[..., object],
-        now_ms: Callable[[], int],
         committed: Callable[[Round], object],
         failed: Callable[[StoreClosed], object],
         sync: BackgroundSync | None,
-        reserve: Reserve,
     ) -> None:
         """Begin with nothing gathered.
 
@@ -65,19 +54,16 @@ class Rounds:
         when the journal has failed. With `sync` a round that waits for nothing but the journal's
         sync goes the short way.
         """
-        self._files = files
+        self._writing = writing
         self._journal = journal
         self._catalogue = catalogue
         self._open_files = open_files
         self._call_soon = call_soon
         self._call_soon_threadsafe = call_soon_threadsafe
-        self._now_ms = now_ms
         self._committed = committed
         self._failed = failed
         self._thread = Worker("journal")
-        self._helpers = Worker("sync", SYNC_HELPERS)
         self._sync = sync
-        self._reserve = reserve
         self._syncing: tuple[Round, Outcome] | None = None
         self.gathering = Round()
         self.in_flight: Round | None = None
@@ -152,7 +138,7 @@ class Rounds:
     def stop_threads(self) -> None:
         """End the threads. Not on the loop."""
         self._thread.stop_threads()
-        self._helpers.stop_threads()
+        self._writing.stop_threads()
 
     # The life of a round
 
@@ -174,7 +160,7 @@ class Rounds:
             self._hand_over(round_)
             return
         try:
-            outcome = self._perform(round_)
+            outcome = self._writing.perform(round_)
         except Exception as error:  # noqa: BLE001 (our bug, at the loop's edge)
             outcome = _broken(error)
         if not round_.must_sync and outcome.fatal is None:
@@ -201,7 +187,7 @@ class Rounds:
         sync = self._sync
         fileno = self._journal.begin_sync() if sync is not None and sync.start() else None
         if fileno is None or sync is None:
-            work = partial(self._sync_journal, outcome)
+            work = partial(self._writing.sync_journal, outcome)
             self._thread.submit(partial(self._on_thread, round_, work))
             return
         self._syncing = (round_, outcome)
@@ -219,7 +205,7 @@ class Rounds:
     def _hand_over(self, round_: Round) -> None:
         for file in round_.syncs:
             round_.syncs[file] = file.writes
-        work = partial(self._perform_and_sync, round_)
+        work = partial(self._writing.perform_and_sync, round_)
         self._thread.submit(partial(self._on_thread, round_, work))
 
     def _on_thread(self, round_: Round, work: Callable[[], Outcome]) -> None:
@@ -228,19 +214,6 @@ class Rounds:
         except Exception as error:  # noqa: BLE001 (our bug, at the thread's edge)
             outcome = _broken(error)
         self._call_soon_threadsafe(self._finish, round_, outcome)
-
-    def _perform_and_sync(self, round_: Round) -> Outcome:
-        outcome = self._perform(round_)
-        if round_.must_sync and outcome.fatal is None:
-            self._sync_journal(outcome)
-        return outcome
-
-    def _sync_journal(self, outcome: Outcome) -> Outcome:
-        try:
-            self._journal.sync()
-        except StoreClosed as error:
-            outcome.fatal = error
-        return outcome
 
     def _finish(self, round_: Round, outcome: Outcome) -> None:
         if self._soon:
@@ -370,99 +343,6 @@ class Rounds:
             call()
         except Exception:
             log.exception("a callback of the store's user failed")
-
-    # What the journal's thread does (or the loop, where it costs nothing)
-
-    def _perform(self, round_: Round) -> Outcome:
-        # Times are stored without a sign: a clock before 1970 tells the first of all.
-        outcome = Outcome(max(0, self._now_ms()))
-        if round_.pinned:
-            self._write_late(round_, outcome)
-            self._sync_data(round_, outcome)
-        kept: Sequence[Change] = round_.changes
-        if outcome.failed:
-            kept = outcome.drop_dependent(kept)
-        try:
-            self._write_journal(kept, outcome)
-        except StoreClosed as error:
-            outcome.fatal = error
-        except StoreError as error:
-            outcome.fatal = StoreClosed(
-                f"the store has stopped because its journal failed: {error}"
-            )
-        return outcome
-
-    def _write_late(self, round_: Round, outcome: Outcome) -> None:
-        for change in round_.changes:
-            file = change.file
-            if change.late is None or file is None or file in outcome.failed:
-                continue
-            try:
-                self._write_data(change, file, change.late)
-            except StoreError as error:
-                outcome.fail(file, error)
-
-    def _write_data(self, change: Change, file: DataFile, data: bytes) -> None:
-        if not gives_space(change):
-            if self._reserve.is_short:
-                raise DiskFull("no space left but for deletions")
-            self._open_files.open(file, create=True).write_at(data, change.place)
-            return
-        for _ in range(SPACE_TRIES):
-            try:
-                self._open_files.open(file, create=True).write_at(data, change.place)
-            except DiskFull:
-                if not self._reserve.give_up():
-                    time.sleep(SPACE_PAUSE_S)
-            else:
-                return
-        self._open_files.open(file, create=True).write_at(data, change.place)
-
-    def _sync_data(self, round_: Round, outcome: Outcome) -> None:
-        def sync(file: DataFile) -> None:
-            try:
-                self._open_files.sync(file)
-            except StoreError as error:
-                outcome.fail(file, error)
-
-        jobs = [partial(sync, file) for file in round_.syncs if file not in outcome.failed]
-        if not jobs:
-            return
-        run_all(jobs, self._helpers, SYNC_HELPERS)
-        fresh = [file for file in round_.syncs if not file.in_directory]
-        if not fresh:
-            return
-        try:
-            self._files.sync_directory(DATA_DIRECTORY)
-        except StoreError as error:
-            for file in fresh:
-                outcome.fail(file, error)
-            return
-        for file in fresh:
-            file.in_directory = True
-
-    def _write_journal(self, changes: Sequence[Change], outcome: Outcome) -> None:
-        first = 0
-        while first < len(changes):
-            records = []
-            may_use_reserve = True
-            size = 0
-            next_ = first
-            while next_ < len(changes) and size < FRAME_BYTES_MAX:
-                record = changes[next_].record
-                if record:
-                    records.append(record)
-                    may_use_reserve = may_use_reserve and gives_space(changes[next_])
-                    size += len(record)
-                next_ += 1
-            try:
-                if records:
-                    self._journal.append(records, outcome.at_ms, gives_space=may_use_reserve)
-            except PASSING as error:
-                left = outcome.drop_takers(changes[first:], error, also_givers=may_use_reserve)
-                self._write_journal(left, outcome)
-                return
-            first = next_
 
 
 def _broken(error: Exception) -> Outcome:

@@ -2,31 +2,21 @@
 """LocalStore: the embedded segment store, one process on one data directory."""
 
 import logging
-import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
-from uuid import UUID
 
 from store.api import (
-    AttributeUpdate,
-    Cancel,
     Done,
     Durability,
-    Reader,
-    ReadResult,
-    SegmentInfo,
-    TableDelta,
-    TableEntry,
-    TablePage,
-    Writer,
 )
 from store.errors import StoreClosed, StoreError
-from store.local.checkpoint import Checkpointer, CheckpointWriter
+from store.local.checkpoint import CheckpointDue, Checkpointer, CheckpointWriter
 from store.local.compaction import Compactor
-from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles, path_of
+from store.local.data_file import OpenFiles
+from store.local.disposal import Disposal
 from store.local.files import (
     BackgroundSync,
     File,
@@ -38,20 +28,18 @@ from store.local.files import (
 from store.local.holes import Holes
 from store.local.interval import IntervalSync
 from store.local.opening import Opening, begin
-from store.local.operations import SegmentOperations
 from store.local.reading import Reading
 from store.local.round import Round
+from store.local.round_writing import RoundWriting
 from store.local.rounds import Rounds
 from store.local.table_operations import TableOperations
+from store.local.table_writing import TableWriting
 from store.local.threads import Worker
 from store.local.writing import Staging, WriteSettings
 
 log = logging.getLogger(__name__)
 
 LOCK: Final = "lock"
-
-# After a checkpoint that failed: what was in its way, a full disk perhaps, may have gone.
-CHECKPOINT_AGAIN_S: Final = 5.0
 
 MIB: Final = 1024 * 1024
 GIB: Final = 1024 * MIB
@@ -82,8 +70,8 @@ class Tuning:
         return self.open_files_max or store_descriptors(descriptor_limit())
 
 
-class LocalStore:
-    """The embedded store. Made by `open`; see store.api for what its methods promise."""
+class LocalStore(TableOperations):
+    """The embedded store: its life, and what it does between commit rounds. Made by `open`."""
 
     _closing: Done[None] | None
 
@@ -107,12 +95,23 @@ class LocalStore:
         self._files, self._lock = files, lock
         self._journal, self._catalogue = journal, recovered.catalogue
         self._call_soon, self._call_soon_threadsafe = call_soon, call_soon_threadsafe
-        self._tuning, self._released, self._closing, self._failed = tuning, False, None, failed
+        self._tuning = tuning
+        self._closing = None
+        self._failed = failed
         self.opened_clean = recovered.clean  # closed in good order before this opening, or new
         self._upkeep, self._closer = Worker("upkeep"), Worker("close")
-        self._open_files = OpenFiles(files, tuning.descriptors(), self._retire)
+        self._disposal = Disposal(
+            files,
+            journal,
+            recovered.catalogue,
+            reserve,
+            self._upkeep,
+            call_soon_threadsafe=call_soon_threadsafe,
+            journal_failed=self._journal_failed,
+        )
+        self._open_files = OpenFiles(files, tuning.descriptors(), self._disposal.retire)
         catalogue, open_files = recovered.catalogue, self._open_files
-        self._make_checkpoints(checkpoint_writer)
+        self._make_checkpoints(checkpoint_writer, has_checkpoint=has_checkpoint)
         self._interval = IntervalSync(
             files,
             journal,
@@ -124,25 +123,21 @@ class LocalStore:
         )
         self._sync = None if watch is None else BackgroundSync(watch)
         self._rounds = Rounds(
-            files,
+            RoundWriting(files, journal, open_files, reserve, now_ms),
             journal,
             catalogue,
             open_files,
             call_soon=call_soon,
             call_soon_threadsafe=call_soon_threadsafe,
-            now_ms=now_ms,
             committed=self._between_rounds,
             failed=self._journal_failed,
             sync=self._sync,
-            reserve=reserve,
         )
         self._make_operations(durability)
-        self._journal_limit = tuning.checkpoint_bytes
-        self._data_limit = tuning.checkpoint_data_bytes
-        # The first commit may make room for what the opening had no room for.
-        self._checkpoint_again_at = math.inf if has_checkpoint else -math.inf
 
-    def _make_checkpoints(self, writer: CheckpointWriter) -> None:
+    def _make_checkpoints(self, writer: CheckpointWriter, *, has_checkpoint: bool) -> None:
+        sizes = (self._tuning.checkpoint_bytes, self._tuning.checkpoint_data_bytes)
+        self._due = CheckpointDue(*sizes, has_checkpoint=has_checkpoint)
         self._holes = Holes(
             self._files,
             self._catalogue,
@@ -169,12 +164,13 @@ class LocalStore:
         self._staging.ask_for_room = partial(self._reserve.ask, self._upkeep.submit)
         self._staging.is_short = self._reserve.is_short
         self._reserve.told = partial(setattr, self._staging, "is_short")
-        reading = self._reading = Reading(self._open_files, self._call_soon, soon)
-        self._segments = SegmentOperations(self._staging, reading, self._call_soon)
-        compactor = Compactor(self._staging, reading, self._segments)
-        consider = compactor.consider
-        self._tables = TableOperations(self._staging, reading, self._segments, consider)
-        compactor.write = self._tables.write
+        reading = Reading(self._open_files, self._call_soon, soon)
+        writing = TableWriting(self._staging)
+        parts = (self._staging, reading, self._call_soon, writing)
+        super().__init__(*parts, gives_space=False)
+        self.for_removal = TableOperations(*parts, gives_space=True)
+        compactor = Compactor(self._staging, reading, writing, self.truncate_found)
+        writing.committed = compactor.consider
 
     @classmethod
     def open(  # noqa: PLR0913 (what the store needs from outside)
@@ -238,111 +234,6 @@ class LocalStore:
             failed=failed,
         )
 
-    # Segments
-
-    def create_segment(
-        self,
-        name: str,
-        *,
-        done: Done[None],
-        durability: Durability | None = None,
-        gives_space: bool = False,
-    ) -> None:
-        self._segments.create(name, None, done, durability, gives_space=gives_space)
-
-    def delete_segment(self, name: str, *, done: Done[None]) -> None:
-        self._segments.delete(name, done)
-
-    def seal_segment(self, name: str, *, done: Done[int]) -> None:
-        self._segments.seal(name, done)
-
-    def truncate_segment(self, name: str, position: int, *, done: Done[None]) -> None:
-        self._segments.truncate(name, position, done)
-
-    def merge_segments(
-        self,
-        target: str,
-        source: str,
-        *,
-        done: Done[int],
-        attributes: Sequence[AttributeUpdate] = (),
-    ) -> None:
-        self._segments.merge(target, source, attributes, done)
-
-    def info(self, name: str, *, done: Done[SegmentInfo]) -> None:
-        self._segments.info(name, done)
-
-    def open_writer(self, name: str, writer: UUID, *, done: Done[Writer]) -> None:
-        self._segments.open_writer(name, writer, done)
-
-    def open_reader(self, name: str, *, done: Done[Reader]) -> None:
-        self._segments.open_reader(name, done)
-
-    def read(
-        self, name: str, position: int, size: int, *, done: Done[ReadResult], wait: bool = False
-    ) -> Cancel:
-        return self._segments.read(name, position, size, done, wait=wait)
-
-    # Attributes
-
-    def get_attribute(self, name: str, attribute: UUID, *, done: Done[int]) -> None:
-        self._segments.get_attribute(name, attribute, done)
-
-    def update_attributes(
-        self, name: str, updates: Sequence[AttributeUpdate], *, done: Done[None]
-    ) -> None:
-        self._segments.update_attributes(name, updates, done)
-
-    # Tables
-
-    def create_table(self, name: str, *, done: Done[None], key_length: int = 0) -> None:
-        self._tables.create(name, key_length, done)
-
-    def delete_table(self, name: str, *, done: Done[None], must_be_empty: bool = False) -> None:
-        self._tables.delete(name, done, must_be_empty=must_be_empty)
-
-    def update_table(
-        self,
-        name: str,
-        entries: Sequence[TableEntry],
-        *,
-        done: Done[Sequence[int]],
-        expected_length: int | None = None,
-        durability: Durability | None = None,
-        gives_space: bool = False,
-    ) -> None:
-        self._tables.update(
-            name, entries, done, expected_length, durability, gives_space=gives_space
-        )
-
-    def remove_keys(self, name: str, keys: Sequence[TableEntry], *, done: Done[None]) -> None:
-        self._tables.remove(name, keys, done)
-
-    def read_table(
-        self, name: str, keys: Sequence[bytes], *, done: Done[Sequence[TableEntry | None]]
-    ) -> None:
-        self._tables.read(name, keys, done)
-
-    def iterate_table(
-        self,
-        name: str,
-        *,
-        done: Done[TablePage],
-        continuation: bytes | None = None,
-        count: int = 1000,
-        first: bytes | None = None,
-        last: bytes | None = None,
-    ) -> None:
-        self._tables.iterate(name, done, continuation, count, first, last)
-
-    def read_table_delta(
-        self, name: str, position: int, *, done: Done[TableDelta], count: int = 1000
-    ) -> None:
-        self._tables.read_delta(name, position, done, count)
-
-    def table_info(self, name: str, *, done: Done[tuple[SegmentInfo, int]]) -> None:
-        self._tables.info(name, done)
-
     # Life
 
     def close(self, *, done: Done[None]) -> None:
@@ -373,25 +264,15 @@ class LocalStore:
             self._begin_checkpoint_if_due()
 
     def _begin_checkpoint_if_due(self) -> None:
-        if not self._checkpointer.running and self._checkpoint_is_due():
-            self._journal_limit = self._journal.written_bytes + self._tuning.checkpoint_bytes
-            self._data_limit = self._staging.written_bytes + self._tuning.checkpoint_data_bytes
+        if self._checkpointer.running:
+            return
+        journal_bytes, data_bytes = self._journal.written_bytes, self._staging.written_bytes
+        if self._due.is_due(journal_bytes, data_bytes) or self._holes.want_checkpoint():
+            self._due.begun(journal_bytes, data_bytes)
             self._checkpointer.begin(self._checkpointed)
 
-    def _checkpoint_is_due(self) -> bool:
-        return (
-            self._journal.written_bytes >= self._journal_limit
-            or self._staging.written_bytes >= self._data_limit
-            or (
-                self._checkpoint_again_at != math.inf
-                and time.monotonic() >= self._checkpoint_again_at
-            )
-            or self._holes.want_checkpoint()
-        )
-
     def _checkpointed(self, error: StoreError | None) -> None:
-        again_s = math.inf if error is None else CHECKPOINT_AGAIN_S
-        self._checkpoint_again_at = time.monotonic() + again_s
+        self._due.ended(error)
         self._upkeep.submit(self._journal.trim)
         if self._closing is not None:
             self._rounds.when_idle(self._close_when_idle)
@@ -401,49 +282,7 @@ class LocalStore:
     def _remove_discarded(self) -> None:
         files, self._catalogue.discarded = self._catalogue.discarded, []
         self._open_files.close_dead(files)
-        self._upkeep.submit(partial(self._remove_files, files))
-
-    def _remove_files(self, files: list[DataFile]) -> None:
-        try:
-            # Before a file goes, the record that gives it up must be durable.
-            self._journal.sync()
-        except StoreClosed as error:
-            self._call_soon_threadsafe(self._journal_failed, error)
-            return
-        for file in files:
-            try:
-                self._files.remove(path_of(file.number))
-            except StoreError as error:
-                # The next opening removes it.
-                log.warning("data file was not removed file=%d error=%s", file.number, error)
-            else:
-                self._call_soon_threadsafe(self._catalogue.loose.discard, file.number)
-        self._reserve.take()
-
-    def _retire(self, file: DataFile, handle: File) -> None:
-        """Close a handle elsewhere: closing a deleted file gives its space back, which takes time.
-
-        Not before a sync, if there are writes without one: a failure to write them back is told
-        through this handle.
-        """
-        if self._released:
-            handle.close()
-        else:
-            dirty = not file.dead and file.writes != file.synced
-            self._upkeep.submit(partial(self._close_handle, file, handle, file.writes, dirty=dirty))
-
-    def _close_handle(self, file: DataFile, handle: File, mark: int, *, dirty: bool) -> None:
-        if dirty:
-            try:
-                file.sync(handle)
-                if not file.in_directory:
-                    self._files.sync_directory(DATA_DIRECTORY)
-                    file.in_directory = True
-            except StoreError as error:
-                self._call_soon_threadsafe(self._catalogue.file_failed, file, error)
-            else:
-                self._call_soon_threadsafe(self._catalogue.file_synced, file, mark)
-        handle.close()
+        self._disposal.remove(files)
 
     def _journal_failed(self, error: StoreClosed) -> None:
         self._stop(error)
@@ -488,7 +327,7 @@ class LocalStore:
         self._call_soon_threadsafe(self._released_all, error)
 
     def _released_all(self, error: StoreError | None) -> None:
-        self._released = True
+        self._disposal.is_over = True
         self._closer.stop_threads()
         self._open_files.close_all()
         self._journal.close()

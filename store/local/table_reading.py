@@ -1,13 +1,21 @@
-"""Bytes of a table's files that are read while the store runs: values, and deltas. Pure."""
+"""Reading of a table's files while the store runs: values, pages and deltas."""
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Final, NamedTuple
 
-from store.api import TableDelta, TableEntry
-from store.errors import CorruptSegment
-from store.local.segment import Segment
-from store.local.table import KeyChange
+from store.api import Done, TableDelta, TableEntry
+from store.errors import CorruptSegment, StoreError
+from store.local.reading import Reading, places_of
+from store.local.segment import Place, Segment
+from store.local.table import KeyChange, KeyEntry, Table
 from store.local.table_entries import STORED_ENTRY_BYTES_MAX, StoredEntry, entries_of
+
+PAGE_BYTES_MAX: Final = 4 * 1024 * 1024
+"""A page of an iteration ends early above this, so that large values do not take a gigabyte."""
+
+DELTA_BYTES: Final = 64 * 1024
+"""Bytes that a delta read decodes on the loop: small entries of so many take about 1 ms."""
 
 
 class DeltaRange(NamedTuple):
@@ -84,3 +92,91 @@ def delta_of(wanted: DeltaRange, data: memoryview) -> TableDelta:
         reached_end=position == wanted.length,
         position=position,
     )
+
+
+class TableReading:
+    """Reads entries of tables, from memory where they are there, otherwise on a thread."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+
+    def values(
+        self,
+        segment: Segment,
+        found: Sequence[KeyChange],
+        done: Callable[[list[TableEntry] | StoreError], object],
+    ) -> None:
+        """Get the values that are not kept in memory, from the page cache or on a thread."""
+        try:
+            values = [self._value_or_place(segment, key, entry) for key, entry in found]
+        except StoreError as error:
+            done(error)
+            return
+
+        def answer(loaded: list[bytes] | StoreError) -> None:
+            if isinstance(loaded, StoreError):
+                done(loaded)
+                return
+            rest = iter(loaded)
+            entries = [
+                TableEntry(key, value if isinstance(value, bytes) else next(rest), entry.version)
+                for (key, entry), value in zip(found, values, strict=True)
+            ]
+            done(entries)
+
+        cold = [place for place in values if isinstance(place, Place)]
+        if cold:
+            pairs = zip(found, values, strict=True)
+            asked = [each for each, value in pairs if isinstance(value, Place)]
+            self._reading.load(cold, partial(values_of, segment, asked), answer, hot=False)
+        else:
+            answer([])
+
+    def _value_or_place(self, segment: Segment, key: bytes, entry: KeyEntry) -> bytes | Place:
+        if entry.value is not None:
+            return entry.value
+        place = segment.committed.place_of(entry.position, entry.size)
+        data = self._reading.cached(place)
+        if data is None or len(data) != place.size:
+            return place
+        return value_of(segment, (key, entry), memoryview(data))
+
+    def delta(self, segment: Segment, wanted: DeltaRange, done: Done[TableDelta]) -> None:
+        """Read the first entries of those that are wanted."""
+        whole = wanted.whole
+        if not whole:
+            done(delta_of(wanted, memoryview(b"")))
+        elif not self._delta_from_memory(segment, wanted, done):
+            places = places_of(segment, whole.start, min(STORED_ENTRY_BYTES_MAX, len(whole)))
+            self._reading.load(places, partial(delta_of, wanted), done, hot=False)
+
+    def _delta_from_memory(
+        self, segment: Segment, wanted: DeltaRange, done: Done[TableDelta]
+    ) -> bool:
+        """Answer at once if the first entries are in memory; tells whether that was so."""
+        begin, size = wanted.whole.start, min(DELTA_BYTES, len(wanted.whole))
+        try:
+            data = self._reading.cached(segment.committed.place_of(begin, size))
+            delta = delta_of(wanted, memoryview(data or b""))
+        except StoreError as error:
+            done(error)
+            return True
+        if delta.position == begin:
+            return False
+        done(delta)
+        return True
+
+
+def page_of(
+    table: Table, keys: Iterator[bytes], count: int
+) -> tuple[list[tuple[bytes, KeyEntry]], bool]:
+    """Take a page; tells whether more follows."""
+    page: list[tuple[bytes, KeyEntry]] = []
+    size = 0
+    for key in keys:
+        entry = table.index[key]
+        if len(page) == count or (page and size + entry.size > PAGE_BYTES_MAX):
+            return page, True
+        page.append((key, entry))
+        size += entry.size
+    return page, False

@@ -25,6 +25,7 @@ cdef class Stored:
 cdef class LocalWriter:
     cdef public object _error, _id
     cdef public Py_ssize_t _aborts
+    cdef public bint _gives_space
     cdef public Segment _segment
     cdef public Staging _staging
     cdef public Stored _stored

@@ -301,6 +301,7 @@ class LocalWriter:
     __slots__ = (
         "_aborts",
         "_error",
+        "_gives_space",
         "_id",
         "_segment",
         "_staging",
@@ -308,8 +309,11 @@ class LocalWriter:
         "event_number",
     )
 
-    def __init__(self, staging: Staging, segment: Segment, writer: bytes) -> None:
+    def __init__(
+        self, staging: Staging, segment: Segment, writer: bytes, *, gives_space: bool
+    ) -> None:
         self._staging = staging
+        self._gives_space = gives_space
         self._segment = segment
         self._id = writer
         self.event_number = segment.pending.attributes.get(writer, ABSENT)
@@ -330,7 +334,6 @@ class LocalWriter:
         done: Done[Appended],
         expected_length: int | None = None,
         durability: Durability | None = None,
-        gives_space: bool = False,
     ) -> None:
         segment = self._segment
         pending = segment.pending
@@ -350,7 +353,7 @@ class LocalWriter:
         staging = self._staging
         change = AppendChange(staging.catalogue, segment, self._id, event_number)
         change.done = done
-        if gives_space:
+        if self._gives_space:
             change.gives_space = True
         try:
             staging.append(change, data, size, durability)

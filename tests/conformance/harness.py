@@ -8,8 +8,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, Final, Protocol, TypeVar
 from uuid import UUID
+
+import pytest
 
 from store.api import Reader, SegmentStore, Writer
 from store.errors import StoreClosed, StoreError
@@ -144,6 +147,14 @@ class Pending:
 
 def _ignore(_: Pending) -> None:
     """Nobody is waiting."""
+
+
+def wrap_operation(
+    patch: pytest.MonkeyPatch, store: SegmentStore, name: str, wrapper: Callable[..., None]
+) -> None:
+    """Put `wrapper` around an operation; it gets the real one and the arguments of each call."""
+    for operations in (store, store.for_removal):
+        patch.setattr(operations, name, partial(wrapper, getattr(operations, name)))
 
 
 class OpenStore(Protocol):

@@ -61,7 +61,6 @@ class ModelStore:
         *,
         done: Done[None],
         durability: Durability | None = None,
-        gives_space: bool = False,  # noqa: ARG002 (there is no end to its room)
     ) -> None:
         def create() -> None:
             self._model.create_segment(name, durability=durability)
@@ -153,7 +152,6 @@ class ModelStore:
         done: Done[Sequence[int]],
         expected_length: int | None = None,
         durability: Durability | None = None,
-        gives_space: bool = False,  # noqa: ARG002 (there is no end to its room)
     ) -> None:
         def update() -> Sequence[int]:
             return self._model.update_table(
@@ -183,6 +181,10 @@ class ModelStore:
 
     def table_info(self, name: str, *, done: Done[tuple[SegmentInfo, int]]) -> None:
         self.call(done, self._model.table_info, name)
+
+    @property
+    def for_removal(self) -> "ModelStore":
+        return self  # there is no end to its room
 
     # Life
 
@@ -247,7 +249,6 @@ class ModelStoreWriter:
         done: Done[Appended],
         expected_length: int | None = None,
         durability: Durability | None = None,
-        gives_space: bool = False,  # noqa: ARG002 (there is no end to its room)
     ) -> None:
         def append() -> Appended:
             appended = self._session.append(

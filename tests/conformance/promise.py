@@ -18,12 +18,13 @@ KEPT: Final[dict[str, set[str]]] = {}
 def promises() -> Iterator[str]:
     """Give what must be named: each method, and each error that its docstring speaks of."""
     for interface in INTERFACES:
-        for name, member in vars(interface).items():
+        for name in dir(interface):
             if name.startswith("_"):
                 continue
             method = f"{interface.__name__}.{name}"
             yield method
-            for word in sorted(set(re.findall(r"\b[A-Z]\w+", inspect.getdoc(member) or ""))):
+            text = inspect.getdoc(getattr(interface, name)) or ""
+            for word in sorted(set(re.findall(r"\b[A-Z]\w+", text))):
                 kind = getattr(errors, word, None)
                 if inspect.isclass(kind) and errors.StoreError in kind.__bases__:
                     yield f"{method}: {word}"

@@ -35,6 +35,26 @@ def test_what_was_called_before_close_is_finished(rig: Rig) -> None:
     assert rig.do(rig.store.info, "b").length == 0
 
 
+@promise("SegmentStore.for_removal")
+def test_operations_for_a_removal_are_those_of_the_same_store(rig: Rig) -> None:
+    rig.do(rig.store.for_removal.create_segment, "a")
+    rig.do(rig.writer("a", WRITER).append, b"one", 1)
+    session = rig.do(rig.store.for_removal.open_writer, "a", WRITER)
+    assert session.event_number == 1
+    rig.do(session.append, b"two", 2)
+    rig.do(rig.store.create_table, "t")
+    pending = [
+        rig.start(store.update_table, "t", [TableEntry(b"k", b"%d" % number)])
+        for number, store in enumerate((rig.store, rig.store.for_removal) * 2)
+    ]
+    rig.wait(*pending)
+    assert rig.content("a") == b"onetwo"
+    (entry,) = rig.do(rig.store.for_removal.read_table, "t", [b"k"])
+    assert entry.value == b"3"
+    rig.close()
+    rig.refused(StoreClosed, rig.store.for_removal.info, "a")
+
+
 @promise("SegmentStore.close", StoreClosed)
 def test_calls_after_close_are_refused(rig: Rig) -> None:
     session = rig.writer(rig.create("a", b"abc"), WRITER)

@@ -1,11 +1,13 @@
 """The mark of a clean end."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from gateway.broker.openings import Openings
 from store.api import Durability
+from tests.conformance.harness import wrap_operation
 from tests.unit.gateway.log.log_rig import LogRig
 
 
@@ -14,13 +16,12 @@ def test_the_mark_is_on_the_disk_whatever_the_store_promises_otherwise(
 ) -> None:
     rig = LogRig(tmp_path, durability=Durability.OS)
     asked: list[object] = []
-    update_table = rig.store.update_table
 
-    def watch(*arguments: object, **options: object) -> None:
+    def watch(update_table: Callable[..., None], *arguments: object, **options: object) -> None:
         asked.append(options.get("durability"))
-        update_table(*arguments, **options)  # type: ignore[arg-type]  # passed on
+        update_table(*arguments, **options)
 
-    monkeypatch.setattr(rig.store, "update_table", watch)
+    wrap_operation(monkeypatch, rig.store, "update_table", watch)
     openings = Openings(rig.store)
     rig.run(openings.begin())
     rig.run(openings.end())

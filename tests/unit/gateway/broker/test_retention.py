@@ -17,6 +17,7 @@ from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import OffsetSpec, OffsetType
 from store.errors import DiskFull, StoreError
+from tests.conformance.harness import wrap_operation
 from tests.unit.gateway.broker.retention_rig import (
     CHUNK,
     HOUR_MS,
@@ -386,7 +387,7 @@ def test_where_no_snapshot_can_be_stored_only_what_the_last_one_covers_goes(
         done(DiskFull("for the test"))
 
     with monkeypatch.context() as patch:
-        patch.setattr(broker.store_rig.store, "update_table", fail)
+        wrap_operation(patch, broker.store_rig.store, "update_table", fail)
         tick(broker)
         assert first_chunk(client) == 3
         assert "snapshot not stored stream=s" in caplog.text

@@ -13,6 +13,7 @@ from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from store.errors import DiskFull, NoSuchSegment, StoreError
 from store.local.store import LocalStore
+from tests.conformance.harness import wrap_operation
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 
@@ -36,7 +37,7 @@ def refuse(monkeypatch: pytest.MonkeyPatch, broker: Broker, operation: str) -> N
     def fail(*_arguments: object, done: Callable[[StoreError], None], **_options: object) -> None:
         done(DiskFull("for the test"))
 
-    monkeypatch.setattr(broker.store_rig.store, operation, fail)
+    wrap_operation(monkeypatch, broker.store_rig.store, operation, fail)
 
 
 def tracking_keys(broker: Broker) -> list[bytes]:
@@ -264,20 +265,24 @@ def test_where_there_is_no_room_to_note_a_deletion_the_data_goes_first(
     client: LinkRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = client.broker.store_rig.store
-    update, delete = store.update_table, store.delete_segment
     deleted: list[str] = []
 
-    def full_until_deleted(name: str, rows: Any, *, done: Any, **options: Any) -> None:  # noqa: ANN401 - handed on
+    def full_until_deleted(
+        update: Callable[..., None],
+        *arguments: object,
+        done: Callable[[Any], None],
+        **options: Any,  # noqa: ANN401 - handed on
+    ) -> None:
         if deleted:
-            update(name, rows, done=done, **options)
+            update(*arguments, done=done, **options)
         else:
             done(DiskFull("for the test"))
 
-    def noted(name: str, *, done: Callable[[Any], None]) -> None:
+    def noted(delete: Callable[..., None], name: str, *, done: Callable[[Any], None]) -> None:
         deleted.append(name)
         delete(name, done=done)
 
-    monkeypatch.setattr(store, "update_table", full_until_deleted)
-    monkeypatch.setattr(store, "delete_segment", noted)
+    wrap_operation(monkeypatch, store, "update_table", full_until_deleted)
+    wrap_operation(monkeypatch, store, "delete_segment", noted)
     assert client.code("delete_stream", m.DeleteStream("s")) == ResponseCode.OK
     assert catalogued(client.broker) == []

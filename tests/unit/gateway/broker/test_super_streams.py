@@ -22,6 +22,7 @@ from gateway.pending import Pending, start
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST
+from tests.conformance.harness import wrap_operation
 from tests.unit.gateway.broker.test_exchanges import rows
 from tests.unit.gateway.broker.test_streams import catalogued, refuse
 from tests.unit.gateway.stream.link_rig import Broker
@@ -87,13 +88,12 @@ def die_after(broker: Broker, patch: pytest.MonkeyPatch, count: int) -> Iterator
     """Let the store do so many changes more and then nothing, as if the process were gone."""
     numbers = itertools.count()
     for operation in CHANGES:
-        real = getattr(broker.store_rig.store, operation)
 
-        def change(*arguments: Any, real: Any = real, **options: Any) -> None:  # noqa: ANN401
+        def change(real: Callable[..., None], *arguments: Any, **options: Any) -> None:  # noqa: ANN401
             if next(numbers) < count:
                 real(*arguments, **options)
 
-        patch.setattr(broker.store_rig.store, operation, change)
+        wrap_operation(patch, broker.store_rig.store, operation, change)
     return numbers
 
 

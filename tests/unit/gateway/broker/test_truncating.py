@@ -10,6 +10,7 @@ from gateway.broker.errors import InternalError, StreamDoesNotExist
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.offsets import OffsetSpec, OffsetType
 from store.errors import DiskFull, StoreError
+from tests.conformance.harness import wrap_operation
 from tests.unit.gateway.broker.retention_rig import (
     create,
     first_chunk,
@@ -109,7 +110,7 @@ def test_who_truncates_is_told_where_nothing_was_removed(
         done(DiskFull("for the test"))
 
     with monkeypatch.context() as patch:
-        patch.setattr(broker.store_rig.store, "update_table", fail)
+        wrap_operation(patch, broker.store_rig.store, "update_table", fail)
         with pytest.raises(InternalError, match="nothing removed"):
             broker.store_rig.run(broker.streams.truncate("s", offset=2))
     assert first_chunk(client) == 0
@@ -123,14 +124,15 @@ def test_room_is_asked_for_what_gives_more_than_it_takes(
     create(client)
     for letter in "abcdef":
         write(client, 1, reference=letter * 250)
-    asked = []
-    update_table = broker.store_rig.store.update_table
+    asked: list[bool] = []
+    store = broker.store_rig.store
 
-    def note(*arguments: Any, gives_space: bool = False, **options: Any) -> None:  # noqa: ANN401
-        asked.append(gives_space)
-        update_table(*arguments, gives_space=gives_space, **options)
+    def note(update_table: Callable[..., None], *arguments: Any, **options: Any) -> None:  # noqa: ANN401
+        asked.append(update_table == on_removal)
+        update_table(*arguments, **options)
 
-    monkeypatch.setattr(broker.store_rig.store, "update_table", note)
+    on_removal = store.for_removal.update_table
+    wrap_operation(monkeypatch, store, "update_table", note)
     for offset in (1, 7):
         broker.store_rig.run(broker.streams.truncate("s", offset=offset))
         write(client, 1)

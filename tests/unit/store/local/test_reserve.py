@@ -58,7 +58,7 @@ def test_on_a_full_disk_what_gives_space_is_taken_and_growth_refused_until_there
     fill_table(rig)
     assert "reserve" in sizes(disk)
     mark = [TableEntry(b"mark", bytes(KIB))]
-    rig.do(rig.store.update_table, "t", mark, gives_space=True)
+    rig.do(rig.store.for_removal.update_table, "t", mark)
     assert "reserve" not in sizes(disk)
     for name in ("a", "b"):
         rig.refused(DiskFull, rig.writer(name, WRITER).append, b"x", 9)
@@ -75,7 +75,7 @@ def test_growth_goes_on_when_somebody_else_has_made_room() -> None:
     rig.do(rig.store.create_table, "t")
     full(disk)
     fill_table(rig)
-    rig.do(rig.store.update_table, "t", [TableEntry(b"m", bytes(KIB))], gives_space=True)
+    rig.do(rig.store.for_removal.update_table, "t", [TableEntry(b"m", bytes(KIB))])
     disk.capacity = None
     rig.start(rig.store.update_table, "t", [TableEntry(b"x", b"")])
     rig.loop.run_until(lambda: not rig.store._reserve.is_short)
@@ -96,7 +96,7 @@ def test_a_start_on_a_full_disk_without_that_room_still_deletes() -> None:
     rig = opened(full(left))
     rig.refused(DiskFull, rig.store.update_table, "t", [TableEntry(b"x", bytes(KIB))])
     rig.do(rig.store.delete_segment, "a")
-    rig.do(rig.store.update_table, "t", [TableEntry(b"x", bytes(KIB))], gives_space=True)
+    rig.do(rig.store.for_removal.update_table, "t", [TableEntry(b"x", bytes(KIB))])
     rig.close(may_fail=True)
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from store.api import ANY_VERSION, ENTRY_BYTES_MAX, NOT_EXISTS, Durability, TableEntry
 from store.errors import InvalidArgument, KeyVersionMismatch, NotATable, TableNotEmpty
-from store.local import table_operations
+from store.local import table_reading
 from tests.simulation.disk import Disk
 from tests.unit.store.local.opened import Opened, opened
 
@@ -69,7 +69,7 @@ def test_the_largest_entry_comes_in_a_delta(rig: Opened) -> None:
 
 
 def test_a_page_of_large_values_ends_early(rig: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(table_operations, "PAGE_BYTES_MAX", 1_000)
+    monkeypatch.setattr(table_reading, "PAGE_BYTES_MAX", 1_000)
     put(rig, "t", **{f"k{number}": b"v" * 400 for number in range(9)})
     keys, continuation, pages = [], None, 0
     while pages == 0 or continuation is not None:

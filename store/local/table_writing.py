@@ -1,0 +1,109 @@
+"""Writing of table entries that were checked."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from store.api import Durability
+from store.errors import StoreError
+from store.local.catalogue import Catalogue
+from store.local.changes import AppendChange, NoChange
+from store.local.segment import Segment
+from store.local.table import KeyChange, Table, key_entry_of
+from store.local.table_entries import StoredEntry, bytes_of_entry
+from store.local.writing import Staging
+
+
+class TableChange(AppendChange):
+    """A batch of entries."""
+
+    __slots__ = ("changes", "committed", "table", "table_done")
+
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        segment: Segment,
+        table: Table,
+        changes: list[KeyChange],
+        done: Callable[[StoreError | None], object],
+        committed: Callable[[Segment], object],
+        *,
+        gives_space: bool,
+    ) -> None:
+        """`done` gets the error or None; `committed` is called after every commit."""
+        super().__init__(catalogue, segment, None, 0)
+        self.table = table
+        self.changes = changes
+        self.table_done = done
+        self.committed = committed
+        self.gives_space = gives_space
+
+    def apply(self, at_ms: int) -> None:
+        super().apply(at_ms)
+        self.table.commit(self.changes)
+
+    def report(self, error: StoreError | None) -> None:
+        super().report(error)
+        self.table_done(error)
+        if error is None:
+            self.committed(self.segment)
+
+
+def _do_nothing(_: Segment) -> None:
+    pass
+
+
+class TableWriting:
+    """Issues entries of tables.
+
+    Attributes:
+        committed: Called with the table's segment after every commit of entries.
+    """
+
+    def __init__(self, staging: Staging) -> None:
+        self._staging = staging
+        self.committed: Callable[[Segment], object] = _do_nothing
+
+    def write(
+        self,
+        segment: Segment,
+        entries: Sequence[tuple[bytes, bytes | None, int | None]],
+        done: Callable[[StoreError | None], object],
+        durability: Durability | None = None,
+        versions: list[int] | None = None,
+        *,
+        gives_space: bool = False,
+    ) -> None:
+        """Issue entries: key, value (None removes), version (None: the position).
+
+        Adds the versions of the entries to `versions`.
+        """
+        table = segment.table
+        assert table is not None
+        if not entries:
+            self._staging.repeat(NoChange(segment, done), durability)
+            return
+        parts: list[bytes] = []
+        changes: list[KeyChange] = []
+        position = segment.pending.length
+        for key, value, version in entries:
+            part = bytes_of_entry(table.seed, position, key, value, version)
+            stored = StoredEntry(
+                position, len(part), key, value, position if version is None else version
+            )
+            parts.append(part)
+            changes.append((key, key_entry_of(stored)))
+            position += len(part)
+        if versions is not None:
+            versions.extend(entry.version for _, entry in changes)
+        catalogue = self._staging.catalogue
+        change = TableChange(
+            catalogue, segment, table, changes, done, self.committed, gives_space=gives_space
+        )
+        data = b"".join(parts)
+        try:
+            self._staging.append(change, data, len(data), durability)
+        except StoreError as error:
+            self._staging.failed(segment, error)
+            self._staging.rounds.after(segment, partial(done, error))
+            return
+        table.issue(changes)
