@@ -38,17 +38,18 @@ from gateway.management.admin_socket import CONNECTIONS_MAX as ADMINISTRATORS_MA
 from gateway.management.admin_socket import AdminSocket
 from gateway.management.http.protocol import CONNECTIONS_MAX
 from gateway.management.management import Management
+from gateway.network.listening import bind, cannot_listen
 from gateway.pending import Pending, run
-from gateway.server.addresses import cannot_listen
 from gateway.server.connection import Connection
 from gateway.server.deleted_files import let_go_of_deleted
-from gateway.server.listener import Listener, bind
+from gateway.server.listener import Listener
 from gateway.server.schedule import Schedule
 from gateway.server.shared import ConnectionSettings, Shared
 from gateway.server.sockets import kept_for_strangers
 from gateway.server.threads import Threads
 from gateway.server.tls_serving import tls_of
-from gateway.settings.model import ConfigError, Problem, Settings
+from gateway.settings.errors import ConfigError, Problem
+from gateway.settings.model import Settings
 from gateway.stream.link import Host, LinkSettings
 from gateway.stream.session.session import UNLIMITED_FRAME_BYTES
 from gateway.upkeep.retention import keep_retention

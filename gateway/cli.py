@@ -171,7 +171,7 @@ _METAVARS: Final = {
 def _serve(options: argparse.Namespace) -> int:
     from gateway.kernels import uncompiled  # noqa: PLC0415
     from gateway.logs import configure, tell_fatal  # noqa: PLC0415
-    from gateway.settings.model import ConfigError  # noqa: PLC0415
+    from gateway.settings.errors import ConfigError  # noqa: PLC0415
     from gateway.settings.sources import as_written, load, logs_settings  # noqa: PLC0415
 
     log = logging.getLogger(__name__)
@@ -205,7 +205,7 @@ def _serve(options: argparse.Namespace) -> int:
 
 def _config(options: argparse.Namespace) -> int:
     from gateway.settings import page  # noqa: PLC0415
-    from gateway.settings.model import ConfigError  # noqa: PLC0415
+    from gateway.settings.errors import ConfigError  # noqa: PLC0415
     from gateway.settings.sources import load  # noqa: PLC0415
 
     if options.reference:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from gateway.settings.model import ConfigError, Problem
+from gateway.settings.errors import ConfigError, Problem
 from store.errors import StoreError
 
 log = logging.getLogger(__name__)

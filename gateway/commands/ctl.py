@@ -13,7 +13,7 @@ from gateway.broker.definitions.report import visible
 from gateway.commands import clients, people, service, streams, topology
 from gateway.commands.asking import Refused, Unreachable, ask
 from gateway.commands.grammar import Command, WrongUse
-from gateway.settings.model import ConfigError
+from gateway.settings.errors import ConfigError
 from gateway.settings.sources import load
 
 EXIT_FAILED: Final = 1

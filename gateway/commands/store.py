@@ -13,7 +13,7 @@ from gateway.commands.grammar import WrongUse
 from gateway.commands.store_check import check_store
 from gateway.commands.store_inspect import inspect
 from gateway.commands.store_repair import Repair
-from gateway.settings.model import ConfigError
+from gateway.settings.errors import ConfigError
 from store.errors import DiskFull, StoreError
 from store.local.checking import FORMAT_VERSION, NotChecked, open_to_check
 

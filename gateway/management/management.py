@@ -12,9 +12,9 @@ from gateway.management.http.application import Backing
 from gateway.management.http.call import Awaits, Facts
 from gateway.management.http.http_server import HttpServer
 from gateway.management.http.protocol import NotStrict, check_strictness
-from gateway.server.addresses import cannot_listen
-from gateway.server.listener import bind
-from gateway.settings.model import ConfigError, ManagementSettings, Problem, Settings
+from gateway.network.listening import bind, cannot_listen
+from gateway.settings.errors import ConfigError, Problem
+from gateway.settings.model import ManagementSettings, Settings
 
 log = logging.getLogger(__name__)
 

@@ -10,8 +10,8 @@ import logging
 from collections.abc import Callable
 from typing import Final
 
-from gateway.broker.connections import Transport
 from gateway.log.log import StreamLog
+from gateway.network.transport import Transport
 from gateway.pending import Abandoned, Pending
 from gateway.server.delivery import Delivery
 from gateway.server.edge import PlainEdge

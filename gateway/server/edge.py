@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from gateway.broker.connections import TlsDetails, Transport
+from gateway.network.transport import TlsDetails, Transport
 from store.api import FileRegion
 
 _SENDFILE_BYTES: Final = 1024 * 1024

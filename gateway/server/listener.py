@@ -8,8 +8,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from gateway.broker.access.authentication import is_loopback
-from gateway.server import congestion
+from gateway.network import congestion
+from gateway.network.addresses import is_loopback
+from gateway.network.listening import bind
 from gateway.server.connection import Connection
 from gateway.server.edge import PlainEdge
 from gateway.server.shared import Shared
@@ -23,25 +24,6 @@ _NO_DESCRIPTORS: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, e
 _PAUSE_S: Final = 0.1
 _CUT_S: Final = 1.0
 """How long a client that is cut off may take to read what was queued for it."""
-
-
-def bind(host: str, port: int) -> socket.socket:
-    """Take the address; who connects is refused until a `Listener` starts. Raises OSError."""
-    try:
-        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except UnicodeError as error:  # a label of more than 63 characters, or none
-        raise socket.gaierror(socket.EAI_NONAME, "no name of a host") from error
-    family, kind, protocol, _, address = infos[0]
-    listening = socket.socket(family, kind, protocol)
-    try:
-        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        congestion.begin(listening)
-        listening.bind(address)
-        listening.setblocking(False)  # noqa: FBT003  # the standard library's signature
-    except OSError:
-        listening.close()
-        raise
-    return listening
 
 
 class Listener:

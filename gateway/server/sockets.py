@@ -7,7 +7,7 @@ holds a descriptor until it is closed.
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from gateway.broker.access.strangers import Strangers
+from gateway.network.strangers import Strangers
 
 _OWN_MAX: Final = 256
 _OWN_PART: Final = 8

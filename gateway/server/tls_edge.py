@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from typing import Final, cast
 
-from gateway.broker.connections import TlsDetails
+from gateway.network.transport import TlsDetails
 from gateway.server.edge import Owner, PlainEdge
 from store.api import FileRegion
 

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from gateway.broker.access.certificate import Unreadable, described, revocation_list_issuer
+from gateway.network.certificate import Unreadable, described, revocation_list_issuer
 from gateway.pending import Pending
 from gateway.server.threads import Threads
-from gateway.settings.model import ConfigError, Problem
+from gateway.settings.errors import ConfigError, Problem
 
 log = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ import socket
 from collections.abc import Callable
 from typing import Final
 
-from gateway.broker.access.certificate import Naming, Unreadable
-from gateway.broker.access.strangers import Strangers
+from gateway.network.certificate import Naming, Unreadable
+from gateway.network.strangers import Strangers
 from gateway.server.connection import Connection
 from gateway.server.edge import PlainEdge
 from gateway.server.listener import Listener

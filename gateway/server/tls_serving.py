@@ -7,15 +7,16 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from gateway.broker.access import certificate
-from gateway.broker.access.certificate import Naming
-from gateway.server.addresses import cannot_listen
+from gateway.network import certificate
+from gateway.network.certificate import Naming
+from gateway.network.listening import bind, cannot_listen
 from gateway.server.connection import Connection
-from gateway.server.listener import Listener, bind
+from gateway.server.listener import Listener
 from gateway.server.shared import Shared
 from gateway.server.tls_files import TlsContexts, TlsFiles
 from gateway.server.tls_listener import TlsListener
-from gateway.settings.model import ConfigError, Settings
+from gateway.settings.errors import ConfigError
+from gateway.settings.model import Settings
 from gateway.settings.tls import LoginFrom, TlsSettings
 
 log = logging.getLogger(__name__)

@@ -18,13 +18,12 @@ from typing import Any, Final, cast
 from pydantic import ValidationError
 from pydantic_settings import EnvSettingsSource, SettingsError
 
+from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.fields import Needs
 from gateway.settings.model import (
     ENVIRONMENT_PREFIX,
-    ConfigError,
     Key,
     LogsSettings,
-    Problem,
     Settings,
     allowed_of,
     field_of,

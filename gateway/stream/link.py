@@ -17,7 +17,6 @@ from gateway.broker.connections import (
     Connections,
     ConsumerDetails,
     PublisherDetails,
-    Transport,
 )
 from gateway.broker.errors import StreamDoesNotExist
 from gateway.broker.groups import Order
@@ -25,6 +24,7 @@ from gateway.broker.service import Service
 from gateway.broker.streams import Stream, Streams
 from gateway.broker.virtual_host import VirtualHost
 from gateway.logs import InHost
+from gateway.network.transport import Transport
 from gateway.pending import Pending
 from gateway.stream.consuming import Subscription
 from gateway.stream.membership import Membership, Questions

@@ -13,7 +13,7 @@ from cryptography.x509.oid import NameOID
 
 from compat.broker import RunningBroker
 from compat.certificates import Authority, Certificates, name
-from gateway.broker.access.certificate import distinguished_name
+from gateway.network.certificate import distinguished_name
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from tests.client import Client

@@ -8,7 +8,6 @@ peer has.
 Source: rabbit_core_metrics.erl, auth_attempt_succeeded/failed, for what is counted.
 """
 
-import ipaddress
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +20,6 @@ USERS_MAX: Final = 4096
 and so may be guessed at afresh."""
 FAILED_A_SECOND_MAX: Final = 100
 
-_NETWORK_BITS: Final = 64
 _NAME_CHARACTERS: Final = 255
 
 
@@ -50,25 +48,6 @@ class _Allowance:
 
     left: float
     at_s: float
-
-
-def source_of(address: str) -> str:
-    """Return what an address counts as: itself, or its network.
-
-    Args:
-        address: Of IPv4 or IPv6, perhaps with a zone; anything else counts as itself.
-    """
-    try:
-        parsed = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return address
-    if isinstance(parsed, ipaddress.IPv4Address):
-        return str(parsed)
-    if parsed.ipv4_mapped is not None:
-        return str(parsed.ipv4_mapped)
-    if parsed.is_loopback:
-        return str(parsed)
-    return str(ipaddress.IPv6Network((parsed, _NETWORK_BITS), strict=False))
 
 
 class AttemptLedger:

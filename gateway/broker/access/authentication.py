@@ -13,16 +13,16 @@ rabbit_auth_mechanism_amqplain.erl.
 """
 
 import enum
-import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from gateway.broker.access.access import Access
 from gateway.broker.access.amqplain import credentials_of
-from gateway.broker.access.attempts import AttemptLedger, source_of
+from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.password_check import PasswordCheck, TooManyWait
 from gateway.broker.access.refusals import Refusals
+from gateway.network.addresses import source_of
 
 GUEST: Final = "guest"
 
@@ -66,13 +66,6 @@ class Peer:
     """What it speaks, as attempts to log in are counted."""
     certificate_user: str | None = None
     """Whom its certificate names, empty if nobody; None where certificates are not asked for."""
-
-
-def is_loopback(address: str) -> bool:
-    """Tell whether a peer's address is on this machine."""
-    parsed = ipaddress.ip_address(address.partition("%")[0])
-    mapped = getattr(parsed, "ipv4_mapped", None)
-    return (mapped or parsed).is_loopback
 
 
 class Credentials(NamedTuple):

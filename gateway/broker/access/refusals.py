@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Final
 
-from gateway.broker.access.attempts import source_of
+from gateway.network.addresses import source_of
 
 PERIOD_S: Final = 10.0
 LINES_OF_ONE: Final = 10

@@ -22,7 +22,8 @@ from gateway.broker.access.authentication import GUEST
 from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import Permission, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
-from gateway.settings.model import ConfigError, UsersSettings
+from gateway.settings.errors import ConfigError
+from gateway.settings.model import UsersSettings
 
 log = logging.getLogger(__name__)
 

@@ -23,7 +23,7 @@ from gateway.broker.definitions.reading import ReadDefinitions, read_with_proble
 from gateway.broker.definitions.report import Outcome
 from gateway.broker.kept_table import KeptTable
 from gateway.log.names import server_table
-from gateway.settings.model import ConfigError
+from gateway.settings.errors import ConfigError
 from store.api import SegmentStore
 
 log = logging.getLogger(__name__)

@@ -20,12 +20,7 @@ from starlette.responses import Response
 from starlette.routing import compile_path
 from starlette.types import Message, Receive, Scope, Send
 
-from gateway.broker.access.authentication import (
-    Authentication,
-    LoginRefused,
-    Peer,
-    is_loopback,
-)
+from gateway.broker.access.authentication import Authentication, LoginRefused, Peer
 from gateway.broker.access.errors import AccessError
 from gateway.broker.administration.administration import Actor, Administration, Role
 from gateway.broker.administration.errors import AdministrationError
@@ -45,6 +40,7 @@ from gateway.management.http.conditions import holds
 from gateway.management.http.paths import WrongPath, decode, segments_of
 from gateway.management.http.protocol import HEADER_BYTES_MAX, LOGGED_IN
 from gateway.management.http.routes import Resource
+from gateway.network.addresses import is_loopback
 from store.errors import StoreError
 
 log = logging.getLogger(__name__)

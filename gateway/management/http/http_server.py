@@ -10,7 +10,6 @@ from typing import Final
 
 import uvicorn
 
-from gateway.broker.access.strangers import Strangers
 from gateway.management.http.application import Application, Backing
 from gateway.management.http.protocol import (
     CONNECTIONS_MAX,
@@ -19,6 +18,7 @@ from gateway.management.http.protocol import (
     BoundedProtocol,
 )
 from gateway.management.http.routes import RESOURCES
+from gateway.network.strangers import Strangers
 
 log = logging.getLogger(__name__)
 

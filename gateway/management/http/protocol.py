@@ -20,8 +20,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.utils import get_remote_addr
 
 from gateway.broker.access.refusals import Refusals
-from gateway.broker.access.strangers import Strangers
 from gateway.management.http.bodies import LARGE_BYTES_MAX
+from gateway.network.strangers import Strangers
 
 log = logging.getLogger(__name__)
 

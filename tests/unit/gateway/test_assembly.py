@@ -9,8 +9,9 @@ import pytest
 
 from gateway.assembly import Server, clients_max, peer_properties, sockets_max
 from gateway.broker.streams import Streams
-from gateway.server.listener import bind
-from gateway.settings.model import ConfigError, Settings
+from gateway.network.listening import bind
+from gateway.settings.errors import ConfigError
+from gateway.settings.model import Settings
 from gateway.stream.wire import messages as m
 from store.api import Durability
 from tests.client import Client

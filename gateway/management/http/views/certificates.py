@@ -10,11 +10,11 @@ from typing import Final
 
 from starlette.responses import Response
 
-from gateway.broker.access.certificate import Unreadable, described
 from gateway.broker.administration.errors import WrongRequest
 from gateway.management.http.answers import value_answer
 from gateway.management.http.call import Call
 from gateway.management.http.views.server import UNHEALTHY
+from gateway.network.certificate import Unreadable, described
 
 _DAYS: Final[Mapping[str, float]] = {"days": 1, "weeks": 7, "months": 365 / 12, "years": 365}
 _COUNT: Final = re.compile("[0-9]{1,5}")

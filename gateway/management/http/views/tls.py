@@ -7,8 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from gateway.broker.access.certificate import described
-from gateway.broker.connections import TlsDetails
+from gateway.network.certificate import described
+from gateway.network.transport import TlsDetails
 
 _NO_CERTIFICATE: Final = dict.fromkeys(
     (

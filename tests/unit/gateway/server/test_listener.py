@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from gateway.broker.access.authentication import is_loopback
 from gateway.broker.access.refusals import LINES_OF_ONE
+from gateway.network.listening import bind
 from gateway.server import listener as listener_module
 from gateway.server.connection import Connection
-from gateway.server.listener import Listener, bind
+from gateway.server.listener import Listener
 from gateway.server.shared import Shared
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import encode_request
@@ -233,38 +233,6 @@ async def test_a_client_that_gives_up_at_once_does_no_harm(listener: Listener) -
     last = await connect(listener)
     await until(lambda: len(listener.connections) == 1)
     last.close()
-
-
-def test_a_port_that_is_taken_is_an_error_and_leaves_no_socket_open() -> None:
-    taken = bind("127.0.0.1", 0)
-    taken.listen()
-    try:
-        with pytest.raises(OSError, match="in use"):
-            bind("127.0.0.1", taken.getsockname()[1])
-    finally:
-        taken.close()
-
-
-def test_a_host_that_is_unknown_is_an_error() -> None:
-    with pytest.raises(OSError, match=r"\w"):
-        bind("no such host", 0)
-
-
-@pytest.mark.parametrize(
-    ("address", "is_here"),
-    [
-        ("127.0.0.1", True),
-        ("127.9.9.9", True),
-        ("::1", True),
-        ("::ffff:127.0.0.1", True),
-        ("10.0.0.1", False),
-        ("::ffff:10.0.0.1", False),
-        ("fe80::1%eth0", False),
-        ("0.0.0.0", False),
-    ],
-)
-def test_a_peer_on_this_machine_is_told_from_others(address: str, *, is_here: bool) -> None:
-    assert is_loopback(address) == is_here
 
 
 async def test_a_door_is_shut_and_opened_at_the_same_address(listener: Listener) -> None:

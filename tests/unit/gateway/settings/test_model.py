@@ -1,11 +1,10 @@
 import pytest
 from pydantic import ValidationError
 
+from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import (
-    ConfigError,
     LogLevel,
     LogsSettings,
-    Problem,
     Settings,
     StreamSettings,
     allowed_of,

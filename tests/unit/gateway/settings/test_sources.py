@@ -3,8 +3,9 @@ from pathlib import Path
 
 import pytest
 
+from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.fields import HOST_IN_WORDS
-from gateway.settings.model import ConfigError, Problem, sections
+from gateway.settings.model import sections
 from gateway.settings.sources import FLAGS, as_written, load
 from store.api import Durability
 

@@ -11,7 +11,7 @@ from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.refusals import Refusals
 from gateway.broker.access.users_file import first_users
-from gateway.broker.connections import Connections, Transport
+from gateway.broker.connections import Connections
 from gateway.broker.openings import Openings
 from gateway.broker.service import Service
 from gateway.broker.streams import Stream, Streams, StreamsPorts
@@ -20,6 +20,7 @@ from gateway.broker.virtual_hosts import VirtualHostsPorts, open_virtual_hosts
 from gateway.log import names
 from gateway.log.log import LogPorts, StreamLog
 from gateway.log.open_chunk import ChunkBuffers
+from gateway.network.transport import Transport
 from gateway.pending import Pending
 from gateway.settings.model import UsersSettings
 from gateway.stream import publishing

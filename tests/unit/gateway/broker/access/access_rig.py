@@ -10,10 +10,10 @@ from gateway.broker.connections import (
     Connections,
     ConsumerDetails,
     PublisherDetails,
-    Transport,
 )
 from gateway.broker.kept_table import KeptTable
 from gateway.broker.stream import Stream
+from gateway.network.transport import Transport
 from gateway.pending import Pending, run
 from tests.conformance.harness import Loop
 from tests.conformance.model import Model

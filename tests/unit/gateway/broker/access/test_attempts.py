@@ -2,9 +2,7 @@
 
 import tracemalloc
 
-import pytest
-
-from gateway.broker.access.attempts import SOURCES_MAX, USERS_MAX, AttemptLedger, source_of
+from gateway.broker.access.attempts import SOURCES_MAX, USERS_MAX, AttemptLedger
 
 
 class Rig:
@@ -18,23 +16,6 @@ class Rig:
         for _ in range(times):
             self.ledger.failed(source, "stream")
             self.ledger.guessed_wrong(source, "app")
-
-
-@pytest.mark.parametrize(
-    ("address", "source"),
-    [
-        ("192.0.2.7", "192.0.2.7"),
-        ("::ffff:192.0.2.7", "192.0.2.7"),
-        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
-        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
-        ("fe80::1%eth0", "fe80::/64"),
-        ("::1", "::1"),
-        ("", ""),
-        ("a name", "a name"),
-    ],
-)
-def test_what_an_address_counts_as(address: str, source: str) -> None:
-    assert source_of(address) == source
 
 
 def test_the_limit_is_reached_by_so_many_in_a_second_and_not_by_fewer() -> None:

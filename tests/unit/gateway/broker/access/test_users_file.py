@@ -7,7 +7,8 @@ import pytest
 from gateway.broker.access.model import Permission, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.broker.access.users_file import first_users
-from gateway.settings.model import ConfigError, UsersSettings
+from gateway.settings.errors import ConfigError
+from gateway.settings.model import UsersSettings
 
 HASH = str(PasswordHash.of("secret"))
 

@@ -4,7 +4,7 @@ import pytest
 
 from gateway.broker.administration.first_start import FirstStart
 from gateway.broker.errors import InternalError
-from gateway.settings.model import ConfigError
+from gateway.settings.errors import ConfigError
 from tests.unit.gateway.broker.administration.administration_rig import Rig
 from tests.unit.gateway.broker.definitions.definitions_rig import FULL
 

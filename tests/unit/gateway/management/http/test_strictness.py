@@ -8,7 +8,8 @@ import pytest
 from gateway.management.http import protocol
 from gateway.management.http.protocol import NotStrict, check_strictness, make_strict
 from gateway.management.management import Management
-from gateway.settings.model import ConfigError, ManagementSettings
+from gateway.settings.errors import ConfigError
+from gateway.settings.model import ManagementSettings
 
 
 def test_the_installed_h11_is_read_strictly() -> None:

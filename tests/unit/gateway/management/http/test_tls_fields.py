@@ -2,8 +2,8 @@
 
 import pytest
 
-from gateway.broker.connections import TlsDetails
 from gateway.management.http.views.tls import Suite, suite_of, tls_fields
+from gateway.network.transport import TlsDetails
 
 
 @pytest.mark.parametrize(

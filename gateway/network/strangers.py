@@ -8,7 +8,7 @@ What has logged in is no stranger any more, and gives way to none.
 from collections.abc import Hashable
 from typing import Final, Generic, TypeVar
 
-from gateway.broker.access.attempts import source_of
+from gateway.network.addresses import source_of
 
 T = TypeVar("T", bound=Hashable)
 

@@ -4,7 +4,7 @@ import socket
 
 import pytest
 
-from gateway.server import congestion
+from gateway.network import congestion
 
 TCP_CONGESTION = getattr(socket, "TCP_CONGESTION", None)
 pytestmark = pytest.mark.skipif(TCP_CONGESTION is None, reason="the system has one algorithm only")

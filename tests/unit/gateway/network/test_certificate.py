@@ -11,7 +11,7 @@ from cryptography import x509
 from cryptography.x509.oid import NameOID
 
 from compat.certificates import CLIENT_NAME, CLIENT_SUBJECT, Authority, name
-from gateway.broker.access.certificate import (
+from gateway.network.certificate import (
     AlternativeName,
     Unreadable,
     alternative_name,

@@ -5,7 +5,7 @@ from collections import OrderedDict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.broker.access.strangers import Strangers
+from gateway.network.strangers import Strangers
 
 
 def strangers(places: int, *came: str) -> Strangers[str]:

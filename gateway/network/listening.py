@@ -1,0 +1,46 @@
+"""An address taken to listen on, and the setting to blame where it cannot be had."""
+
+import errno
+import socket
+from typing import Final
+
+from gateway.network import congestion
+from gateway.settings.errors import ConfigError, Problem
+
+_OF_THE_PORT: Final = frozenset((errno.EADDRINUSE, errno.EACCES, errno.EPERM))
+
+
+def bind(host: str, port: int) -> socket.socket:
+    """Take the address; who connects is refused until a `Listener` starts. Raises OSError."""
+    try:
+        infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except UnicodeError as error:  # a label of more than 63 characters, or none
+        raise socket.gaierror(socket.EAI_NONAME, "no name of a host") from error
+    family, kind, protocol, _, address = infos[0]
+    listening = socket.socket(family, kind, protocol)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        congestion.begin(listening)
+        listening.bind(address)
+        listening.setblocking(False)  # noqa: FBT003  # the standard library's signature
+    except OSError:
+        listening.close()
+        raise
+    return listening
+
+
+def cannot_listen(
+    host_setting: str, port_setting: str, host: str, port: int, error: OSError
+) -> ConfigError:
+    """Blame the port that is taken or not for us, else the host that is not this machine's.
+
+    Args:
+        host_setting: The host's setting, as "stream.host".
+        port_setting: The port's.
+        host: Its value.
+        port: Its value.
+        error: What `bind` or listen raised.
+    """
+    setting = port_setting if error.errno in _OF_THE_PORT else host_setting
+    reason = f"cannot listen on {host}:{port}: {error.strerror or error}"
+    return ConfigError(Problem(setting, reason))

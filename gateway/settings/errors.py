@@ -1,0 +1,25 @@
+"""What is wrong with the settings, in words that name them as they were written."""
+
+from pathlib import Path
+from typing import NamedTuple, Self
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong with the configuration."""
+
+    setting: str
+    """The setting as the user wrote it: a flag, a variable, or a file and its key."""
+    reason: str
+
+
+class ConfigError(Exception):
+    """The configuration cannot be used; holds all its problems, one line each."""
+
+    def __init__(self, *problems: Problem) -> None:
+        super().__init__("\n".join(f"{setting}: {reason}" for setting, reason in problems))
+        self.problems = problems
+
+    @classmethod
+    def in_file(cls, setting: str, path: Path | None, *problems: str) -> Self:
+        """Say what is wrong in a file that a setting, "section.name", names."""
+        return cls(*(Problem(setting, f"{path}: {problem}") for problem in problems))

@@ -1,0 +1,37 @@
+import pytest
+
+from gateway.network.addresses import is_loopback, source_of
+
+
+@pytest.mark.parametrize(
+    ("address", "is_here"),
+    [
+        ("127.0.0.1", True),
+        ("127.9.9.9", True),
+        ("::1", True),
+        ("::ffff:127.0.0.1", True),
+        ("10.0.0.1", False),
+        ("::ffff:10.0.0.1", False),
+        ("fe80::1%eth0", False),
+        ("0.0.0.0", False),
+    ],
+)
+def test_a_peer_on_this_machine_is_told_from_others(address: str, *, is_here: bool) -> None:
+    assert is_loopback(address) == is_here
+
+
+@pytest.mark.parametrize(
+    ("address", "source"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"),
+        ("2001:db8:1:2::9", "2001:db8:1:2::/64"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("::1", "::1"),
+        ("", ""),
+        ("a name", "a name"),
+    ],
+)
+def test_what_an_address_counts_as(address: str, source: str) -> None:
+    assert source_of(address) == source
