@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, NamedTuple
 
 from gateway.broker import openings, virtual_hosts
-from gateway.broker.access import access
+from gateway.broker.access import access_table
 from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import Permission, User
 from gateway.broker.arguments import StreamArguments
@@ -114,8 +114,8 @@ def rows_after_loss(table: str) -> list[TableEntry]:
     Without it a server that has no users any more would make its first one anew, and one that does
     not know how often it was opened would give epochs again.
     """
-    if table == access.TABLE:
-        return [TableEntry(access.BEGUN, b"1")]
+    if table == access_table.TABLE:
+        return [TableEntry(access_table.BEGUN, b"1")]
     return [TableEntry(openings.KEY, b"")] if table == openings.TABLE else []
 
 
@@ -153,7 +153,7 @@ _ESCAPED: Final = re.compile(rb"\.([0-9a-f]{2})")
 _DATA_SEGMENT: Final = re.compile(r"rmq-[^/]*/_(.*)-([0-9]+)/0\.#epoch\.0")
 
 _UNPACK: Final[dict[str, Callable[[TableEntry], None]]] = {
-    access.TABLE: _unpack_of_access,
+    access_table.TABLE: _unpack_of_access,
     virtual_hosts.TABLE: _unpack_of_hosts,
     openings.TABLE: _unpack_of_openings,
     _CATALOGUE: _unpack_of_catalogue,

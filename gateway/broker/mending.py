@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 
 from gateway.broker.errors import ExchangeExists
 from gateway.broker.exchanges import PARTITION_ORDER, Binding
+from gateway.broker.locks import Check, unchecked
 from gateway.broker.super_streams import is_super_stream
-from gateway.broker.turns import Check, unchecked
 from gateway.broker.virtual_host import VirtualHost
 from gateway.logs import InHost
 

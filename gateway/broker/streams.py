@@ -20,6 +20,7 @@ from gateway.broker.errors import (
     StreamNotAvailable,
     StreamRestarted,
 )
+from gateway.broker.locks import Check, Locks, unchecked
 from gateway.broker.naming import clean_name
 from gateway.broker.policies import Policies, open_policies
 from gateway.broker.retention import Retention, RetentionPorts, limits_of
@@ -27,7 +28,6 @@ from gateway.broker.room import Room
 from gateway.broker.stream import Stream, Watcher
 from gateway.broker.stream_storage import StreamStorage
 from gateway.broker.streams_ports import StreamsPorts
-from gateway.broker.turns import Check, Turns, unchecked
 from gateway.log import names
 from gateway.log.errors import LogError
 from gateway.log.log import StreamLog
@@ -72,8 +72,8 @@ class Streams:
         self.room = Room(self.__len__)
         self.storage = StreamStorage(virtual_host, ports.store, ports.clock_ms, catalogue, tracking)
         self._found_no_space = Seldom(log, "stream failed stream=%s error=%s")
-        # Creations and deletions of one name go one after the other.
-        self.turns = Turns()
+        # For creations and deletions of one name.
+        self.locks = Locks()
         self.retention = Retention(
             RetentionPorts(
                 ports.store,
@@ -126,12 +126,9 @@ class Streams:
             parsed = StreamArguments.parse(arguments)
         except InvalidArgument as error:
             raise PreconditionFailed(str(error)) from error
-        await self.turns.take(name)
-        try:
+        async with self.locks.hold(name):
             check()
             return await self._create(name, parsed)
-        finally:
-            self.turns.end(name)
 
     async def _create(self, name: str, arguments: StreamArguments) -> Stream:
         existing = self._streams.get(name)
@@ -180,8 +177,7 @@ class Streams:
             PreconditionFailed: There would be more streams than the limit allows.
             InternalError: The store refused; nothing is left.
         """
-        await self.turns.take_all(stream_names)
-        try:
+        async with self.locks.hold(*stream_names):
             for name in stream_names:
                 if name in self._streams:
                     raise StreamExists(name)
@@ -191,8 +187,6 @@ class Streams:
                 await self.storage.make_together(streams, topology)
                 self._streams.update((stream.name, stream) for stream in streams)
             born(streams)
-        finally:
-            self.turns.end_all(stream_names)
 
     async def delete(
         self, name: str, gone: Callable[[Stream], object], *, check: Check = unchecked
@@ -209,24 +203,21 @@ class Streams:
             StreamDoesNotExist: No such stream.
             InternalError: The store refused; what is left goes before the name is used again.
         """
-        await self.turns.take(name)
-        try:
+        async with self.locks.hold(name):
             check()
             stream = self.find(name)
             self._take_out(stream, gone)
             await self.storage.discard(stream)
-        finally:
-            self.turns.end(name)
         log.info("stream deleted stream=%s", self._at(name))
 
     async def delete_all(self) -> None:
         """Delete every stream, and let none be created any more. Raises InternalError."""
         self._is_going = True
-        while self._streams or self.turns:
+        while self._streams or self.locks:
             for name in self.names():
                 with suppress(StreamDoesNotExist):  # somebody was faster
                     await self.delete(name, self.tell_watchers)
-            await self.turns.all_ended()
+            await self.locks.all_released()
 
     async def delete_together(
         self,
@@ -249,16 +240,13 @@ class Streams:
         Raises:
             InternalError: The store refused.
         """
-        await self.turns.take_all(stream_names)
-        try:
+        async with self.locks.hold(*stream_names):
             streams = [self._streams[name] for name in stream_names if name in self._streams]
             await self.storage.mark(streams, marks)
             done()
             for stream in streams:
                 self._take_out(stream, gone)
             await self.storage.discard(*streams, topology=removed, is_marked=True)
-        finally:
-            self.turns.end_all(stream_names)
 
     def _take_out(self, stream: Stream, gone: Callable[[Stream], object]) -> None:
         """Let a stream be gone for clients."""
@@ -424,15 +412,13 @@ class Streams:
     async def retry_deletions(self) -> None:
         """Try again to remove what is left of deleted streams."""
         for name in list(self.storage.leftovers):
-            await self.turns.take(name)
             try:
-                await self.storage.discard_leftovers([name])
+                async with self.locks.hold(name):
+                    await self.storage.discard_leftovers([name])
             except InternalError:
                 continue  # it is in the log, and the next time comes
             except Exception:  # one stream's trouble is not the others'
                 log.exception("stream not deleted stream=%s", self._at(name))
-            finally:
-                self.turns.end(name)
 
     # Life
 

@@ -77,8 +77,7 @@ async def create_super_stream(
     name = clean_name(name)
     partitions = _checked(partitions, binding_keys, virtual_host.partitions_max)
     exchanges = virtual_host.exchanges
-    await exchanges.turns.take(name)
-    try:
+    async with exchanges.locks.hold(name):
         if check is not None:
             await check()
         if not virtual_host.streams.room.is_there(len(partitions)):
@@ -89,8 +88,6 @@ async def create_super_stream(
         await _create_partitions(
             virtual_host, declared, partitions, binding_keys, arguments, first_order=0
         )
-    finally:
-        exchanges.turns.end(name)
     shown = InHost(name, virtual_host.name)
     log.info("super stream created super_stream=%s partitions=%d", shown, len(partitions))
 
@@ -119,8 +116,7 @@ async def add_partitions(
         InternalError: The store refused; nothing is changed.
     """
     exchanges, streams = virtual_host.exchanges, virtual_host.streams
-    await exchanges.turns.take(name)
-    try:
+    async with exchanges.locks.hold(name):
         declared = exchanges.declared(name)
         if not is_super_stream(declared.exchange):
             raise PreconditionFailed(f"exchange {name!r} is no super stream")
@@ -132,8 +128,6 @@ async def add_partitions(
         await _create_partitions(
             virtual_host, declared, partitions, binding_keys, arguments, first_order=first_order
         )
-    finally:
-        exchanges.turns.end(name)
     shown = InHost(name, virtual_host.name)
     log.info("partitions added super_stream=%s partitions=%d", shown, len(partitions))
     for partition in existing:
@@ -223,8 +217,7 @@ async def delete_super_stream(
     if is_predeclared(name):
         raise ExchangeDoesNotExist(name)
     exchanges = virtual_host.exchanges
-    await exchanges.turns.take(name)
-    try:
+    async with exchanges.locks.hold(name):
         checked: list[str] | None = None
         while True:
             declared = exchanges.declared(name)
@@ -240,8 +233,6 @@ async def delete_super_stream(
             removed=[declared.key, *declared.bindings],
             done=lambda: exchanges.drop(declared),
         )
-    finally:
-        exchanges.turns.end(name)
     shown = InHost(name, virtual_host.name)
     log.info("super stream deleted super_stream=%s partitions=%d", shown, len(partitions))
 

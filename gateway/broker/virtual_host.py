@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.broker.exchange import ALTERNATE_EXCHANGE
-from gateway.broker.exchanges import DEFAULT_EXCHANGE, Exchanges, open_exchanges
+from gateway.broker.exchange_loading import open_exchanges
+from gateway.broker.exchanges import DEFAULT_EXCHANGE, Exchanges
 from gateway.broker.groups import Groups, partition_index
 from gateway.broker.policies import Policies
 from gateway.broker.streams import Streams, StreamsPorts, open_streams

@@ -1,22 +1,15 @@
 """Users, their permissions, and limits: kept in a table, held in memory, changed by administrators.
 
-    u + user                        a user
-    p + size of user, user, host    what a user may do in a virtual host
-    l + host                        the limits of a virtual host
-    b                               that there has been a first start
-
 Who was there before loses at once what was taken away as a whole: a user, a virtual host, all of a
 user's permissions in one. A pattern that is replaced acts on what is asked from then on; what was
 declared or subscribed before is looked at again when the client renews its secret.
 """
 
 import dataclasses
-import json
-import logging
 from collections.abc import Callable, Iterable, Mapping
-from typing import Final
 
-from gateway.broker.access.errors import NoSuchPermission, NoSuchUser, NoSuchVirtualHost, Unusable
+from gateway.broker.access.access_table import TABLE, AccessTable, Rows
+from gateway.broker.access.errors import NoSuchPermission, NoSuchUser, NoSuchVirtualHost
 from gateway.broker.access.model import (
     VIRTUAL_HOST_LIMITS,
     Permission,
@@ -25,21 +18,8 @@ from gateway.broker.access.model import (
     check_limits,
 )
 from gateway.broker.connections import Connections
-from gateway.broker.kept_table import KeptTable
-from gateway.log.names import server_table
-from gateway.pending import Pending
+from gateway.broker.locks import Locks
 from store.api import SegmentStore
-
-log = logging.getLogger(__name__)
-
-TABLE: Final = server_table("access")
-_USER: Final = b"u"
-_PERMISSION: Final = b"p"
-_LIMITS: Final = b"l"
-BEGUN: Final = b"b"
-"""Key that says that there has been a first start: no user is made by himself any more."""
-
-Changes = dict[bytes, bytes | None]
 
 
 class Access:
@@ -51,46 +31,21 @@ class Access:
         users_changed: Told after every change of a user; forgets what was learnt of passwords.
     """
 
-    def __init__(self, kept: KeptTable, connections: Connections) -> None:
-        self._kept = kept
+    def __init__(self, table: AccessTable, rows: Rows, connections: Connections) -> None:
+        self._table = table
         self._connections = connections
-        self._users: dict[str, User] = {}
-        self._permissions: dict[tuple[str, str], Permission] = {}
-        self._limits: dict[str, Mapping[str, int]] = {}
-        self._changing: Pending[None] | None = None
-        self.is_fresh = True
+        self._users = rows.users
+        self._permissions = rows.permissions
+        self._limits = rows.limits
+        self._lock = Locks()
+        self.is_fresh = rows.is_fresh
         self.has_virtual_host: Callable[[str], bool] = lambda _name: True
         self.users_changed: Callable[[], object] = lambda: None
-
-    async def load(self) -> None:
-        """Read everything. Raises StoreError."""
-        rows = await self._kept.load()
-        self.is_fresh = not rows
-        for key, value in rows.items():
-            kind, rest = key[:1], key[1:]
-            if kind == _USER:
-                user = self._kept.unpacked(key, User.unpack, value)
-                self._users[user.name] = user
-            elif kind == _PERMISSION:
-                self._take_permission(key, value)
-            elif kind == _LIMITS:
-                self._limits[rest.decode()] = self._kept.unpacked(key, _limits_of, value)
-
-    def _take_permission(self, key: bytes, value: bytes) -> None:
-        try:
-            permission = self._kept.unpacked(key, Permission.unpack, value)
-        except Unusable:  # another version found it good
-            log.exception("permission cannot be used, and allows nothing row=%.200r", value)
-            return
-        self._permissions[permission.user, permission.virtual_host] = permission
 
     async def seed(self, users: Iterable[User], permissions: Iterable[Permission]) -> None:
         """Write the first users, all or none. Raises StoreError."""
         users, permissions = list(users), list(permissions)
-        changes: Changes = {BEGUN: b"1"}
-        changes |= {_user_key(user.name): user.pack() for user in users}
-        changes |= {_permission_key(one.user, one.virtual_host): one.pack() for one in permissions}
-        await self._kept.write(changes)
+        await self._table.write(users=users, permissions=permissions)
         self.is_fresh = False
         self._users |= {user.name: user for user in users}
         self._permissions |= {(one.user, one.virtual_host): one for one in permissions}
@@ -145,11 +100,8 @@ class Access:
 
     async def put_user(self, user: User) -> None:
         """Create a user, or replace all of it: password, tags and limits."""
-        await self._begin_change()
-        try:
+        async with self._lock.hold(TABLE):
             await self._put_user(user)
-        finally:
-            self._end_change()
 
     async def change_user(self, name: str, change: Callable[[User | None], User]) -> bool:
         """Create or change a user by what is known of it when the change has its turn.
@@ -162,16 +114,13 @@ class Access:
         Returns:
             Whether the user is new.
         """
-        await self._begin_change()
-        try:
+        async with self._lock.hold(TABLE):
             known = self._users.get(name)
             await self._put_user(change(known))
-        finally:
-            self._end_change()
         return known is None
 
     async def _put_user(self, user: User) -> None:
-        await self._kept.write({_user_key(user.name): user.pack(), BEGUN: b"1"})
+        await self._table.write(users=[user])
         self._users[user.name] = user
         self.users_changed()
 
@@ -188,36 +137,27 @@ class Access:
         """
         people = {user.name: user for user in users}
         given = {(one.user, one.virtual_host): one for one in permissions}
-        await self._begin_change()
-        try:
+        async with self._lock.hold(TABLE):
             for user, virtual_host in given:
                 if user not in people and user not in self._users:
                     raise NoSuchUser(user)
                 if not self.has_virtual_host(virtual_host):
                     raise NoSuchVirtualHost(virtual_host)
-            changes: Changes = {_user_key(name): user.pack() for name, user in people.items()}
-            changes |= {_permission_key(*key): one.pack() for key, one in given.items()}
-            await self._kept.write({BEGUN: b"1"} | changes)
+            await self._table.write(users=people.values(), permissions=given.values())
             self._users |= people
             self._permissions |= given
-        finally:
-            self._end_change()
         self.users_changed()
 
     async def delete_user(self, name: str) -> None:
         """Delete a user with its permissions, and end its connections. Raises NoSuchUser."""
-        await self._begin_change()
-        try:
+        async with self._lock.hold(TABLE):
             if name not in self._users:
                 raise NoSuchUser(name)
             theirs = [key for key in self._permissions if key[0] == name]
-            changes: Changes = {_permission_key(*key): None for key in theirs}
-            await self._kept.write({_user_key(name): None, BEGUN: b"1"} | changes)
+            await self._table.remove(user=name, permissions=theirs)
             del self._users[name]
             for key in theirs:
                 del self._permissions[key]
-        finally:
-            self._end_change()
         self.users_changed()
         for connection in self._connections.of(user=name):
             connection.lose_access()
@@ -230,17 +170,13 @@ class Access:
             NoSuchUser: The user does not exist.
             NoSuchVirtualHost: The virtual host does not exist.
         """
-        await self._begin_change()
-        try:
+        async with self._lock.hold(TABLE):
             if permission.user not in self._users:
                 raise NoSuchUser(permission.user)
             if not self.has_virtual_host(permission.virtual_host):
                 raise NoSuchVirtualHost(permission.virtual_host)
-            key = permission.user, permission.virtual_host
-            await self._kept.write({_permission_key(*key): permission.pack()})
-            self._permissions[key] = permission
-        finally:
-            self._end_change()
+            await self._table.write(permissions=[permission])
+            self._permissions[permission.user, permission.virtual_host] = permission
 
     async def delete_permission(self, user: str, virtual_host: str) -> None:
         """Take a user everything in a virtual host; what it has open there ends.
@@ -248,14 +184,11 @@ class Access:
         Raises:
             NoSuchPermission: There was nothing to take.
         """
-        await self._begin_change()
-        try:
+        async with self._lock.hold(TABLE):
             if (user, virtual_host) not in self._permissions:
                 raise NoSuchPermission(user, virtual_host)
-            await self._kept.write({_permission_key(user, virtual_host): None})
+            await self._table.remove(permissions=[(user, virtual_host)])
             del self._permissions[user, virtual_host]
-        finally:
-            self._end_change()
         for connection in self._connections.of(user=user, virtual_host=virtual_host):
             connection.lose_access()
 
@@ -292,61 +225,25 @@ class Access:
             NoSuchVirtualHost: The virtual host does not exist.
             Unusable: There is no such limit.
         """
-        await self._begin_change()
-        try:
+        async with self._lock.hold(TABLE):
             if not self.has_virtual_host(name):
                 raise NoSuchVirtualHost(name)
             limits = change(self.virtual_host_limits(name))
             check_limits(limits, VIRTUAL_HOST_LIMITS)
-            value = json.dumps(dict(limits)).encode() if limits else None
-            await self._kept.write({_LIMITS + name.encode(): value})
+            await self._table.write_limits(name, limits)
             self._limits[name] = dict(limits)
-        finally:
-            self._end_change()
 
     async def forget_virtual_host(self, name: str) -> None:
         """Remove the permissions and limits of a virtual host that goes."""
-        await self._begin_change()
-        try:
+        async with self._lock.hold(TABLE):
             theirs = [key for key in self._permissions if key[1] == name]
-            changes: Changes = {_permission_key(*key): None for key in theirs}
-            await self._kept.write({_LIMITS + name.encode(): None} | changes)
+            await self._table.remove(permissions=theirs, limits_of=name)
             for key in theirs:
                 del self._permissions[key]
             self._limits.pop(name, None)
-        finally:
-            self._end_change()
-
-    async def _begin_change(self) -> None:
-        while self._changing is not None:
-            await self._changing
-        self._changing = Pending()
-
-    def _end_change(self) -> None:
-        changing, self._changing = self._changing, None
-        assert changing is not None
-        changing.settle(None)
-
-
-def _user_key(name: str) -> bytes:
-    return _USER + name.encode()
-
-
-def _permission_key(user: str, virtual_host: str) -> bytes:
-    raw = user.encode()
-    return _PERMISSION + len(raw).to_bytes(2) + raw + virtual_host.encode()
-
-
-def _limits_of(value: bytes) -> dict[str, int]:
-    """Decode the limits of a virtual host. Raises ValueError."""
-    limits: dict[str, int] = json.loads(value)
-    if any(type(each) is not int for each in limits.values()):
-        raise ValueError("these are no limits")
-    return limits
 
 
 async def open_access(store: SegmentStore, connections: Connections) -> Access:
     """Open the table of users, creating it if it is missing. Raises StoreError."""
-    access = Access(KeptTable(store, TABLE), connections)
-    await access.load()
-    return access
+    table = AccessTable(store)
+    return Access(table, await table.load(), connections)

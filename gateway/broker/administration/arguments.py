@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from gateway.broker.administration.errors import WrongRequest
 from gateway.broker.definitions.document import VALUE_DEPTH_MAX, fault_within
-from gateway.broker.turns import Check, unchecked
+from gateway.broker.locks import Check, unchecked
 
 _TEXT_MAX: Final = 65_536
 _INTEGER_MAX: Final = 2**63 - 1

@@ -16,7 +16,7 @@ from gateway.broker.definitions.errors import PROBLEMS_SHOWN_MAX, DefinitionsErr
 from gateway.broker.definitions.exporting import export_definitions
 from gateway.broker.definitions.planning import Plan, plan_import
 from gateway.broker.definitions.reading import ReadDefinitions, read_definitions, read_with_problems
-from gateway.broker.turns import Check, unchecked
+from gateway.broker.locks import Check, unchecked
 from store.errors import StoreError
 
 log = logging.getLogger(__name__)

@@ -42,7 +42,7 @@ def together(broker: Broker, *changes: Coroutine[Any, Any, None]) -> list[Pendin
     begun = [start(change) for change in changes]
     assert not any(each.is_settled for each in begun)
     broker.loop.run_until(lambda: all(each.is_settled for each in begun))
-    assert len(exchanges(broker).turns) == len(broker.streams.turns) == 0
+    assert len(exchanges(broker).locks) == len(broker.streams.locks) == 0
     return begun
 
 

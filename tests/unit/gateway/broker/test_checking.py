@@ -3,7 +3,7 @@
 import pytest
 
 from gateway.broker import openings, virtual_hosts
-from gateway.broker.access import access
+from gateway.broker.access import access_table
 from gateway.broker.access.model import Permission, User
 from gateway.broker.catalogue import StreamEntry, key_of
 from gateway.broker.checking import (
@@ -22,8 +22,8 @@ STREAM = StreamEntry("orders", 7, {"max-age": "1h"})
 SOUND = [
     (names.meta_table("/"), TableEntry(b"orders", STREAM.pack())),
     (names.meta_table("/"), TableEntry(b"amq.binding.1", b'{"exchange": 1}')),
-    (access.TABLE, TableEntry(b"uanna", User("anna", None, (), {}).pack())),
-    (access.TABLE, TableEntry(b"p\x00\x04anna/", Permission("anna", "/", "", "", "").pack())),
+    (access_table.TABLE, TableEntry(b"uanna", User("anna", None, (), {}).pack())),
+    (access_table.TABLE, TableEntry(b"p\x00\x04anna/", Permission("anna", "/", "", "", "").pack())),
     (virtual_hosts.TABLE, TableEntry(b"h/", VirtualHostEntry("/").pack())),
     (openings.TABLE, TableEntry(openings.KEY, b'{"unclean": 3, "clean": true}')),
 ]
@@ -63,7 +63,7 @@ def test_a_name_of_which_only_a_hash_is_there_is_not_guessed() -> None:
 
 def test_the_virtual_host_of_a_segment() -> None:
     assert host_of_segment(names.meta_table("a b")) == "a b"
-    assert host_of_segment(access.TABLE) is None
+    assert host_of_segment(access_table.TABLE) is None
 
 
 def test_streams_are_given_without_damaged_entries_and_topology() -> None:
@@ -78,6 +78,6 @@ def test_streams_are_given_without_damaged_entries_and_topology() -> None:
 
 
 def test_a_table_that_has_lost_entries_makes_no_first_user_and_no_lower_count() -> None:
-    assert [row.key for row in rows_after_loss(access.TABLE)] == [b"b"]
+    assert [row.key for row in rows_after_loss(access_table.TABLE)] == [b"b"]
     assert rows_after_loss(openings.TABLE) == [TableEntry(openings.KEY, b"")]
     assert rows_after_loss(virtual_hosts.TABLE) == []

@@ -224,4 +224,4 @@ def test_of_what_is_left_of_deletions_one_that_fails_does_not_keep_the_others(
 
     assert list(streams.storage.leftovers) == ["bad"]
     assert "stream not deleted stream=bad" in caplog.text
-    assert len(streams.turns) == 0
+    assert len(streams.locks) == 0

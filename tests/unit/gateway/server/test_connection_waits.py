@@ -1,5 +1,7 @@
 """What a command waits for when its connection ends: it is not left waiting, with what it holds."""
 
+from contextlib import AsyncExitStack
+
 import pytest
 
 from gateway.broker.super_streams import partitions_of
@@ -46,13 +48,13 @@ def test_a_deletion_whose_connection_ends_while_rights_are_looked_at_keeps_nobod
     leaving, waiting = opened(server), opened(server)
     hand_in(leaving, DELETION)
     hand_in(waiting, DELETION)
-    assert len(server.broker.virtual_host.exchanges.turns) == 1
+    assert len(server.broker.virtual_host.exchanges.locks) == 1
 
     leaving.edge.abort()
     server.loop.run_all()
 
     assert codes(waiting) == [ResponseCode.OK]
-    assert len(server.broker.virtual_host.exchanges.turns) == 0
+    assert len(server.broker.virtual_host.exchanges.locks) == 0
     assert server.broker.streams.names() == ["s"]
 
 
@@ -62,15 +64,16 @@ def test_a_command_that_comes_to_wait_when_its_connection_is_over_ends_there(
     """Here it waits for another's turn first, and looks at rights when it has got it."""
     create(client)
     exchanges = server.broker.virtual_host.exchanges
-    server.broker.store_rig.run(exchanges.turns.take("x"))
+    held = AsyncExitStack()
+    server.broker.store_rig.run(held.enter_async_context(exchanges.locks.hold("x")))
     leaving = opened(server)
     hand_in(leaving, DELETION)
 
     leaving.edge.abort()
-    exchanges.turns.end("x")
+    server.broker.store_rig.run(held.aclose())
     server.loop.run_all()
 
-    assert len(exchanges.turns) == 0
+    assert len(exchanges.locks) == 0
     assert list(partitions_of(server.broker.virtual_host, "x")) == list(PARTITIONS)
 
 

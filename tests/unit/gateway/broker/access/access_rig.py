@@ -4,14 +4,13 @@ from collections.abc import Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from gateway.broker.access.access import Access
+from gateway.broker.access.access import Access, open_access
 from gateway.broker.connections import (
     ConnectionDetails,
     Connections,
     ConsumerDetails,
     PublisherDetails,
 )
-from gateway.broker.kept_table import KeptTable
 from gateway.broker.stream import Stream
 from gateway.network.transport import Transport
 from gateway.pending import Pending, run
@@ -81,9 +80,7 @@ class AccessRig:
 
     def open(self) -> Access:
         """Open what is in the store, as a server does that starts."""
-        access = Access(KeptTable(self.store, "access"), self.connections)
-        self.run(access.load())
-        return access
+        return self.run(open_access(self.store, self.connections))
 
     def connect(self, user: str, virtual_host: str = "/") -> Client:
         client = Client(user, virtual_host)

@@ -1,6 +1,7 @@
 """Requests that wait for their turn: they are judged by what is so when it comes."""
 
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from typing import Any
 
 import pytest
@@ -117,16 +118,17 @@ def test_rights_that_were_taken_away_meanwhile_are_not_used(rig: Rig, name: str)
     rig.ask("add_super_stream", {"name": "own-super", "partitions": 1})
     host = rig.broker.virtual_host
     before = state(rig)
-    turns = [*("own-new", "own-exchange", "own-super"), *("own-new", "own-stream", "own-super-0")]
-    tables = [host.exchanges.turns] * 3 + [host.streams.turns] * 3
-    for table, taken in zip(tables, turns, strict=True):
-        rig.broker.store_rig.run(table.take(taken))
+    held = AsyncExitStack()
+    for lock in (
+        host.exchanges.locks.hold("own-new", "own-exchange", "own-super"),
+        host.streams.locks.hold("own-new", "own-stream", "own-super-0"),
+    ):
+        rig.broker.store_rig.run(held.enter_async_context(lock))
     asked = start(answer(rig.administration, APP, Request(name, EACH[name])))
     assert not asked.is_settled
 
     allow(rig, NOTHING)
-    for table, taken in zip(tables, turns, strict=True):
-        table.end(taken)
+    rig.broker.store_rig.run(held.aclose())
     rig.broker.loop.run_until(lambda: asked.is_settled)
 
     with pytest.raises(NotAllowed):
@@ -151,15 +153,16 @@ def test_a_command_that_waits_is_judged_again(rig: Rig, command: str) -> None:
     rig.ask("add_stream", {"name": "own-stream"})
     client, before = rig.broker.link(user="app"), state(rig)
     host = rig.broker.virtual_host
-    taken = [(host.exchanges.turns, "own-new"), (host.streams.turns, "own-new"),
-             (host.streams.turns, "own-stream")]  # fmt: skip
-    for table, name in taken:
-        rig.broker.store_rig.run(table.take(name))
+    held = AsyncExitStack()
+    for lock in (
+        host.exchanges.locks.hold("own-new"),
+        host.streams.locks.hold("own-new", "own-stream"),
+    ):
+        rig.broker.store_rig.run(held.enter_async_context(lock))
     done = client.start(command, ON_THE_WIRE[command])
     assert not done
     allow(rig, NOTHING)
-    for table, name in taken:
-        table.end(name)
+    rig.broker.store_rig.run(held.aclose())
 
     client.finish(done)
     assert code_of(client, command) == ResponseCode.ACCESS_REFUSED
@@ -181,14 +184,15 @@ def test_an_exchange_that_is_used_by_then_is_not_deleted_as_unused(rig: Rig) -> 
 def test_a_stream_that_holds_a_record_by_then_is_not_deleted_as_an_empty_one(rig: Rig) -> None:
     rig.ask("add_stream", {"name": "own"})
     streams = rig.broker.streams
-    rig.broker.store_rig.run(streams.turns.take("own"))
+    held = AsyncExitStack()
+    rig.broker.store_rig.run(held.enter_async_context(streams.locks.hold("own")))
     request = Request("delete_stream", {"name": "own", "if_empty": True})
     deletion = start(answer(rig.administration, APP, request))
     rig.broker.loop.run_until(lambda: streams.find("own").log is not None)
     assert not deletion.is_settled
 
     rig.ask("publish", {"exchange": "", "routing_keys": ["own"]}, b"record")
-    streams.turns.end("own")
+    rig.broker.store_rig.run(held.aclose())
     rig.broker.loop.run_until(lambda: deletion.is_settled)
 
     with pytest.raises(WrongRequest, match="not empty"):

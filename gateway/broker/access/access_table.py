@@ -1,0 +1,126 @@
+"""The table of users, permissions and limits.
+
+u + user                        a user
+p + size of user, user, host    what a user may do in a virtual host
+l + host                        the limits of a virtual host
+b                               that there has been a first start
+"""
+
+import json
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from gateway.broker.access.errors import Unusable
+from gateway.broker.access.model import Permission, User
+from gateway.broker.kept_table import KeptTable
+from gateway.log.names import server_table
+from store.api import SegmentStore
+
+log = logging.getLogger(__name__)
+
+TABLE: Final = server_table("access")
+BEGUN: Final = b"b"
+"""The key that says that there has been a first start: no first user is made any more."""
+
+_USER: Final = b"u"
+_PERMISSION: Final = b"p"
+_LIMITS: Final = b"l"
+
+PermissionKey = tuple[str, str]
+"""A user and a virtual host."""
+
+
+@dataclass(slots=True)
+class Rows:
+    """What the table holds.
+
+    Attributes:
+        is_fresh: Nothing was ever written.
+        users: By name.
+        permissions: By user and virtual host.
+        limits: Those of virtual hosts, by name.
+    """
+
+    is_fresh: bool
+    users: dict[str, User] = field(default_factory=dict)
+    permissions: dict[PermissionKey, Permission] = field(default_factory=dict)
+    limits: dict[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+class AccessTable:
+    """Reads and writes the rows."""
+
+    def __init__(self, store: SegmentStore) -> None:
+        self._kept = KeptTable(store, TABLE)
+
+    async def load(self) -> Rows:
+        """Read everything, creating the table if it is missing. Raises StoreError."""
+        stored = await self._kept.load()
+        rows = Rows(is_fresh=not stored)
+        for key, value in stored.items():
+            kind, rest = key[:1], key[1:]
+            if kind == _USER:
+                user = self._kept.unpacked(key, User.unpack, value)
+                rows.users[user.name] = user
+            elif kind == _PERMISSION:
+                permission = self._permission(key, value)
+                if permission is not None:
+                    rows.permissions[permission.user, permission.virtual_host] = permission
+            elif kind == _LIMITS:
+                rows.limits[rest.decode()] = self._kept.unpacked(key, _limits_of, value)
+        return rows
+
+    def _permission(self, key: bytes, value: bytes) -> Permission | None:
+        try:
+            return self._kept.unpacked(key, Permission.unpack, value)
+        except Unusable:  # another version found it good
+            log.exception("permission cannot be used, and allows nothing row=%.200r", value)
+            return None
+
+    async def write(
+        self, *, users: Iterable[User] = (), permissions: Iterable[Permission] = ()
+    ) -> None:
+        """Write users and permissions, all or none. Raises StoreError."""
+        changes: dict[bytes, bytes | None] = {BEGUN: b"1"}
+        changes |= {_user_key(user.name): user.pack() for user in users}
+        changes |= {_permission_key(one.user, one.virtual_host): one.pack() for one in permissions}
+        await self._kept.write(changes)
+
+    async def write_limits(self, virtual_host: str, limits: Mapping[str, int]) -> None:
+        """Write the limits of a virtual host; the row goes where there are none."""
+        value = json.dumps(dict(limits)).encode() if limits else None
+        await self._kept.write({_LIMITS + virtual_host.encode(): value})
+
+    async def remove(
+        self,
+        *,
+        user: str | None = None,
+        permissions: Iterable[PermissionKey] = (),
+        limits_of: str | None = None,
+    ) -> None:
+        """Remove a user, permissions and the limits of a virtual host, all or none."""
+        changes: dict[bytes, bytes | None] = {_permission_key(*key): None for key in permissions}
+        if user is not None:
+            changes |= {_user_key(user): None, BEGUN: b"1"}
+        if limits_of is not None:
+            changes[_LIMITS + limits_of.encode()] = None
+        await self._kept.write(changes)
+
+
+def _user_key(name: str) -> bytes:
+    return _USER + name.encode()
+
+
+def _permission_key(user: str, virtual_host: str) -> bytes:
+    raw = user.encode()
+    return _PERMISSION + len(raw).to_bytes(2) + raw + virtual_host.encode()
+
+
+def _limits_of(value: bytes) -> dict[str, int]:
+    """Decode the limits of a virtual host. Raises ValueError."""
+    limits: dict[str, int] = json.loads(value)
+    if any(type(each) is not int for each in limits.values()):
+        raise ValueError("these are no limits")
+    return limits
