@@ -22,7 +22,6 @@ from store.local.journal_files import JOURNAL_DIRECTORY, SpareFiles
 from store.local.leftovers import leftovers, remove_leftovers
 from store.local.recovery import Recovered, recover
 from store.local.reserve import Reserve
-from store.local.table_loading import load_tables
 from store.local.taking_over import taken_over
 
 log = logging.getLogger(__name__)
@@ -92,7 +91,6 @@ def begin(
     if has_checkpoint:
         journal.release_kept()
         punch_all(files, catalogue.segments.values())
-    load_tables(files, catalogue, recovered.findings)
     reserve.take()
     return Opening(recovered, writer, journal, reserve, has_checkpoint)
 

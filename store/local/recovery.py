@@ -4,7 +4,8 @@ The fold (checkpoint + frames → segments) touches no data. Then the data of ev
 still part of a segment is checked: what the journal holds inline is written again, of the rest the
 hash must match. Where it does not, an append that was acknowledged after a sync means damage: the
 segment becomes read-only. Another one was never on the disk: its segment ends before it, and the
-fold is done again without it and what was built upon it.
+fold is done again without it and what was built upon it. Then tables are loaded: their entries tell
+by themselves what is damaged. Files without an owner are judged last, when all damage is known.
 """
 
 import logging
@@ -46,6 +47,7 @@ from store.local.records import (
     Truncate,
 )
 from store.local.segment import Extent, Segment
+from store.local.table_loading import load_tables
 from store.local.version_1 import remove_unfinished
 
 log = logging.getLogger(__name__)
@@ -301,9 +303,12 @@ def recover(files: Files, data_file_bytes: int, findings: Findings) -> Recovered
     catalogue.next_file = max(head.next_file, max(fold.files, default=0) + 1)
     for segment in fold.segments.values():
         catalogue.restore(segment)
+    if head.version > 1:
+        load_tables(files, catalogue, findings)
     if is_damaged:
         _set_aside(files, reader, catalogue)
     elif head.version > 1:
+        # After all that may find damage.
         set_ownerless_aside(files, catalogue, head, fold.files, findings)
     last = frames[-1].sequence if frames else head.place.sequence
     is_all_kept = is_damaged or head.version == 1

@@ -25,6 +25,7 @@ from store.local.leftovers import leftovers
 from store.local.recovery import Recovered
 from store.local.segment import Extent, Segment
 from store.local.table_entries import bytes_of_entry, seed_of
+from store.local.table_loading import load_tables
 from store.local.version_1 import stored_entries
 
 log = logging.getLogger(__name__)
@@ -58,6 +59,7 @@ def taken_over(files: Files, recovered: Recovered) -> Iterator[None]:
     before = _paths(files)
     try:
         tables = _take_over(files, catalogue)
+        load_tables(files, catalogue, recovered.findings)
         yield
     except DiskFull as error:
         with contextlib.suppress(StoreError):

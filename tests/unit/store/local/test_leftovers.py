@@ -1,7 +1,10 @@
 """Data files that no segment has: those that may be there go, any other one is kept and told."""
 
+from collections.abc import Callable
+
 import pytest
 
+from store.api import TableEntry
 from store.local.checkpoint_file import CheckpointHead, head_of_checkpoint
 from tests.simulation.disk import Disk, Failure, Remove
 from tests.unit.store.local.opened import Opened, opened
@@ -70,24 +73,30 @@ def test_after_a_good_stop_a_file_with_a_later_number_is_kept() -> None:
     rig.close()
 
 
-@pytest.mark.parametrize("is_damaged", [False, True])
-def test_after_a_crash_a_file_with_a_later_number_is_kept_where_there_is_damage(
-    *, is_damaged: bool
-) -> None:
+HARMS: dict[str, Callable[[Disk], object]] = {
+    "nothing": lambda disk: disk.names(""),
+    "a file is missing": lambda disk: disk.remove("data/1"),
+    "an entry of a table": lambda disk: disk.open("data/2").write_at(b"?", 5),
+}
+
+
+@pytest.mark.parametrize("harm", HARMS)
+def test_after_a_crash_a_file_with_a_later_number_is_kept_where_there_is_damage(harm: str) -> None:
     disk = Disk()
     rig = opened(disk)
     rig.create("a", b"whole")
+    rig.do(rig.store.create_table, "t")
+    rig.do(rig.store.update_table, "t", [TableEntry(b"key", b"value")])
     rig.close()
     rig = opened(disk)
     rig.crash()
     disk = Disk(disk.image())
     put(disk, "99")
-    if is_damaged:
-        disk.remove("data/1")
+    HARMS[harm](disk)
 
     rig = opened(disk)
 
-    assert ("data-99" in set_aside(disk)) is is_damaged
+    assert ("data-99" in set_aside(disk)) is (harm != "nothing")
     assert "99" not in disk.names("data")
     rig.close()
 

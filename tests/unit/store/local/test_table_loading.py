@@ -81,7 +81,6 @@ def loaded(disk: Disk) -> tuple[Contents, list[Damage]]:
     """Load the table of a disk as an opening does; give what it holds, and what was found."""
     findings = Findings()
     catalogue = recover(disk, 1 << 20, findings).catalogue
-    load_tables(disk, catalogue, findings)
     table = catalogue.names["t"].table
     assert table is not None
     return {key: entry.value or b"" for key, entry in table.index.items()}, findings.found
