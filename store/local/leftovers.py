@@ -33,6 +33,8 @@ def set_ownerless_aside(
     head: CheckpointHead,
     given_up: Collection[int],
     findings: Findings,
+    *,
+    is_clean: bool,
 ) -> None:
     """Move away the files that there may not be.
 
@@ -42,9 +44,10 @@ def set_ownerless_aside(
         head: The checkpoint's.
         given_up: Numbers of all files that checkpoint and frames speak of.
         findings: Takes what is found.
+        is_clean: No opening has followed the good stop of the one before.
     """
     known = {str(number) for number in (*head.loose, *given_up)}
-    may_be_later = not findings.found and not head.closed
+    may_be_later = not findings.found and not is_clean
     ownerless = [
         f"{DATA_DIRECTORY}/{name}"
         for name in leftovers(files, catalogue)

@@ -7,6 +7,7 @@ ends, upon the checkpoint that is there, and the next one is tried when somethin
 import logging
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
 
@@ -17,7 +18,7 @@ from store.local.damage import Findings
 from store.local.data_file import DATA_DIRECTORY
 from store.local.files import Files
 from store.local.holes import punch_all
-from store.local.journal import Journal, Tail
+from store.local.journal import Journal
 from store.local.journal_files import JOURNAL_DIRECTORY, SpareFiles
 from store.local.leftovers import leftovers, remove_leftovers
 from store.local.recovery import Recovered, recover
@@ -119,8 +120,7 @@ def _journal_and_checkpoint(
         return _begin_journal(files, spares(), recovered, writer), True
     except DiskFull as error:
         if _can_go_on(recovered):
-            tail = _tail_after(recovered, error)
-            return Journal.going_on(files, spares(), tail), False
+            return _go_on_with_journal(files, spares(), recovered, error), False
         if recovered.version == 1:
             raise
         reserve.give_up()
@@ -169,10 +169,24 @@ def _can_go_on(recovered: Recovered) -> bool:
     return recovered.reader is not None and recovered.version > 1 and not recovered.has_lost
 
 
-def _tail_after(recovered: Recovered, error: DiskFull) -> Tail:
-    """Tell how to go on without a checkpoint."""
+def _go_on_with_journal(
+    files: Files, spares: SpareFiles, recovered: Recovered, error: DiskFull
+) -> Journal:
+    """Go on where the journal ends, upon the checkpoint that is there.
+
+    A frame says that there was this opening, where the checkpoint says that the store was closed.
+    """
     assert recovered.reader is not None
     # Leftovers go next, and with them the proof of what is only in the journal.
     recovered.reader.sync()
     log.error("disk is full, opened without a checkpoint: free some space error=%s", error)
-    return recovered.reader.tail()
+    journal = Journal.going_on(files, spares, recovered.reader.tail())
+    try:
+        if recovered.clean:
+            with suppress(DiskFull):
+                journal.append([], 0, gives_space=True)
+                journal.sync()
+    except BaseException:
+        journal.close()
+        raise
+    return journal

@@ -283,8 +283,9 @@ def recover(files: Files, data_file_bytes: int, findings: Findings) -> Recovered
     head, images = loaded
     reader = _reader_of(files, head)
     frames = list(reader.frames())
+    is_clean = head.closed and not frames
     # A new store of version 1 that died before its journal was made has nothing yet.
-    is_cut_off = not head.closed and (head.version > 1 or bool(images or names))
+    is_cut_off = not is_clean and (head.version > 1 or bool(images or names))
     is_damaged = judge(reader, findings, is_in_use=is_cut_off)
     if frames:
         log.info("journal replayed frames=%d", len(frames))
@@ -309,13 +310,13 @@ def recover(files: Files, data_file_bytes: int, findings: Findings) -> Recovered
         _set_aside(files, reader, catalogue)
     elif head.version > 1:
         # After all that may find damage.
-        set_ownerless_aside(files, catalogue, head, fold.files, findings)
+        set_ownerless_aside(files, catalogue, head, fold.files, findings, is_clean=is_clean)
     last = frames[-1].sequence if frames else head.place.sequence
     is_all_kept = is_damaged or head.version == 1
     return Recovered(
         catalogue,
         sequence=((last >> SEQUENCE_JUMP_BITS) + 2) << SEQUENCE_JUMP_BITS,
-        clean=head.closed and not frames,
+        clean=is_clean,
         findings=findings,
         reader=reader,
         has_lost=bool(check.dropped) or is_damaged,

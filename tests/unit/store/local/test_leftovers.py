@@ -6,7 +6,7 @@ import pytest
 
 from store.api import TableEntry
 from store.local.checkpoint_file import CheckpointHead, head_of_checkpoint
-from tests.simulation.disk import Disk, Failure, Remove
+from tests.simulation.disk import Create, Disk, Failure, Remove, Step
 from tests.unit.store.local.opened import Opened, opened
 
 
@@ -23,6 +23,10 @@ def set_aside(disk: Disk) -> list[str]:
     if "set-aside" not in disk.names(""):
         return []
     return [name for each in disk.names("set-aside") for name in disk.names(f"set-aside/{each}")]
+
+
+def is_checkpoint(step: Step) -> bool:
+    return isinstance(step, Create) and step.path == "checkpoint.new"
 
 
 def no_removal() -> Failure:
@@ -69,6 +73,26 @@ def test_after_a_good_stop_a_file_with_a_later_number_is_kept() -> None:
     rig = opened(disk)
 
     assert set_aside(disk) == ["data-99"]
+    assert rig.content("a") == b"whole"
+    rig.close()
+
+
+def test_an_opening_without_a_checkpoint_may_leave_a_file_with_a_later_number() -> None:
+    disk = Disk()
+    rig = opened(disk)
+    rig.create("a", b"whole")
+    rig.close()
+    disk.failures = [Failure(is_checkpoint, times=10**9, is_full=True)]
+    rig = opened(disk)
+    assert head_on(disk).closed
+    rig.crash()
+    disk = Disk(disk.image())
+    put(disk, "99")
+
+    rig = opened(disk)
+
+    assert set_aside(disk) == []
+    assert disk.names("data") == ["1"]
     assert rig.content("a") == b"whole"
     rig.close()
 
