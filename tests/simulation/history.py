@@ -6,10 +6,11 @@ be in one of them, and in none from before what was acknowledged.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from uuid import UUID
 
 from store.api import ABSENT, Durability, TableEntry
-from store.errors import StoreClosed, StoreError
+from store.errors import DiskFull, StoreClosed, StoreError
 from tests.conformance.harness import Rig
 from tests.conformance.model import Model, ModelSegment, ModelWriter, Versioned
 from tests.simulation.crash import Crash
@@ -124,6 +125,10 @@ class Operation:
         """Nobody knows whether it happened: the journal failed with it, or there is no answer."""
         return self.answered_at is None or isinstance(self.result, StoreClosed)
 
+    def is_under_way(self, cut: int) -> bool:
+        """Tell whether it was called, and not yet answered, at a place of the record."""
+        return self.issued_at <= cut and (self.answered_at is None or self.answered_at > cut)
+
     def __str__(self) -> str:
         text = f"{self.method}{self.arguments!r:.100} {self.options or ''}"
         return (
@@ -174,7 +179,12 @@ def apply(
 
 
 def replay(
-    operations: Iterable[Operation], model: Model, names: Iterable[str], *, is_strict: bool
+    operations: Iterable[Operation],
+    model: Model,
+    names: Iterable[str],
+    *,
+    is_strict: bool,
+    cut: int | None = None,
 ) -> dict[str, Timeline]:
     """Apply what was acknowledged, and what may have happened, to the model: the timelines.
 
@@ -185,21 +195,30 @@ def replay(
         model: As it was before them.
         names: All names there are.
         is_strict: No step of the disk has failed, so that every refusal must be the model's.
+        cut: A place of the record: what was under way there may have happened, and also what then
+            found no space. A frame of the journal that finds none may be written all the same, and
+            be whole until it is taken back, which is done, durably, before the refusal is told.
     """
     timelines = {name: Timeline(name, [Moment(state_of(model, name), None)]) for name in names}
     sessions: dict[int, ModelWriter] = {}
     for operation in operations:
-        if not (operation.is_acknowledged or operation.is_unknown or is_strict):
+        is_unknown = operation.is_unknown or (
+            cut is not None
+            and operation.is_under_way(cut)
+            and (operation.is_acknowledged or isinstance(operation.result, DiskFull))
+        )
+        if not (operation.is_acknowledged or is_unknown or is_strict):
             continue
-        versions = None
+        versions: Sequence[int] | None = None
         if operation.method == "update_table":
             entries = operation.arguments[1]
             assert isinstance(entries, Sequence)
-            known = operation.result if operation.is_acknowledged else [UNKNOWN] * len(entries)
-            assert isinstance(known, Sequence)
-            versions = known
+            versions = [UNKNOWN] * len(entries)
+            if operation.is_acknowledged and not is_unknown:
+                assert isinstance(operation.result, Sequence)
+                versions = operation.result
         value = apply(operation, model, sessions, versions)
-        if not operation.is_unknown:
+        if not is_unknown:
             _must_agree(operation, value)
         if operation.method != "open_writer" and not isinstance(value, StoreError):
             for name in operation.names:
@@ -249,7 +268,41 @@ def note_sightings(timelines: dict[str, Timeline], sightings: Iterable[Sighting]
 class Expectation:
     """What a history promises of the disk after a crash at some place of its record."""
 
-    timelines: dict[str, Timeline]
+    operations: Sequence[Operation]
+    sightings: Sequence[Sighting]
+    before: dict[str, SegmentState | None]
+    """What there was when it began."""
+    names: Sequence[str]
+    is_strict: bool
+    """See `replay`."""
+
+    @cached_property
+    def timelines(self) -> dict[str, Timeline]:
+        """The timelines of the whole history."""
+        return self._timelines(self.operations, self.sightings)
+
+    def timelines_of_refused(self, cut: int) -> dict[str, Timeline] | None:
+        """Give the timelines if what was about to be refused at a place has happened there.
+
+        None if there was no such thing: an operation under way that then found no space.
+        """
+        operations = [each for each in self.operations if each.issued_at <= cut]
+        if not any(
+            isinstance(each.result, DiskFull) and each.is_under_way(cut) for each in operations
+        ):
+            return None
+        return self._timelines(operations, [each for each in self.sightings if each.at <= cut], cut)
+
+    def _timelines(
+        self,
+        operations: Iterable[Operation],
+        sightings: Iterable[Sighting],
+        cut: int | None = None,
+    ) -> dict[str, Timeline]:
+        model = model_of(self.before)
+        found = replay(operations, model, self.names, is_strict=self.is_strict, cut=cut)
+        note_sightings(found, sightings)
+        return found
 
     def check(
         self,
@@ -268,9 +321,27 @@ class Expectation:
             is_anything_lost: Bytes may be lost that a merge has moved, so that it may be undone
                 in its target alone.
         """
+        whole = self.timelines
+        try:
+            self._check(whole, seen, cut, crash, is_anything_lost=is_anything_lost)
+        except AssertionError:
+            timelines = self.timelines_of_refused(cut)
+            if timelines is None:
+                raise
+            self._check(timelines, seen, cut, crash, is_anything_lost=is_anything_lost)
+
+    def _check(
+        self,
+        timelines: dict[str, Timeline],
+        seen: dict[str, SegmentState | None],
+        cut: int,
+        crash: Crash,
+        *,
+        is_anything_lost: bool,
+    ) -> None:
         found = {}
         for name, state in seen.items():
-            timeline = self.timelines[name]
+            timeline = timelines[name]
             first, last = self.bounds(timeline, cut, crash)
             states = [moment.state for moment in timeline.moments[: last + 1]]
             found[name] = [
@@ -282,7 +353,7 @@ class Expectation:
             if not found[name]:
                 raise AssertionError(self._complain(timeline, state, first, last))
         if not is_anything_lost:
-            self._check_merges(found)
+            self._check_merges(timelines, found)
 
     def bounds(self, timeline: Timeline, cut: int, crash: Crash) -> tuple[int, int]:
         """Give the first and the last moment that the name can be in."""
@@ -307,9 +378,10 @@ class Expectation:
                 first = max(first, *(each for each in range(index + 1) if meant[each]), 0)
         return first, last
 
-    def _check_merges(self, found: dict[str, list[int]]) -> None:
+    @staticmethod
+    def _check_merges(timelines: dict[str, Timeline], found: dict[str, list[int]]) -> None:
         """A merge has happened to both of its segments or to neither."""
-        for name, timeline in self.timelines.items():
+        for name, timeline in timelines.items():
             for index, moment in enumerate(timeline.moments):
                 operation = moment.operation
                 if operation is None or operation.method != "merge_segments":
@@ -317,7 +389,7 @@ class Expectation:
                 other = next(each for each in operation.names if each != name)
                 at = next(
                     place
-                    for place, each in enumerate(self.timelines[other].moments)
+                    for place, each in enumerate(timelines[other].moments)
                     if each.operation is operation
                 )
                 mine = {place >= index for place in found[name]}

@@ -7,13 +7,13 @@ from collections import Counter
 import pytest
 
 from store.api import Durability
-from store.errors import SegmentFailed, StoreError
+from store.errors import DiskFull, SegmentFailed, StoreError
 from tests.conformance.harness import Loop, Rig
 from tests.conformance.model import Model
 from tests.conformance.model_store import ModelStore
 from tests.simulation.crash import Aftermath, Crash
 from tests.simulation.disk import Disk, Failure, Image, Sync
-from tests.simulation.history import Expectation, observe
+from tests.simulation.history import Expectation, Operation, SegmentState, observe
 from tests.simulation.trace import ATTRIBUTES, NAMES, Trace
 
 
@@ -81,6 +81,37 @@ def _changed(expectation: Expectation, seed: int) -> list[str]:
 def test_the_check_finds_what_is_missing() -> None:
     _, trace = _history(3, 300)
     assert len(_changed(trace.expectation(), 3)) > 5
+
+
+def test_what_found_no_space_may_have_happened_until_its_refusal_is_told_and_not_after() -> None:
+    name = NAMES[0]
+
+    def operation(method: str, result: object, answered_at: int) -> Operation:
+        return Operation(
+            index=answered_at,
+            method=method,
+            arguments=(name,),
+            options={},
+            names=(name,),
+            durability=Durability.DISK,
+            issued_at=answered_at - 4,
+            answered_at=answered_at,
+            result=result,
+        )
+
+    operations = [
+        operation("create_segment", None, 4),
+        operation("delete_segment", DiskFull("no space"), 8),
+    ]
+    expectation = Expectation(operations, [], {}, [name], is_strict=False)
+    there = SegmentState(0, is_sealed=False, is_table=False, content=b"", attributes={}, entries={})
+    for cut in range(4, 12):
+        expectation.check({name: there}, cut, Crash.KILL)
+    for cut in range(4, 8):
+        expectation.check({name: None}, cut, Crash.KILL)
+    for cut in range(8, 12):
+        with pytest.raises(AssertionError, match="can not be"):
+            expectation.check({name: None}, cut, Crash.KILL)
 
 
 def test_bytes_that_were_not_synced_may_be_lost_and_others_not() -> None:

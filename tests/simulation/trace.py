@@ -27,8 +27,6 @@ from tests.simulation.history import (
     Sighting,
     apply,
     model_of,
-    note_sightings,
-    replay,
 )
 
 SEGMENTS: Final = tuple(f"stream/{number}" for number in range(7))
@@ -159,9 +157,7 @@ class Trace:
 
     def expectation(self, *, is_strict: bool = True) -> Expectation:
         """Tell what must be on the disk when; with `is_strict` the model must agree throughout."""
-        timelines = replay(self.operations, model_of(self._states), NAMES, is_strict=is_strict)
-        note_sightings(timelines, self._sightings)
-        return Expectation(timelines)
+        return Expectation(self.operations, self._sightings, self._states, NAMES, is_strict)
 
     def _breathe(self) -> None:
         """Let the store work, more or less."""
