@@ -228,7 +228,6 @@ class Journal:
             except DiskFull:
                 if file.read_at(len(frame), self._position) == frame:
                     raise
-                return
         except StoreError as error:
             raise self._fail(error) from error
         self._dirty.add(file)

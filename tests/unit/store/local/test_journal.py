@@ -1,3 +1,4 @@
+import random
 import threading
 import time
 from pathlib import Path
@@ -26,6 +27,7 @@ from store.local.records import (
     truncate_record,
 )
 from store.local.reserve import Reserve
+from tests.simulation.crash import Aftermath, Crash
 from tests.simulation.disk import Create, Disk, Failure, Sync, SyncDirectory, Write
 from tests.unit.store.local.journals import (
     RECORD,
@@ -222,6 +224,23 @@ def test_a_whole_frame_that_was_refused_and_cannot_be_taken_back_ends_it() -> No
     disk.failures = [no_space_to_write(keeps_bytes=-5), no_space_to_write()]
     with pytest.raises(StoreClosed):
         journal.append([ENDS_IN_ZEROS], 1)
+
+
+@pytest.mark.parametrize("keeps_bytes", [0, 5, FRAME_HEAD_BYTES])
+def test_a_whole_frame_is_taken_back_durably_before_it_is_refused(keeps_bytes: int) -> None:
+    disk = Disk()
+    journal = journal_on(disk)
+    place = journal.place()
+    whole = no_space_to_write(keeps_bytes=FRAME_HEAD_BYTES + len(RECORD))
+    disk.failures = [whole, no_space_to_write(keeps_bytes)] if keeps_bytes else [whole]
+    with pytest.raises(DiskFull):
+        journal.append([RECORD], 1)
+    aftermath, chance = Aftermath(), random.Random(1)
+    for step in disk.record:
+        aftermath.advance(step, chance)
+    for crash in [*Crash] * 20:
+        image, _ = aftermath.after(crash, chance, None)
+        assert sequences(Disk(image), place) == []
 
 
 def test_what_gives_space_is_written_with_the_room_that_is_kept() -> None:
