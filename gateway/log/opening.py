@@ -323,6 +323,7 @@ async def _scan(
                 raise damage
             state.read_only = CorruptSegment(str(damage))
             log.error("stream can only be read stream=%s error=%s", stream, damage)
+            sequences.lose()
             if found is None:
                 state.length = position
                 return following

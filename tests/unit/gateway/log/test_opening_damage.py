@@ -260,6 +260,24 @@ def test_what_is_whole_behind_a_damage_can_be_read(
     assert [r for chunk in rig.cursor(again).all_now() for r in chunk.records()] == whole
 
 
+def test_publishers_in_what_is_no_chunk_any_more_stay_unknown(make_rig: MakeRig) -> None:
+    rig = make_rig()
+    log = rig.create()
+    for number, body in enumerate(FIVE):
+        put(log, [body], reference=b"p", first_id=number)
+        rig.settle(log)
+    content = rig.content()
+    rig.close()
+    last = content.index(FIVE[4]) - 56
+    change_on_disk(rig, content, (last, 0x77))
+    for _ in range(2):
+        rig = make_rig(rig.directory)
+        again = rig.open()
+        assert again.sequences.damaged
+        rig.save(again)
+        rig.close()
+
+
 @pytest.mark.parametrize("saves_snapshot", [True, False])
 def test_of_a_file_that_is_too_short_the_whole_chunks_can_be_read(
     make_rig: MakeRig, caplog: pytest.LogCaptureFixture, *, saves_snapshot: bool
