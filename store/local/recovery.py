@@ -308,8 +308,8 @@ def recover(files: Files, data_file_bytes: int, findings: Findings) -> Recovered
         load_tables(files, catalogue, findings)
     if is_damaged:
         _set_aside(files, reader, catalogue)
-    elif head.version > 1:
-        # After all that may find damage.
+    elif head.version > 1 or findings.found:
+        # After all that may find damage. Without any, version 1 does not tell which there may be.
         set_ownerless_aside(files, catalogue, head, fold.files, findings, is_clean=is_clean)
     last = frames[-1].sequence if frames else head.place.sequence
     is_all_kept = is_damaged or head.version == 1

@@ -20,6 +20,7 @@ from store.errors import CorruptSegment, DiskFull, StoreError
 from store.local.catalogue import Catalogue
 from store.local.data_file import DATA_DIRECTORY, path_of
 from store.local.files import File, Files
+from store.local.journal_damage import Evidence
 from store.local.journal_files import JOURNAL_DIRECTORY
 from store.local.leftovers import leftovers
 from store.local.recovery import Recovered
@@ -139,7 +140,9 @@ class TableWriter:
                         segment,
                     )
                 self._progress(entry.size)
-            self._keep_damaged(segment, end)
+            if end < state.length:
+                self._set_aside(segment)
+                self._keep_damaged(segment, end)
             self._sync()
         finally:
             self._close()
@@ -162,6 +165,13 @@ class TableWriter:
             log.warning("table cannot be read to its end segment=%s error=%s", segment.name, error)
         # Of bytes that are not those that were written nothing is known for sure.
         return latest, count, segment.committed.start if segment.corrupt else end
+
+    def _set_aside(self, segment: Segment) -> None:
+        """Keep copies of the files as they are: they go with the take-over."""
+        evidence = Evidence(self._files, seed_of(segment.name))
+        for _, data_file in segment.committed.extents:
+            if data_file.made:
+                evidence.copy(path_of(data_file.number))
 
     def _keep_damaged(self, segment: Segment, position: int) -> None:
         """Keep what is behind the last entry; a zero for a file of which nothing can be read."""
