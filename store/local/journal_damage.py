@@ -217,7 +217,8 @@ def _next_place(reader: JournalReader, data: bytes, position: int, last: int) ->
     head = reader.form.head
     # The sequences of one opening have the same upper half.
     high = (last >> 32).to_bytes(4, "little")
-    highest = last + len(data) // head.size
+    # Those of a whole file may be lost in between.
+    highest = last + reader.frames_max
     hashed = 0
     at = position + _HIGH_AT - 1
     for _ in range(_LOOKS_MAX):

@@ -1,6 +1,7 @@
 """Reads the frames of the ring of journal files, at the opening."""
 
 from collections.abc import Iterator
+from functools import cached_property
 
 from store.local.damage import Damage
 from store.local.files import Files
@@ -79,6 +80,18 @@ class JournalReader:
             self.end = JournalPlace(sequence, number, position)
             # The next one may be the first of another file.
             number = self._beginning_with(self.end) if link is None else self._linked(link)
+
+    @cached_property
+    def frames_max(self) -> int:
+        """How many frames the ring has room for; files that were cut short count as whole ones."""
+        sizes = [self._size]
+        for number in self.numbers:
+            file = self._files.open(path_of(number))
+            try:
+                sizes.append(file.size())
+            finally:
+                file.close()
+        return len(sizes) * max(sizes) // self.form.head.size
 
     def tail(self) -> Tail:
         """Tell what a journal must keep that goes on behind the last frame."""

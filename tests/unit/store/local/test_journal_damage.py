@@ -125,6 +125,34 @@ def test_a_gap_of_several_frames_and_over_files_is_seen(
     rig.close()
 
 
+def test_frames_are_found_where_a_file_before_them_is_lost_and_theirs_was_cut_short(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    disk = Disk()
+    rig = opened(disk, journal_file_bytes=4 * KIB)
+    rig.create("a")
+    while rig.store._journal.place().file == 1:
+        rig.fill("a", b"in the first")
+    second = [rig.store._journal.place().position]
+    for _ in range(3):
+        rig.fill("a", b"in the second")
+        second.append(rig.store._journal.place().position)
+    disk.open("journal/2").cut(second[-1])
+
+    def lose(content: bytearray) -> None:
+        begin = FILE_HEAD_BYTES + len(content) // 4
+        content[begin:] = bytes(len(content) - begin)
+
+    damaged = crashed(rig, disk, lose)
+    place = FILE_HEAD_BYTES + 20
+    file = damaged.open("journal/2")
+    file.write_at(bytes([file.read_at(1, place)[0] ^ 1]), place)
+
+    opened(damaged).close()
+
+    assert "journal is damaged" in caplog.text
+
+
 def test_a_damaged_first_frame_is_seen_where_none_follows(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
