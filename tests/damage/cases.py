@@ -19,11 +19,13 @@ from gateway.log import filter_pages
 from gateway.log import index as index_module
 from gateway.log import log as log_module
 from store.errors import StoreError
+from store.local import damage
 from tests.damage.faults import Fault, Target, make_faults
 from tests.damage.history import VARIANTS, build
 from tests.damage.judging import WRITTEN, Judge
 from tests.damage.keeping import find_removed
 from tests.damage.ledger import Built, Stream
+from tests.damage.older import unpack_older
 from tests.damage.reading import Reading, read_all
 from tests.damage.server import BEGIN_MS, Served, served
 from tests.unit.gateway.log.log_rig import put
@@ -68,15 +70,18 @@ class Outcome:
 
 
 class Lines(logging.Handler):
-    """Collects the lines of the log, from warnings on, and tells tracebacks."""
+    """Collects the lines of the log, from warnings on, and tells damage and tracebacks."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
         self.lines: list[str] = []
+        self.damage: list[str] = []
         self.tracebacks: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
         self.lines.append(record.getMessage())
+        if record.name == damage.__name__:
+            self.damage.append(record.getMessage())
         if record.exc_info and record.exc_info[1] is not None:
             self.tracebacks.append("".join(traceback.format_exception(record.exc_info[1])))
 
@@ -119,7 +124,8 @@ def listened() -> Iterator[Lines]:
 def build_all(folder: Path) -> list[Built]:
     """Make the directories that cases begin with."""
     with small_parts():
-        return [build(variant, folder / variant.name) for variant in VARIANTS]
+        built = [build(variant, folder / variant.name) for variant in VARIANTS]
+    return [*built, *unpack_older(folder)]
 
 
 def run_case(built: Sequence[Built], seed: int, folder: Path) -> Outcome:
@@ -146,7 +152,13 @@ def run_case(built: Sequence[Built], seed: int, folder: Path) -> Outcome:
     outcome.complaints += judge.complaints
     outcome.complaints += [f"a traceback in the log: {each}" for each in log.tracebacks]
     outcome.complaints += find_removed(
-        chosen, damaged, directory, faults, log.lines, is_refused=bool(outcome.refused)
+        chosen,
+        damaged,
+        directory,
+        faults,
+        log.lines,
+        lost_from=None if log.damage else judge.silent_from,
+        is_refused=bool(outcome.refused),
     )
     return outcome
 

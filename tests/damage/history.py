@@ -46,6 +46,7 @@ class Variant(NamedTuple):
 VARIANTS: Final = (
     Variant("closed", Durability.DISK, is_killed=False),
     Variant("killed", Durability.DISK, is_killed=True),
+    Variant("killed-interval", Durability.INTERVAL, is_killed=True),
     Variant("killed-os", Durability.OS, is_killed=True),
 )
 
@@ -268,6 +269,7 @@ class History:
     def _done(self) -> None:
         """Write down what the step has changed; begin the next one."""
         self._ledger.note_rows(rows_of(self._broker))
+        self._note_files()
         self._look_at_journal()
         self._ledger.step += 1
 
@@ -291,7 +293,9 @@ class History:
         """Write down whose the data files are."""
         for segment in self._catalogue.segments.values():
             for _, file in segment.committed.extents:
-                self._ledger.files[f"data/{file.number}"] = segment.name
+                name = f"data/{file.number}"
+                self._ledger.files[name] = segment.name
+                self._ledger.file_steps.setdefault(name, self._ledger.step)
 
     def _kinds(self) -> dict[str, list[str]]:
         kinds: dict[str, list[str]] = {}

@@ -15,6 +15,7 @@ from gateway.log.locating import StartKind
 from tests.damage.faults import Fault
 from tests.damage.ledger import Built, Key, Stored, Stream
 from tests.damage.reading import REFUSED, LookUp, Reading
+from tests.damage.untold import untold_of
 
 WRITTEN: Final = b"written after the damage"
 """A record that sound streams get."""
@@ -41,10 +42,12 @@ class Judge:
     """
 
     def __init__(self, built: Built, faults: Iterable[Fault], directory: Path) -> None:
+        faults = list(faults)
         self._built = built
         self._ledger = built.ledger
         self._touched = {name for fault in faults for name in fault.files}
-        self._first_broken, self._silent_from = self._broken_steps(directory)
+        self._untold = untold_of(built, faults)
+        self._first_broken, self.silent_from = self._broken_steps(directory)
         self._misshapen = {
             name
             for name in self._touched
@@ -75,9 +78,10 @@ class Judge:
             is_broken = now[span.file][part] != then[span.file][part]
             broken[step] = broken.get(step, False) or is_broken
         needed = [step for step in sorted(broken) if step > self._ledger.checkpoint_step]
-        silent_from = none
+        silent_from, sound = none, 0
         for step in reversed(needed):
-            if not broken[step]:
+            sound += not broken[step]
+            if sound > self._untold.steps:
                 break
             silent_from = step
         first = next((step for step in needed if broken[step]), none)
@@ -113,7 +117,7 @@ class Judge:
         """Judge that something is missing which was acknowledged in a step."""
         if not self.is_exposed(segments):
             self._complain(f"{what}: no fault touched it")
-        elif step < self._silent_from and not self._is_told(segments, stream):
+        elif step < self.silent_from and not self._is_told(segments, stream):
             self._complain(f"{what}: no line says so")
 
     # Answers
@@ -133,7 +137,9 @@ class Judge:
             self._judge_filtered(stream, value, found, reading)
         if reading.unclean_count < self._ledger.unclean_count:
             what = f"unclean openings have gone back to {reading.unclean_count}"
-            self._lost(what, {names.server_table("server")}, 0)
+            # Counted with the first change behind the checkpoint.
+            step = self._ledger.checkpoint_step + 1
+            self._lost(what, {names.server_table("server")}, step)
         self._judge_journal_files()
 
     def judge_again(self, before: Reading, after: Reading, written: dict[Stream, int]) -> None:
@@ -159,6 +165,8 @@ class Judge:
 
     def _judge_journal_files(self) -> None:
         """Hold that a line names a file of the journal that is gone, or larger or smaller."""
+        if self._built.version == 1:
+            return  # which files there were, and how large, is not known
         used = self._touched & set(self._built.kinds.get("journal", ()))
         if len(used) == 1 and used <= self._misshapen:
             (name,) = used
@@ -199,7 +207,7 @@ class Judge:
                 return  # a stream whose publishers are refused: judged with each of them
             if found is None:
                 found = reading.values.get(key[:3])
-        if found == now:
+        if found == now or self._may_be_wrong(key):
             return
         what = f"{key} is {found!r}, not {now!r}"
         if found == REFUSED:
@@ -207,8 +215,8 @@ class Judge:
         elif found not in self._ledger.since(key, -1):
             self._complain(what)
         else:
-            is_recent = found in self._ledger.since(key, self._silent_from - 1)
-            step = self._silent_from if is_recent else 0
+            is_recent = found in self._ledger.since(key, self.silent_from - 1)
+            step = self.silent_from if is_recent else 0
             segments = self._segments_of(key)
             self._lost(what, segments, step, key[2] if key[0] in OF_STREAMS else key[-1])
             cut = [f"segment was cut segment={each}" for each in segments]
@@ -216,12 +224,22 @@ class Judge:
             if key[0] == "sequence" and not self._journal_is_harmed and not is_cut:
                 self._complain(f"{what}: it has to be refused")
 
+    def _may_be_wrong(self, key: Key) -> bool:
+        """Tell whether nothing guards this answer where a fault was made: in version 1."""
+        segments = self._segments_of(key)
+        if key[0] == "offset":  # the chunks do not say it
+            segments -= self.segments_of_stream((key[1], key[2]))
+        return bool(segments & self._untold.changed)
+
     # Records
 
     def _judge_records(self, stream: Stream, reading: Reading) -> None:
         written = self._ledger.records.get(stream, {})
         chunks = reading.records.get(stream)
         segments = self.segments_of_stream(stream)
+        if chunks is None and self._may_be_wrong(("stream", *stream)):
+            self.lost_of.add(stream)
+            return
         if chunks is None:
             if ("stream", *stream) in reading.values:
                 self.lost_of.add(stream)
@@ -251,18 +269,22 @@ class Judge:
         written: dict[int, Stored],
     ) -> set[int]:
         found: set[int] = set()
+        segments = self.segments_of_stream(stream)
+        is_timed = not segments & self._untold.changed
+        is_own = not segments & self._untold.mixed
         end = -1
         for first, timestamp_ms, bodies in chunks:
-            if first < end and not self._files_are_swapped(stream):
+            if first < end and is_own and not self._files_are_swapped(stream):
                 self._complain(f"{stream} delivers {first} behind {end - 1}")
             end = first + len(bodies)
-            if first in written and written[first].timestamp_ms != timestamp_ms:
+            if is_timed and first in written and written[first].timestamp_ms != timestamp_ms:
                 self._complain(f"{stream} delivers {first} with the time {timestamp_ms}")
             for offset, body in enumerate(bodies, first):
                 record = written.get(offset)
                 if record is None or record.body != body:
-                    self._complain(f"{stream} delivers {body[:50]!r} as {offset}")
-                elif not 0 <= record.timestamp_ms - timestamp_ms <= _JOINED_MS:
+                    if is_own:
+                        self._complain(f"{stream} delivers {body[:50]!r} as {offset}")
+                elif is_timed and not 0 <= record.timestamp_ms - timestamp_ms <= _JOINED_MS:
                     self._complain(f"{stream} delivers {offset} with the time {timestamp_ms}")
             found.update(range(first, end))
         return found
@@ -274,6 +296,14 @@ class Judge:
         return len(own & self._touched) > 1 and self._is_told(segments, stream[1])
 
     def _judge_look_up(
+        self, stream: Stream, look_up: LookUp, written: dict[int, Stored], found: set[int]
+    ) -> None:
+        is_by_time = look_up.kind is StartKind.TIMESTAMP
+        untold = self._untold.changed if is_by_time else self._untold.mixed
+        if not self.segments_of_stream(stream) & untold:
+            self._judge_what_is_found(stream, look_up, written, found)
+
+    def _judge_what_is_found(
         self, stream: Stream, look_up: LookUp, written: dict[int, Stored], found: set[int]
     ) -> None:
         """Hold that nothing that was sought and can be read is passed over, nor too much read."""
@@ -303,13 +333,16 @@ class Judge:
     ) -> None:
         written = self._ledger.records[stream]
         for offset, body in found.items():
-            if offset not in written or written[offset].body != body:
+            is_right = offset in written and written[offset].body == body
+            if not is_right and not self.segments_of_stream(stream) & self._untold.mixed:
                 self._complain(f"{stream} filtered by {value!r} delivers {body[:50]!r} as {offset}")
         read = set(reading.offsets(stream))
         wanted = {at for at, record in written.items() if at in read and record.value == value}
         if stream in reading.filters_ended and stream in self.lost_of:
             # They end where a file does, and a line says so.
             wanted = {at for at in wanted if at <= max(found, default=-1)}
+        if self.segments_of_stream(stream) & self._untold.changed:
+            return
         if missed := wanted - set(found):
             self._complain(f"{stream} filtered by {value!r} misses {sorted(missed)[:5]}")
 

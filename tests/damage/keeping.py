@@ -21,6 +21,7 @@ def find_removed(
     faults: Iterable[Fault],
     lines: Collection[str],
     *,
+    lost_from: int | None,
     is_refused: bool,
 ) -> Iterator[str]:
     """Tell which bytes of the damaged directory are nowhere now.
@@ -34,9 +35,13 @@ def find_removed(
         directory: As it is now.
         faults: What was done.
         lines: Of the log.
+        lost_from: The first step of which the journal has nothing sound, where the store has found
+            no damage. Files that were begun then look like those of a process that died.
         is_refused: The start was refused. Where the store was not opened, nothing has changed.
     """
-    touched = {name for fault in faults for name in fault.files}
+    begun = built.ledger.file_steps
+    begun_later = {name for name in begun if lost_from is not None and begun[name] >= lost_from}
+    touched = {name for fault in faults for name in fault.files} - begun_later
     kept = [path.read_bytes() for path in directory.rglob("*") if path.is_file()]
     aside = [path.read_bytes() for path in directory.glob("set-aside/**/*") if path.is_file()]
     is_as_it_was = is_refused and _content(directory, CHECKPOINT) == _content(damaged, CHECKPOINT)

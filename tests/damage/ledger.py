@@ -54,6 +54,8 @@ class Ledger:
     """Openings that follow an unclean end, with the next one."""
     files: dict[str, str] = field(default_factory=dict)
     """Which segment a data file belongs to, if it was ever seen."""
+    file_steps: dict[str, int] = field(default_factory=dict)
+    """The step in which a data file was first seen."""
 
     def note(self, key: Key, value: object) -> None:
         """Note what is answered from now on."""
@@ -108,6 +110,7 @@ class Built:
         older: Copies of the directory from earlier.
         ledger: What was acknowledged.
         kinds: Its files by what they hold.
+        version: Of the format that it has.
     """
 
     name: str
@@ -115,3 +118,4 @@ class Built:
     older: list[Path]
     ledger: Ledger
     kinds: dict[str, list[str]]
+    version: int = 2

@@ -97,7 +97,7 @@ def _rows_of_host(host: VirtualHost) -> dict[Key, object]:
     for stream in host.streams:
         rows["stream", name, stream.name] = stream.entry.pack()
     for exchange in host.exchanges.all():
-        rows["exchange", name, exchange.name] = exchange
+        rows["exchange", name, exchange.name] = repr(exchange)
     for binding in host.exchanges.bindings():
         arguments = json.dumps(binding.arguments, sort_keys=True)
         key = ("binding", name, binding.source, binding.routing_key, binding.destination)

@@ -66,16 +66,18 @@ def test_undamaged_directories_answer_everything_without_an_error(
     for each in built:
         directory = tmp_path / each.name
         shutil.copytree(each.directory, directory)
-        judge = Judge(each, [], directory)
+        judge, version = Judge(each, [], directory), each.version
         with small_parts(), listened() as log, served(directory) as running:
             judge.judge(read_all(running.broker, random.Random(each.name)), log.lines)
         assert judge.complaints == []
-        assert log.lines == []
+        # What is derived is made anew by this version.
+        anew = "stored index or snapshot does not fit and is dropped"
+        assert [each for each in log.lines if version > 1 or not each.startswith(anew)] == []
 
 
 def test_histories_hold_something_in_files_of_every_kind(built: Sequence[Built]) -> None:
     for each in built:
-        journal = "spare journal" if each.name == "closed" else "journal"
+        journal = "spare journal" if each.name.endswith("closed") else "journal"
         tables = {f"table of {what}" for what in ("streams", "tracking", "users", "policies")}
         assert {"checkpoint", "chunks", "index", "filters", journal, *tables} <= set(each.kinds)
         assert sum(path.stat().st_size for path in each.directory.rglob("*")) < 4 << 20
@@ -133,12 +135,23 @@ def test_bytes_that_are_nowhere_are_found(closed: Built, tmp_path: Path) -> None
     (damaged / file).write_bytes(b"damaged" * 100)
     (directory / file).unlink()
 
-    def removed() -> list[str]:
+    def removed(lost_from: int | None = None) -> list[str]:
         return list(
-            find_removed(closed, damaged, directory, [Fault("", {file})], [], is_refused=False)
+            find_removed(
+                closed,
+                damaged,
+                directory,
+                [Fault("", {file})],
+                [],
+                lost_from=lost_from,
+                is_refused=False,
+            )
         )
 
-    assert removed() == [f"the bytes of {file} (chunks) are nowhere"]
+    begun = closed.ledger.file_steps[file]
+    nowhere = [f"the bytes of {file} (chunks) are nowhere"]
+    assert removed() == removed(begun + 1) == nowhere
+    assert removed(begun) == []
     (directory / "set-aside").mkdir()
     shutil.copyfile(damaged / file, directory / "set-aside" / "kept")
     assert removed() == []
