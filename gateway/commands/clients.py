@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Final
 
-from gateway.commands.erlang import NODE
 from gateway.commands.grammar import HOST, Ask, Asked, Command, Options, argument
 from gateway.commands.rows import (
     LAYOUT,
+    NODE,
     Row,
     chosen,
     columns_argument,

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from gateway.commands.erlang import NODE
 from gateway.commands.grammar import (
     ANY_HOST,
     HOST,
@@ -20,6 +19,7 @@ from gateway.commands.grammar import (
 from gateway.commands.password import read_hash
 from gateway.commands.rows import (
     LAYOUT,
+    NODE,
     Row,
     chosen,
     columns_argument,
@@ -293,7 +293,7 @@ COMMANDS: Final = (
     ),
     Command(
         "list_stream_connections",
-        "the same as RabbitMQ's tools list it, with a pid for eval",
+        "the same as RabbitMQ's tools list it",
         (HOST, *layout_arguments(), columns_argument(_CONNECTION)),
         lambda options: {
             "virtual_host": options.vhost,

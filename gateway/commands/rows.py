@@ -12,6 +12,9 @@ from gateway.commands.grammar import Argument, WrongUse, argument
 
 Row = Mapping[str, Any]
 
+NODE: Final = "rabbit@localhost"
+"""As the management API calls the server."""
+
 LAYOUT: Final = (
     "Prints columns with tabs between them, as `--formatter table` of RabbitMQ's tools. What a\n"
     "client says of itself cannot leave its column."

@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Any, Final
 
 from gateway.broker.definitions.report import visible
-from gateway.commands.erlang import EVAL
 from gateway.commands.grammar import Asked, Command, Options, argument
 
 _MS: Final = 1_000
@@ -105,5 +104,4 @@ COMMANDS: Final = (
         more="Who does not answer in time loses its connection. " + _UNTIL + "\n"
         "stream.consumer_update_timeout_ms is the setting.",
     ),
-    EVAL,
 )

@@ -125,7 +125,6 @@ def test_what_goes_wrong_is_one_line_and_a_code(
         (["add_super_stream", "s", "--partitions", "1", "-a", "max-age=-1D"], "is no age"),
         (["add_user", "app", "x", "--no-password"], "either a password or --no-password"),
         (["add_user", "app", ""], "an empty password"),
-        (["eval", "halt()."], "none of the expressions that are known"),
         (["list_stream_connections", "conn_name,x"], "no column 'x', but node, conn_name,"),
         (["truncate_stream", "s"], "either --before-offset or --before-time"),
         (["truncate_stream", "s", "--before-time", "soon"], "neither a time"),
@@ -275,62 +274,6 @@ def test_what_a_stream_keeps_of_its_clients_is_shown_as_by_rabbitmqs_tools(
         "offset\tapp\t41",
     ]
     assert server.asked[0][1:] == ("list_tracking", {"virtual_host": "v", "name": "s"})
-
-
-LEADER = 'case rabbit_stream_manager:lookup_leader(<<"/">>, <<"s">>) of {ok, P} -> P end.'
-
-
-@pytest.mark.parametrize(
-    ("expression", "asked", "value"),
-    [
-        ("node().", ("status", {}), "rabbit@localhost"),
-        (" nodes() ", ("status", {}), "[]"),
-        (
-            'exit(rabbit_misc:string_to_pid("<rabbit@localhost.1.7.0>"), kill).',
-            ("close_connections", {"number": 7, "reason": "killed by its number"}),
-            "true",
-        ),
-        (
-            "rabbit_alarm:set_alarm({{resource_limit, disk, node()}, []}).",
-            ("set_alarm", {"resource": "disk"}),
-            "ok",
-        ),
-        (
-            "rabbit_alarm:clear_alarm({resource_limit, memory, node()}).",
-            ("clear_alarm", {"resource": "memory"}),
-            "ok",
-        ),
-        (
-            "application:set_env(rabbitmq_stream, request_timeout, 60).",
-            ("set_consumer_update_timeout", {"timeout_ms": 60_000}),
-            "ok",
-        ),
-        ("rabbit_maintenance:revive().", ("revive", {}), "ok"),
-        (LEADER, ("restart_stream", {"virtual_host": "/", "name": "s"}), "true"),
-    ],
-)
-def test_expressions_of_test_suites_are_evaluated(
-    expression: str,
-    asked: tuple[str, dict[str, object]],
-    value: str,
-    server: Server,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    assert cli.main(["ctl", "eval", expression]) == 0
-
-    assert server.asked[0][1:] == asked
-    assert capsys.readouterr().out == f"{value}\n"
-
-
-def test_killing_who_has_gone_is_done_already_and_nothing_else_is(
-    server: Server, capsys: pytest.CaptureFixture[str]
-) -> None:
-    server.answer = Refused("there is no such thing", "not_found")
-
-    gone = 'exit(rabbit_misc:string_to_pid("<rabbit@localhost.1.7.0>"), kill).'
-    assert cli.main(["ctl", "eval", gone]) == 0
-    assert capsys.readouterr().out == "true\n"
-    assert cli.main(["ctl", "eval", LEADER]) == EXIT_FAILED
 
 
 def test_a_password_of_rabbitmqs_form_or_none_can_be_asked_for(
