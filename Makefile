@@ -43,13 +43,17 @@ KERNEL_FILES    = $(foreach folder,$(KERNEL_FOLDERS),$(wildcard $(folder)*.so $(
 # One of pyproject's lists, as it was locked: what a changed file or an unknown version is refused by.
 LOCKED := --no-deps --require-hashes -r compat/locks
 
+# What the libraries of the server are for: HTTP, TLS, passwords, patterns, settings.
+NEWEST_TESTS := $(addprefix tests/unit/gateway/,broker/access management/http network/test_certificate.py settings) \
+                $(addprefix tests/integration/,test_management.py test_management_hostile.py test_management_strict.py test_tls.py)
+
 # What takes longer than a cup of coffee is asked for by name.
 BY_HAND := bench or compat or soak or spark
 NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help setup run test quick check lint types imports docs lock fmt kernel kernel-clean test-both \
+.PHONY: help setup run test quick check lint types imports docs lock newest fmt kernel kernel-clean test-both \
         integration flaky wheel test-spark spark-cluster test-oldest-spark compat differential broker bench bench-spark sim soak filter-rates damage password-times fuzz network-fuzz \
         dedup-schedules sanitize clean
 
@@ -163,6 +167,16 @@ lock: $(STAMPS)/test ## choose versions anew for what is installed, with hashes 
 	@"$(PYTHON)" -m venv $(VENV)/lock && $(VENV)/lock/bin/python -m pip --quiet install uv
 	PATH="$(VENV)/lock/bin:$$PATH" $(BIN)/python -m compat.locks
 
+# The newest releases are in no lock, so they have no hashes; only tests of what uses them run.
+newest: $(STAMPS)/test $(STAMPS)/kernel ## the newest of what the server needs, also above its upper bounds
+	@$(call overlay,$(VENV)/newest)
+	@$(BIN)/python -m compat.locks --newest > $(VENV)/newest/wanted.txt
+	@$(BIN)/python -m pip --disable-pip-version-check --quiet --python $(VENV)/newest/bin/python install --upgrade --upgrade-strategy eager -r $(VENV)/newest/wanted.txt
+	@newer=$$($(BIN)/python -m pip freeze --path $(VENV)/newest/lib/python*/site-packages); \
+	    if [ -z "$$newer" ]; then echo "make: nothing is newer than what is locked"; exit; fi; \
+	    echo "make: trying" $$newer; \
+	    $(VENV)/newest/bin/python -m pytest $(PARALLEL) -q $(NEWEST_TESTS) $(ARGS)
+
 fmt: $(STAMPS)/dev ## ruff: format, and mend what can be mended
 	$(BIN)/ruff format
 	$(BIN)/ruff check --fix
@@ -216,10 +230,11 @@ $(STAMPS)/wheel: $(WHEEL_SOURCES) $(STAMPS)/kernel
 	@$(BIN)/python -m pip --disable-pip-version-check --quiet wheel --no-build-isolation --no-deps --wheel-dir dist .
 	@touch $@
 
-# Packages of $(VENV) come behind the environment's own: the wheel, and another Spark if one is given.
-spark_environment = rm -rf $(1) && $(BIN)/python -m venv --without-pip $(1) \
-    && $(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path("$(1)/lib", "python" + sysconfig.get_python_version(), "site-packages", "base.pth").write_text(sysconfig.get_path("purelib"))' \
-    && $(BIN)/python -m pip --disable-pip-version-check --quiet --python $(1)/bin/python install --no-deps dist/*.whl $(2)
+# Packages of $(VENV) come behind the environment's own.
+overlay = rm -rf $(1) && $(BIN)/python -m venv --without-pip $(1) \
+    && $(BIN)/python -c 'import pathlib, sysconfig; pathlib.Path("$(1)/lib", "python" + sysconfig.get_python_version(), "site-packages", "base.pth").write_text(sysconfig.get_path("purelib"))'
+# Its own are the wheel, and another Spark if one is given.
+spark_environment = $(call overlay,$(1)) && $(BIN)/python -m pip --disable-pip-version-check --quiet --python $(1)/bin/python install --no-deps dist/*.whl $(2)
 
 $(STAMPS)/spark-environment: $(STAMPS)/test-spark $(STAMPS)/wheel
 	@$(call spark_environment,$(VENV)/spark)

@@ -3,16 +3,22 @@
 `make lock` runs it, after a change of a requirement in pyproject.toml or to take newer versions. It
 needs uv, which finds versions that fit every Python and platform at once.
 
+With `--newest` it only prints what the server needs, without upper bounds, for `make newest`.
+
 Each list of pyproject.toml has a file of its own with what it adds to those before it. So `pip
 install --no-deps --require-hashes -r` of one after the other installs everything, and nothing else.
 """
 
 import re
 import subprocess
+import sys
 import tempfile
 import tomllib
 from pathlib import Path
 from typing import Any, Final
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 
 LOCKS: Final = Path(__file__).parent
 PYPROJECT: Final = LOCKS.parents[1] / "pyproject.toml"
@@ -33,6 +39,14 @@ def lists(project: dict[str, Any]) -> dict[str, list[str]]:
         name: [each for each in requirements if not each.startswith(_OURSELVES)]
         for name, requirements in found.items()
     }
+
+
+def without_upper_bound(requirement: str) -> str:
+    """Return a requirement that any later version meets as well."""
+    wanted = Requirement(requirement)
+    bounds = [each for each in wanted.specifier if each.operator in {">=", ">", "!="}]
+    wanted.specifier = SpecifierSet(",".join(map(str, bounds)))
+    return str(wanted)
 
 
 def entries(lock: str) -> dict[str, list[str]]:
@@ -61,9 +75,16 @@ def resolved(requirements: list[str], constraints: str, *options: str) -> str:
 
 
 def main() -> None:
+    """Do what the command line asks for."""
+    wanted = lists(tomllib.loads(PYPROJECT.read_text()))
+    if sys.argv[1:] == ["--newest"]:
+        print("\n".join(map(without_upper_bound, wanted["run"])))
+    else:
+        write_all(wanted)
+
+
+def write_all(wanted: dict[str, list[str]]) -> None:
     """Write all locks anew."""
-    project = tomllib.loads(PYPROJECT.read_text())
-    wanted = lists(project)
     everything = resolved([each for some in wanted.values() for each in some], "")
     written: set[str] = set()
     so_far: list[str] = []

@@ -8,7 +8,13 @@ import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from compat.locks.__main__ import LOCKS, OLDEST_SPARK, entries, lists
+from compat.locks.__main__ import (
+    LOCKS,
+    OLDEST_SPARK,
+    entries,
+    lists,
+    without_upper_bound,
+)
 
 ROOT = Path(__file__).parents[2]
 WANTED = lists(tomllib.loads((ROOT / "pyproject.toml").read_text()))
@@ -53,6 +59,20 @@ def test_the_oldest_spark_is_locked() -> None:
     assert entry.startswith(OLDEST_SPARK + " ")
 
 
+def test_the_newest_is_asked_for_without_upper_bounds() -> None:
+    for text, asked in (
+        ("h11>=0.16,<0.17", "h11>=0.16"),
+        ("x~=1.2", "x"),
+        (
+            "x[more]>=2,!=2.1,<=3; sys_platform != 'win32'",
+            'x[more]!=2.1,>=2; sys_platform != "win32"',
+        ),
+    ):
+        assert without_upper_bound(text) == asked
+    found = [Requirement(without_upper_bound(each)) for each in WANTED["run"]]
+    assert all(each.specifier.contains("999") for each in found)
+
+
 @pytest.mark.parametrize("path", ["Makefile", "compat/docker/Dockerfile", ".ci/run"])
 def test_everything_that_is_installed_from_elsewhere_has_hashes(path: str) -> None:
     text = (ROOT / path).read_text().replace("$(LOCKED)", "--require-hashes")
@@ -61,4 +81,5 @@ def test_everything_that_is_installed_from_elsewhere_has_hashes(path: str) -> No
         if re.search(r"\bpip\b.* install\b", part) and "PIP    :=" not in part:
             is_ours = "--no-deps" in part and re.search(r" \.$| dist/\*\.whl| \. ", part)
             is_for_locks = part.rstrip().endswith("install uv")
-            assert "--require-hashes" in part or is_ours or is_for_locks, part
+            is_tried = "$(VENV)/newest/wanted.txt" in part  # newer than what has been locked
+            assert "--require-hashes" in part or is_ours or is_for_locks or is_tried, part
