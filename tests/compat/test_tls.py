@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import padding, rsa
 from cryptography.x509.oid import NameOID
 
 from compat.broker import RunningBroker
-from compat.certificates import Authority, Certificates, name
+from compat.certificates import Authority, Certificates, Pair, name
 from gateway.network.certificate import distinguished_name
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
@@ -89,6 +91,58 @@ def test_a_user_named_as_hutch_writes_the_subject_can_log_in_to_rabbitmq(
     rabbitmq: RunningBroker, made: Certificates, tmp_path: Path, subject: x509.Name
 ) -> None:
     pair = Authority.of(made).client(tmp_path, subject=subject)
+    assert_logs_in(rabbitmq, made, pair)
+
+
+EIGHT_BYTES = b"\x0c\x088 bytes."
+TWO_PARTS = [b"0\x08\x06\x03\x55\x04\x03\x0c\x01" + each for each in (b"a", b"b")]
+
+
+@pytest.mark.parametrize(
+    ("subject", "old", "new"),
+    [
+        (name((CN, "8 bytes.")), EIGHT_BYTES, b"\x13\x08app_1@&*"),
+        (name((CN, "8 bytes.")), EIGHT_BYTES, b"\x14\x08M\xfcller_1"),
+        (name((NameOID.POSTAL_CODE, "8 bytes.")), EIGHT_BYTES, b"\x30\x08\x0c\x06inside"),
+        (
+            x509.Name(
+                [x509.RelativeDistinguishedName([x509.NameAttribute(CN, each) for each in "ab"])]
+            ),
+            b"".join(TWO_PARTS),
+            b"".join(reversed(TWO_PARTS)),
+        ),
+    ],
+    ids=["characters of no PrintableString", "latin-1", "a sequence", "a group out of order"],
+)
+def test_a_subject_that_cryptography_refuses_names_the_same_user(
+    rabbitmq: RunningBroker,
+    made: Certificates,
+    tmp_path: Path,
+    subject: x509.Name,
+    old: bytes,
+    new: bytes,
+) -> None:
+    pair = Authority.of(made).client(tmp_path, subject=subject)
+    certificate = x509.load_pem_x509_certificate(pair.certificate.read_bytes())
+    before = certificate.tbs_certificate_bytes
+    after = before.replace(old, new)
+    assert before != after
+    key = serialization.load_pem_private_key(made.ca_key.read_bytes(), password=None)
+    assert isinstance(key, rsa.RSAPrivateKey)
+    signature = key.sign(after, padding.PKCS1v15(), hashes.SHA256())
+    signed = (
+        certificate.public_bytes(serialization.Encoding.DER)
+        .replace(before, after)
+        .replace(certificate.signature, signature)
+    )
+    with pytest.raises(ValueError, match="error parsing asn1 value"):
+        _ = x509.load_der_x509_certificate(signed).subject
+    pair.certificate.write_text(ssl.DER_cert_to_PEM_cert(signed))
+    assert_logs_in(rabbitmq, made, pair)
+
+
+def assert_logs_in(rabbitmq: RunningBroker, made: Certificates, pair: Pair) -> None:
+    """Make a user of the name that Hutch reads in a certificate; try it with RabbitMQ."""
     user = distinguished_name(ssl.PEM_cert_to_DER_cert(pair.certificate.read_text()))
     path = f"users/{urllib.parse.quote(user, safe='')}"
     rabbitmq.management(path, "PUT", {"password_hash": "", "tags": ""})

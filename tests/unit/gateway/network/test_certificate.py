@@ -76,6 +76,38 @@ def test_strings_of_other_kinds_are_read(signed: Make) -> None:
     assert distinguished_name(signed(x509.Name([two_bytes]))) == "CN=b\\C3\\BC"
 
 
+@pytest.mark.parametrize(
+    ("tag", "content", "written"),
+    [
+        (19, b"app_1@*&", "CN=app_1@*&"),
+        (20, b"M\xfcller_1", "CN=M\\C3\\BCller_1"),
+        (12, b"M\xc3\xbcller1", "CN=M\\C3\\BCller1"),
+        (12, b"M\xffller12", "CN=M\\EDUller12"),
+        (22, b"app_1234", "CN=app_1234"),
+        (28, b"\0\0\0\xfc\0\0\0b", "CN=\\C3\\BCb"),
+    ],
+    ids=["printable", "latin-1", "utf-8", "damaged", "ascii", "four bytes"],
+)
+def test_texts_that_tls_takes_are_read(
+    signed: Make, tag: int, content: bytes, written: str
+) -> None:
+    """`cryptography` would make no such certificate, and refuses some of them."""
+    certificate = signed(name((CN, "8 bytes.")))
+    assert certificate.count(b"\x0c\x088 bytes.") == 1
+    changed = certificate.replace(b"\x0c\x088 bytes.", bytes([tag, len(content)]) + content)
+    assert distinguished_name(changed) == written.replace("\\EDU", "\\ED\\B3\\BF")
+
+
+def test_a_group_may_be_in_any_order(signed: Make) -> None:
+    group = x509.RelativeDistinguishedName([x509.NameAttribute(CN, each) for each in ("a", "b")])
+    certificate = signed(x509.Name([group]))
+    first, second = (b"\x30\x08\x06\x03\x55\x04\x03\x0c\x01" + each for each in (b"a", b"b"))
+    assert certificate.count(first + second) == 1
+    swapped = certificate.replace(first + second, second + first)
+    assert distinguished_name(swapped) == "CN=b+CN=a"
+    assert common_name(swapped) == "b,a"
+
+
 def test_nobody_may_be_named(signed: Make) -> None:
     nobody = signed(x509.Name([]))
     assert distinguished_name(nobody) == ""
@@ -116,6 +148,26 @@ def test_every_cut_of_a_certificate_is_told(signed: Make) -> None:
     for end in range(len(certificate)):
         with pytest.raises(Unreadable):
             distinguished_name(certificate[:end])
+
+
+def test_a_damaged_certificate_is_unreadable_or_read(signed: Make) -> None:
+    certificate = signed(
+        name((CN, "app"), (NameOID.USER_ID, "u")),
+        [x509.DNSName("a.org"), x509.IPAddress(ipaddress.ip_address("192.0.2.1"))],
+    )
+    kinds = [alternative_name(kind, 0) for kind in AlternativeName]
+    refused = set[int]()
+    for place in range(len(certificate)):
+        for change in (0x01, 0x10, 0x20, 0x80, 0xFF):
+            damaged = bytearray(certificate)
+            damaged[place] ^= change
+            for find in (distinguished_name, common_name, described, *kinds):
+                try:
+                    find(bytes(damaged))
+                except Unreadable:
+                    refused.add(place)
+    assert 0 in refused
+    assert len(certificate) - 1 not in refused
 
 
 @pytest.mark.parametrize(
