@@ -38,20 +38,28 @@ from gateway.management.admin_socket import CONNECTIONS_MAX as ADMINISTRATORS_MA
 from gateway.management.admin_socket import AdminSocket
 from gateway.management.http.protocol import CONNECTIONS_MAX
 from gateway.management.management import Management
+from gateway.network.certificate_user import naming_of
 from gateway.network.listening import bind, cannot_listen
 from gateway.pending import Pending, run
 from gateway.server.connection import Connection
 from gateway.server.deleted_files import let_go_of_deleted
 from gateway.server.listener import Listener
 from gateway.server.schedule import Schedule
-from gateway.server.shared import ConnectionSettings, Shared
-from gateway.server.sockets import kept_for_strangers
+from gateway.server.shared import Shared
+from gateway.server.sockets import Sockets, kept_for_strangers
 from gateway.server.threads import Threads
 from gateway.server.tls_serving import tls_of
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings
-from gateway.stream.link import Host, LinkSettings
-from gateway.stream.session.session import UNLIMITED_FRAME_BYTES
+from gateway.stream.front import StreamKind
+from gateway.stream.host import Host
+from gateway.stream.settings import (
+    advertised,
+    advertised_over_tls,
+    chunk_frame_bytes_max,
+    limits_of,
+    link_settings_of,
+)
 from gateway.upkeep.retention import keep_retention
 from gateway.upkeep.space import Space
 from store.errors import StoreError, StoreLocked
@@ -127,20 +135,21 @@ class Server:
         self._access: Access | None = None
         self._virtual_hosts: VirtualHosts | None = None
         stream = settings.stream
-        self._frame_bytes_max = stream.frame_bytes_max or UNLIMITED_FRAME_BYTES
+        self._frame_bytes_max = chunk_frame_bytes_max(stream)
         self._buffers = ChunkBuffers(self._frame_bytes_max)
         self.management = Management(settings.management)
         self._socket = self._bind()
         self.tls = tls_of(settings, loop)
         self._store: LocalStore | None = None
         self._openings: Openings | None = None
-        self._listener: Listener | None = None
+        self._listeners: list[Listener] = []
         self._clock = Clock()
         self._retention: asyncio.Task[None] | None = None
         self._letting_go: asyncio.Task[None] | None = None
         self._admin: AdminSocket | None = None
         self._importing: Turn | None = None
         self._authenticates: Authentication | None = None
+        self._sockets: Sockets | None = None
 
     def _bind(self) -> socket.socket:
         stream = self._settings.stream
@@ -159,6 +168,17 @@ class Server:
         """Host and port listened on."""
         name = self._socket.getsockname()
         return name[0], name[1]
+
+    @property
+    def advertised(self) -> tuple[str, int]:
+        """Host and port that clients are told."""
+        return advertised(self._settings, self.address[1])
+
+    @property
+    def advertised_over_tls(self) -> tuple[str, int]:
+        """Host and port that clients over TLS are told."""
+        assert self.tls is not None
+        return advertised_over_tls(self._settings, self.tls.address[1])
 
     def open_store(self) -> None:
         """Open the data directory; blocks.
@@ -277,17 +297,35 @@ class Server:
 
     def _listen(self) -> None:
         """Begin to accept. Raises ConfigError."""
-        room = sockets_max(self._settings.stream.connections_max, descriptor_limit())
-        self._listener = Listener(self._loop, self._socket, self._shared, sockets_max=room)
+        assert self._access is not None
+        say = self._authentication(self._access).refusals.say
+        self._sockets = Sockets(
+            sockets_max(self._settings.stream.connections_max, descriptor_limit()), say
+        )
+        shared = Shared(
+            loop=self._loop,
+            schedule=self._schedule,
+            receive_buffer=bytearray(self._settings.stream.receive_buffer_bytes),
+            scratch=bytearray(self._frame_bytes_max),
+            say=say,
+        )
+        plain = Listener(self._socket, shared, self._stream_kind(self.advertised), self._sockets)
+        self._listeners.append(plain)
         try:
-            self._listener.start()
+            plain.start()
         except OSError as error:
             raise self._cannot_listen(error) from error
         self.directory.keep()  # from here on clients may store something
-        self._service.add_door(self._listener)
         if self.tls is not None:
-            self._service.add_door(self.tls.start(self._listener, self._listener.shared, room))
-        self._letting_go = self._loop.create_task(let_go_of_deleted(self._listener))
+            kind = self._stream_kind(self.advertised_over_tls)
+            user_of = naming_of(self._settings.tls)
+            self._listeners.append(self.tls.start(shared, kind, self._sockets, user_of))
+        for listener in self._listeners:
+            self._service.add_door(listener)
+        self._letting_go = self._loop.create_task(let_go_of_deleted(self._connections))
+
+    def _connections(self) -> list[Connection]:
+        return [each for listener in self._listeners for each in listener.connections]
 
     async def _admit_administrators(self, administration: Administration) -> None:
         def answered(request: Request) -> Coroutine[Any, Any, object]:
@@ -346,48 +384,22 @@ class Server:
             **callbacks,
         )
 
-    def _shared(self, closed: Any) -> Shared:  # noqa: ANN401
-        stream = self._settings.stream
-        host, port = stream.advertised_host, stream.advertised_port or self.address[1]
-        link_settings = LinkSettings(
-            self._frame_bytes_max,
-            stream.refusal_delay_ms,
-            stream.sub_batch_uncompressed_bytes_max,
-            host,
-            port,
-        )
-        settings = ConnectionSettings(
-            stream.frame_bytes_max,
-            stream.initial_frame_bytes_max,
-            stream.heartbeat_s,
-            stream.handshake_step_timeout_ms,
-            stream.close_timeout_ms,
-            stream.unconfirmed_entries_max,
-            stream.unconfirmed_entries_resume,
-            stream.send_backlog_pause_bytes,
-            stream.send_backlog_bytes_max,
-        )
+    def _stream_kind(self, advertised: tuple[str, int]) -> StreamKind:
         assert self._access is not None
+        assert self._authenticates is not None
         assert self._virtual_hosts is not None
-        shared_host = Host(
-            self._access,
-            self._authentication(self._access),
-            self._clients,
-            self._virtual_hosts.find,
-            link_settings,
-            peer_properties(),
-            self._has_room,
-            self._service,
+        stream = self._settings.stream
+        host = Host(
+            access=self._access,
+            authentication=self._authenticates,
+            connections=self._clients,
+            virtual_hosts=self._virtual_hosts.find,
+            settings=link_settings_of(stream, advertised),
+            peer_properties=peer_properties(),
+            has_room=self._has_room,
+            service=self._service,
         )
-        return Shared(
-            self._loop,
-            self._schedule,
-            shared_host,
-            settings,
-            bytearray(stream.receive_buffer_bytes),
-            bytearray(self._frame_bytes_max),
-            closed,
-        )
+        return StreamKind(host, limits_of(stream))
 
     def _authentication(self, access: Access) -> Authentication:
         users = self._settings.users
@@ -404,8 +416,8 @@ class Server:
         return self._authenticates
 
     def _has_room(self) -> bool:
-        assert self._listener is not None
-        room = clients_max(self._settings.stream.connections_max, self._listener.sockets.places)
+        assert self._sockets is not None
+        room = clients_max(self._settings.stream.connections_max, self._sockets.places)
         return len(self._clients) < room
 
     async def stop(self) -> bool:
@@ -421,10 +433,9 @@ class Server:
             await self._admin.stop()
         if self.tls is not None:
             self.tls.stop()
-        connections: list[Connection] = []
-        if self._listener is not None:
-            self._listener.stop_accepting()
-            connections = list(self._listener.connections)
+        for listener in self._listeners:
+            listener.stop_accepting()
+        connections = self._connections()
         for connection in connections:
             connection.stop_reading()
         is_clean = await self._before(begun_s + STORED_BY_S, self._close_streams())
@@ -458,7 +469,7 @@ class Server:
             await self._await(self._openings.end())
 
     async def _all_sent(self) -> None:
-        while self._listener is not None and self._listener.connections:  # noqa: ASYNC110  # once
+        while self._connections():  # noqa: ASYNC110  # once
             await asyncio.sleep(_POLL_S)
 
     async def _close_store(self, store: LocalStore) -> None:

@@ -29,7 +29,7 @@ HOT_OBJECTS: Final = (
     "gateway.server.schedule",
     "gateway.stream.consuming",
     "gateway.stream.publishing",
-    "gateway.stream.session.inbox",
+    "gateway.server.inbox",
     "store.local.catalogue",
     "store.local.changes",
     "store.local.data_file",

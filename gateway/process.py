@@ -69,12 +69,12 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
     # What is there now stays: the collector need not look at it again and again.
     gc.collect()
     gc.freeze()
-    stream = settings.stream
-    advertised = shown(stream.advertised_host, stream.advertised_port or server.address[1])
+    advertised = shown(*server.advertised)
     tls = http = ""
     loop.add_signal_handler(signal.SIGHUP, server.reload)
     if server.tls is not None:
-        tls = f" tls={shown(*server.tls.address)} tls_advertised={shown(*server.tls.advertised)}"
+        tls = f" tls={shown(*server.tls.address)}"
+        tls += f" tls_advertised={shown(*server.advertised_over_tls)}"
     if server.management.address is not None:
         http = f" management={shown(*server.management.address)}"
     sys.stdout.write(

@@ -1,108 +1,96 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""One client's connection: bytes to frames, frames to handlers, replies and chunks to the socket.
+"""One client's connection: bytes to its front, frames and pieces of files to the socket.
 
-Frames are handled in order. While a handler waits, or the client has too much unconfirmed or
-unread, the socket is not read: that, and nothing else, slows a client down.
+Frames are taken in order. While a handler waits, or the client has too much unconfirmed or unread,
+the socket is not read: that, and nothing else, slows a client down. What the bytes mean is the
+front's affair.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
-from gateway.log.log import StreamLog
 from gateway.network.transport import Transport
-from gateway.pending import Abandoned, Pending
+from gateway.pending import Pending
 from gateway.server.delivery import Delivery
 from gateway.server.edge import PlainEdge
+from gateway.server.front import Backlog, Kind, Source
 from gateway.server.heartbeats import HeartbeatPorts, Heartbeats
 from gateway.server.in_flight import NOTED_BYTES
+from gateway.server.inbox import Inbox
 from gateway.server.pauses import OUR_PAUSES, Pause
 from gateway.server.shared import Shared
-from gateway.stream import publishing
-from gateway.stream.consuming import Subscription
-from gateway.stream.dispatch import dispatch
-from gateway.stream.link import Link
-from gateway.stream.session.inbox import Inbox
-from gateway.stream.session.session import Session
-from gateway.stream.wire import codec
-from gateway.stream.wire import messages as m
-from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import State
-from gateway.stream.wire.errors import FrameTooLarge, MalformedFrame, ProtocolError
+from gateway.server.timers import Timers
 
 log = logging.getLogger(__name__)
 
-_PUBLISH_V1: Final = b"\x00\x02\x00\x01"
-_PUBLISH_V2: Final = b"\x00\x02\x00\x02"
-_CLOSE_RESPONSE: Final = b"\x80\x16\x00\x01"
-_HEARTBEAT: Final = codec.encode_command("heartbeat", m.Heartbeat())
-_OPEN: Final = State.OPEN  # bound once: a look at a member of an enum costs a call
 _IN_FLIGHT_BYTES_MAX: Final = 32 * 1024 * 1024
-# JavaScript resumes who awaits an answer when all that was read with it is handled: a first chunk
-# that is read with the answer comes to consumers whose owners have not got them yet.
-_FIRST_CHUNK_S: Final = 0.001
-_STRANGER_READ_BYTES: Final = 16 * 1024  # the rest stays with the system until Open
+_STRANGER_READ_BYTES: Final = 16 * 1024  # the rest stays with the system until the login
 _COMMANDS_A_TURN: Final = 64
-_SERVER_CLOSE_CORRELATION_ID: Final = 1
-_PHRASES: Final = {
-    ResponseCode.UNKNOWN_FRAME: "unknown frame",
-    ResponseCode.FRAME_TOO_LARGE: "frame too large",
-}
+
+
+class Keeper(Protocol):
+    """What a connection came in by."""
+
+    def logged_in(self, edge: PlainEdge) -> None:
+        """Note that the client on a socket is no stranger any more."""
+        ...
+
+    def closed(self, connection: "Connection") -> None:
+        """Note that a connection is over."""
+        ...
 
 
 class Connection:
-    """Owns the edge and the link of one client."""
+    """Owns the edge and the front of one client, and is the front's `Ports`."""
 
     def __init__(
         self,
         shared: Shared,
+        kind: Kind,
         edge: PlainEdge,
+        keeper: Keeper,
         peer: str,
         *,
         is_loopback: bool,
         certificate_user: str | None = None,
     ) -> None:
-        settings = shared.settings
         self.peer = peer
         self.peer_is_loopback = is_loopback
         self.certificate_user = certificate_user
         self.takes_regions = edge.takes_regions
         self._shared = shared
+        self._limits = kind.limits
         self._edge = edge
-        self._session = Session(
-            settings.frame_bytes_max, settings.initial_frame_bytes_max, settings.heartbeat_s
-        )
-        self.link = Link(shared.host, self._session, self)
+        self._keeper = keeper
         self._inbox = Inbox(shared.receive_buffer)
-        self._delivery = Delivery(edge, self._session, shared.scratch)
+        self._delivery = Delivery(edge, shared.scratch)
+        self._timers = Timers(shared.loop)
         self._heartbeats: Heartbeats | None = None
         self._pause: int = Pause.NONE
         self._unconfirmed_count = 0
         self._backlog_bytes = 0
+        self._commands_left = _COMMANDS_A_TURN
+        self._is_stranger = True
         self._is_flush_scheduled = False
         self._is_delivery_scheduled = False
         self._is_handling = False
+        self._is_done = False
         self._is_ending = False
         self._is_over = False
-        self._skip_bytes = 0
-        self._commands_left = _COMMANDS_A_TURN
-        self._after_reply: list[Callable[[], object]] = []
-        self._waits: dict[Pending[None], asyncio.TimerHandle] = {}
-        self._step_timer: asyncio.TimerHandle | None = None
-        self._step = self._session.state
+        self.front = kind.meet(self)
 
     def start(self) -> None:
         """Begin to serve the client."""
-        self._arm_step_timer(self._shared.settings.handshake_step_timeout_ms)
+        self.front.start()
         self._edge.start(self)
 
     # From the edge
 
     def place(self) -> memoryview:
-        """Where the next bytes are read to; a stranger is read in small pieces."""
+        """Return where the next bytes are read to; a stranger is read in small pieces."""
         place = self._inbox.place()
-        return place if self._session.state is _OPEN else place[:_STRANGER_READ_BYTES]
+        return place[:_STRANGER_READ_BYTES] if self._is_stranger else place
 
     def received(self, size: int) -> None:
         """Handle what was read."""
@@ -110,7 +98,7 @@ class Connection:
         self._handle(buffer, 0, end)
 
     def writable(self) -> None:
-        """The socket takes more."""
+        """Go on: the socket takes more."""
         self._backlog_bytes = 0
         self._resume(Pause.BACKLOG)
         self._serve()
@@ -120,18 +108,13 @@ class Connection:
         if self._is_over:
             return
         self._is_over = True
-        if not self._edge.received_bytes:  # whoever watches the port, every few seconds
+        if not self._edge.received_bytes:  # as of a probe that watches the port every few seconds
             log.debug("peer left before its first byte peer=%s", self.peer)
         if self._heartbeats is not None:
             self._heartbeats.stop()
-        if self._step_timer is not None:
-            self._step_timer.cancel()
-        for pending, timer in self._waits.items():  # who waits may hold what others wait for
-            timer.cancel()
-            self._shared.loop.call_soon(pending.settle, Abandoned())
-        self._waits.clear()
-        self.link.close()
-        self._shared.closed(self)
+        self._timers.stop()
+        self.front.lost()
+        self._keeper.closed(self)
 
     # Bytes to frames
 
@@ -140,11 +123,8 @@ class Connection:
         self._is_handling = True
         self._commands_left = _COMMANDS_A_TURN
         try:
-            while not self._is_over and not self._session.is_done and not self._pause:
-                if self._session.is_closing:
-                    position = self._look_for_answer(buffer, position, end)
-                    break
-                next_position = self._handle_next(buffer, position, end)
+            while position < end and not self._is_over and not self._is_done and not self._pause:
+                next_position = self.front.take(buffer, position, end)
                 if next_position == position:
                     break
                 position = next_position
@@ -155,65 +135,26 @@ class Connection:
             self._is_handling = False
         if self._is_over:
             return
-        if not self._session.is_done:
-            is_judged = not self._pause and not self._session.is_closing
-            limit = self._session.frame_limit if is_judged else 0
-            self._inbox.keep(buffer, position, end, limit)
+        if position < end and not self._is_done:
+            frame_bytes = 0 if self._pause else self.front.frame_bytes(buffer, position, end)
+            self._inbox.keep(buffer, position, end, frame_bytes)
         if self._pause:
             self._edge.pause_reading()
         self._after_handling()
 
-    def _handle_next(self, buffer: bytearray, position: int, end: int) -> int:
-        """Handle one frame, or a run of Publish frames; the same position if it is incomplete."""
-        if end - position < codec.SIZE_BYTES:
-            return position
-        size = int.from_bytes(buffer[position : position + codec.SIZE_BYTES], "big")
-        frame_end = position + codec.SIZE_BYTES + size
-        try:
-            if size > self._session.frame_limit:
-                raise FrameTooLarge(size, self._session.frame_limit)
-            if frame_end > end:
-                return position
-            return self._handle_frame(buffer, position, frame_end, end)
-        except ProtocolError as error:
-            self._fail(error)
-            self._skip_bytes = max(frame_end - end, 0)
-            return min(frame_end, end)
+    def _after_handling(self) -> None:
+        if self._is_done:
+            self._close_when_sent()
+        self._flush()
 
-    def _look_for_answer(self, buffer: bytearray, position: int, end: int) -> int:
-        """The server has said Close: only the answer counts, and ends the connection.
-
-        Returns the position of a head that is not complete yet.
-        """
-        while True:
-            skipped = min(self._skip_bytes, end - position)
-            self._skip_bytes -= skipped
-            position += skipped
-            if end - position < codec.SIZE_BYTES + codec.HEAD_BYTES:
-                return position
-            head = position + codec.SIZE_BYTES
-            if buffer[head : head + codec.HEAD_BYTES] == _CLOSE_RESPONSE:
-                self._session.is_done = True
-                return end
-            self._skip_bytes = head - position + int.from_bytes(buffer[position:head], "big")
-
-    def _handle_frame(self, buffer: bytearray, position: int, frame_end: int, end: int) -> int:
-        """Handle one frame, or a run of Publish frames; return where to go on."""
-        if self._session.state is _OPEN:
-            if buffer.startswith(_PUBLISH_V1, position + 4):
-                if frame_end - position < publishing.FRAME_HEAD_BYTES:
-                    raise MalformedFrame("publish is cut short", 4)
-                return self._account(publishing.take(self.link, buffer, position, end))
-            if buffer.startswith(_PUBLISH_V2, position + 4):
-                if frame_end - position < publishing.FRAME_HEAD_BYTES:
-                    raise MalformedFrame("publish is cut short", 4)
-                return self._account(
-                    publishing.take_with_filters(self.link, buffer, position, frame_end)
-                )
+    def begin_command(self) -> None:
+        """Take no more frames until `end_command`; count one for this turn."""
         self._count_command()
         self._pause |= Pause.HANDLER
-        dispatch(self.link, memoryview(buffer)[position + 4 : frame_end], self._handled)
-        return frame_end
+
+    def end_command(self) -> None:
+        """Take frames again."""
+        self._resume(Pause.HANDLER)
 
     def _count_command(self) -> None:
         """Let the other connections have their turn after so many commands."""
@@ -222,53 +163,35 @@ class Connection:
             self._pause_for(Pause.TURN)
             self._shared.loop.call_soon(self._resume, Pause.TURN)
 
-    def _account(self, intake: publishing.Intake) -> int:
-        self._unconfirmed_count += intake.entries
-        if self._unconfirmed_count >= self._shared.settings.unconfirmed_entries_max:
+    def taken(self, count: int, backlog: Backlog | None) -> None:
+        """Note messages that wait for their confirm, and what they went into."""
+        self._unconfirmed_count += count
+        if self._unconfirmed_count >= self._limits.unconfirmed_max:
             self._pause_for(Pause.UNCONFIRMED)
-        stream_log = intake.log
-        if stream_log is None:
+        if backlog is None:
             self._count_command()  # refused, which is work for nothing
-        elif stream_log.in_flight_bytes > NOTED_BYTES:
-            self._bound_in_flight(stream_log)
-        return intake.position
+        elif backlog.in_flight_bytes > NOTED_BYTES:
+            self._bound_in_flight(backlog)
 
-    def _bound_in_flight(self, stream_log: StreamLog) -> None:
-        """Stop reading when this stream, or all together, have too much on its way."""
-        if self._shared.in_flight.is_too_much(stream_log):
+    def _bound_in_flight(self, backlog: Backlog) -> None:
+        """Stop reading when this backlog, or all together, have too much on their way."""
+        if self._shared.in_flight.is_too_much(backlog):
             self._pause_for(Pause.LOG)
             self._shared.in_flight.when_drained(self._shared.loop, lambda: self._resume(Pause.LOG))
-        elif stream_log.in_flight_bytes > _IN_FLIGHT_BYTES_MAX:
+        elif backlog.in_flight_bytes > _IN_FLIGHT_BYTES_MAX:
             self._pause_for(Pause.LOG)
-            stream_log.when_drained(lambda: self._resume(Pause.LOG))
+            backlog.when_drained(lambda: self._resume(Pause.LOG))
 
-    def _handled(self, error: BaseException | None) -> None:
-        """A handler is through; go on with what came after its frame."""
-        if self._is_over:
+    def settled(self, count: int) -> None:
+        """Note that fewer messages wait for their confirm."""
+        self._unconfirmed_count -= count
+        if not self._pause & Pause.UNCONFIRMED:
             return
-        if isinstance(error, ProtocolError):
-            self._fail(error)
-        elif error is not None:
-            log.error("handler failed peer=%s", self.peer, exc_info=error)
-            self._edge.abort()
-            return
-        self._pause &= ~Pause.HANDLER
-        if not self._is_handling:
-            self._go_on()
+        if self._unconfirmed_count <= self._limits.unconfirmed_resume:
+            self._shared.schedule(self._resume_unconfirmed)
 
-    def _fail(self, error: ProtocolError) -> None:
-        """End the connection: with a Close once it is open, without a word before."""
-        self.link.say(log.warning, "protocol error peer=%s error=%s", self.peer, error)
-        self._pause &= ~Pause.HANDLER
-        if not self._session.is_open:
-            self._session.is_done = True
-            return
-        self._session.is_closing = True
-        self.link.close()
-        code = error.close_code
-        close, number = m.Close(code, _PHRASES[code]), _SERVER_CLOSE_CORRELATION_ID
-        self.send(codec.encode_command("close", close, correlation_id=number))
-        self._arm_step_timer(self._shared.settings.close_timeout_ms)
+    def _resume_unconfirmed(self) -> None:
+        self._resume(Pause.UNCONFIRMED)
 
     # Pausing
 
@@ -289,14 +212,19 @@ class Connection:
         if not self._pause and not self._is_over:
             self._edge.resume_reading()
 
-    def _after_handling(self) -> None:
-        if self._session.is_done:
-            self._close_when_sent()
-        elif self._session.state is not self._step:
-            self._step_changed()
-        self._flush()
+    def hold(self) -> None:
+        """Read nothing more from the client: there is no room for what it sends."""
+        self._pause_for(Pause.ALARM)
 
-    # Ports of the link
+    def release(self) -> None:
+        """Read again: there is room."""
+        self._resume(Pause.ALARM)
+
+    def stop_reading(self) -> None:
+        """Take nothing more from the client: the server is stopping."""
+        self._pause_for(Pause.STOPPING)
+
+    # Sending
 
     def send(self, frame: bytes) -> None:
         """Queue a frame; it is sent at the end of the turn."""
@@ -308,91 +236,6 @@ class Connection:
             self._is_flush_scheduled = True
             self._shared.schedule(self._flush_scheduled)
 
-    def after_reply(self, action: Callable[[], object]) -> None:
-        """Do something once the reply is queued."""
-        self._after_reply.append(action)
-
-    def replied(self) -> None:
-        """The reply is queued."""
-        actions, self._after_reply = self._after_reply, []
-        for action in actions:
-            action()
-
-    def wait(self, delay_ms: int) -> Pending[None]:
-        """Return what is settled after a delay, or as Abandoned once the connection is over."""
-        pending: Pending[None] = Pending()
-
-        def over() -> None:
-            del self._waits[pending]
-            pending.settle(None)
-
-        if self._is_over:
-            pending.settle(Abandoned())
-        else:
-            self._waits[pending] = self._shared.loop.call_later(delay_ms / 1000, over)
-        return pending
-
-    def later(self, delay_ms: int, action: Callable[[], object]) -> Callable[[], object]:
-        """Do something after a delay, unless what is returned is called before."""
-        return self._shared.loop.call_later(delay_ms / 1000, action).cancel
-
-    def tuned(self) -> None:
-        """Start the heartbeats."""
-        if self._heartbeats is not None:
-            self._heartbeats.stop()
-        edge = self._edge
-        self._heartbeats = Heartbeats(
-            self._shared.loop,
-            self._session.heartbeat_s,
-            HeartbeatPorts(
-                lambda: edge.sent_bytes,
-                self._bytes_of_life,
-                lambda: not self._pause & OUR_PAUSES,
-                self._send_heartbeat,
-                self._heartbeat_missed,
-            ),
-        )
-
-    def _bytes_of_life(self) -> int:
-        """What shows that the peer lives; while it has to read first, that it does."""
-        is_behind = self._pause & Pause.BACKLOG
-        return self._edge.received_bytes + (self._edge.sent_bytes if is_behind else 0)
-
-    def _send_heartbeat(self) -> None:
-        if not self._session.is_open:
-            self._edge.abort()  # as the reference does when Open has not come by then
-            return
-        if not self._session.is_closing:
-            self.send(_HEARTBEAT)
-
-    def _heartbeat_missed(self) -> None:
-        log.warning("heartbeat missed peer=%s", self.peer)
-        self._edge.abort()
-
-    def wake_delivery(self, subscription: Subscription) -> None:
-        """Serve a subscription at the end of this turn."""
-        self._delivery.wake(subscription)
-        if not self._is_delivery_scheduled:
-            self._is_delivery_scheduled = True
-            self._shared.schedule(self._deliver_scheduled)
-
-    def begin_delivery(self, subscription: Subscription) -> None:
-        """Serve a new subscription once its client had time to take in the answer."""
-        self._shared.loop.call_later(_FIRST_CHUNK_S, subscription.wake)
-
-    def entries_settled(self, count: int) -> None:
-        """Fewer entries wait for their confirm."""
-        self._unconfirmed_count -= count
-        if not self._pause & Pause.UNCONFIRMED:
-            return
-        if self._unconfirmed_count <= self._shared.settings.unconfirmed_entries_resume:
-            self._shared.schedule(self._resume_unconfirmed)
-
-    def _resume_unconfirmed(self) -> None:
-        self._resume(Pause.UNCONFIRMED)
-
-    # Sending
-
     def _flush_scheduled(self) -> None:
         self._is_flush_scheduled = False
         self._flush()
@@ -403,86 +246,109 @@ class Connection:
             return
         if self._edge.is_drained or self._edge.flush():
             self._backlog_bytes = 0
-            return
-        settings = self._shared.settings
-        if self._backlog_bytes > settings.backlog_bytes_max:
+        elif self._backlog_bytes > self._limits.backlog_bytes_max:
             log.warning("client does not read, cut off peer=%s", self.peer)
             self._edge.abort()
-        elif self._backlog_bytes > settings.backlog_pause_bytes:
+        elif self._backlog_bytes > self._limits.backlog_pause_bytes:
             self._pause_for(Pause.BACKLOG)
+
+    def wake(self, source: Source) -> None:
+        """Ask a source for what there is to send, at the end of this turn."""
+        self._delivery.wake(source)
+        if not self._is_delivery_scheduled:
+            self._is_delivery_scheduled = True
+            self._shared.schedule(self._deliver_scheduled)
 
     def _deliver_scheduled(self) -> None:
         self._is_delivery_scheduled = False
         self._serve()
 
     def _serve(self) -> None:
-        if self._is_over or self._session.is_closing or self._session.is_done:
+        if self._is_over or self._is_done:
             return
         self._edge.flush()
         if self._delivery.serve() and not self._is_delivery_scheduled:
             self._is_delivery_scheduled = True
             self._shared.loop.call_soon(self._deliver_scheduled)
 
-    # Time limits and the end
+    # Time
 
-    def _step_changed(self) -> None:
-        self._step = self._session.state
-        if self._session.user:
-            self._shared.logged_in(self._edge)
-        if self._session.is_closing or self._is_ending:
-            return  # as when the frame behind Open is wrong: the timer is that of the end
-        if self._session.is_open:
-            if self._step_timer is not None:
-                self._step_timer.cancel()
-                self._step_timer = None
-        else:
-            self._arm_step_timer(self._shared.settings.handshake_step_timeout_ms)
+    def wait(self, delay_ms: int) -> Pending[None]:
+        """Return what is settled after a delay, or as Abandoned once the connection is over."""
+        return self._timers.wait(delay_ms)
 
-    def _arm_step_timer(self, delay_ms: int) -> None:
-        if self._is_ending:
-            return
-        if self._step_timer is not None:
-            self._step_timer.cancel()
-        self._step_timer = self._shared.loop.call_later(delay_ms / 1000, self._step_over)
+    def later(self, delay_ms: int, action: Callable[[], object]) -> Callable[[], object]:
+        """Do something after a delay, unless what is returned is called before."""
+        return self._timers.later(delay_ms, action)
 
-    def _step_over(self) -> None:
-        self.link.say(log.info, "time limit reached peer=%s state=%s", self.peer, self._step.name)
-        self._close_when_sent()
-        self._flush()
+    def limit(self, delay_ms: int, step: str) -> None:
+        """End the connection after a delay, unless another limit is set before."""
+        if not self._is_ending:
+            self._timers.limit(delay_ms / 1000, lambda: self._time_is_up(step))
 
-    def _close_when_sent(self, delay_s: float = 0.0) -> None:
-        """End the connection when all is sent; cut off a peer that does not read it in time."""
-        self._edge.close_when_sent()
-        if self._is_over or (self._is_ending and not delay_s):
-            return
-        self._is_ending = True
-        if self._step_timer is not None:
-            self._step_timer.cancel()
-        limit_s = delay_s or self._shared.settings.close_timeout_ms / 1000
-        self._step_timer = self._shared.loop.call_later(limit_s, self._edge.abort)
+    def _time_is_up(self, step: str) -> None:
+        line = "time limit reached peer=%s state=%s"
+        self._shared.say(log.info, self.peer.rpartition(":")[0], line, self.peer, step)
+        self.finish()
 
-    @property
-    def local(self) -> str:
-        """Address that the client connected to."""
-        return self._edge.local
+    def beat(self, interval_s: int, send: Callable[[], object]) -> None:
+        """Begin the heartbeats, in place of those before."""
+        if self._heartbeats is not None:
+            self._heartbeats.stop()
+        edge = self._edge
+        self._heartbeats = Heartbeats(
+            self._shared.loop,
+            interval_s,
+            HeartbeatPorts(
+                lambda: edge.sent_bytes,
+                self._bytes_of_life,
+                lambda: not self._pause & OUR_PAUSES,
+                send,
+                self._heartbeat_missed,
+            ),
+        )
 
-    def hold(self) -> None:
-        """Read nothing more from the client, whose publishers there is no room for."""
-        self._pause_for(Pause.ALARM)
+    def _bytes_of_life(self) -> int:
+        """Return what shows that the peer lives; while it has to read first, that it does."""
+        is_behind = self._pause & Pause.BACKLOG
+        return self._edge.received_bytes + (self._edge.sent_bytes if is_behind else 0)
 
-    def release(self) -> None:
-        """There is room again."""
-        self._resume(Pause.ALARM)
+    def _heartbeat_missed(self) -> None:
+        log.warning("heartbeat missed peer=%s", self.peer)
+        self._edge.abort()
 
-    def stop_reading(self) -> None:
-        """Take nothing more from the client: the server is stopping."""
-        self._pause_for(Pause.STOPPING)
+    # Standing, and the end
+
+    def logged_in(self) -> None:
+        """Note that the client gives way to no stranger that wants its socket."""
+        self._keeper.logged_in(self._edge)
+
+    def admitted(self) -> None:
+        """Note that the login is complete: no time limit any more, and reads of full size."""
+        self._is_stranger = False
+        if not self._is_ending:
+            self._timers.no_limit()
+
+    def finish(self) -> None:
+        """Take nothing more; end the connection when all is sent."""
+        self._is_done = True
+        if not self._is_handling:
+            self._after_handling()
 
     def stop(self, within_s: float = 0.0) -> None:
-        """Send what is queued, then end the connection; 0: within the time limit of a Close."""
-        self._session.is_done = True
+        """Send a farewell and what is queued, then end; 0: within the time limit of the end."""
+        self.front.farewell()
+        self._is_done = True
         self._close_when_sent(within_s)
         self._edge.flush()
+
+    def _close_when_sent(self, within_s: float = 0.0) -> None:
+        """End the connection when all is sent; cut off a peer that does not read it in time."""
+        self._edge.close_when_sent()
+        if self._is_over or (self._is_ending and not within_s):
+            return
+        self._is_ending = True
+        self._timers.limit(within_s or self._limits.close_timeout_ms / 1000, self._edge.abort)
 
     def abort(self) -> None:
         """End the connection now."""
@@ -493,6 +359,13 @@ class Connection:
         if self._edge.is_stuck_on_deleted():
             log.warning("client does not read what is deleted, cut off peer=%s", self.peer)
             self._edge.abort()
+
+    # For administrators
+
+    @property
+    def local(self) -> str:
+        """Address that the client connected to."""
+        return self._edge.local
 
     @property
     def transport(self) -> Transport:

@@ -5,20 +5,25 @@ read that has no end.
 """
 
 import asyncio
+from collections.abc import Callable, Iterable
 from typing import Final
 
-from gateway.server.listener import Listener
+from gateway.server.connection import Connection
 
 LOOK_S: Final = 10.0
 """A client that takes not one byte for so long, and at most twice that, is cut off."""
 _LOOKED_AT_IN_A_TURN: Final = 500
 
 
-async def let_go_of_deleted(listener: Listener) -> None:
-    """Cut off, for ever, the clients that keep deleted files by not reading."""
+async def let_go_of_deleted(connections: Callable[[], Iterable[Connection]]) -> None:
+    """Cut off, for ever, the clients that keep deleted files by not reading.
+
+    Args:
+        connections: Gives those that are alive.
+    """
     while True:
         await asyncio.sleep(LOOK_S)
-        for number, connection in enumerate(list(listener.connections), start=1):
+        for number, connection in enumerate(list(connections()), start=1):
             connection.let_go_of_deleted()
             if number % _LOOKED_AT_IN_A_TURN == 0:
                 await asyncio.sleep(0)

@@ -1,4 +1,4 @@
 cdef class Delivery:
-    cdef public object _edge, _session, _scratch, _ready
-    cpdef wake(self, subscription)
+    cdef public object _edge, _scratch, _ready
+    cpdef wake(self, source)
     cpdef bint serve(self)

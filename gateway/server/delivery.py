@@ -1,48 +1,46 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""Which subscription of a connection is served next, and how much in one turn."""
+"""Which source of a connection is asked next, and how much in one turn."""
 
 from collections import deque
 from typing import Final
 
 from gateway.server.edge import PlainEdge
-from gateway.stream.consuming import Subscription
-from gateway.stream.session.session import Session
+from gateway.server.front import Source
 
-_FRAMES_A_TURN: Final = 8
+_PIECES_A_TURN: Final = 8
 """Then the other connections get theirs."""
 
 
 class Delivery:
-    """The subscriptions of one connection that may have something to send, in turn."""
+    """The sources of one connection that may have something to send, in turn."""
 
-    def __init__(self, edge: PlainEdge, session: Session, scratch: bytearray) -> None:
+    def __init__(self, edge: PlainEdge, scratch: bytearray) -> None:
         self._edge = edge
-        self._session = session
         self._scratch = scratch
-        self._ready: deque[Subscription] = deque()
+        self._ready: deque[Source] = deque()
 
-    def wake(self, subscription: Subscription) -> None:
-        """Put a subscription in line."""
-        if not subscription.is_queued:
-            subscription.is_queued = True
-            self._ready.append(subscription)
+    def wake(self, source: Source) -> None:
+        """Put a source in line."""
+        if not source.is_queued:
+            source.is_queued = True
+            self._ready.append(source)
 
     def serve(self) -> bool:
-        """Send chunks while the socket takes them; True if there is more to do in a later turn."""
-        for _ in range(_FRAMES_A_TURN):
+        """Send while the socket takes it; True if there is more to do in a later turn."""
+        for _ in range(_PIECES_A_TURN):
             if not self._ready or not self._edge.is_drained:
                 return False
-            subscription = self._ready.popleft()
-            subscription.is_queued = False
-            frame = subscription.next(self._session.deliver_version, self._scratch)
-            if frame is None:
-                if subscription.is_sifting:
-                    self.wake(subscription)
+            source = self._ready.popleft()
+            source.is_queued = False
+            piece = source.next(self._scratch)
+            if piece is None:
+                if source.is_sifting:
+                    self.wake(source)
                 continue
-            self._edge.write(frame.head)
-            if frame.region is not None:
-                self._edge.write_region(frame.region)
+            self._edge.write(piece.head)
+            if piece.region is not None:
+                self._edge.write_region(piece.region)
             self._edge.flush()
-            if subscription.credit > 0:
-                self.wake(subscription)
+            if source.wants_more:
+                self.wake(source)
         return bool(self._ready) and self._edge.is_drained

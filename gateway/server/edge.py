@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Final, Protocol
 
 from gateway.network.transport import TlsDetails, Transport
-from store.api import FileRegion
+from gateway.server.front import Region
 
 _SENDFILE_BYTES: Final = 1024 * 1024
 _GATHERED_FRAMES: Final = 64
@@ -63,7 +63,7 @@ class PlainEdge:
         self._socket = connected
         self._closed = closed
         self._fileno = connected.fileno()
-        self._queue: deque[bytes | memoryview | FileRegion] = deque()
+        self._queue: deque[bytes | memoryview | Region] = deque()
         self._region_sent = 0
         self._owner: Owner | None = None
         self._is_reading = False
@@ -138,7 +138,7 @@ class PlainEdge:
         if not self._is_closed:
             self._queue.append(frame)
 
-    def write_region(self, region: FileRegion) -> None:
+    def write_region(self, region: Region) -> None:
         """Queue a region of a file; it is released when it has been sent or dropped."""
         if self._is_closed:
             region.release()
@@ -174,10 +174,10 @@ class PlainEdge:
         first = self._queue[0]
         if type(first) is bytes and len(self._queue) == 1:
             self._send_last(first)
-        elif isinstance(first, FileRegion):
-            self._send_region(first)
-        else:
+        elif isinstance(first, bytes | memoryview):
             self._send_bytes()
+        else:
+            self._send_region(first)
 
     def _write_on(self) -> None:
         if self._send() and self._owner is not None and not self._is_closed:
@@ -196,7 +196,7 @@ class PlainEdge:
         """Send the frames in front, as many as fit in one call; more to come is announced."""
         frames: list[bytes | memoryview] = []
         for item in self._queue:
-            if isinstance(item, FileRegion) or len(frames) == _GATHERED_FRAMES:
+            if len(frames) == _GATHERED_FRAMES or not isinstance(item, bytes | memoryview):
                 break
             frames.append(item)
         flags = _MSG_MORE if len(frames) < len(self._queue) else 0
@@ -207,16 +207,16 @@ class PlainEdge:
         self.sent_bytes += sent
         while sent:
             first = self._queue[0]
-            assert not isinstance(first, FileRegion)
+            assert isinstance(first, bytes | memoryview)
             if sent < len(first):
                 self._queue[0] = memoryview(first)[sent:]
                 return
             sent -= len(first)
             self._queue.popleft()
-        while self._queue and not isinstance(self._queue[0], FileRegion) and not self._queue[0]:
+        while self._queue and isinstance(self._queue[0], bytes | memoryview) and not self._queue[0]:
             self._queue.popleft()
 
-    def _send_region(self, region: FileRegion) -> None:
+    def _send_region(self, region: Region) -> None:
         left = region.size - self._region_sent
         sent = os.sendfile(
             self._fileno,
@@ -235,7 +235,7 @@ class PlainEdge:
 
     def is_stuck_on_deleted(self) -> bool:
         """Tell whether it sends from a deleted file, and nothing went out since the last call."""
-        holders = [item.holder for item in self._queue if isinstance(item, FileRegion)]
+        holders = [item.holder for item in self._queue if not isinstance(item, bytes | memoryview)]
         if not any(holder is not None and holder.dead for holder in holders):
             self._stuck_at = -1
             return False
@@ -290,7 +290,7 @@ class PlainEdge:
             self._is_writing = False
             self._loop.remove_writer(self._fileno)
         for item in self._queue:
-            if isinstance(item, FileRegion):
+            if not isinstance(item, bytes | memoryview):
                 item.release()
         self._queue.clear()
         self._socket.close()

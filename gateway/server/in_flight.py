@@ -1,6 +1,6 @@
-"""How much all streams together have on its way to the store, and who waits until it is less.
+"""How much all backlogs together have on its way to the store, and what waits until it is less.
 
-A slow disk must not fill the memory, however many streams are written. Every log knows its own
+A slow disk must not fill the memory, however many streams are written. Every backlog knows its own
 bytes; here they are added up as connections see them, so that a small publish pays nothing.
 """
 
@@ -8,29 +8,29 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from gateway.log.log import StreamLog
+from gateway.server.front import Backlog
 
 NOTED_BYTES: Final = 64 * 1024
-"""A log with no more than this on its way is not counted."""
+"""A backlog of no more than this is not counted."""
 
 IN_FLIGHT_BYTES_MAX: Final = 256 * 1024 * 1024
 _LOOK_AGAIN_S: Final = 0.01
 
 
 class InFlight:
-    """The logs that have much on its way, by what they had when last looked at."""
+    """The backlogs that are large, by what they were when last looked at."""
 
     def __init__(self, bytes_max: int = IN_FLIGHT_BYTES_MAX) -> None:
         self._bytes_max = bytes_max
-        self._noted: dict[StreamLog, int] = {}
+        self._noted: dict[Backlog, int] = {}
         self._total_bytes = 0
         self._waiting: list[Callable[[], object]] = []
 
-    def is_too_much(self, stream_log: StreamLog) -> bool:
-        """Note a log that has been appended to; tell whether who did it should wait."""
-        size = stream_log.in_flight_bytes
-        self._total_bytes += size - self._noted.get(stream_log, 0)
-        self._noted[stream_log] = size
+    def is_too_much(self, backlog: Backlog) -> bool:
+        """Note a backlog that has grown; tell whether the client that did it should wait."""
+        size = backlog.in_flight_bytes
+        self._total_bytes += size - self._noted.get(backlog, 0)
+        self._noted[backlog] = size
         if self._total_bytes > self._bytes_max:
             self._look()  # others may have been stored since they were noted
         return self._total_bytes > self._bytes_max
@@ -43,9 +43,7 @@ class InFlight:
 
     def _look(self) -> None:
         self._noted = {
-            stream_log: stream_log.in_flight_bytes
-            for stream_log in self._noted
-            if stream_log.in_flight_bytes
+            backlog: backlog.in_flight_bytes for backlog in self._noted if backlog.in_flight_bytes
         }
         self._total_bytes = sum(self._noted.values())
 

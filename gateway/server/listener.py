@@ -1,11 +1,8 @@
 """A listening socket: accepts connections and knows those that are alive."""
 
-import asyncio
 import errno
 import logging
 import socket
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
 from gateway.network import congestion
@@ -13,6 +10,7 @@ from gateway.network.addresses import is_loopback
 from gateway.network.listening import bind
 from gateway.server.connection import Connection
 from gateway.server.edge import PlainEdge
+from gateway.server.front import Kind
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
 
@@ -27,33 +25,25 @@ _CUT_S: Final = 1.0
 
 
 class Listener:
-    """Accepts stream clients."""
+    """A port at which clients of one kind come in; knows the connections that are alive."""
 
     def __init__(
-        self,
-        loop: asyncio.AbstractEventLoop,
-        listening: socket.socket,
-        shared_of: Callable[[Callable[[Connection], object]], Shared],
-        *,
-        sockets_max: int,
-        beside: "Listener | None" = None,
+        self, listening: socket.socket, shared: Shared, kind: Kind, sockets: Sockets
     ) -> None:
         """Prepare to listen.
 
         Args:
-            loop: The event loop.
             listening: What `bind` gave.
-            shared_of: Told whom to tell of a connection's end; gives what all of them share.
-            sockets_max: How many sockets there may be.
-            beside: Another listener, whose connections and sockets count together with these.
+            shared: What all connections have in common.
+            kind: What is spoken here.
+            sockets: Those of the process.
         """
-        self._loop = loop
+        self._loop = shared.loop
         self._socket = listening
-        self._connections: set[Connection] = set() if beside is None else beside.connections
-        self._sockets = Sockets(sockets_max, self._displaced) if beside is None else beside.sockets
-        shared = shared_of(self._connections.discard)
-        self._shared = replace(shared, logged_in=self._sockets.logged_in)
-        self._refusals = shared.host.authentication.refusals
+        self._shared = shared
+        self._kind = kind
+        self._sockets = sockets
+        self._connections: set[Connection] = set()
         self._is_accepting = False
         self._address = listening.getsockname()[:2]
 
@@ -64,8 +54,8 @@ class Listener:
 
     @property
     def protocol(self) -> str:
-        """What is spoken here, as RabbitMQ calls it."""
-        return "stream"
+        """RabbitMQ's word for what is spoken here."""
+        return self._kind.name
 
     @property
     def address(self) -> tuple[str, int]:
@@ -93,21 +83,22 @@ class Listener:
 
     def cut(self) -> int:
         """End every connection that came in here; return how many there were."""
-        ours = self._shared.host
-        connections = [each for each in self._connections if each.link.host is ours]
+        connections = list(self._connections)
         for connection in connections:
             connection.stop(_CUT_S)
         return len(connections)
 
-    @property
-    def sockets(self) -> Sockets:
-        """What holds a descriptor."""
-        return self._sockets
+    # From connections
 
-    @property
-    def shared(self) -> Shared:
-        """What the connections have in common."""
-        return self._shared
+    def logged_in(self, edge: PlainEdge) -> None:
+        """Note that the client on a socket is no stranger any more."""
+        self._sockets.logged_in(edge)
+
+    def closed(self, connection: Connection) -> None:
+        """Note that a connection is over."""
+        self._connections.discard(connection)
+
+    # Accepting
 
     def start(self) -> None:
         """Listen and accept from now on. Raises OSError: somebody else listens there by now."""
@@ -165,7 +156,9 @@ class Listener:
         """Speak the protocol with a client."""
         connection = Connection(
             self._shared,
+            self._kind,
             edge,
+            self,
             f"{host}:{port}",
             is_loopback=is_loopback(host),
             certificate_user=certificate_user,
@@ -179,18 +172,13 @@ class Listener:
         self._is_accepting = False
         self._loop.call_later(_PAUSE_S, self._start_again)
 
-    def _displaced(self, source: str) -> None:
-        line = "connection without a login gives way to another address=%s sockets=%d limit=%d"
-        sockets = self._sockets
-        self._refusals.say(log.warning, source, line, source, len(sockets), sockets.places)
-
     def _complain(self, host: str, reason: str) -> None:
         line = (
-            "cannot accept connections=%d limit=%d setting=stream.connections_max, or the system's"
-            " limit of open files reason=%s"
+            "cannot accept protocol=%s sockets=%d limit=%d, which comes of the settings"
+            " connections_max and the system's limit of open files reason=%s"
         )
-        count, limit = len(self._connections), self._sockets.places
-        self._refusals.say(log.warning, host, line, count, limit, reason)
+        count, limit = len(self._sockets), self._sockets.places
+        self._shared.say(log.warning, host, line, self.protocol, count, limit, reason)
 
     def _start_again(self) -> None:
         if self._socket.fileno() >= 0:

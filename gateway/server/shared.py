@@ -1,44 +1,30 @@
-"""What the connections of a server have in common: settings, buffers, and whom they tell."""
+"""What the connections of a server have in common, whatever they speak."""
 
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
-from gateway.server.edge import PlainEdge
 from gateway.server.in_flight import InFlight
 from gateway.server.schedule import Schedule
-from gateway.stream.link import Host
 
-if TYPE_CHECKING:
-    from gateway.server.connection import Connection
-
-
-@dataclass(frozen=True, slots=True)
-class ConnectionSettings:
-    """Limits of a connection; times in milliseconds, sizes in bytes."""
-
-    frame_bytes_max: int
-    initial_frame_bytes_max: int
-    heartbeat_s: int
-    handshake_step_timeout_ms: int
-    close_timeout_ms: int
-    unconfirmed_entries_max: int
-    unconfirmed_entries_resume: int
-    backlog_pause_bytes: int
-    backlog_bytes_max: int
+Say: TypeAlias = Callable[..., object]
+"""Writes a log line that a stranger could cause without end, or counts it instead: takes a method
+of a logger, the client's address without the port, the line and its arguments."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """What all connections of a server use in turn."""
+    """What all connections use in turn.
+
+    Attributes:
+        receive_buffer: What is read, before it is taken.
+        scratch: Room for what a source puts together.
+    """
 
     loop: asyncio.AbstractEventLoop
     schedule: Schedule
-    host: Host
-    settings: ConnectionSettings
     receive_buffer: bytearray
     scratch: bytearray
-    closed: Callable[["Connection"], object]
+    say: Say
     in_flight: InFlight = field(default_factory=InFlight)
-    logged_in: Callable[[PlainEdge], object] = lambda _edge: None

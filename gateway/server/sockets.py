@@ -4,10 +4,13 @@ A socket is a stranger's until its client has logged in. Those that say farewell
 holds a descriptor until it is closed.
 """
 
-from collections.abc import Callable
+import logging
 from typing import Final, Protocol
 
 from gateway.network.strangers import Strangers
+from gateway.server.shared import Say
+
+log = logging.getLogger(__name__)
 
 _OWN_MAX: Final = 256
 _OWN_PART: Final = 8
@@ -29,17 +32,12 @@ def kept_for_strangers(places: int) -> int:
 
 
 class Sockets:
-    """Who holds a socket."""
+    """The sockets that are held, of every protocol."""
 
-    def __init__(self, places: int, displaced: Callable[[str], object]) -> None:
-        """Begin with none.
-
-        Args:
-            places: How many there may be.
-            displaced: Told of each stranger that gives way, by what its address counts as.
-        """
+    def __init__(self, places: int, say: Say) -> None:
+        """Begin with none; `places` is how many there may be."""
         self.places: Final = places
-        self._displaced = displaced
+        self._say = say
         self._all: set[Holder] = set()
         self._strangers: Strangers[Holder] = Strangers(places)
 
@@ -52,7 +50,9 @@ class Sockets:
         stranger = self._strangers.in_the_way(address, is_full=is_full)
         if stranger is None:
             return not is_full
-        self._displaced(self._strangers.address_of(stranger))
+        source = self._strangers.address_of(stranger)
+        line = "connection without a login gives way to another address=%s sockets=%d limit=%d"
+        self._say(log.warning, source, line, source, len(self._all), self.places)
         stranger.abort()
         return True
 

@@ -16,7 +16,7 @@ from typing import Final, cast
 
 from gateway.network.transport import TlsDetails
 from gateway.server.edge import Owner, PlainEdge
-from store.api import FileRegion
+from gateway.server.front import Region
 
 _READ_BYTES: Final = 64 * 1024
 _READ_BYTES_MIN: Final = 16 * 1024
@@ -192,7 +192,7 @@ class TlsEdge(PlainEdge):
     def _take_first(self, place: memoryview) -> int:
         """Copy of the first in the queue what fits; return how many bytes."""
         first = self._queue[0]
-        if isinstance(first, FileRegion):
+        if not isinstance(first, bytes | memoryview):
             return self._take_region(first, place)
         size = min(len(first), len(place))
         if size == len(first):
@@ -204,7 +204,7 @@ class TlsEdge(PlainEdge):
             self._queue[0] = view[size:]
         return size
 
-    def _take_region(self, region: FileRegion, place: memoryview) -> int:
+    def _take_region(self, region: Region, place: memoryview) -> int:
         left = region.size - self._region_sent
         size = os.preadv(region.fileno, [place[:left]], region.position + self._region_sent)
         if size == 0:

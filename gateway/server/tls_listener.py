@@ -1,17 +1,16 @@
 """The listener for clients over TLS: they shake hands, then speak the protocol as all others."""
 
-import asyncio
 import logging
 import socket
 from collections.abc import Callable
-from typing import Final
+from typing import Final, TypeAlias
 
-from gateway.network.certificate import Naming, Unreadable
 from gateway.network.strangers import Strangers
-from gateway.server.connection import Connection
 from gateway.server.edge import PlainEdge
+from gateway.server.front import Kind
 from gateway.server.listener import Listener
 from gateway.server.shared import Shared
+from gateway.server.sockets import Sockets
 from gateway.server.threads import Threads
 from gateway.server.tls_edge import TlsEdge
 from gateway.server.tls_files import TlsContexts
@@ -25,48 +24,50 @@ _WAITING_MAX: Final = 128
 who comes."""
 
 
+UserOf: TypeAlias = Callable[[bytes], str]
+"""From a client's certificate, DER, to the user that it names; empty if none. Raises ValueError."""
+
+
 class TlsListener(Listener):
     """Accepts clients over TLS."""
 
     def __init__(  # noqa: PLR0913  # what a listener needs, and what TLS does
         self,
-        loop: asyncio.AbstractEventLoop,
         listening: socket.socket,
-        shared_of: Callable[[Callable[[Connection], object]], Shared],
+        shared: Shared,
+        kind: Kind,
+        sockets: Sockets,
         *,
-        sockets_max: int,
-        beside: Listener | None,
         contexts: TlsContexts,
-        naming: Naming,
+        user_of: UserOf,
         handshakes_max: int,
         handshake_timeout_s: float,
     ) -> None:
         """Prepare to listen.
 
         Args:
-            loop: The event loop.
             listening: What `bind` gave.
-            shared_of: As of `Listener`.
-            sockets_max: As of `Listener`.
-            beside: As of `Listener`.
+            shared: As of `Listener`.
+            kind: As of `Listener`.
+            sockets: As of `Listener`.
             contexts: The certificates.
-            naming: Whom a client's certificate names.
+            user_of: Finds the user that a client's certificate names.
             handshakes_max: How many handshakes may be under way.
             handshake_timeout_s: How long each may take.
         """
-        super().__init__(loop, listening, shared_of, sockets_max=sockets_max, beside=beside)
+        super().__init__(listening, shared, kind, sockets)
         self._contexts = contexts
-        self._naming = naming
+        self._user_named = user_of
         self._handshakes_max = handshakes_max
         self._handshake_timeout_s = handshake_timeout_s
-        self._threads = Threads(loop, _THREADS, name="tls", begin=lower_priority)
+        self._threads = Threads(self._loop, _THREADS, name="tls", begin=lower_priority)
         self._greetings: dict[Greeting, tuple[str, int]] = {}
         self._shaking: Strangers[Greeting] = Strangers(handshakes_max)
 
     @property
     def protocol(self) -> str:
-        """What is spoken here, as RabbitMQ calls it."""
-        return "stream/ssl"
+        """RabbitMQ's word for what is spoken here."""
+        return f"{super().protocol}/ssl"
 
     @property
     def handshakes(self) -> int:
@@ -114,10 +115,10 @@ class TlsListener(Listener):
         try:
             if certificate is None or edge.certificate_has_run_out():
                 return ""
-            return self._naming(certificate)
-        except (Unreadable, ValueError) as error:
+            return self._user_named(certificate)
+        except ValueError as error:
             line = "certificate names nobody peer=%s error=%s"
-            self._refusals.say(log.warning, host, line, host, repr(error))
+            self._shared.say(log.warning, host, line, host, repr(error))
             return ""
 
     def _failed(self, greeting: Greeting, reason: str, farewell: PlainEdge | None) -> None:
@@ -125,7 +126,7 @@ class TlsListener(Listener):
         if farewell is not None:
             self._sockets.replace(greeting, farewell)
         line = "tls handshake failed peer=%s reason=%s"
-        self._refusals.say(log.warning, host, line, f"{host}:{port}", reason)
+        self._shared.say(log.warning, host, line, f"{host}:{port}", reason)
 
     def _leave(self, greeting: Greeting) -> tuple[str, int]:
         self._shaking.remove(greeting)

@@ -3,37 +3,20 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Callable
-from dataclasses import replace
 from typing import Final
 
-from gateway.network import certificate
-from gateway.network.certificate import Naming
 from gateway.network.listening import bind, cannot_listen
-from gateway.server.connection import Connection
-from gateway.server.listener import Listener
+from gateway.server.front import Kind
 from gateway.server.shared import Shared
+from gateway.server.sockets import Sockets
 from gateway.server.tls_files import TlsContexts, TlsFiles
-from gateway.server.tls_listener import TlsListener
+from gateway.server.tls_listener import TlsListener, UserOf
 from gateway.settings.errors import ConfigError
 from gateway.settings.model import Settings
-from gateway.settings.tls import LoginFrom, TlsSettings
 
 log = logging.getLogger(__name__)
 
 _MS_A_SECOND: Final = 1000
-
-
-def naming_of(settings: TlsSettings) -> Naming:
-    """Return what finds the user in a client's certificate."""
-    match settings.login_from:
-        case LoginFrom.DISTINGUISHED_NAME:
-            return certificate.distinguished_name
-        case LoginFrom.COMMON_NAME:
-            return certificate.common_name
-        case LoginFrom.SUBJECT_ALTERNATIVE_NAME:
-            kind = certificate.AlternativeName[settings.login_san_type.name]
-            return certificate.alternative_name(kind, settings.login_san_index)
 
 
 class TlsServing:
@@ -49,7 +32,6 @@ class TlsServing:
         assert tls.certificate is not None
         assert tls.key is not None
         self._settings = settings
-        self._loop = loop
         files = TlsFiles(tls.certificate, tls.key, tls.ca, tls.require_client_certificate)
         self._contexts = TlsContexts(files, loop)
         self._socket = self._bind()
@@ -73,39 +55,26 @@ class TlsServing:
         host, port = self._address
         return host, port
 
-    @property
-    def advertised(self) -> tuple[str, int]:
-        """Host and port that clients over TLS are told."""
-        tls = self._settings.tls
-        host = tls.advertised_host or self._settings.stream.advertised_host
-        return host, tls.advertised_port or self.address[1]
-
-    def start(self, plain: Listener, shared: Shared, sockets_max: int) -> Listener:
+    def start(self, shared: Shared, kind: Kind, sockets: Sockets, user_of: UserOf) -> TlsListener:
         """Accept from now on; return what does.
 
         Args:
-            plain: The listener whose connections and sockets count together with these.
-            shared: What the connections of that one share.
-            sockets_max: How many sockets there may be.
+            shared: What all connections have in common.
+            kind: What is spoken here.
+            sockets: Those of the process.
+            user_of: Finds the user that a client's certificate names.
 
         Raises:
-            ConfigError: Somebody else listens there by now.
+            ConfigError: Another process listens there by now.
         """
         tls = self._settings.tls
-        host, port = self.advertised
-        link_settings = replace(shared.host.settings, advertised_host=host, advertised_port=port)
-
-        def shared_of(closed: Callable[[Connection], object]) -> Shared:
-            return replace(shared, host=replace(shared.host, settings=link_settings), closed=closed)
-
         self._listener = TlsListener(
-            self._loop,
             self._socket,
-            shared_of,
-            sockets_max=sockets_max,
-            beside=plain,
+            shared,
+            kind,
+            sockets,
             contexts=self._contexts,
-            naming=naming_of(tls),
+            user_of=user_of,
             handshakes_max=tls.handshakes_max,
             handshake_timeout_s=tls.handshake_timeout_ms / _MS_A_SECOND,
         )

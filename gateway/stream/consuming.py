@@ -2,23 +2,35 @@
 """A subscription: a cursor with credit, and the frames that it becomes: the hot path out."""
 
 import struct
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final
+from collections.abc import Mapping
+from typing import Final, Protocol
 
 from gateway.broker.connections import ConsumerDetails
 from gateway.broker.streams import Stream
 from gateway.log.cursor import Cursor
 from gateway.log.filters import filter_of
 from gateway.log.log import StreamLog
+from gateway.server.front import Ports
+from gateway.stream.session.session import Session
 from store.api import FileRegion
-
-if TYPE_CHECKING:
-    from gateway.stream.link import LinkPorts
-    from gateway.stream.membership import Membership
 
 _HEAD_V1: Final = struct.Struct(">IHHB")
 _HEAD_V2: Final = struct.Struct(">IHHBQ")
 _DELIVER_KEY: Final = 0x0008
+
+
+class Reader(Protocol):
+    """A connection, as its subscriptions see it."""
+
+    @property
+    def session(self) -> Session: ...
+
+    @property
+    def ports(self) -> Ports: ...
+
+    def lose_readers(self, stream: Stream) -> None:
+        """Drop the subscriptions to a stream of which the next part cannot be read."""
+        ...
 
 
 class Deliver:
@@ -37,7 +49,7 @@ class Subscription:
     Attributes:
         credit: Chunks that may be sent; may be negative, since the client may take credit back.
         is_queued: Whether the connection already knows that there may be something to send.
-        membership: Its place in a group of which one reads; None for all other subscriptions.
+        is_single: Whether it is in a group of which one reads.
         consumed: Records sent.
         next_offset: Behind the last of them.
     """
@@ -49,21 +61,21 @@ class Subscription:
         log: StreamLog,
         credit: int,
         properties: Mapping[str, str],
-        ports: "LinkPorts",
-        unreadable: Callable[["Subscription"], object] = lambda _subscription: None,
+        reader: Reader,
     ) -> None:
-        """Take what was asked for; `unreadable` is told when what comes next cannot be read."""
+        """Take what was asked for, and the connection that reads."""
         self.subscription_id = subscription_id
         self.stream = stream
         self.log = log
         self.credit = credit
         self.properties = properties
         self.is_queued = False
-        self.membership: Membership | None = None
+        self.is_single = False
         self.consumed = 0
         self.next_offset = 0
-        self._ports = ports
-        self._unreadable = unreadable
+        self._reader = reader
+        self._session = reader.session
+        self._ports = reader.ports
         self._cursor: Cursor | None = None
         self._is_closed = False
 
@@ -93,21 +105,21 @@ class Subscription:
         """Allow more chunks (or fewer: i16)."""
         self.credit += credit
         if self.credit > 0:
-            self._ports.wake_delivery(self)
+            self._ports.wake(self)
 
-    def next(self, version: int, scratch: bytearray) -> Deliver | None:
+    def next(self, scratch: bytearray) -> Deliver | None:
         """Return the next frame, None without credit or while nothing is there."""
         if self.credit <= 0 or self._cursor is None or self._is_closed:
             return None
         chunk = self._cursor.next(scratch)
         if chunk is None:
             if self._cursor.failure is not None:
-                self._unreadable(self)
+                self._reader.lose_readers(self.stream)
             return None
         self.credit -= 1
         self.next_offset = chunk.next_offset
         self.consumed += chunk.next_offset - chunk.chunk_id
-        if version == 1:
+        if self._session.deliver_version == 1:
             head = _HEAD_V1.pack(5 + chunk.size, _DELIVER_KEY, 1, self.subscription_id)
         else:
             head = _HEAD_V2.pack(
@@ -122,7 +134,14 @@ class Subscription:
     @property
     def is_sifting(self) -> bool:
         """Whether `next` gave nothing, but looks on for what the filter lets through."""
-        return self.credit > 0 and self._cursor is not None and self._cursor.is_sifting
+        if self._is_closed or self._cursor is None:
+            return False
+        return self.credit > 0 and self._cursor.is_sifting
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether the client takes another chunk."""
+        return self.credit > 0
 
     def details(self) -> ConsumerDetails:
         """Return what administrators are told of it."""
@@ -138,7 +157,7 @@ class Subscription:
             self.next_offset - 1 if self.consumed else -1,
             max(0, log.committed_next_offset - seen) if is_behind else 0,
             self.is_reading,
-            self.membership is not None,
+            self.is_single,
         )
 
     def close(self) -> None:
@@ -150,4 +169,4 @@ class Subscription:
     def wake(self) -> None:
         """Deliver what there is."""
         if not self._is_closed and self.credit > 0:
-            self._ports.wake_delivery(self)
+            self._ports.wake(self)

@@ -48,7 +48,7 @@ def dispatch(link: Link, frame: Buffer, done: Callable[[BaseException | None], o
             after_login(link)
         if not is_in_order:
             link.session.is_done = True
-        link.ports.replied()
+        link.replied()
         done(error)
 
     is_answer = decoded.is_response and decoded.correlation_id is not None

@@ -5,28 +5,24 @@ A link does no I/O: it hands whole frames to its ports and gets frames from them
 
 import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
-from gateway.broker.access.access import Access
-from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.authorisation import Demand, refused
 from gateway.broker.access.model import Right
 from gateway.broker.connections import (
     ConnectionDetails,
-    Connections,
     ConsumerDetails,
     PublisherDetails,
 )
 from gateway.broker.errors import StreamDoesNotExist
 from gateway.broker.groups import Order
-from gateway.broker.service import Service
 from gateway.broker.streams import Stream, Streams
 from gateway.broker.virtual_host import VirtualHost
 from gateway.logs import InHost
-from gateway.network.transport import Transport
 from gateway.pending import Pending
+from gateway.server.front import Ports
 from gateway.stream.consuming import Subscription
+from gateway.stream.host import Host
 from gateway.stream.membership import Membership, Questions
 from gateway.stream.publishing import Publisher
 from gateway.stream.refusals import Refusal
@@ -54,128 +50,21 @@ RIGHTS: Final = {
 """Any of these will do."""
 
 
-@dataclass(frozen=True, slots=True)
-class LinkSettings:
-    """What handlers need to know of the settings; times in milliseconds, sizes in bytes."""
-
-    frame_bytes_max: int
-    refusal_delay_ms: int
-    sub_batch_uncompressed_bytes_max: int
-    advertised_host: str
-    advertised_port: int
-
-
-@dataclass(frozen=True, slots=True)
-class Host:
-    """What all links of a listener share."""
-
-    access: Access
-    authentication: Authentication
-    connections: Connections
-    virtual_hosts: Callable[[str], VirtualHost | None]
-    settings: LinkSettings
-    peer_properties: dict[str, str]
-    has_room: Callable[[], bool]
-    """Whether one more connection may be opened."""
-    service: Service
-
-
-class LinkPorts(Protocol):
-    """What a link needs from its connection."""
-
-    @property
-    def peer(self) -> str:
-        """Address of the client, for logs."""
-        ...
-
-    @property
-    def local(self) -> str:
-        """Address that the client connected to."""
-        ...
-
-    @property
-    def peer_is_loopback(self) -> bool: ...
-
-    @property
-    def certificate_user(self) -> str | None:
-        """Whom the client's certificate names; None where clients show none, as on plain TCP."""
-        ...
-
-    @property
-    def takes_regions(self) -> bool:
-        """Whether a region of a file can be sent."""
-        ...
-
-    def send(self, frame: bytes) -> None:
-        """Queue a whole frame."""
-        ...
-
-    def after_reply(self, action: Callable[[], object]) -> None:
-        """Do something once the reply of the frame being handled is queued."""
-        ...
-
-    def replied(self) -> None:
-        """Do what `after_reply` was given."""
-        ...
-
-    def wait(self, delay_ms: int) -> Pending[None]:
-        """Return what is settled after a delay; as Abandoned when the connection ends before."""
-        ...
-
-    def later(self, delay_ms: int, action: Callable[[], object]) -> Callable[[], object]:
-        """Do something after a delay; calling what is returned prevents it."""
-        ...
-
-    def tuned(self) -> None:
-        """Start the heartbeats that were agreed on."""
-        ...
-
-    def begin_delivery(self, subscription: Subscription) -> None:
-        """Serve a new subscription once its client had time to take in the answer."""
-        ...
-
-    def wake_delivery(self, subscription: Subscription) -> None:
-        """Serve a subscription that may have something to send."""
-        ...
-
-    def entries_settled(self, count: int) -> None:
-        """Note that entries that were waiting for their confirm no longer are."""
-        ...
-
-    def hold(self) -> None:
-        """Read nothing more from the client, until released."""
-        ...
-
-    def release(self) -> None:
-        """Read again."""
-        ...
-
-    def stop(self, within_s: float) -> None:
-        """Send what is queued, then end the connection; cut it off when the time is up."""
-        ...
-
-    def abort(self) -> None:
-        """End the connection now; what is queued is dropped."""
-        ...
-
-    @property
-    def transport(self) -> Transport:
-        """What administrators are told of the socket."""
-        ...
-
-
 class Link:
     """A connection's publishers, subscriptions and watched streams."""
 
-    def __init__(self, host: Host, session: Session, ports: LinkPorts) -> None:
+    def __init__(self, host: Host, session: Session, ports: Ports) -> None:
         self.host = host
         self.session = session
         self.ports = ports
         self.publishers: dict[int, Publisher] = {}
         self.subscriptions: dict[int, Subscription] = {}
         self.references: set[tuple[str, str]] = set()
+        self.memberships: dict[int, Membership] = {}
+        """Of subscriptions in a group of which one reads, by their ids."""
         self.questions = Questions(self)
         self.is_closed = False
+        self._after_reply: list[Callable[[], object]] = []
         self._watched: set[Stream] = set()
         self._virtual_host: VirtualHost | None = None
 
@@ -333,6 +222,16 @@ class Link:
         """Queue a command that the server starts."""
         self.ports.send(codec.encode_command(command, message, correlation_id=correlation_id))
 
+    def after_reply(self, action: Callable[[], object]) -> None:
+        """Do something once the reply of the frame being handled is queued."""
+        self._after_reply.append(action)
+
+    def replied(self) -> None:
+        """Do what `after_reply` was given: the reply is queued."""
+        actions, self._after_reply = self._after_reply, []
+        for action in actions:
+            action()
+
     # Streams that this link uses
 
     def shown(self, stream: Stream) -> str:
@@ -406,7 +305,7 @@ class Link:
         for subscription in subscriptions:
             del self.subscriptions[subscription.subscription_id]
             subscription.close()
-            membership = subscription.membership
+            membership = self.memberships.pop(subscription.subscription_id, None)
             if membership is not None:
                 self.questions.withdraw(membership)
                 left.setdefault((subscription.stream.name, membership.name), []).append(membership)

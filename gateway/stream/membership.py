@@ -10,18 +10,45 @@ Source: RabbitMQ stream protocol, ConsumerUpdate; behaviour of RabbitMQ 4.3.
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
+from gateway.broker.stream import Stream
+from gateway.server.front import Ports
 from gateway.stream.consuming import Subscription
+from gateway.stream.host import Host
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.offsets import OffsetSpec
-
-if TYPE_CHECKING:
-    from gateway.stream.link import Link
 
 log = logging.getLogger(__name__)
 
 _CORRELATION_IDS: Final = 1 << 32
+
+
+class Link(Protocol):
+    """A connection, as far as its members of groups need it."""
+
+    @property
+    def host(self) -> Host: ...
+
+    @property
+    def ports(self) -> Ports: ...
+
+    @property
+    def questions(self) -> "Questions":
+        """What its client was asked."""
+        ...
+
+    def shown(self, stream: Stream) -> str:
+        """Return a stream as logs name it."""
+        ...
+
+    def send(self, command: str, message: m.Message, correlation_id: int | None = None) -> None:
+        """Queue a command that the server starts."""
+        ...
+
+    def end(self, reason: str) -> None:
+        """End the connection."""
+        ...
 
 
 class Membership:
@@ -36,9 +63,7 @@ class Membership:
 
     __slots__ = ("_link", "name", "question", "spec", "subscription")
 
-    def __init__(
-        self, link: "Link", subscription: Subscription, name: str, spec: OffsetSpec
-    ) -> None:
+    def __init__(self, link: Link, subscription: Subscription, name: str, spec: OffsetSpec) -> None:
         self.subscription = subscription
         self.name = name
         self.spec = spec
@@ -69,7 +94,7 @@ class Question:
 class Questions:
     """What a connection's client was asked and has not answered; at most one of each member."""
 
-    def __init__(self, link: "Link") -> None:
+    def __init__(self, link: Link) -> None:
         self._link = link
         self._next_id = 0
         self._open: dict[int, Question] = {}

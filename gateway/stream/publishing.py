@@ -8,19 +8,19 @@ publisher, give the kernel a chunk with room, hand on what it took.
 import struct
 import sys
 from array import array
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from gateway.broker.connections import PublisherDetails
 from gateway.broker.streams import Stream
 from gateway.log.chunk import ENTRIES_MAX
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import OpenChunk
+from gateway.server.front import Ports
+from gateway.stream.host import Host
+from gateway.stream.session.session import Session
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.errors import MalformedFrame
 from gateway.stream.wire.kernel import publish as kernel
-
-if TYPE_CHECKING:
-    from gateway.stream.link import Link, LinkPorts
 
 FRAME_HEAD_BYTES: Final = 13
 _CONFIRM_HEAD: Final = struct.Struct(">IHHBI")
@@ -83,7 +83,7 @@ class Publisher:
         reference: str,
         stream: Stream,
         log: StreamLog,
-        ports: "LinkPorts",
+        ports: Ports,
     ) -> None:
         self.publisher_id = publisher_id
         self.reference = reference
@@ -107,7 +107,7 @@ class Publisher:
             _CONFIRM_HEAD.pack(9 + len(publishing_ids), _CONFIRM_KEY, 1, self.publisher_id, count)
             + publishing_ids
         )
-        self._ports.entries_settled(count)
+        self._ports.settled(count)
 
     def lost(self) -> None:
         """Nothing is said of entries whose stream has failed; MetadataUpdate says it for all."""
@@ -128,7 +128,25 @@ class Publisher:
         """Send no more confirms."""
         if not self._is_closed:
             self._is_closed = True
-            self._ports.entries_settled(self.unconfirmed_count)
+            self._ports.settled(self.unconfirmed_count)
+
+
+class Publishing(Protocol):
+    """A connection's publishers, with what they share."""
+
+    @property
+    def publishers(self) -> dict[int, Publisher]:
+        """Those that are declared, by their ids."""
+        ...
+
+    @property
+    def session(self) -> Session: ...
+
+    @property
+    def host(self) -> Host: ...
+
+    @property
+    def ports(self) -> Ports: ...
 
 
 class Intake:
@@ -214,11 +232,11 @@ def _apart(publisher: Publisher, chunk: OpenChunk, *, has_value: bool) -> OpenCh
     return chunk
 
 
-def take(link: "Link", source: bytearray, position: int, limit: int) -> Intake:
+def take(link: Publishing, source: bytearray, position: int, limit: int) -> Intake:
     """Take a run of complete Publish v1 frames of one publisher.
 
     Args:
-        link: The connection's.
+        link: The connection's publishers.
         source: The receive buffer.
         position: Start of a complete Publish v1 frame.
         limit: End of what was received.
@@ -256,7 +274,7 @@ def take(link: "Link", source: bytearray, position: int, limit: int) -> Intake:
     return Intake(position, waiting, publisher.log)
 
 
-def take_with_filters(link: "Link", source: bytearray, position: int, frame_end: int) -> Intake:
+def take_with_filters(link: Publishing, source: bytearray, position: int, frame_end: int) -> Intake:
     """Take one complete Publish v2 frame; like `take`."""
     publisher = link.publishers.get(source[position + 8])
     if publisher is None or publisher.log.failure is not None:
@@ -285,7 +303,7 @@ def take_with_filters(link: "Link", source: bytearray, position: int, frame_end:
     return Intake(frame_end, waiting, publisher.log)
 
 
-def _refuse_frame(link: "Link", source: bytearray, position: int, code: ResponseCode) -> Intake:
+def _refuse_frame(link: Publishing, source: bytearray, position: int, code: ResponseCode) -> Intake:
     """Answer every publishing id of one complete frame with `code`."""
     frame_end = position + 4 + int.from_bytes(source[position : position + 4], "big")
     version = int.from_bytes(source[position + 6 : position + 8], "big")
@@ -296,7 +314,7 @@ def _refuse_frame(link: "Link", source: bytearray, position: int, code: Response
     return Intake(frame_end)
 
 
-def _send_errors(link: "Link", publisher_id: int, ids: list[int], code: ResponseCode) -> None:
+def _send_errors(link: Publishing, publisher_id: int, ids: list[int], code: ResponseCode) -> None:
     count = len(ids)
     numbers = array("Q", ids)
     if sys.byteorder == "little":

@@ -176,7 +176,7 @@ class _Neighbourhood:
         self._require_neighbour()
         client.edge.abort()
         client.loop.run_all()
-        link = client.connection.link
+        link = client.link
         assert (link.publishers, link.subscriptions, link.references) == ({}, {}, set())
 
     def _require_neighbour(self) -> None:

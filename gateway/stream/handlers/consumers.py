@@ -5,6 +5,7 @@ Source: RabbitMQ stream protocol; order of checks and codes as observed on Rabbi
 
 import logging
 from collections.abc import Mapping
+from typing import Final
 
 from gateway.broker.errors import BrokerError, PreconditionFailed, StreamNotAvailable
 from gateway.broker.groups import NO_PARTITION
@@ -25,6 +26,11 @@ from gateway.stream.wire.offsets import OffsetSpec, OffsetType
 from store.errors import StoreError
 
 log = logging.getLogger(__name__)
+
+_FIRST_CHUNK_MS: Final = 1
+"""How long the first chunk waits. JavaScript resumes what awaits an answer when all that was read
+with it is handled: a first chunk that is read with the answer comes to consumers whose owners have
+not got them yet."""
 
 
 async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
@@ -55,14 +61,13 @@ async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
         stream_log,
         request.credit,
         properties,
-        link.ports,
-        lambda unreadable: link.lose_readers(unreadable.stream),
+        link,
     )
     if start is None:
         _join(link, subscription, name, request.offset)
     else:
         found = start
-        link.ports.after_reply(lambda: _begin(link, subscription, found))
+        link.after_reply(lambda: _begin(link, subscription, found))
     link.subscriptions[request.subscription_id] = subscription
     return OK
 
@@ -80,10 +85,10 @@ def _kept(link: Link, given: Mapping[str, str]) -> Properties:
 def _begin(link: Link, subscription: Subscription, start: Start) -> None:
     subscription.begin(
         start.position,
-        frame_bytes_max=link.host.settings.frame_bytes_max,
+        frame_bytes_max=link.host.settings.chunk_frame_bytes_max,
         takes_regions=link.ports.takes_regions,
     )
-    link.ports.begin_delivery(subscription)
+    link.ports.later(_FIRST_CHUNK_MS, subscription.wake)
 
 
 def _join(link: Link, subscription: Subscription, name: str, spec: OffsetSpec) -> None:
@@ -103,7 +108,8 @@ def _join(link: Link, subscription: Subscription, name: str, spec: OffsetSpec) -
     except PreconditionFailed:
         link.unwatch_if_unused(stream)
         raise
-    subscription.membership = membership
+    subscription.is_single = True
+    link.memberships[subscription.subscription_id] = membership
     group = link.virtual_host.groups.of(membership.generation, name)
     if super_stream is None and stream.bound_by and group is not None and len(group.members) == 2:  # noqa: PLR2004 - said once, not for each
         log.warning(
@@ -112,7 +118,7 @@ def _join(link: Link, subscription: Subscription, name: str, spec: OffsetSpec) -
             name,
         )
     if order is not None:
-        link.ports.after_reply(order.carry_out)
+        link.after_reply(order.carry_out)
 
 
 async def credit(link: Link, request: m.Credit) -> m.CreditRefused | None:
@@ -122,7 +128,7 @@ async def credit(link: Link, request: m.Credit) -> m.CreditRefused | None:
         code = ResponseCode.SUBSCRIPTION_ID_DOES_NOT_EXIST
         return m.CreditRefused(code, request.subscription_id)
     subscription.add_credit(request.credit)
-    if subscription.membership is not None and not subscription.is_reading:
+    if subscription.is_single and not subscription.is_reading:
         return m.CreditRefused(ResponseCode.PRECONDITION_FAILED, request.subscription_id)
     return None
 
@@ -134,7 +140,7 @@ async def unsubscribe(link: Link, request: m.Unsubscribe) -> m.Status:
         raise Refusal(ResponseCode.SUBSCRIPTION_ID_DOES_NOT_EXIST)
     orders = link.take_out([subscription])
     link.unwatch_if_unused(subscription.stream)
-    link.ports.after_reply(lambda: carry_out(orders))
+    link.after_reply(lambda: carry_out(orders))
     return OK
 
 

@@ -16,6 +16,7 @@ from gateway.broker.access.authentication import LoginRefused, Peer, Refused
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal
 from gateway.stream.session.session import HEARTBEAT_S_MAX
+from gateway.stream.wire import codec
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode, in_words
 from gateway.stream.wire.commands import BY_NAME, COMMAND_VERSIONS, State
@@ -26,6 +27,7 @@ _PROPERTIES_MAX: Final = 64
 """Kept of a client's properties, which are some ten: a stranger's frame of 8 KiB may hold 1,300,
 and these took 130 KiB."""
 _DELIVER = BY_NAME["deliver"]
+_HEARTBEAT: Final = codec.encode_command("heartbeat", m.Heartbeat())
 _CODES = {
     Refused.MECHANISM: ResponseCode.SASL_MECHANISM_NOT_SUPPORTED,
     Refused.MALFORMED: ResponseCode.SASL_ERROR,
@@ -118,7 +120,7 @@ async def _renew(link: Link, request: m.SaslAuthenticate) -> None:
         _say(link, user, request.mechanism, "the user may not be in the virtual host any more")
         raise Refusal(ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE)
     lost = await link.refused_streams()
-    link.ports.after_reply(lambda: link.lose_each(lost))
+    link.after_reply(lambda: link.lose_each(lost))
 
 
 def _say(link: Link, user: str, mechanism: str, reason: str) -> None:
@@ -142,7 +144,19 @@ async def tune(link: Link, request: m.Tune) -> None:
         link.session.is_done = True
         return
     link.session.tune(request.frame_bytes_max, request.heartbeat_s)
-    link.ports.tuned()
+    _begin_heartbeats(link)
+
+
+def _begin_heartbeats(link: Link) -> None:
+    """Send heartbeats, and expect them, as agreed on."""
+
+    def send() -> None:
+        if not link.session.is_open:
+            link.ports.abort()  # as the reference does when Open has not come by then
+        elif not link.session.is_closing:
+            link.ports.send(_HEARTBEAT)
+
+    link.ports.beat(link.session.heartbeat_s, send)
 
 
 async def open_virtual_host(link: Link, request: m.Open) -> m.OpenReply:
@@ -159,7 +173,7 @@ async def open_virtual_host(link: Link, request: m.Open) -> m.OpenReply:
         return m.OpenReply(ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE, {})
     if link.session.state is State.TUNING:
         link.session.tune(link.session.server_frame_bytes_max, link.session.heartbeat_s)
-        link.ports.tuned()
+        _begin_heartbeats(link)
     link.session.open(request.virtual_host)
     link.enter(virtual_host)
     settings = link.host.settings

@@ -44,7 +44,7 @@ async def delete_stream(link: Link, request: m.DeleteStream) -> m.Status:
     link.require(Permission.CONFIGURE, request.stream)
 
     def gone(stream: Stream) -> None:
-        link.ports.after_reply(lambda: link.streams.tell_watchers(stream))
+        link.after_reply(lambda: link.streams.tell_watchers(stream))
 
     may = partial(link.require, Permission.CONFIGURE, request.stream)
     await link.streams.delete(request.stream, gone, check=may)

@@ -148,7 +148,7 @@ def test_a_client_that_vanishes_leaves_nothing_behind(
 
     assert server.closed == [client.connection]
     assert server.loop.timer_count == 0
-    link = client.connection.link
+    link = client.link
     assert (link.publishers, link.subscriptions, link.references) == ({}, {}, set())
     for stream in server.broker.streams._streams.values():
         assert link not in stream.watchers

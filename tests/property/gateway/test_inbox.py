@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.stream.session.inbox import Inbox
+from gateway.server.inbox import Inbox
 
 SHARED_BYTES = 48
 LIMIT = 400
@@ -18,17 +18,18 @@ def frames_of(data: bytes, pieces: list[int], pauses: list[bool]) -> list[bytes]
 
     def handle(buffer: bytearray, position: int, end: int) -> bool:
         """Take the whole frames; True if a pause left some."""
-        is_paused = False
+        is_paused, frame_bytes = False, 0
         while end - position >= 4:
             frame_end = position + 4 + int.from_bytes(buffer[position : position + 4])
             if frame_end > end:
+                frame_bytes = frame_end - position
                 break
             is_paused = next(stops, False)
             if is_paused:
                 break
             found.append(bytes(buffer[position + 4 : frame_end]))
             position = frame_end
-        inbox.keep(buffer, position, end, 0 if is_paused else LIMIT)
+        inbox.keep(buffer, position, end, frame_bytes)
         return is_paused
 
     position = 0

@@ -6,14 +6,17 @@ With the store in memory nothing happens on a thread, so that "nothing is left t
 import heapq
 import itertools
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
 from gateway.server.connection import Connection
 from gateway.server.edge import Owner, PlainEdge
+from gateway.server.front import Limits
 from gateway.server.schedule import Schedule
-from gateway.server.shared import ConnectionSettings, Shared
+from gateway.server.shared import Shared
+from gateway.stream.front import StreamFront, StreamKind
+from gateway.stream.link import Link
 from gateway.stream.wire.codec import Decoded, decode_reply
 from store.api import FileRegion, SegmentStore
 from tests.conformance.harness import Loop
@@ -180,7 +183,7 @@ class Server:
         receive_buffer_bytes: int = 64 * 1024,
         refusal_delay_ms: int = 3_000,
         consumer_update_timeout_ms: int = 60_000,
-        **settings: int,
+        **settings: Any,  # noqa: ANN401 - those of Limits and LinkSettings
     ) -> None:
         self.loop = TimedLoop()
         self.broker = Broker(
@@ -190,27 +193,24 @@ class Server:
             open_store=open_store or (lambda loop, _: ModelStore(loop, Model())),
             loop=self.loop,
         )
-        defaults = {
-            "frame_bytes_max": MIB,
-            "initial_frame_bytes_max": 8192,
-            "heartbeat_s": 60,
-            "handshake_step_timeout_ms": 10_000,
-            "close_timeout_ms": 10_000,
-            "unconfirmed_entries_max": 50_000,
-            "unconfirmed_entries_resume": 40_000,
-            "backlog_pause_bytes": MIB,
-            "backlog_bytes_max": 16 * MIB,
-        }
+        limits = Limits(
+            close_timeout_ms=settings.pop("end_timeout_ms", 10_000),
+            unconfirmed_max=settings.pop("unconfirmed_max", 50_000),
+            unconfirmed_resume=settings.pop("unconfirmed_resume", 40_000),
+            backlog_pause_bytes=settings.pop("backlog_pause_bytes", MIB),
+            backlog_bytes_max=settings.pop("backlog_bytes_max", 16 * MIB),
+        )
         loop: Any = self.loop
+        host = self.broker.host
+        link_settings = replace(host.settings, **settings)
+        self.kind = StreamKind(replace(host, settings=link_settings), limits)
         self.closed: list[Connection] = []
         self.shared = Shared(
-            loop,
-            Schedule(loop),
-            self.broker.host,
-            ConnectionSettings(**(defaults | settings)),
-            bytearray(receive_buffer_bytes),
-            bytearray(MIB),
-            self.closed.append,
+            loop=loop,
+            schedule=Schedule(loop),
+            receive_buffer=bytearray(receive_buffer_bytes),
+            scratch=bytearray(MIB),
+            say=host.authentication.refusals.say,
         )
 
     def connect(self) -> "Client":
@@ -228,9 +228,21 @@ class Client:
         self.loop = server.loop
         self.edge = Edge()
         edge = cast(PlainEdge, self.edge)
-        self.connection = Connection(server.shared, edge, "127.0.0.1:50000", is_loopback=True)
+        self.connection = Connection(
+            server.shared, server.kind, edge, self, "127.0.0.1:50000", is_loopback=True
+        )
+        front = self.connection.front
+        assert isinstance(front, StreamFront)
+        self.link: Link = front.link
         self.connection.start()
         self._taken = 0
+
+    def logged_in(self, edge: PlainEdge) -> None:
+        """The connection says that its client is no stranger any more."""
+
+    def closed(self, connection: Connection) -> None:
+        """The connection says that it is over."""
+        self.server.closed.append(connection)
 
     def feed(self, data: bytes, pieces: Iterable[int] = ()) -> int:
         """Send bytes in pieces, as far as they are read; gives how many were."""

@@ -49,7 +49,7 @@ def in_state(server: Server, state: State) -> Client:
         if reached is state:
             break
     client.frames()
-    assert client.connection.link.session.state is state
+    assert client.link.session.state is state
     return client
 
 

@@ -224,7 +224,7 @@ def test_a_bug_of_ours_costs_one_connection_and_no_other(
 def test_a_client_with_too_much_unconfirmed_is_not_read_until_enough_is_confirmed(
     make_server: MakeServer,
 ) -> None:
-    server = make_server(unconfirmed_entries_max=10, unconfirmed_entries_resume=5)
+    server = make_server(unconfirmed_max=10, unconfirmed_resume=5)
     client = opened(server)
     declare(client)
     frames = publish(*((number, b"x") for number in range(10)))
@@ -260,7 +260,7 @@ def test_a_publish_frame_without_its_count_is_malformed(client: Client, version:
 
 
 def test_frames_that_came_with_too_many_are_taken_later(make_server: MakeServer) -> None:
-    server = make_server(unconfirmed_entries_max=3, unconfirmed_entries_resume=1)
+    server = make_server(unconfirmed_max=3, unconfirmed_resume=1)
     client = opened(server)
     declare(client)
 
@@ -274,7 +274,7 @@ def test_frames_that_came_with_too_many_are_taken_later(make_server: MakeServer)
 def test_what_a_deleted_publisher_left_unconfirmed_is_no_longer_waited_for(
     make_server: MakeServer,
 ) -> None:
-    server = make_server(unconfirmed_entries_max=10, unconfirmed_entries_resume=1)
+    server = make_server(unconfirmed_max=10, unconfirmed_resume=1)
     client = opened(server)
     declare(client)
 

@@ -113,5 +113,5 @@ def test_a_login_that_is_being_refused_when_its_client_leaves_is_in_no_log_as_a_
     client.edge.abort()
     server.loop.run_all()
 
-    assert not client.connection._waits
+    assert not client.connection._timers._waits
     assert [each for each in caplog.records if each.levelname == "ERROR"] == []

@@ -15,9 +15,8 @@ import pytest_asyncio
 from gateway.broker.access.refusals import LINES_OF_ONE
 from gateway.network.listening import bind
 from gateway.server import listener as listener_module
-from gateway.server.connection import Connection
 from gateway.server.listener import Listener
-from gateway.server.shared import Shared
+from gateway.server.sockets import Sockets
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import encode_request
 from tests.client import plain
@@ -39,12 +38,9 @@ TUNE = encode_request("tune", m.Tune(1 << 20, 60), correlation_id=None)
 async def listener(tmp_path: Path) -> AsyncIterator[Listener]:
     """A listener on a port of the system's choice; its connections are real."""
     server = Server(tmp_path)
-    loop = asyncio.get_running_loop()
-
-    def shared_of(closed: Callable[[Connection], object]) -> Shared:
-        return replace(server.shared, loop=loop, closed=closed)
-
-    made = Listener(loop, bind("127.0.0.1", 0), shared_of, sockets_max=SOCKETS_MAX)
+    shared = replace(server.shared, loop=asyncio.get_running_loop())
+    sockets = Sockets(SOCKETS_MAX, shared.say)
+    made = Listener(bind("127.0.0.1", 0), shared, server.kind, sockets)
     made.start()
     yield made
     made.stop_accepting()
@@ -132,14 +128,14 @@ async def test_sockets_that_are_saying_farewell_count_and_give_way(listener: Lis
         await loop.sock_sendall(client, b"\xff\xff\xff\xff")  # too large: ends the connection
         assert await answer_of(client) == b""
     assert not listener.connections
-    assert len(listener.sockets) == SOCKETS_MAX
+    assert len(listener._sockets) == SOCKETS_MAX
 
     with await connect(listener, ELSEWHERE):
         await until(lambda: len(listener.connections) == 1)
-        assert len(listener.sockets) == SOCKETS_MAX
+        assert len(listener._sockets) == SOCKETS_MAX
         closed(clients)
-        await until(lambda: len(listener.sockets) == 1)
-    await until(lambda: not len(listener.sockets))
+        await until(lambda: len(listener._sockets) == 1)
+    await until(lambda: not len(listener._sockets))
 
 
 def test_who_comes_before_the_start_is_refused() -> None:
@@ -216,7 +212,7 @@ async def test_one_address_has_half_of_the_sockets_at_most_for_strangers(
     for client in flood[: -SOCKETS_MAX // 2]:
         assert await answer_of(client) == b""
 
-    assert len(listener.sockets) == SOCKETS_MAX // 2
+    assert len(listener._sockets) == SOCKETS_MAX // 2
     others = [await connect(listener, THERE) for _ in range(SOCKETS_MAX // 2)]
     await until(lambda: len(listener.connections) == SOCKETS_MAX)
     closed(flood + others)

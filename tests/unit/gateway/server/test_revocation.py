@@ -45,8 +45,8 @@ def test_nothing_is_delivered_any_more(
     assert names(client) == ["metadata_update"]
     assert client.is_over() is is_over
     assert not client.edge.is_aborted, "a FIN, not a reset"
-    assert not client.connection.link.subscriptions
-    assert not client.connection.link.publishers
+    assert not client.link.subscriptions
+    assert not client.link.publishers
     if not is_over:
         client.send(publish((2, b"after")))
         assert names(client) == ["publish_error"]

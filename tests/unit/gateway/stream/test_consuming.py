@@ -104,10 +104,10 @@ def test_the_connection_is_woken_after_the_reply_and_not_before(
     client.ports.frames.clear()
     frames_when_woken: list[int] = []
 
-    def begin_delivery(_subscription: Subscription) -> None:
+    def wake(_subscription: Subscription) -> None:
         frames_when_woken.append(len(client.ports.frames))
 
-    monkeypatch.setattr(client.ports, "begin_delivery", begin_delivery)
+    monkeypatch.setattr(client.ports, "wake", wake)
 
     client.tell("subscribe", m.Subscribe(1, "s", FIRST, 1, {}))
 
@@ -155,7 +155,7 @@ def test_after_unsubscribing_nothing_is_delivered_or_woken(client: LinkRig) -> N
     publish_chunks(client, 1)
 
     assert client.ports.woken == []
-    assert subscription.next(1, bytearray(1 << 20)) is None
+    assert subscription.next(bytearray(1 << 20)) is None
 
 
 def test_a_subscription_of_a_stream_that_is_deleted_is_gone(client: LinkRig) -> None:
@@ -166,10 +166,30 @@ def test_a_subscription_of_a_stream_that_is_deleted_is_gone(client: LinkRig) -> 
     client.broker.link().tell("delete_stream", m.DeleteStream("s"))
 
     assert client.link.subscriptions == {}
-    assert subscription.next(1, bytearray(1 << 20)) is None
+    assert subscription.next(bytearray(1 << 20)) is None
     assert client.take("metadata_update") == [
         m.MetadataUpdate(ResponseCode.STREAM_NOT_AVAILABLE, "s")
     ]
+
+
+def test_a_subscription_that_ends_while_it_looks_on_asks_for_no_other_turn(
+    client: LinkRig,
+) -> None:
+    client.declare(0, "s")
+    for number in range(40):
+        client.publish_filtered(0, (number, "other", bytes(33_000)))
+        client.broker.settle("s")
+    message = m.Subscribe(1, "s", FIRST, 5, {"filter.0": "wanted"})
+    assert client.code("subscribe", message) == ResponseCode.OK
+    subscription = client.link.subscriptions[1]
+    client.broker.loop.run_until(
+        lambda: subscription.next(bytearray(1 << 20)) is None and subscription.is_sifting
+    )
+
+    client.tell("unsubscribe", m.Unsubscribe(1))
+
+    assert subscription.next(bytearray(1 << 20)) is None
+    assert not subscription.is_sifting
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -180,7 +200,8 @@ def test_a_region_of_a_file_follows_the_head_of_its_frame(client: LinkRig, versi
     client.broker.settle("s")
     subscribe(client, 1)
 
-    frame = client.link.subscriptions[1].next(version, bytearray(1 << 20))
+    client.session.deliver_version = version
+    frame = client.link.subscriptions[1].next(bytearray(1 << 20))
 
     assert frame is not None
     assert frame.region is not None

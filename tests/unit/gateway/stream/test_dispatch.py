@@ -231,7 +231,7 @@ def test_a_handler_that_waits_is_answered_when_it_is_through(
 
 
 def test_what_is_to_follow_the_reply_follows_it(client: LinkRig) -> None:
-    client.ports.after_reply(lambda: client.ports.send(b"\0\0\0\4\0\x17\0\1"))
+    client.link.after_reply(lambda: client.ports.send(b"\0\0\0\4\0\x17\0\1"))
 
     client.tell("query_offset", m.QueryOffset("ref", "s"))
 

@@ -2,10 +2,9 @@
 
 import pytest
 
-from gateway.stream.session.inbox import Inbox
+from gateway.server.inbox import Inbox
 
 SHARED_BYTES = 64
-LIMIT = 10_000
 
 
 def read(inbox: Inbox, data: bytes) -> tuple[bytearray, int]:
@@ -27,6 +26,11 @@ def taken(made: Inbox) -> bytes:
     return bytes(buffer[position:end])
 
 
+def size_at(buffer: bytearray) -> int:
+    """Size of the frame at the front, with its head of four bytes."""
+    return 4 + int.from_bytes(buffer[:4])
+
+
 def frame(size: int) -> bytes:
     return size.to_bytes(4) + bytes(range(256)) * (size // 256) + bytes(size % 256)
 
@@ -40,7 +44,7 @@ def test_what_is_read_is_given_from_the_front_of_the_shared_buffer() -> None:
 def test_nothing_is_left_when_everything_was_handled() -> None:
     made = inbox()
     buffer, end = read(made, b"abc")
-    made.keep(buffer, end, end, LIMIT)
+    made.keep(buffer, end, end, 0)
 
     buffer, end = read(made, b"de")
 
@@ -50,7 +54,7 @@ def test_nothing_is_left_when_everything_was_handled() -> None:
 def test_what_is_kept_comes_before_what_is_read_next() -> None:
     made = inbox()
     buffer, end = read(made, b"abcde")
-    made.keep(buffer, 3, end, LIMIT)
+    made.keep(buffer, 3, end, 0)
 
     buffer, end = read(made, b"fg")
 
@@ -62,12 +66,12 @@ def test_connections_that_share_the_buffer_do_not_mix_their_bytes() -> None:
     one, other = Inbox(shared), Inbox(shared)
     for made, data in ((one, b"\0\0\0\x09one"), (other, b"\0\0\0\x09other")):
         buffer, end = read(made, data)
-        made.keep(buffer, 0, end, LIMIT)
+        made.keep(buffer, 0, end, size_at(buffer))
 
     for made, data, rest in ((one, b"one", b"111"), (other, b"other", b"222")):
         buffer, end = read(made, rest)
         assert bytes(buffer[:end]) == b"\0\0\0\x09" + data + rest
-        made.keep(buffer, end, end, LIMIT)
+        made.keep(buffer, end, end, 0)
 
 
 def test_what_was_kept_is_given_once_after_a_pause() -> None:
@@ -118,7 +122,7 @@ def test_a_frame_larger_than_the_shared_buffer_comes_whole_when_it_is_complete(
     made = inbox()
     data = frame(size)
     buffer, end = read(made, data[:first])
-    made.keep(buffer, 0, end, LIMIT)
+    made.keep(buffer, 0, end, size_at(buffer))
     position = first
     while position < len(data):
         room = len(made.place())
@@ -136,7 +140,7 @@ def test_a_large_frame_is_read_to_its_end_and_no_further() -> None:
     made = inbox()
     data = frame(1000)
     buffer, end = read(made, data[:60])
-    made.keep(buffer, 0, end, LIMIT)
+    made.keep(buffer, 0, end, size_at(buffer))
     position = 60
 
     while position < len(data):
@@ -149,28 +153,17 @@ def test_a_large_frame_is_read_to_its_end_and_no_further() -> None:
 def test_a_frame_that_announces_much_and_sends_little_takes_little_memory() -> None:
     made = Inbox(bytearray(1 << 20))
     buffer, end = read(made, (16 << 20).to_bytes(4) + bytes(1000))
-    made.keep(buffer, 0, end, 16 << 20)
+    made.keep(buffer, 0, end, 4 + (16 << 20))
 
     assert made._large is not None
     assert len(made._large) < 200_000
 
 
-@pytest.mark.parametrize("limit", [0, 10_000])
-def test_a_frame_whose_size_nobody_judged_gets_no_buffer_of_its_own(limit: int) -> None:
+def test_a_frame_whose_size_is_not_judged_gets_no_buffer_of_its_own() -> None:
     made = inbox()
     data = b"\xff\xff\xff\xff" + b"rest"
     buffer, end = read(made, data)
 
-    made.keep(buffer, 0, end, limit)
+    made.keep(buffer, 0, end, 0)
 
     assert taken(made) == data
-
-
-@pytest.mark.parametrize(("size", "is_large"), [(10_000, True), (10_001, False)])
-def test_the_limit_is_that_of_the_size_field(size: int, is_large: bool) -> None:  # noqa: FBT001 - a case of the test
-    made = inbox()
-    buffer, end = read(made, size.to_bytes(4) + b"x")
-
-    made.keep(buffer, 0, end, LIMIT)
-
-    assert (made._large is not None) == is_large

@@ -10,8 +10,6 @@ that must wait again and again stay where they were copied to the first time.
 
 from typing import Final
 
-from gateway.stream.wire.codec import SIZE_BYTES
-
 _ROOM_BYTES: Final = 64 * 1024
 _COPIED_BYTES: Final = 8 * 1024  # so little may be copied at every read
 _NOTHING: Final = bytearray()
@@ -69,30 +67,26 @@ class Inbox:
             self._forget_rest()
         return self._shared, end
 
-    def keep(self, buffer: bytearray, position: int, end: int, frame_bytes_max: int) -> None:
+    def keep(self, buffer: bytearray, position: int, end: int, frame_bytes: int) -> None:
         """Keep [position, end) of the buffer, which is all that there is.
 
         Args:
             buffer: What `received` or `take_kept` gave.
             position: Start of a frame.
             end: End of what is there.
-            frame_bytes_max: A first frame of at most this size may get a buffer of its own; 0
-                where nobody has judged its size.
+            frame_bytes: Size of the frame, with its head, where it may get a buffer of its own;
+                0 where that is not known, or not judged.
         """
         left = end - position
         if left == 0:
             return
-        if left >= SIZE_BYTES:
-            frame_bytes = 4 + int.from_bytes(buffer[position : position + 4], "big")
-            is_large = frame_bytes > len(self._shared) // 2 or (
-                position == 0 and left > _COPIED_BYTES
-            )
-            if is_large and left < frame_bytes <= frame_bytes_max + SIZE_BYTES:
-                self._large = bytearray(memoryview(buffer)[position:end])
-                self._large_bytes = frame_bytes
-                self._filled = left
-                self._grow()
-                return
+        is_large = frame_bytes > len(self._shared) // 2 or (position == 0 and left > _COPIED_BYTES)
+        if is_large and left < frame_bytes:
+            self._large = bytearray(memoryview(buffer)[position:end])
+            self._large_bytes = frame_bytes
+            self._filled = left
+            self._grow()
+            return
         if buffer is self._shared or left <= end // 2:
             self._rest = bytearray(memoryview(buffer)[position:end])
         else:

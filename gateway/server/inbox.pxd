@@ -4,4 +4,4 @@ cdef class Inbox:
     cdef public Py_ssize_t _rest_position, _large_bytes, _filled
     cpdef place(self)
     cpdef tuple received(self, Py_ssize_t size)
-    cpdef keep(self, bytearray buffer, Py_ssize_t position, Py_ssize_t end, frame_bytes_max)
+    cpdef keep(self, bytearray buffer, Py_ssize_t position, Py_ssize_t end, Py_ssize_t frame_bytes)

@@ -1,0 +1,305 @@
+"""The seam between the server and a protocol: what each gives the other.
+
+A front is one protocol. The server owns sockets and time, a front owns meaning. Each port has a
+`Kind`; each client that comes in there is met by a `Front`, which gets the `Ports` of its
+connection. The server calls a front once for a run of frames and once for a source's turn, never
+once for a message. All calls are on the event loop's thread, and none waits.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from gateway.network.transport import Transport
+from gateway.pending import Pending
+
+# What a front hands to the server.
+
+
+class Holder(Protocol):
+    """A file that a region lies in."""
+
+    @property
+    def dead(self) -> bool:
+        """Whether the file is deleted: it takes space until its regions are released."""
+        ...
+
+
+class Region(Protocol):
+    """A run of bytes in an open file, for `os.sendfile`."""
+
+    @property
+    def fileno(self) -> int:
+        """Descriptor of the file; open until `release`."""
+        ...
+
+    @property
+    def position(self) -> int:
+        """Place of the first byte in the file."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Number of bytes."""
+        ...
+
+    @property
+    def release(self) -> Callable[[], None]:
+        """Call it once, when the bytes are sent or will not be."""
+        ...
+
+    @property
+    def holder(self) -> Holder | None:
+        """The file, where it may be deleted while the region is held."""
+        ...
+
+
+class Backlog(Protocol):
+    """Bytes of clients on their way to a store."""
+
+    def __hash__(self) -> int: ...
+
+    @property
+    def in_flight_bytes(self) -> int:
+        """How many there are now."""
+        ...
+
+    def when_drained(self, callback: Callable[[], object]) -> None:
+        """Call `callback` once there are few of them."""
+        ...
+
+
+class Piece(Protocol):
+    """Something to send: bytes, then perhaps a region of a file."""
+
+    @property
+    def head(self) -> bytes: ...
+
+    @property
+    def region(self) -> Region | None: ...
+
+
+class Source(Protocol):
+    """Something of a connection that is delivered from, in turn with its others.
+
+    Attributes:
+        is_queued: Whether the server will ask it; the server's own note.
+    """
+
+    is_queued: bool
+
+    def next(self, scratch: bytearray) -> Piece | None:
+        """Return what to send next, None if there is nothing now.
+
+        Args:
+            scratch: Room that all connections use in turn; its content does not matter.
+        """
+        ...
+
+    @property
+    def is_sifting(self) -> bool:
+        """Whether `next` gave nothing but wants to go on looking, after others had their turn."""
+        ...
+
+    @property
+    def wants_more(self) -> bool:
+        """Whether the client takes more, after `next` gave something."""
+        ...
+
+
+# What the server gives to a front.
+
+
+class Ports(Protocol):
+    """A connection, as its front sees it. Once it is over, every call does nothing."""
+
+    @property
+    def peer(self) -> str:
+        """Address of the client, as `127.0.0.1:50000`."""
+        ...
+
+    @property
+    def local(self) -> str:
+        """Address that the client connected to."""
+        ...
+
+    @property
+    def peer_is_loopback(self) -> bool:
+        """Whether the client is on this machine."""
+        ...
+
+    @property
+    def certificate_user(self) -> str | None:
+        """User that the client's certificate names, empty if none; None where none is asked for."""
+        ...
+
+    @property
+    def takes_regions(self) -> bool:
+        """Whether a region of a file is sent without a copy."""
+        ...
+
+    @property
+    def transport(self) -> Transport:
+        """What administrators are told of the socket."""
+        ...
+
+    # Out
+
+    def send(self, frame: bytes) -> None:
+        """Queue a whole frame; it is sent at the end of the turn."""
+        ...
+
+    def wake(self, source: Source) -> None:
+        """Ask a source for what there is to send, at the end of the turn."""
+        ...
+
+    # In
+
+    def begin_command(self) -> None:
+        """Take no more frames until `end_command`; count one for this turn of the connection."""
+        ...
+
+    def end_command(self) -> None:
+        """Take frames again."""
+        ...
+
+    def taken(self, count: int, backlog: Backlog | None) -> None:
+        """Note what a run of frames brought.
+
+        Args:
+            count: Messages that wait for their confirm from now on.
+            backlog: What they went into; None if nothing took them, which counts as a command.
+        """
+        ...
+
+    def settled(self, count: int) -> None:
+        """Note that so many messages do not wait for their confirm any more."""
+        ...
+
+    def hold(self) -> None:
+        """Read nothing more from the client until `release`: there is no room for what it sends."""
+        ...
+
+    def release(self) -> None:
+        """Read again."""
+        ...
+
+    # Time
+
+    def wait(self, delay_ms: int) -> Pending[None]:
+        """Return what is settled after a delay; as Abandoned when the connection ends before."""
+        ...
+
+    def later(self, delay_ms: int, action: Callable[[], object]) -> Callable[[], object]:
+        """Do something after a delay; calling what is returned prevents it."""
+        ...
+
+    def limit(self, delay_ms: int, step: str) -> None:
+        """End the connection after a delay, unless another limit is set before.
+
+        Args:
+            delay_ms: How long the client may take for its next step.
+            step: The last step that it took, for the log.
+        """
+        ...
+
+    def beat(self, interval_s: int, send: Callable[[], object]) -> None:
+        """Begin the heartbeats that were agreed on, in place of those before.
+
+        Args:
+            interval_s: What goes out, or comes in, at least so often; 0 for no heartbeats.
+            send: Sends one.
+        """
+        ...
+
+    # Standing
+
+    def logged_in(self) -> None:
+        """Note that the client is known: it gives way to no stranger that wants its socket."""
+        ...
+
+    def admitted(self) -> None:
+        """Note that the login is complete: no time limit any more, and reads of full size."""
+        ...
+
+    # The end
+
+    def finish(self) -> None:
+        """Take nothing more; end the connection when all is sent."""
+        ...
+
+    def stop(self, within_s: float) -> None:
+        """Do the same, after a farewell; cut a client off that does not read all that in time."""
+        ...
+
+    def abort(self) -> None:
+        """End the connection now; what is queued is dropped."""
+        ...
+
+
+class Front(Protocol):
+    """A protocol, as one connection sees it: no I/O, no clock."""
+
+    def start(self) -> None:
+        """Begin: set the first time limit, and greet if the protocol wants the server to."""
+        ...
+
+    def take(self, buffer: bytearray, position: int, end: int) -> int:
+        """Take one whole frame, or several, from the front of [position, end).
+
+        What the client broke is the front's to answer: by `Ports.send`, `finish` or `abort`.
+
+        Returns:
+            Where to go on; `position` if the first frame is not complete.
+        """
+        ...
+
+    def frame_bytes(self, buffer: bytearray, position: int, end: int) -> int:
+        """Return the size of the unfinished frame at `position`, with its head.
+
+        Asked after `take` left it. 0 while it is not known, or where it is of no interest.
+        """
+        ...
+
+    def farewell(self) -> None:
+        """Tell the client that the server ends the connection, if the protocol has words for it."""
+        ...
+
+    def lost(self) -> None:
+        """Remove everything that the connection owned: it is over."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Bounds of each connection of a front.
+
+    Attributes:
+        close_timeout_ms: How long a client may take to read what is queued at the end.
+        unconfirmed_max: With so many messages unconfirmed the client is not read.
+        unconfirmed_resume: With no more than this it is read again.
+        backlog_pause_bytes: With more queued for the client it is not read.
+        backlog_bytes_max: With more it is cut off.
+    """
+
+    close_timeout_ms: int
+    unconfirmed_max: int
+    unconfirmed_resume: int
+    backlog_pause_bytes: int
+    backlog_bytes_max: int
+
+
+class Kind(Protocol):
+    """A protocol, as a port sees it."""
+
+    @property
+    def name(self) -> str:
+        """Word of RabbitMQ for it, as `stream`; over TLS the server adds `/ssl`."""
+        ...
+
+    @property
+    def limits(self) -> Limits: ...
+
+    def meet(self, ports: Ports) -> Front:
+        """Return the front of a client that has just come."""
+        ...

@@ -1,0 +1,195 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
+"""The RabbitMQ stream protocol as the server's connections see it: frames in, the server's Close.
+
+    size (u32, of what follows) | key (u16) | version (u16) | the rest
+
+Publish goes by runs of frames to the kernel, every other command one by one to its handler. What
+the client breaks ends the connection: with a Close once it is open, without a word before.
+
+Source: RabbitMQ stream protocol, Frame Structure, Close.
+"""
+
+import logging
+from typing import Final
+
+from gateway.server.front import Limits, Ports
+from gateway.stream import publishing
+from gateway.stream.dispatch import dispatch
+from gateway.stream.host import Host
+from gateway.stream.link import Link
+from gateway.stream.session.session import Session
+from gateway.stream.wire import codec
+from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.commands import State
+from gateway.stream.wire.errors import FrameTooLarge, MalformedFrame, ProtocolError
+
+log = logging.getLogger(__name__)
+
+PROTOCOL: Final = "stream"
+"""What RabbitMQ calls it."""
+
+_PUBLISH_V1: Final = b"\x00\x02\x00\x01"
+_PUBLISH_V2: Final = b"\x00\x02\x00\x02"
+_CLOSE_RESPONSE: Final = b"\x80\x16\x00\x01"
+_OPEN: Final = State.OPEN  # bound once: a look at a member of an enum costs a call
+_CLOSE_CORRELATION_ID: Final = 1
+_PHRASES: Final = {
+    ResponseCode.UNKNOWN_FRAME: "unknown frame",
+    ResponseCode.FRAME_TOO_LARGE: "frame too large",
+}
+
+
+class StreamFront:
+    """One client of the stream protocol."""
+
+    def __init__(self, host: Host, ports: Ports) -> None:
+        settings = host.settings
+        self._settings = settings
+        self._ports = ports
+        self._session = Session(
+            settings.frame_bytes_max, settings.initial_frame_bytes_max, settings.heartbeat_s
+        )
+        self.link = Link(host, self._session, ports)
+        self._step = self._session.state
+        self._skip_bytes = 0
+        self._is_closing = False
+        self._is_lost = False
+
+    def start(self) -> None:
+        """Set the time limit of the first step."""
+        self._limit_step()
+
+    def _limit_step(self) -> None:
+        self._limit(self._settings.handshake_step_timeout_ms)
+
+    def _limit(self, delay_ms: int) -> None:
+        self._ports.limit(delay_ms, self._step.name or "")
+
+    # Frames
+
+    def take(self, buffer: bytearray, position: int, end: int) -> int:
+        """Handle one frame, or a run of Publish frames; the same position if it is incomplete."""
+        if self._is_closing:
+            return self._look_for_answer(buffer, position, end)
+        if end - position < codec.SIZE_BYTES:
+            return position
+        size = int.from_bytes(buffer[position : position + codec.SIZE_BYTES], "big")
+        frame_end = position + codec.SIZE_BYTES + size
+        try:
+            if size > self._session.frame_limit:
+                raise FrameTooLarge(size, self._session.frame_limit)
+            if frame_end > end:
+                return position
+            return self._take_frame(buffer, position, frame_end, end)
+        except ProtocolError as error:
+            self._fail(error)
+            self._ports.end_command()
+            self._skip_bytes = max(frame_end - end, 0)
+            return min(frame_end, end)
+
+    def _take_frame(self, buffer: bytearray, position: int, frame_end: int, end: int) -> int:
+        """Handle one whole frame, or a run of Publish frames; return where to go on."""
+        if self._session.state is _OPEN:
+            if buffer.startswith(_PUBLISH_V1, position + 4):
+                if frame_end - position < publishing.FRAME_HEAD_BYTES:
+                    raise MalformedFrame("publish is cut short", 4)
+                intake = publishing.take(self.link, buffer, position, end)
+                self._ports.taken(intake.entries, intake.log)
+                return intake.position
+            if buffer.startswith(_PUBLISH_V2, position + 4):
+                if frame_end - position < publishing.FRAME_HEAD_BYTES:
+                    raise MalformedFrame("publish is cut short", 4)
+                intake = publishing.take_with_filters(self.link, buffer, position, frame_end)
+                self._ports.taken(intake.entries, intake.log)
+                return intake.position
+        self._ports.begin_command()
+        dispatch(self.link, memoryview(buffer)[position + 4 : frame_end], self._handled)
+        return frame_end
+
+    def frame_bytes(self, buffer: bytearray, position: int, end: int) -> int:
+        """Return the size of the unfinished frame at `position`; 0 if its size is not there."""
+        if self._is_closing or end - position < codec.SIZE_BYTES:
+            return 0
+        size = int.from_bytes(buffer[position : position + codec.SIZE_BYTES], "big")
+        return codec.SIZE_BYTES + size
+
+    def _handled(self, error: BaseException | None) -> None:
+        """Go on after a handler."""
+        if self._is_lost:
+            return
+        if isinstance(error, ProtocolError):
+            self._fail(error)
+        elif error is not None:
+            log.error("handler failed peer=%s", self._ports.peer, exc_info=error)
+            self._ports.abort()
+            return
+        if self._session.is_done:
+            self._ports.finish()
+        elif self._session.state is not self._step:
+            self._step_changed()
+        self._ports.end_command()
+
+    def _step_changed(self) -> None:
+        self._step = self._session.state
+        if self._session.user:
+            self._ports.logged_in()
+        if self._session.is_open:
+            self._ports.admitted()
+        else:
+            self._limit_step()
+
+    # The end
+
+    def _fail(self, error: ProtocolError) -> None:
+        """End the connection: with a Close once it is open, without a word before."""
+        self.link.say(log.warning, "protocol error peer=%s error=%s", self._ports.peer, error)
+        if not self._session.is_open:
+            self._session.is_done = True
+            self._ports.finish()
+            return
+        self._session.is_closing = self._is_closing = True
+        self.link.close()
+        close = m.Close(error.close_code, _PHRASES[error.close_code])
+        self.link.send("close", close, _CLOSE_CORRELATION_ID)
+        self._limit(self._settings.close_timeout_ms)
+
+    def _look_for_answer(self, buffer: bytearray, position: int, end: int) -> int:
+        """Skip all but the answer to the server's Close, which ends the connection.
+
+        Returns the position of a head that is not complete yet.
+        """
+        while True:
+            skipped = min(self._skip_bytes, end - position)
+            self._skip_bytes -= skipped
+            position += skipped
+            if end - position < codec.SIZE_BYTES + codec.HEAD_BYTES:
+                return position
+            head = position + codec.SIZE_BYTES
+            if buffer[head : head + codec.HEAD_BYTES] == _CLOSE_RESPONSE:
+                self._session.is_done = True
+                self._ports.finish()
+                return end
+            self._skip_bytes = head - position + int.from_bytes(buffer[position:head], "big")
+
+    def farewell(self) -> None:
+        """Say nothing: RabbitMQ ends a connection without a Close."""
+
+    def lost(self) -> None:
+        """Remove everything that the connection owned."""
+        self._is_lost = True
+        self.link.close()
+
+
+class StreamKind:
+    """The stream protocol, as a port sees it."""
+
+    name = PROTOCOL
+
+    def __init__(self, host: Host, limits: Limits) -> None:
+        self.host = host
+        self.limits = limits
+
+    def meet(self, ports: Ports) -> StreamFront:
+        """Return the front of a client that has just come."""
+        return StreamFront(self.host, ports)

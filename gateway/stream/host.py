@@ -1,0 +1,49 @@
+"""What all links of a port share: the broker's parts, and the settings of the protocol."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from gateway.broker.access.access import Access
+from gateway.broker.access.authentication import Authentication
+from gateway.broker.connections import Connections
+from gateway.broker.service import Service
+from gateway.broker.virtual_host import VirtualHost
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkSettings:
+    """What the protocol needs to know of the settings; times in milliseconds, sizes in bytes.
+
+    Attributes:
+        frame_bytes_max: Proposed to clients; 0 for no limit.
+        initial_frame_bytes_max: The limit before Open.
+        chunk_frame_bytes_max: Size of a frame that the largest joined chunk fills.
+        heartbeat_s: Proposed to clients; 0 for none.
+        close_timeout_ms: How long a client may take to answer the server's Close.
+    """
+
+    frame_bytes_max: int
+    initial_frame_bytes_max: int
+    chunk_frame_bytes_max: int
+    heartbeat_s: int
+    handshake_step_timeout_ms: int
+    close_timeout_ms: int
+    refusal_delay_ms: int
+    sub_batch_uncompressed_bytes_max: int
+    advertised_host: str
+    advertised_port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host:
+    """What all links of a port share."""
+
+    access: Access
+    authentication: Authentication
+    connections: Connections
+    virtual_hosts: Callable[[str], VirtualHost | None]
+    settings: LinkSettings
+    peer_properties: dict[str, str]
+    has_room: Callable[[], bool]
+    """Whether one more connection may be opened."""
+    service: Service
