@@ -41,9 +41,10 @@ from gateway.management.management import Management
 from gateway.network.certificate_user import naming_of
 from gateway.network.listening import bind, cannot_listen
 from gateway.pending import Pending, run
-from gateway.server.connection import Connection
+from gateway.server.addresses import cannot_listen
 from gateway.server.deleted_files import let_go_of_deleted
 from gateway.server.listener import Listener
+from gateway.server.listeners import Listeners
 from gateway.server.schedule import Schedule
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets, kept_for_strangers
@@ -59,6 +60,7 @@ from gateway.stream.settings import (
     chunk_frame_bytes_max,
     limits_of,
     link_settings_of,
+    peer_properties,
 )
 from gateway.upkeep.retention import keep_retention
 from gateway.upkeep.space import Space
@@ -76,7 +78,6 @@ STORED_BY_S: Final = 5.0
 SENT_BY_S: Final = 6.0
 CLOSED_BY_S: Final = 9.0
 """When a graceful stop gives up a step and begins the next, from its start: below 10 s in all."""
-_POLL_S: Final = 0.01
 _REFUSED_IN_WORDS: Final = 256
 """So many connections above the maximum get as far as being refused when they open."""
 _OTHER_DESCRIPTORS: Final = 64 + CONNECTIONS_MAX + ADMINISTRATORS_MAX
@@ -88,18 +89,6 @@ def own_version() -> str:
         return version("hutch-streams")
     except PackageNotFoundError:
         return "unknown"
-
-
-def peer_properties() -> dict[str, str]:
-    """What the server says of itself; clients look for RabbitMQ's words and its version."""
-    return {
-        "cluster_name": "rabbit@localhost (Hutch)",
-        "copyright": "Copyright (c) the Hutch authors",
-        "information": "Licensed under Apache-2.0. Speaks the protocol of https://rabbitmq.com",
-        "platform": f"Erlang/OTP 29.1.1 (in truth Hutch {own_version()} on Python)",
-        "product": "RabbitMQ",
-        "version": "4.3.6",
-    }
 
 
 def sockets_max(connections_max: int, descriptors: int) -> int:
@@ -142,7 +131,7 @@ class Server:
         self.tls = tls_of(settings, loop)
         self._store: LocalStore | None = None
         self._openings: Openings | None = None
-        self._listeners: list[Listener] = []
+        self._listeners = Listeners()
         self._clock = Clock()
         self._retention: asyncio.Task[None] | None = None
         self._letting_go: asyncio.Task[None] | None = None
@@ -310,22 +299,21 @@ class Server:
             say=say,
         )
         plain = Listener(self._socket, shared, self._stream_kind(self.advertised), self._sockets)
-        self._listeners.append(plain)
+        self._listeners.add(plain)
         try:
             plain.start()
         except OSError as error:
             raise self._cannot_listen(error) from error
         self.directory.keep()  # from here on clients may store something
+        self._service.add_door(plain)
         if self.tls is not None:
             kind = self._stream_kind(self.advertised_over_tls)
             user_of = naming_of(self._settings.tls)
-            self._listeners.append(self.tls.start(shared, kind, self._sockets, user_of))
-        for listener in self._listeners:
-            self._service.add_door(listener)
-        self._letting_go = self._loop.create_task(let_go_of_deleted(self._connections))
-
-    def _connections(self) -> list[Connection]:
-        return [each for listener in self._listeners for each in listener.connections]
+            tls = self.tls.start(shared, kind, self._sockets, user_of)
+            self._listeners.add(tls)
+            self._service.add_door(tls)
+        letting_go = let_go_of_deleted(self._listeners.connections)
+        self._letting_go = self._loop.create_task(letting_go)
 
     async def _admit_administrators(self, administration: Administration) -> None:
         def answered(request: Request) -> Coroutine[Any, Any, object]:
@@ -338,7 +326,7 @@ class Server:
             self._authenticates,
             self._await,
             node,
-            peer_properties(),
+            peer_properties(own_version()),
             self._settings,
         )
         self._admin = AdminSocket(self.directory.path, answered)
@@ -395,7 +383,7 @@ class Server:
             connections=self._clients,
             virtual_hosts=self._virtual_hosts.find,
             settings=link_settings_of(stream, advertised),
-            peer_properties=peer_properties(),
+            peer_properties=peer_properties(own_version()),
             has_room=self._has_room,
             service=self._service,
         )
@@ -433,15 +421,14 @@ class Server:
             await self._admin.stop()
         if self.tls is not None:
             self.tls.stop()
-        for listener in self._listeners:
-            listener.stop_accepting()
-        connections = self._connections()
+        self._listeners.stop_accepting()
+        connections = self._listeners.connections()
         for connection in connections:
             connection.stop_reading()
         is_clean = await self._before(begun_s + STORED_BY_S, self._close_streams())
         for connection in connections:
             connection.stop()
-        await self._before(begun_s + SENT_BY_S, self._all_sent())
+        await self._before(begun_s + SENT_BY_S, self._listeners.all_ended())
         if self._store is not None:
             closing = self._close_store(self._store)
             is_clean = await self._before(begun_s + CLOSED_BY_S, closing) and is_clean
@@ -467,10 +454,6 @@ class Server:
             await self._await(self._virtual_hosts.close())
         if self._openings is not None:
             await self._await(self._openings.end())
-
-    async def _all_sent(self) -> None:
-        while self._connections():  # noqa: ASYNC110  # once
-            await asyncio.sleep(_POLL_S)
 
     async def _close_store(self, store: LocalStore) -> None:
         closed: Pending[None] = Pending()

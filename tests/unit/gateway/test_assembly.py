@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.assembly import Server, clients_max, peer_properties, sockets_max
+from gateway.assembly import Server, clients_max, sockets_max
 from gateway.broker.streams import Streams
 from gateway.network.listening import bind
 from gateway.settings.errors import ConfigError
@@ -41,23 +41,6 @@ async def running(directory: Path) -> AsyncIterator[Server]:
 async def in_thread(function: Callable[[int], None], server: Server) -> None:
     """Let a client that blocks speak to a server on this loop."""
     await asyncio.wait_for(asyncio.to_thread(function, server.address[1]), 20)
-
-
-def test_the_server_says_of_itself_what_clients_look_for() -> None:
-    properties = peer_properties()
-
-    assert set(properties) == {
-        "cluster_name",
-        "copyright",
-        "information",
-        "platform",
-        "product",
-        "version",
-    }
-    assert properties["version"] == "4.3.6"
-    assert properties["product"] == "RabbitMQ", "clients compare it"
-    assert "Hutch" in properties["platform"]
-    assert "Erlang" in properties["platform"]
 
 
 async def test_what_was_stored_is_there_after_a_stop_and_a_start(tmp_path: Path) -> None:

@@ -135,6 +135,21 @@ def run_at_once(function: Callable[[], bool]) -> Pending[bool]:
     return pending
 
 
+def link_settings(frame_bytes_max: int, refusal_delay_ms: int) -> LinkSettings:
+    return LinkSettings(
+        frame_bytes_max=frame_bytes_max,
+        initial_frame_bytes_max=8192,
+        chunk_frame_bytes_max=frame_bytes_max,
+        heartbeat_s=60,
+        handshake_step_timeout_ms=10_000,
+        close_timeout_ms=10_000,
+        refusal_delay_ms=refusal_delay_ms,
+        sub_batch_uncompressed_bytes_max=64 * MIB,
+        advertised_host="localhost",
+        advertised_port=5552,
+    )
+
+
 class Broker:
     """What all links share: the streams of one virtual host over a store."""
 
@@ -181,24 +196,12 @@ class Broker:
         )
         self._open_hosts(store, ports)
         self.service = Service(self.connections, consumer_update_timeout_ms)
-        settings = LinkSettings(
-            frame_bytes_max=frame_bytes_max,
-            initial_frame_bytes_max=8192,
-            chunk_frame_bytes_max=frame_bytes_max,
-            heartbeat_s=60,
-            handshake_step_timeout_ms=10_000,
-            close_timeout_ms=10_000,
-            refusal_delay_ms=refusal_delay_ms,
-            sub_batch_uncompressed_bytes_max=64 * MIB,
-            advertised_host="localhost",
-            advertised_port=5552,
-        )
         self.host = Host(
             access=self.access,
             authentication=self._authentication(anonymous),
             connections=self.connections,
             virtual_hosts=self.virtual_hosts.find,
-            settings=settings,
+            settings=link_settings(frame_bytes_max, refusal_delay_ms),
             peer_properties=PEER_PROPERTIES,
             has_room=lambda: self.has_room,
             service=self.service,
