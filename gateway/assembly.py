@@ -54,6 +54,7 @@ from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings
 from gateway.stream.front import StreamKind
 from gateway.stream.host import Host
+from gateway.stream.link import PROTOCOL
 from gateway.stream.settings import (
     advertised,
     advertised_over_tls,
@@ -406,7 +407,7 @@ class Server:
     def _has_room(self) -> bool:
         assert self._sockets is not None
         room = clients_max(self._settings.stream.connections_max, self._sockets.places)
-        return len(self._clients) < room
+        return self._clients.count_of_protocol(PROTOCOL) < room
 
     async def stop(self) -> bool:
         """Stop accepting, store what was taken, confirm it, close; True if all of that was done."""

@@ -75,6 +75,11 @@ class OpenConnection(Protocol):
     """A client in a virtual host."""
 
     @property
+    def protocol(self) -> str:
+        """RabbitMQ's word for what it speaks, as `stream`."""
+        ...
+
+    @property
     def peer(self) -> str:
         """Address of the client, as `127.0.0.1:50000`."""
         ...
@@ -145,6 +150,7 @@ class Connections:
         self._count = 0
         self._by_user: Counter[str] = Counter()
         self._by_virtual_host: Counter[str] = Counter()
+        self._by_protocol: Counter[str] = Counter()
 
     def __iter__(self) -> Iterator[OpenConnection]:
         return iter(tuple(self._all))
@@ -158,6 +164,7 @@ class Connections:
         self._all[connection] = self._count, time.time_ns() // 1_000_000
         self._by_user[connection.user] += 1
         self._by_virtual_host[connection.virtual_host_name] += 1
+        self._by_protocol[connection.protocol] += 1
 
     def number_of(self, connection: OpenConnection) -> int:
         """Return a number that no other connection has had since the server began; 0 if gone."""
@@ -169,6 +176,7 @@ class Connections:
             del self._all[connection]
             _count_down(self._by_user, connection.user)
             _count_down(self._by_virtual_host, connection.virtual_host_name)
+            _count_down(self._by_protocol, connection.protocol)
 
     def since_ms(self, connection: OpenConnection) -> int:
         """When a connection was added, in milliseconds since 1970; 0 if it is gone."""
@@ -181,6 +189,10 @@ class Connections:
     def count_of_virtual_host(self, name: str) -> int:
         """How many are in a virtual host."""
         return self._by_virtual_host[name]
+
+    def count_of_protocol(self, name: str) -> int:
+        """How many speak a protocol."""
+        return self._by_protocol[name]
 
     def of(
         self, *, user: str | None = None, virtual_host: str | None = None

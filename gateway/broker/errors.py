@@ -31,6 +31,10 @@ class PreconditionFailed(BrokerError):
     """The request breaks a rule; the message says which."""
 
 
+class AccessRefused(BrokerError):
+    """The user may not do it, or may not any more."""
+
+
 class InternalError(BrokerError):
     """The server could not do it, and it is not the peer's fault."""
 

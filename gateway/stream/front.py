@@ -16,7 +16,7 @@ from gateway.server.front import Limits, Ports
 from gateway.stream import publishing
 from gateway.stream.dispatch import dispatch
 from gateway.stream.host import Host
-from gateway.stream.link import Link
+from gateway.stream.link import PROTOCOL, Link
 from gateway.stream.session.session import Session
 from gateway.stream.wire import codec
 from gateway.stream.wire import messages as m
@@ -25,9 +25,6 @@ from gateway.stream.wire.commands import State
 from gateway.stream.wire.errors import FrameTooLarge, MalformedFrame, ProtocolError
 
 log = logging.getLogger(__name__)
-
-PROTOCOL: Final = "stream"
-"""What RabbitMQ calls it."""
 
 _PUBLISH_V1: Final = b"\x00\x02\x00\x01"
 _PUBLISH_V2: Final = b"\x00\x02\x00\x02"

@@ -1,13 +1,8 @@
 """What all links of a port share: the broker's parts, and the settings of the protocol."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
-from gateway.broker.access.access import Access
-from gateway.broker.access.authentication import Authentication
-from gateway.broker.connections import Connections
-from gateway.broker.service import Service
-from gateway.broker.virtual_host import VirtualHost
+from gateway.broker import visit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,15 +30,8 @@ class LinkSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Host:
+class Host(visit.Host):
     """What all links of a port share."""
 
-    access: Access
-    authentication: Authentication
-    connections: Connections
-    virtual_hosts: Callable[[str], VirtualHost | None]
     settings: LinkSettings
     peer_properties: dict[str, str]
-    has_room: Callable[[], bool]
-    """Whether one more connection may be opened."""
-    service: Service

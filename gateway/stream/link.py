@@ -3,22 +3,20 @@
 A link does no I/O: it hands whole frames to its ports and gets frames from them.
 """
 
-import logging
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from typing import Any, Final
 
-from gateway.broker.access.authorisation import Demand, refused
+from gateway.broker.access.authorisation import Demand
 from gateway.broker.access.model import Right
 from gateway.broker.connections import (
     ConnectionDetails,
     ConsumerDetails,
     PublisherDetails,
 )
-from gateway.broker.errors import StreamDoesNotExist
 from gateway.broker.groups import Order
-from gateway.broker.streams import Stream, Streams
+from gateway.broker.stream import Stream
 from gateway.broker.virtual_host import VirtualHost
-from gateway.logs import InHost
+from gateway.broker.visit import Visit
 from gateway.pending import Pending
 from gateway.server.front import Ports
 from gateway.stream.consuming import Subscription
@@ -27,19 +25,16 @@ from gateway.stream.membership import Membership, Questions
 from gateway.stream.publishing import Publisher
 from gateway.stream.refusals import Refusal
 from gateway.stream.session.session import Session
-from gateway.stream.turns import Turns
 from gateway.stream.wire import codec
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import Permission
 
-log = logging.getLogger(__name__)
-
 IDS_MAX: Final = 256
 """Publishers and subscriptions of one connection: their ids are one byte."""
 
-_SENT_AWAY_S: Final = 1.0
-"""How long a client whose connection is ended may take to read what was queued for it."""
+PROTOCOL: Final = "stream"
+"""RabbitMQ's word for the protocol."""
 
 RIGHTS: Final = {
     Permission.CONFIGURE: (Right.CONFIGURE,),
@@ -50,10 +45,11 @@ RIGHTS: Final = {
 """Any of these will do."""
 
 
-class Link:
-    """A connection's publishers, subscriptions and watched streams."""
+class Link(Visit):
+    """A connection's publishers and subscriptions."""
 
     def __init__(self, host: Host, session: Session, ports: Ports) -> None:
+        super().__init__(host, ports, PROTOCOL)
         self.host = host
         self.session = session
         self.ports = ports
@@ -63,140 +59,30 @@ class Link:
         self.memberships: dict[int, Membership] = {}
         """Of subscriptions in a group of which one reads, by their ids."""
         self.questions = Questions(self)
-        self.is_closed = False
         self._after_reply: list[Callable[[], object]] = []
-        self._watched: set[Stream] = set()
-        self._virtual_host: VirtualHost | None = None
-
-    @property
-    def streams(self) -> Streams:
-        """The streams of the virtual host that was opened."""
-        return self.virtual_host.streams
-
-    @property
-    def virtual_host(self) -> VirtualHost:
-        """The virtual host that was opened."""
-        assert self._virtual_host is not None
-        return self._virtual_host
 
     def enter(self, virtual_host: VirtualHost) -> None:
-        """Bind the link to a virtual host."""
-        self._virtual_host = virtual_host
-        self.host.connections.add(self)
-
-    # What the user may do
-
-    @property
-    def peer(self) -> str:
-        """Address of the client."""
-        return self.ports.peer
-
-    @property
-    def address(self) -> str:
-        """Address of the client, without the port."""
-        return self.ports.peer.rpartition(":")[0]
-
-    def say(self, write: Callable[..., object], message: str, *args: object) -> None:
-        """Log what a stranger could cause without end, as `Refusals.say`."""
-        self.host.authentication.refusals.say(write, self.address, message, *args)
-
-    @property
-    def local(self) -> str:
-        """Address that the client connected to."""
-        return self.ports.local
+        """Enter a virtual host as the session's user."""
+        self.begin(self.session.user, virtual_host)
 
     @property
     def client_properties(self) -> Mapping[str, str]:
         """What the client says of itself."""
         return self.session.client_properties
 
-    @property
-    def user(self) -> str:
-        """Who logged in."""
-        return self.session.user
-
-    @property
-    def virtual_host_name(self) -> str:
-        """The virtual host that was opened, by name."""
-        return self.virtual_host.name
+    # What the user may do
 
     def may(self, permission: Permission, name: str) -> bool:
         """Tell whether the user has a permission on a stream or super stream."""
-        return self._refused([Demand(RIGHTS[permission], name)]) is None
-
-    def _refused(self, demands: Iterable[Demand]) -> Demand | None:
-        return refused(self.host.access, self.user, self.virtual_host_name, demands)
+        return self.refused([Demand(RIGHTS[permission], name)]) is None
 
     def require(self, permission: Permission, name: str) -> None:
         """Demand a permission on a stream or super stream. Raises Refusal."""
-        self._demand([Demand(RIGHTS[permission], name)])
-
-    def _demand(self, demands: Iterable[Demand]) -> None:
-        missing = self._refused(demands)
-        if missing is not None:
-            raise Refusal(ResponseCode.ACCESS_REFUSED, str(missing))
+        _require(self.refused([Demand(RIGHTS[permission], name)]))
 
     async def require_each(self, demands: Iterable[Demand]) -> None:
         """Demand a great many things, with turns for others meanwhile. Raises Refusal."""
-        turns = Turns()
-        for demand in demands:
-            if turns.is_over():
-                await self.ports.wait(0)
-                turns.begin()
-            self._demand((demand,))
-
-    async def refused_streams(self) -> list[Stream]:
-        """Return what the user may not use any more in the way it is used here, with turns.
-
-        A stream that is written to without the right to write, or read without the right to
-        read, loses its publishers and its subscriptions, as in RabbitMQ.
-        """
-        written = {publisher.stream for publisher in self.publishers.values()}
-        read = {subscription.stream for subscription in self.subscriptions.values()}
-        refused_streams: list[Stream] = []
-        turns = Turns()
-        for stream in written | read:
-            if turns.is_over():
-                await self.ports.wait(0)
-                turns.begin()
-            may_stay = (stream not in written or self.may(Permission.WRITE, stream.name)) and (
-                stream not in read or self.may(Permission.READ, stream.name)
-            )
-            if not may_stay:
-                refused_streams.append(stream)
-        return refused_streams
-
-    def lose_each(self, streams: Iterable[Stream]) -> None:
-        """Drop streams that are still used, with a MetadataUpdate for each."""
-        for stream in streams:
-            if stream in self._watched:
-                self.lose(stream)
-
-    def lose_access(self) -> None:
-        """Drop every publisher and subscription: the user may do nothing here any more."""
-        written = {publisher.stream for publisher in self.publishers.values()}
-        for stream in written | {each.stream for each in self.subscriptions.values()}:
-            self.lose(stream)
-
-    def end(self, reason: str) -> None:
-        """End the connection, without a word to the client but what is queued already."""
-        log.info("connection ended peer=%s user=%r reason=%s", self.peer, self.user, reason)
-        self.close()
-        self.ports.stop(_SENT_AWAY_S)
-
-    def hold_publishing(self) -> None:
-        """Read nothing more of a client that has publishers: there is no room for what it sends."""
-        if self.publishers:
-            self.ports.hold()
-
-    def release_publishing(self) -> None:
-        """Read it again."""
-        self.ports.release()
-
-    def cut_off(self, reason: str) -> None:
-        """End the connection now, without a word to the client; what is queued is dropped."""
-        log.info("connection cut off peer=%s user=%r reason=%s", self.peer, self.user, reason)
-        self.ports.abort()
+        _require(await self.refused_slowly(demands))
 
     # What administrators are told
 
@@ -234,48 +120,20 @@ class Link:
 
     # Streams that this link uses
 
-    def shown(self, stream: Stream) -> str:
-        """Return a stream as logs name it, with its virtual host."""
-        return InHost(stream.name, self.virtual_host_name)
+    def written(self) -> set[Stream]:
+        """Return the streams that it has publishers of."""
+        return {publisher.stream for publisher in self.publishers.values()}
 
-    def watch(self, stream: Stream) -> None:
-        """Be told when the stream is gone; to be called before anything is bound to it.
-
-        Raises:
-            StreamDoesNotExist: It was deleted meanwhile, though another of its name may exist.
-            Refusal: The connection ended while the handler waited (nobody hears this), or the
-                user lost its access.
-        """
-        if self.is_closed:
-            raise Refusal(ResponseCode.INTERNAL_ERROR, "the connection is gone")
-        if stream.is_deleted:
-            raise StreamDoesNotExist(stream.name)
-        if not self.host.access.may_enter(self.user, self.virtual_host_name):
-            raise Refusal(ResponseCode.ACCESS_REFUSED, "access was taken away meanwhile")
-        self._watched.add(stream)
-        stream.watchers.add(self)
-
-    def unwatch_if_unused(self, stream: Stream) -> None:
-        """Stop watching once no publisher and no subscription uses the stream."""
-        if any(publisher.stream is stream for publisher in self.publishers.values()):
-            return
-        if any(subscription.stream is stream for subscription in self.subscriptions.values()):
-            return
-        self._watched.discard(stream)
-        stream.watchers.discard(self)
-
-    def stream_gone(self, stream: Stream) -> None:
-        """Drop everything of a stream that was deleted or failed, then tell the client."""
-        self.virtual_host.groups.dissolve(stream.entry.generation)
-        self.lose(stream)
+    def read(self) -> set[Stream]:
+        """Return the streams that it subscribed to."""
+        return {subscription.stream for subscription in self.subscriptions.values()}
 
     def lose(self, stream: Stream) -> None:
         """Drop everything of a stream that this connection cannot use, then tell the client."""
         for publisher in [p for p in self.publishers.values() if p.stream is stream]:
             self.drop_publisher(publisher)
         orders = self.take_out([s for s in self.subscriptions.values() if s.stream is stream])
-        self._watched.discard(stream)
-        stream.watchers.discard(self)
+        self.unwatch(stream)
         self.send(
             "metadata_update", m.MetadataUpdate(ResponseCode.STREAM_NOT_AVAILABLE, stream.name)
         )
@@ -318,17 +176,17 @@ class Link:
                 orders.append(order)
         return orders
 
-    def close(self) -> None:
-        """Remove everything that the connection owned."""
-        self.is_closed = True
-        self.host.connections.remove(self)
+    def drop_all(self) -> None:
+        """Forget every publisher and subscription."""
         for publisher in list(self.publishers.values()):
             self.drop_publisher(publisher)
         if self.subscriptions:
             carry_out(self.take_out(list(self.subscriptions.values())))
-        for stream in self._watched:
-            stream.watchers.discard(self)
-        self._watched.clear()
+
+
+def _require(missing: Demand | None) -> None:
+    if missing is not None:
+        raise Refusal(ResponseCode.ACCESS_REFUSED, str(missing))
 
 
 def carry_out(orders: Iterable[Order]) -> None:

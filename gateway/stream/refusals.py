@@ -22,6 +22,7 @@ _CODES: Final[dict[type[broker.BrokerError], ResponseCode]] = {
     broker.ExchangeExists: ResponseCode.STREAM_ALREADY_EXISTS,
     broker.StreamNotAvailable: ResponseCode.STREAM_NOT_AVAILABLE,
     broker.PreconditionFailed: ResponseCode.PRECONDITION_FAILED,
+    broker.AccessRefused: ResponseCode.ACCESS_REFUSED,
     broker.InternalError: ResponseCode.INTERNAL_ERROR,
 }
 

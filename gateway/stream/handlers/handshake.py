@@ -161,13 +161,11 @@ def _begin_heartbeats(link: Link) -> None:
 
 async def open_virtual_host(link: Link, request: m.Open) -> m.OpenReply:
     """Enter a virtual host."""
-    virtual_host = link.host.virtual_hosts(request.virtual_host)
-    reason = _reason_to_refuse(link, request.virtual_host)
-    if virtual_host is None:
-        reason = "there is none of that name"
+    virtual_host, user = link.host.virtual_hosts(request.virtual_host), link.session.user
+    reason = link.reason_to_refuse(user, request.virtual_host)
     if virtual_host is None or reason:
         line = "virtual host refused peer=%s user=%r host=%r reason=%s"
-        link.say(log.warning, line, link.peer, link.user, request.virtual_host, reason)
+        link.say(log.warning, line, link.peer, user, request.virtual_host, reason)
         await link.ports.wait(link.host.settings.refusal_delay_ms)
         link.session.is_done = True
         return m.OpenReply(ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE, {})
@@ -184,17 +182,6 @@ async def open_virtual_host(link: Link, request: m.Open) -> m.OpenReply:
             "advertised_host": settings.advertised_host,
         },
     )
-
-
-def _reason_to_refuse(link: Link, virtual_host: str) -> str:
-    host = link.host
-    if not host.has_room():
-        return "stream.connections_max is reached"
-    if not host.access.may_enter(link.user, virtual_host):
-        return "the user may not enter it"
-    if not host.access.has_room(link.user, virtual_host):
-        return "the limit of connections of the user or the virtual host is reached"
-    return ""
 
 
 async def close(link: Link, request: m.Close) -> m.Status:

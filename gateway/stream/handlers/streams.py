@@ -9,13 +9,13 @@ from typing import Final
 
 from gateway.broker.errors import BrokerError, StreamDoesNotExist, StreamNotAvailable
 from gateway.broker.naming import clean_name
+from gateway.broker.slices import THINGS_A_TURN, Slice
 from gateway.broker.streams import Stream
 from gateway.log.errors import LogError
 from gateway.log.locating import Start, StartKind, locate
 from gateway.log.log import StreamLog
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal, code_of
-from gateway.stream.turns import THINGS_A_TURN, Turns
 from gateway.stream.wire import messages as m
 from gateway.stream.wire import wire_types
 from gateway.stream.wire.codes import ResponseCode
@@ -61,11 +61,11 @@ async def metadata(link: Link, request: m.Metadata) -> m.MetadataReply:
     streams = wire_types.Written(layout_of(m.StreamMetadata))
     leader = _NO_LEADER if link.host.service.is_draining else _THIS_BROKER
     has_leader = False
-    turns = Turns()
+    time_slice = Slice()
     for name in names:
-        if turns.is_over():
+        if time_slice.is_over():
             await link.ports.wait(0)
-            turns.begin()
+            time_slice.begin()
         try:
             link.require(Permission.READ_OR_WRITE, name)
             link.streams.find(name)

@@ -57,7 +57,7 @@ def connection_view(
     return {
         "name": f"{peer} -> {local}",
         "node": facts.node,
-        "protocol": "stream",
+        "protocol": connection.protocol,
         "state": "running",
         "user": connection.user,
         "user_who_performed_action": connection.user,

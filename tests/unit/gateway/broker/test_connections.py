@@ -16,6 +16,7 @@ def test_connections_are_counted_and_found_by_user_and_virtual_host() -> None:
     assert connections.of() == [a, b, c]
     assert connections.count_of_user("x") == 2
     assert connections.count_of_virtual_host("v") == 2
+    assert connections.count_of_protocol("stream") == 3
 
 
 def test_who_is_gone_is_forgotten_once() -> None:
@@ -28,7 +29,14 @@ def test_who_is_gone_is_forgotten_once() -> None:
         connections.remove(a)
 
     assert connections.count_of_user("x") == 1
+    other = Client("x", protocol="mqtt")
+    connections.add(other)
     connections.remove(b)
+    assert (connections.count_of_protocol("stream"), connections.count_of_protocol("mqtt")) == (
+        0,
+        1,
+    )
+    connections.remove(other)
     assert connections.count_of_user("x") == connections.count_of_virtual_host("/") == 0
     assert len(connections) == 0
 

@@ -4,9 +4,9 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from gateway.broker import slices
 from gateway.broker.super_streams import partitions_of
 from gateway.pending import Abandoned
-from gateway.stream import turns
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from tests.property.gateway.conversations import frame_of
@@ -20,7 +20,7 @@ DELETION = frame_of("delete_super_stream", m.DeleteSuperStream("x"))
 @pytest.fixture(autouse=True)
 def short_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     """A command has its next turn after every eight things that it names."""
-    monkeypatch.setattr(turns, "_TURN_S", -1.0)
+    monkeypatch.setattr(slices, "_TURN_S", -1.0)
 
 
 def create(client: Client) -> None:

@@ -35,6 +35,7 @@ class Client:
 
     user: str
     virtual_host_name: str = "/"
+    protocol: str = "stream"
     peer: str = "127.0.0.1:50000"
     local: str = "127.0.0.1:5552"
     client_properties: dict[str, str] = field(default_factory=dict)

@@ -5,10 +5,11 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
+from gateway.broker import visit
 from gateway.broker.access.access import Access
 from gateway.broker.access.authorisation import Demand
 from gateway.broker.exchanges import Binding, Exchange
-from gateway.stream import link as links_module
+from gateway.stream.link import RIGHTS
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import Permission
@@ -63,13 +64,13 @@ def exists(client: LinkRig, stream: str) -> bool:
 
 def refuse(monkeypatch: pytest.MonkeyPatch, *refused: tuple[Permission, str]) -> None:
     """Take permissions away, as an administrator would."""
-    taken = {(links_module.RIGHTS[permission], name) for permission, name in refused}
+    taken = {(RIGHTS[permission], name) for permission, name in refused}
 
     def first(_access: Access, _user: str, _host: str, demands: Iterable[Demand]) -> Demand | None:
         # A demand of one right of two is met by the other one.
         return next((each for each in demands if tuple(each) in taken), None)
 
-    monkeypatch.setattr(links_module, "refused", first)
+    monkeypatch.setattr(visit, "refused", first)
 
 
 # Creating

@@ -2,26 +2,26 @@
 
 import time
 
-from gateway.stream.turns import THINGS_A_TURN, Turns
+from gateway.broker.slices import THINGS_A_TURN, Slice
 
 
 def test_a_turn_has_so_many_things() -> None:
-    turns = Turns()
+    time_slice = Slice()
     counts: list[int] = []
     count = 0
     while len(counts) < 2:
         count += 1
-        if turns.is_over():
+        if time_slice.is_over():
             counts.append(count)
-            turns.begin()
+            time_slice.begin()
             count = 0
     assert max(counts) <= THINGS_A_TURN
 
 
 def test_what_takes_long_is_over_after_a_few() -> None:
-    turns = Turns()
+    time_slice = Slice()
     count = 1
-    while not turns.is_over():
+    while not time_slice.is_over():
         time.sleep(0.001)
         count += 1
     assert count <= 16

@@ -10,7 +10,7 @@ _BETWEEN_CLOCKS: Final = 8
 """A look for a pattern in a name takes 1 ms at worst, and there may be two for each name."""
 
 
-class Turns:
+class Slice:
     """Counts things and time since the others had a turn."""
 
     __slots__ = ("_began_s", "_count")
