@@ -38,10 +38,9 @@ from gateway.management.admin_socket import CONNECTIONS_MAX as ADMINISTRATORS_MA
 from gateway.management.admin_socket import AdminSocket
 from gateway.management.http.protocol import CONNECTIONS_MAX
 from gateway.management.management import Management
-from gateway.network.certificate_user import naming_of
 from gateway.network.listening import bind, cannot_listen
 from gateway.pending import Pending, run
-from gateway.server.addresses import cannot_listen
+from gateway.server.certificate_user import naming_of
 from gateway.server.deleted_files import let_go_of_deleted
 from gateway.server.listener import Listener
 from gateway.server.listeners import Listeners
@@ -49,7 +48,7 @@ from gateway.server.schedule import Schedule
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets, kept_for_strangers
 from gateway.server.threads import Threads
-from gateway.server.tls_serving import tls_of
+from gateway.server.tls_serving import HostSetting, tls_of
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings
 from gateway.stream.front import StreamKind
@@ -129,7 +128,7 @@ class Server:
         self._buffers = ChunkBuffers(self._frame_bytes_max)
         self.management = Management(settings.management)
         self._socket = self._bind()
-        self.tls = tls_of(settings, loop)
+        self.tls = tls_of(settings.tls, HostSetting(stream.host, "stream.host"), loop)
         self._store: LocalStore | None = None
         self._openings: Openings | None = None
         self._listeners = Listeners()

@@ -19,7 +19,6 @@ from gateway.broker.connections import (
     Connections,
     ConsumerDetails,
     PublisherDetails,
-    Transport,
 )
 from gateway.broker.errors import AccessRefused, InternalError, StreamDoesNotExist
 from gateway.broker.service import Service
@@ -28,6 +27,7 @@ from gateway.broker.stream import Stream
 from gateway.broker.streams import Streams
 from gateway.broker.virtual_host import VirtualHost
 from gateway.logs import InHost
+from gateway.network.transport import Transport
 from gateway.pending import Pending
 
 log = logging.getLogger(__name__)

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import socket
-from typing import Final
+from typing import Final, NamedTuple
 
 from gateway.network.listening import bind, cannot_listen
 from gateway.server.front import Kind
@@ -12,26 +12,40 @@ from gateway.server.sockets import Sockets
 from gateway.server.tls_files import TlsContexts, TlsFiles
 from gateway.server.tls_listener import TlsListener, UserOf
 from gateway.settings.errors import ConfigError
-from gateway.settings.model import Settings
+from gateway.settings.tls import TlsSettings
 
 log = logging.getLogger(__name__)
 
 _MS_A_SECOND: Final = 1000
 
 
+class HostSetting(NamedTuple):
+    """An address to listen on, and the name of the setting that it comes from."""
+
+    value: str
+    setting: str
+
+
 class TlsServing:
     """The TLS listener of a server, with its certificates."""
 
-    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self, tls: TlsSettings, host: HostSetting, loop: asyncio.AbstractEventLoop
+    ) -> None:
         """Read the files and take the address; blocks.
+
+        Args:
+            tls: The settings, with a certificate.
+            host: Address to listen on.
+            loop: The event loop.
 
         Raises:
             ConfigError: A file cannot be used, or the address is taken.
         """
-        tls = settings.tls
         assert tls.certificate is not None
         assert tls.key is not None
-        self._settings = settings
+        self._tls = tls
+        self._host = host
         files = TlsFiles(tls.certificate, tls.key, tls.ca, tls.require_client_certificate)
         self._contexts = TlsContexts(files, loop)
         self._socket = self._bind()
@@ -39,15 +53,14 @@ class TlsServing:
         self._listener: TlsListener | None = None
 
     def _bind(self) -> socket.socket:
-        host, port = self._settings.stream.host, self._settings.tls.port
         try:
-            return bind(host, port)
+            return bind(self._host.value, self._tls.port)
         except OSError as error:
             raise self._cannot_listen(error) from error
 
     def _cannot_listen(self, error: OSError) -> ConfigError:
-        host, port = self._settings.stream.host, self._settings.tls.port
-        return cannot_listen("stream.host", "tls.port", host, port, error)
+        host = self._host
+        return cannot_listen(host.setting, "tls.port", host.value, self._tls.port, error)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -67,7 +80,7 @@ class TlsServing:
         Raises:
             ConfigError: Another process listens there by now.
         """
-        tls = self._settings.tls
+        tls = self._tls
         self._listener = TlsListener(
             self._socket,
             shared,
@@ -98,6 +111,8 @@ class TlsServing:
             self._listener.stop_accepting()
 
 
-def tls_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> TlsServing | None:
+def tls_of(
+    tls: TlsSettings, host: HostSetting, loop: asyncio.AbstractEventLoop
+) -> TlsServing | None:
     """Return the TLS listener if the settings ask for one. Raises ConfigError; blocks."""
-    return None if settings.tls.certificate is None else TlsServing(settings, loop)
+    return None if tls.certificate is None else TlsServing(tls, host, loop)
