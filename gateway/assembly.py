@@ -139,6 +139,7 @@ class Server:
         self._importing: Turn | None = None
         self._authenticates: Authentication | None = None
         self._sockets: Sockets | None = None
+        self._shared: Shared | None = None
 
     def _bind(self) -> socket.socket:
         stream = self._settings.stream
@@ -291,7 +292,7 @@ class Server:
         self._sockets = Sockets(
             sockets_max(self._settings.stream.connections_max, descriptor_limit()), say
         )
-        shared = Shared(
+        self._shared = shared = Shared(
             loop=self._loop,
             schedule=self._schedule,
             receive_buffer=bytearray(self._settings.stream.receive_buffer_bytes),
@@ -299,13 +300,11 @@ class Server:
             say=say,
         )
         plain = Listener(self._socket, shared, self._stream_kind(self.advertised), self._sockets)
-        self._listeners.add(plain)
         try:
-            plain.start()
+            self.serve(plain)
         except OSError as error:
             raise self._cannot_listen(error) from error
         self.directory.keep()  # from here on clients may store something
-        self._service.add_door(plain)
         if self.tls is not None:
             kind = self._stream_kind(self.advertised_over_tls)
             user_of = naming_of(self._settings.tls)
@@ -314,6 +313,12 @@ class Server:
             self._service.add_door(tls)
         letting_go = let_go_of_deleted(self._listeners.connections)
         self._letting_go = self._loop.create_task(letting_go)
+
+    def serve(self, listener: Listener) -> None:
+        """Let clients come in at a port. Raises OSError: another process listens there by now."""
+        self._listeners.add(listener)
+        listener.start()
+        self._service.add_door(listener)
 
     async def _admit_administrators(self, administration: Administration) -> None:
         def answered(request: Request) -> Coroutine[Any, Any, object]:

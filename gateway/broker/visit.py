@@ -110,42 +110,38 @@ class Visit(ABC):
         self._virtual_host: VirtualHost | None = None
         self._watched: set[Stream] = set()
 
-    # What a front says of its connections
-
-    @property
-    @abstractmethod
-    def client_properties(self) -> Mapping[str, str]:
-        """What the client says of itself."""
+    # What a front says of its connections; one that publishes or consumes says more
 
     @abstractmethod
     def details(self) -> ConnectionDetails:
         """Return what administrators are told of the connection."""
 
-    @abstractmethod
+    @property
+    def client_properties(self) -> Mapping[str, str]:
+        """What the client says of itself."""
+        return {}
+
     def publisher_details(self) -> list[PublisherDetails]:
-        """Return the same of what publishes."""
+        """Return what administrators are told of what publishes."""
+        return []
 
-    @abstractmethod
     def consumer_details(self) -> list[ConsumerDetails]:
-        """Return the same of what consumes."""
+        """Return what administrators are told of what consumes."""
+        return []
 
-    @abstractmethod
     def written(self) -> set[Stream]:
         """Return the streams that it publishes to."""
+        return set()
 
-    @abstractmethod
     def read(self) -> set[Stream]:
         """Return the streams that it consumes."""
+        return set()
 
-    @abstractmethod
     def lose(self, stream: Stream) -> None:
-        """Drop everything of a stream that cannot be used any more, and tell the client.
+        """Drop everything of a stream that cannot be used any more, and tell the client."""
+        self.unwatch(stream)
 
-        Ends with `unwatch`.
-        """
-
-    @abstractmethod
-    def drop_all(self) -> None:
+    def drop_all(self) -> None:  # noqa: B027  # one that uses no streams has nothing to drop
         """Drop everything of every stream: the connection is over."""
 
     # Entering

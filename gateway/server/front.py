@@ -257,7 +257,8 @@ class Front(Protocol):
     def frame_bytes(self, buffer: bytearray, position: int, end: int) -> int:
         """Return the size of the unfinished frame at `position`, with its head.
 
-        Asked after `take` left it. 0 while it is not known, or where it is of no interest.
+        Asked after `take` left it. 0 while it is not known, or where it is of no interest; what is
+        kept of such a frame has to fit into the receive buffer, so `take` bounds it.
         """
         ...
 

@@ -1,0 +1,99 @@
+"""A front for tests: lines of text, echoed. The first one logs in, as `user password`.
+
+`again 3 text` is delivered three times, by a source.
+"""
+
+from typing import NamedTuple
+
+from gateway.broker.access.authentication import LoginRefused, Peer
+from gateway.broker.connections import ConnectionDetails
+from gateway.broker.visit import Host, Visit
+from gateway.pending import run
+from gateway.server.front import Limits, Ports
+
+LINE_BYTES_MAX = 256 * 1024
+STEP_MS = 300
+
+
+class Text(NamedTuple):
+    head: bytes
+    region: None = None
+
+
+class Again:
+    is_queued = is_sifting = False
+
+    def __init__(self, count: int, text: bytes) -> None:
+        self.left, self.text = count, text
+
+    @property
+    def wants_more(self) -> bool:
+        return self.left > 0
+
+    def next(self, scratch: bytearray) -> Text:  # noqa: ARG002 - it has its text
+        self.left -= 1
+        return Text(self.text)
+
+
+class Echo(Visit):
+    def __init__(self, host: Host, ports: Ports) -> None:
+        super().__init__(host, ports, "echo")
+        self.host, self.ports = host, ports
+
+    def start(self) -> None:
+        self.ports.limit(STEP_MS, "new")
+
+    def take(self, buffer: bytearray, position: int, end: int) -> int:
+        line_end = buffer.find(b"\n", position, end) + 1
+        if (line_end or end) - position > LINE_BYTES_MAX:
+            self.ports.send(b"too long\n")
+            self.ports.finish()
+        elif line_end:
+            line = bytes(buffer[position:line_end])
+            (self.echo if self.user else self.log_in)(line)
+        return line_end or position
+
+    def frame_bytes(self, *_: int | bytearray, **__: int | bytearray) -> int:
+        return 0  # nothing says how long a line will be
+
+    def log_in(self, line: bytes) -> None:
+        def done(outcome: str | BaseException) -> None:
+            if isinstance(outcome, LoginRefused) or self.reason_to_refuse(str(outcome), "/"):
+                self.ports.send(b"refused\n")
+                self.ports.finish()
+            elif virtual_host := self.host.virtual_hosts("/"):
+                self.begin(str(outcome), virtual_host)
+                self.ports.logged_in()
+                self.ports.admitted()
+                self.ports.send(b"welcome\n")
+            self.ports.end_command()
+
+        self.ports.begin_command()
+        data = b"\0" + line.strip().replace(b" ", b"\0")
+        peer = Peer(self.ports.peer_is_loopback, self.address, "echo", self.ports.certificate_user)
+        run(self.host.authentication.log_in("PLAIN", data, peer), done)
+
+    def echo(self, line: bytes) -> None:
+        if line.startswith(b"again "):
+            _, count, text = line.split(b" ", 2)
+            self.ports.wake(Again(int(count), text))
+        else:
+            self.ports.send(line)
+
+    def farewell(self) -> None:
+        self.ports.send(b"bye\n")
+
+    def lost(self) -> None:
+        self.close()
+
+    def details(self) -> ConnectionDetails:
+        return ConnectionDetails("PLAIN", 0, LINE_BYTES_MAX, self.ports.transport)
+
+
+class EchoKind(NamedTuple):
+    host: Host
+    limits: Limits
+    name: str = "echo"
+
+    def meet(self, ports: Ports) -> Echo:
+        return Echo(self.host, ports)

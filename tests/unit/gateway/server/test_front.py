@@ -1,0 +1,295 @@
+"""Another protocol on the same server: lines of text on a plain port and on one over TLS."""
+
+import asyncio
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import quote
+
+import pytest
+import pytest_asyncio
+
+from gateway.assembly import Server
+from gateway.broker.visit import Host
+from gateway.network.listening import bind
+from gateway.server.front import Limits
+from gateway.server.listener import Listener
+from gateway.server.shared import Shared
+from gateway.server.tls_files import TlsContexts, TlsFiles
+from gateway.server.tls_listener import TlsListener
+from gateway.settings.model import Settings
+from store.api import Durability
+from tests.echo_front import LINE_BYTES_MAX, EchoKind
+from tests.http_client import Api
+from tests.unit.gateway.server.tls_rig import certificates, client_context
+
+TIMEOUT_S: Final = 10.0
+ROOM = 3
+"""Clients of this front, on both ports together."""
+BACKLOG_PAUSE_BYTES = 64 * 1024
+LIMITS = Limits(
+    close_timeout_ms=300,
+    unconfirmed_max=10,
+    unconfirmed_resume=5,
+    backlog_pause_bytes=BACKLOG_PAUSE_BYTES,
+    backlog_bytes_max=64 << 20,
+)
+
+
+@dataclass
+class Client:
+    """A client, by its own stream of bytes."""
+
+    reader: asyncio.StreamReader
+    writer: asyncio.StreamWriter
+
+    async def says(self, data: bytes, *answers: bytes) -> None:
+        """Send bytes; these lines come next."""
+        self.writer.write(data)
+        for answer in answers:
+            assert await self.line() == answer
+
+    async def line(self) -> bytes:
+        return await asyncio.wait_for(self.reader.readline(), TIMEOUT_S)
+
+    async def is_ended(self) -> bool:
+        try:
+            return await asyncio.wait_for(self.reader.read(1), TIMEOUT_S) == b""
+        except ConnectionResetError:
+            return True
+
+
+@dataclass
+class House:
+    """A server with the stream protocol and this one."""
+
+    server: Server
+    plain: Listener
+    tls: TlsListener
+
+    async def ask(self, method: str, path: str) -> Any:  # noqa: ANN401 - what JSON holds
+        address = self.server.management.address
+        assert address is not None
+        answer = await asyncio.to_thread(Api(*address).ask, method, path)
+        assert answer.status < 300, answer
+        return answer.json
+
+
+def settings_of(directory: Path) -> Settings:
+    settings = Settings()
+    store = {"data_directory": directory, "durability": Durability.OS}
+    changes = {
+        "store": settings.store.model_copy(update=store),
+        "stream": settings.stream.model_copy(update={"port": 0}),
+        "management": settings.management.model_copy(update={"port": 0}),
+    }
+    return settings.model_copy(update=changes)
+
+
+def host_of(server: Server) -> Host:
+    assert server._access is not None
+    assert server._authenticates is not None
+    assert server._virtual_hosts is not None
+    return Host(
+        access=server._access,
+        authentication=server._authenticates,
+        connections=server._clients,
+        virtual_hosts=server._virtual_hosts.find,
+        service=server._service,
+        has_room=lambda: server._clients.count_of_protocol("echo") < ROOM,
+    )
+
+
+@pytest_asyncio.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    loop = asyncio.get_running_loop()
+    server = Server(settings_of(tmp_path), loop, asyncio.Event())
+    server.open_store()
+    await server.start()
+    assert server._sockets is not None
+    shared: Shared | None = server._shared
+    assert shared is not None
+    kind, made = EchoKind(host_of(server), LIMITS), certificates()
+    plain = Listener(bind("127.0.0.1", 0), shared, kind, server._sockets)
+    tls = TlsListener(
+        bind("127.0.0.1", 0),
+        shared,
+        kind,
+        server._sockets,
+        contexts=TlsContexts(TlsFiles(made.server.certificate, made.server.key, None), loop),
+        user_of=lambda _: "",
+        handshakes_max=8,
+        handshake_timeout_s=TIMEOUT_S,
+    )
+    for listener in (plain, tls):
+        server.serve(listener)
+    yield House(server, plain, tls)
+    await server.stop()
+
+
+Connect = Callable[[], Awaitable[Client]]
+Opened = Callable[[], Awaitable[Client]]
+
+
+async def connected(listener: Listener) -> Client:
+    is_tls = isinstance(listener, TlsListener)
+    context: ssl.SSLContext | None = client_context() if is_tls else None
+    opening = asyncio.open_connection(
+        *listener.address, ssl=context, server_hostname="localhost" if is_tls else None
+    )
+    return Client(*await asyncio.wait_for(opening, TIMEOUT_S))
+
+
+@pytest_asyncio.fixture(params=["plain", "tls"])
+async def connect(house: House, request: pytest.FixtureRequest) -> AsyncIterator[Connect]:
+    """Connect to one port or the other."""
+    clients: list[Client] = []
+
+    async def connect() -> Client:
+        clients.append(await connected(getattr(house, request.param)))
+        return clients[-1]
+
+    yield connect
+    for client in clients:
+        client.writer.close()
+
+
+@pytest.fixture
+def opened(connect: Connect) -> Opened:
+    """Connect and log in."""
+
+    async def opened() -> Client:
+        client = await connect()
+        await client.says(b"guest guest\n", b"welcome\n")
+        return client
+
+    return opened
+
+
+async def test_lines_are_echoed_in_order_however_they_are_split(opened: Opened) -> None:
+    client = await opened()
+
+    await client.says(b"one\ntwo\nthr", b"one\n", b"two\n")
+    await client.says(b"ee\n", b"three\n")
+    long = bytes(LINE_BYTES_MAX - 1) + b"\n"
+    client.reader._limit = LINE_BYTES_MAX  # type: ignore[attr-defined]  # for readline
+    await client.says(long, long)
+
+
+async def test_lines_behind_the_login_wait_for_it(connect: Connect) -> None:
+    client = await connect()
+
+    await client.says(b"guest guest\nfirst\n", b"welcome\n", b"first\n")
+
+
+async def test_a_source_is_asked_until_it_has_no_more(opened: Opened) -> None:
+    client = await opened()
+
+    await client.says(b"again 20 x\n", *[b"x\n"] * 20)
+
+
+async def test_a_stranger_is_told_that_it_is_refused_and_ended(connect: Connect) -> None:
+    client = await connect()
+
+    await client.says(b"guest wrong\n", b"refused\n")
+
+    assert await client.is_ended()
+
+
+async def test_a_client_that_says_nothing_has_so_long_for_its_login(
+    connect: Connect, opened: Opened
+) -> None:
+    client, silent = await opened(), await connect()
+
+    assert await silent.is_ended()
+    await client.says(b"still here\n", b"still here\n")
+
+
+async def test_a_line_that_is_too_long_ends_the_connection(opened: Opened) -> None:
+    client = await opened()
+
+    await client.says(bytes(LINE_BYTES_MAX + 1), b"too long\n")
+
+    assert await client.is_ended()
+
+
+async def test_a_client_that_does_not_read_is_not_read(house: House, opened: Opened) -> None:
+    client = await opened()
+    (connection,) = [*house.plain.connections, *house.tls.connections]
+    line = bytes(8190) + b"\n"
+    client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # it is one for reading
+
+    async with asyncio.timeout(TIMEOUT_S):
+        while not connection._pause:
+            client.writer.write(line)
+            await asyncio.sleep(0)
+    assert not connection._edge._is_reading
+    assert connection._backlog_bytes < BACKLOG_PAUSE_BYTES + (2 << 20)
+    client.writer.write(b"end\n")
+    client.writer.transport.resume_reading()  # type: ignore[attr-defined]
+    while await client.line() != b"end\n":
+        pass
+
+
+async def test_administrators_see_what_a_client_speaks_and_can_end_it(
+    house: House, opened: Opened
+) -> None:
+    client = await opened()
+    (seen,) = await house.ask("GET", "connections")
+
+    is_tls = bool(house.tls.connections)
+    listener = house.tls if is_tls else house.plain
+    assert (seen["protocol"], seen["port"], seen["ssl"]) == ("echo", listener.address[1], is_tls)
+    assert (seen["user"], seen["vhost"], seen["frame_max"]) == ("guest", "/", LINE_BYTES_MAX)
+    assert seen["recv_oct"] >= len(b"guest guest\n")
+    shown = (await house.ask("GET", "overview"))["listeners"]
+    assert {"stream", "echo", "echo/ssl"} <= {each["protocol"] for each in shown}
+
+    await house.ask("DELETE", f"connections/{quote(seen['name'], safe='')}")
+
+    assert await client.is_ended()
+    assert await house.ask("GET", "connections") == []
+
+
+async def test_the_front_bounds_its_connections_on_both_ports_together(house: House) -> None:
+    clients = [await connected(each) for each in (house.plain, house.tls, house.plain)]
+    for client in clients:
+        await client.says(b"guest guest\n", b"welcome\n")
+
+    late = await connected(house.tls)
+    await late.says(b"guest guest\n", b"refused\n")
+
+    assert await late.is_ended()
+    for client in [*clients, late]:
+        client.writer.close()
+
+
+async def test_a_drain_keeps_out_those_that_come_and_leaves_those_that_are_in(
+    house: House, opened: Opened
+) -> None:
+    client = await opened()
+
+    house.server._service.drain()
+
+    for listener in (house.plain, house.tls):
+        with pytest.raises(ConnectionRefusedError):
+            await connected(listener)
+    await client.says(b"in\n", b"in\n")
+    house.server._service.revive()
+    late = await opened()
+    await late.says(b"in\n", b"in\n")
+
+
+@pytest.mark.parametrize("is_whole_server", [False, True])
+async def test_a_stop_says_farewell(house: House, opened: Opened, *, is_whole_server: bool) -> None:
+    client = await opened()
+
+    if is_whole_server:
+        assert await house.server.stop()
+    else:
+        assert house.server._service.stop() == 1
+
+    assert await client.line() == b"bye\n"
+    assert await client.is_ended()
