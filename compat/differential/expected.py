@@ -120,24 +120,6 @@ EXPECTED: tuple[Expected, ...] = (
         script="policy: {'stream-max-segment-size-bytes': 0} is judged",
         reason="RabbitMQ accepts it, and then rolls segments without end; Hutch refuses it",
     ),
-    *(
-        Expected(
-            script=f"pattern, judged: {pattern}",
-            reason="RE2 cannot look for it, or not exactly: Hutch refuses it",
-        )
-        for pattern in (
-            r"(?=a)a",
-            r"(?<!a)b",
-            r"(?>a)b",
-            r"a++b",
-            r"(a)\1",
-            r"(?m)^a$",
-            r"(?x)a b",
-            r"\R",
-            r"\X",
-            r"a$\n",
-        )
-    ),
     Expected(
         script="bindings without order",
         label="any order",

@@ -1,113 +1,95 @@
-"""Regular expressions on names, with a limit to the work of looking for one in a name.
+r"""Regular expressions on names, as RabbitMQ reads them, with a limit to the work of one search.
 
-RabbitMQ's semantics: a name matches if the pattern is found anywhere in it, byte by byte. Of
-Perl's syntax there is no looking ahead or behind and no reference back to a group: these are what
-can take for ever, and a pattern with one is refused when it is given. What is left means what it
-means there, which `pattern_syntax` sees to.
+A name matches if the pattern is found anywhere in it, byte by byte. RabbitMQ searches with PCRE2
+and no options, and so does this module. RabbitMQ's limit of 50,000 steps counts anew at each place
+where a match may begin, which allows a fifth of a second. Here the whole search has a limit, and a
+pattern that reaches it is not found: a right is refused, a policy does not apply.
 
-What is left takes, at worst, a time that grows with the name times the compiled pattern. So the
-pattern has a limit when it is compiled, and in a name that is too long for its pattern it is not
-found: permission is refused, a policy does not apply. Patterns that only say how names begin take
-no such work, and have neither limit.
+PCRE2 counts the whole search if it may begin at one place only. So a pattern is compiled as
+`\A(?s:.*?)(?:pattern)`, which is found at the start of a name if the pattern is found in it. A few
+patterns would mean something else in brackets; their places share the limit.
 
-Source: RabbitMQ, "Access Control", How Authorisation Works; RE2's syntax.
+Source: RabbitMQ, "Access Control", How Authorisation Works; PCRE2, "pcre2pattern" and "pcre2api".
 """
 
 import logging
-from typing import Final
+import re
+from contextlib import suppress
+from typing import Any, Final
 
-import re2
+import pcre2
+from pcre2 import _cy  # the package's own functions always set the option below
 
-from gateway.broker.beginnings import beginnings
-from gateway.broker.pattern_syntax import ForeignSyntax, to_re2
+from gateway.log.seldom import Seldom
 
 log = logging.getLogger(__name__)
 
-PATTERN_BYTES_MAX: Final = 4 * 1024
-PROGRAM_SIZE_MAX: Final = 1_024
-"""Instructions of a compiled pattern; one for each byte of text, three for each `.`."""
-WORK_MAX: Final = 40_000
-"""Longest name times instructions: 1 ms at worst, on names and patterns made for that. With 128
-instructions, which is much, it is a name of 312 bytes."""
-_MEMORY_BYTES: Final = 2 * 1024 * 1024
-"""What a compiled pattern may take, most of it for what it has learnt of names. With a fourth of
-this some patterns of nested repetitions take longer, since they forget it again."""
+PATTERN_BYTES_MAX: Final = 1_024
+"""Of a new pattern, as in RabbitMQ. Older versions kept up to 4,096."""
+STEPS_MAX: Final = 10_000
+"""Of a search in a name of up to 256 bytes. One step may look at all bytes that are left, so that
+in a name of twice the size there are half as many."""
+_SIZE_WITH_ALL: Final = 256
+_SIZE_MIN: Final = 64
+_HEAP_KIB_MAX: Final = 512
+"""What the steps that may be taken back are kept in; many groups make each of them large."""
 
-_EVERYTHING: Final = frozenset(("", "^", ".*", "^.*", ".*$"))
-"""The patterns that almost everybody has; every name matches, and nobody need look."""
-
-_OPTIONS: Final = re2.Options()
-_OPTIONS.encoding = re2.Options.Encoding.LATIN1  # bytes
-_OPTIONS.log_errors = False
-_OPTIONS.max_mem = _MEMORY_BYTES
-_OPTIONS.never_capture = True
+_ALT_BSUX: Final = 0x2
+r"""JavaScript's `\u` and `\x`, which RabbitMQ does not have."""
+_OWN_LIMIT: Final = re.compile(rb"(?:\(\*[^)]*\))*\(\*LIMIT_")
+_NOT_IN_BRACKETS: Final = re.compile(rb"\(\*(?![a-z]|ACCEPT\)|F(?:AIL)?\))|\(\?[R0]|\\g[<'][+-]?0")
+"""Verbs, which say what happens at the next place, and references to the whole pattern."""
+_COSTLY: Final = re.compile(rb"\\[pPXgk]|\\[1-9](?![0-9])|\(\?P=")
+"""Properties of bytes and references to groups; both take many times what comparing bytes takes."""
+_CONTEXT: Final = _cy.create_match_context()
+_given_up = Seldom(log, "pattern given up, which is no match pattern=%.80r name_bytes=%d why=%s")
 
 
 class UnusablePattern(ValueError):
     """A pattern that cannot be used; the message says why."""
 
 
-class Pattern:
-    """A compiled pattern. Two are equal if their texts are."""
+def length_fault(text: str) -> str:
+    """Return what is wrong with a pattern that is longer than new ones may be, else nothing."""
+    is_long = len(_raw(text)) > PATTERN_BYTES_MAX
+    return f"must not exceed {PATTERN_BYTES_MAX} bytes" if is_long else ""
 
-    __slots__ = ("_beginnings", "_compiled", "_name_bytes_max", "_takes_all", "_was_said", "text")
+
+class Pattern:
+    """A pattern. Two are equal if their texts are."""
+
+    __slots__ = ("_codes", "text")
 
     def __init__(self, text: str) -> None:
-        """Compile a pattern.
+        """Check a pattern.
 
         Args:
-            text: At most 4 KiB in UTF-8.
+            text: Of any length: a stored one may be longer than a new one.
 
         Raises:
-            UnusablePattern: It is too long, too large when compiled, or not RE2's syntax.
+            UnusablePattern: PCRE2 refuses it, or it sets limits itself.
         """
         self.text = text
-        raw = text.encode("utf-8", "surrogateescape")
-        if len(raw) > PATTERN_BYTES_MAX:
-            raise UnusablePattern(f"must not exceed {PATTERN_BYTES_MAX} bytes")
-        self._takes_all = text in _EVERYTHING
-        self._beginnings = beginnings(text)
-        self._was_said = False
-        if self._beginnings is not None:
-            return
+        self._codes: dict[int, Any] = {}
+        if _OWN_LIMIT.match(_raw(text)):  # it would replace ours
+            raise UnusablePattern(f"{text[:80]!r} cannot be used: it sets a limit of PCRE2")
         try:
-            self._compiled = re2.compile(to_re2(raw), _OPTIONS)
-        except ForeignSyntax as error:
+            _compiled(_raw(text))
+        except pcre2.PatternError as error:
             raise UnusablePattern(f"{text[:80]!r} cannot be used: {error}") from None
-        except re2.error as error:
-            reason = error.args[0].decode("utf-8", "replace")
-            raise UnusablePattern(f"{text[:80]!r} cannot be used: {reason}") from None
-        size = self._compiled.programsize
-        if size > PROGRAM_SIZE_MAX:
-            raise UnusablePattern(
-                f"{text[:80]!r} cannot be used: it is {size} instructions when compiled, where"
-                f" {PROGRAM_SIZE_MAX} are allowed; large repetitions as .{{0,100}} make many"
-            )
-        self._name_bytes_max = WORK_MAX // size
 
     def matches(self, name: str) -> bool:
-        """Tell whether the pattern is found in a name, which is not too long for it."""
-        if self._takes_all:
-            return True
-        raw = name.encode("utf-8", "surrogateescape")
-        if self._beginnings is not None:
-            return self._beginnings.match(raw)
-        if len(raw) > self._name_bytes_max:
-            self._say(len(raw))
+        """Tell whether the pattern is found in a name before the limit is reached."""
+        raw = _raw(name)
+        size = max(_SIZE_MIN, 1 << (len(raw) - 1).bit_length())
+        code = self._codes.get(size)
+        if code is None:
+            code = self._codes[size] = _limited(_raw(self.text), size)
+        try:
+            return _cy.match(code, raw, len(raw), 0, _CONTEXT)[0] is not None
+        except pcre2.LibraryError as error:
+            _given_up.warning(self.text, len(raw), error)
             return False
-        return self._compiled.search(raw) is not None
-
-    def _say(self, name_bytes: int) -> None:
-        """Log, once, that a name was too long."""
-        if self._was_said:
-            return
-        self._was_said = True
-        log.info(
-            "pattern not looked for in a long name pattern=%.80r name_bytes=%d at_most=%d",
-            self.text,
-            name_bytes,
-            self._name_bytes_max,
-        )
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Pattern) and other.text == self.text
@@ -117,3 +99,25 @@ class Pattern:
 
     def __repr__(self) -> str:
         return f"Pattern({self.text!r})"
+
+
+def _raw(text: str) -> bytes:
+    return text.encode("utf-8", "surrogateescape")
+
+
+def _compiled(pattern: bytes) -> Any:  # noqa: ANN401 - the package has no types
+    return _cy.compile(pattern, 0, _ALT_BSUX)
+
+
+def _limited(pattern: bytes, size: int) -> Any:  # noqa: ANN401 - the package has no types
+    """Compile a pattern for names of at most `size` bytes."""
+    steps = STEPS_MAX * _SIZE_WITH_ALL // max(size, _SIZE_WITH_ALL)
+    steps //= 1 + len(_COSTLY.findall(pattern))
+    limits = b"(*LIMIT_HEAP=%d)(*LIMIT_MATCH=%d)"
+    if not _NOT_IN_BRACKETS.search(pattern):
+        head = limits % (_HEAP_KIB_MAX, steps) + rb"\A(?s:.*?)(?:"
+        # What may still be open is a quotation, or a comment of `(?x)`, which ends with the line.
+        for end in (rb"\E)", b"\\E\n)"):
+            with suppress(pcre2.PatternError):
+                return _compiled(head + pattern + end)
+    return _compiled(limits % (_HEAP_KIB_MAX, steps // size) + pattern)

@@ -201,7 +201,8 @@ SYNTAX = tuple(
         r"^a{,2}$", r"a{,3}b", r"^a{ 1,2 }b", r"a{,}", r"\v", r"\h", r"\s", r"^\N$", r"^a$", r"a\Z",
         r"a\z", r"^(a|b$)$", r"^.*$", r"(?s)^a.b", r"\cA", r"\o{141}b", r"(?#x)ab", r"a\Kb", r"\Ga",
         r"\Qa{,\E", r"(?<n>a)b", r"(?|a|K)$", r"(?i)^k|B$", r"[[:upper:]]", r"[^\W]$", r"\p{Ll}",
-        r"[a-c-z]b", r"\x61\x{62}", r"\141b",
+        r"[a-c-z]b", r"\x61\x{62}", r"\141b", r"^(?!a).*", r"(?=aab)a", r"(?<!a)b", r"^(a)\1",
+        r"^a++b", "(?x)a b #c",
     )
 )  # fmt: skip
 

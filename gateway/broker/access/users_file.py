@@ -20,8 +20,9 @@ from typing import Final
 
 from gateway.broker.access.authentication import GUEST
 from gateway.broker.access.errors import Unusable
-from gateway.broker.access.model import Permission, User
+from gateway.broker.access.model import Permission, Right, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
+from gateway.broker.patterns import length_fault
 from gateway.settings.errors import ConfigError
 from gateway.settings.model import UsersSettings
 
@@ -93,9 +94,13 @@ def _permission(entry: object) -> Permission:
         known = ", ".join(sorted(_PERMISSION_FIELDS))
         raise _Fault(unknown[0], f"no such field; a permission has {known}")
     try:
-        return Permission(*(_text(entry, name) for name in _PERMISSION_FIELDS))
+        permission = Permission(*(_text(entry, name) for name in _PERMISSION_FIELDS))
     except Unusable as error:
         raise _Fault("", str(error)) from None
+    for right in Right:
+        if fault := length_fault(getattr(permission, right.value)):
+            raise _Fault(right.value, fault)
+    return permission
 
 
 def _read(path: Path, content: Mapping[str, object]) -> list[User]:

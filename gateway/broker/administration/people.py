@@ -9,7 +9,7 @@ from typing import Final, TypeAlias
 
 from gateway.broker.access.access import Access
 from gateway.broker.access.attempts import Attempts
-from gateway.broker.access.errors import NoSuchUser, NoSuchVirtualHost
+from gateway.broker.access.errors import NoSuchUser, NoSuchVirtualHost, Unusable
 from gateway.broker.access.model import (
     USER_LIMITS,
     Permission,
@@ -23,6 +23,7 @@ from gateway.broker.administration.administration import Administration, Role, R
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import Conflict, WrongRequest
 from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
+from gateway.broker.patterns import length_fault
 
 _Outdated: TypeAlias = tuple[OpenConnection, list[PublisherDetails | ConsumerDetails]]
 
@@ -179,6 +180,9 @@ async def set_permissions(administration: Administration, arguments: Arguments, 
     )
     is_to_close = arguments.flag("close", default=False)
     arguments.end()
+    for right in Right:
+        if fault := length_fault(getattr(permission, right.value)):
+            raise Unusable(f"pattern to {right.value} {fault}")
     await administration.access.put_permission(permission)
     outdated = _outdated(administration, permission.user, permission.virtual_host)
     if is_to_close:

@@ -13,6 +13,7 @@ from gateway.broker.access.authorisation import (
     to_publish,
     to_read,
 )
+from gateway.broker.access.errors import Unusable
 from gateway.broker.administration.administration import Administration, Role, Row
 from gateway.broker.administration.arguments import Arguments
 from gateway.broker.administration.errors import WrongRequest
@@ -22,6 +23,7 @@ from gateway.broker.exchange import ALTERNATE_EXCHANGE
 from gateway.broker.exchanges import Binding, Exchange
 from gateway.broker.mending import mend_super_stream
 from gateway.broker.naming import without_line_ends
+from gateway.broker.patterns import length_fault
 from gateway.broker.policies import Policy, PolicyTable, check_operator_policy
 from gateway.broker.policy_settings import check_known, check_values
 from gateway.broker.virtual_host import VirtualHost
@@ -289,6 +291,8 @@ def _policy(arguments: Arguments) -> Policy:
         arguments.number("priority", 0),
     )
     arguments.end()
+    if fault := length_fault(policy.pattern):
+        raise Unusable(f"the pattern of policy {policy.name!r} {fault}")
     return policy
 
 

@@ -30,7 +30,7 @@ from gateway.broker.definitions.objects import (
     UserObject,
 )
 from gateway.broker.exchange import ALTERNATE_EXCHANGE
-from gateway.broker.patterns import Pattern, UnusablePattern
+from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
 from gateway.broker.policies import APPLY_TO, Policy, check_operator_policy, check_policy
 from gateway.broker.policy_settings import DEFINED, check_values, not_of_streams
 
@@ -77,7 +77,7 @@ class Context:
     def require_pattern(self, entry: Entry, field: str) -> str:
         """Return a regular expression that can be used here; Skip if it cannot."""
         pattern = entry.text(field)
-        if fault := _pattern_fault(pattern):
+        if fault := length_fault(pattern) or _pattern_fault(pattern):
             raise Skip(f"{field} {fault}")
         return pattern
 

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from starlette.responses import Response
 
 from gateway.broker.administration.errors import WrongRequest
-from gateway.broker.patterns import Pattern, UnusablePattern
+from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
 from gateway.management.http.answers import (
     SLICE,
     Listed,
@@ -131,10 +131,12 @@ def _number(query: Mapping[str, str], name: str, default: int) -> int:
 
 
 def _matcher(query: Mapping[str, str]) -> Callable[[str], bool]:
-    """Tell which names are wanted: those that hold a text, or match a pattern in linear time."""
+    """Tell which names are wanted: those that hold a text, or match a pattern."""
     wanted = query.get("name", "")
     if query.get("use_regex") != "true":
         return lambda name: wanted.lower() in name.lower()
+    if fault := length_fault(wanted):
+        raise WrongRequest(f"name {fault}")
     try:
         return Pattern(wanted).matches
     except UnusablePattern as error:

@@ -216,7 +216,7 @@ def test_what_the_store_refuses_does_not_count(
         (Policy("", ".*"), "name of a policy"),
         (Policy("p\0", ".*"), "NUL"),
         (Policy("p", "("), "pattern of policy 'p'"),
-        (Policy("p", "(?=x)"), "pattern of policy 'p'"),
+        (Policy("p", "(?=x"), "pattern of policy 'p'"),
         (Policy("p", "x", "streamz"), "applies to one of all"),
         (Policy("p", "x", priority=True), "is a number"),
         (Policy("p", "x", priority=float("inf")), "is a number"),

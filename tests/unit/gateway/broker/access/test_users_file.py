@@ -117,7 +117,13 @@ def test_permissions_of_the_file_count_where_it_has_any(
 def test_every_wrong_permission_is_named(tmp_path: Path) -> None:
     content = {
         "users": [{"name": "app", "password_hash": HASH}],
-        "permissions": [1, {"user": 1}, {"colour": "red"}, {"configure": "("}],
+        "permissions": [
+            1,
+            {"user": 1},
+            {"colour": "red"},
+            {"configure": "("},
+            {"user": "app", "write": "a" * 1_025},
+        ],
     }
 
     faults = faults_of(tmp_path / "u.json", json.dumps(content))
@@ -127,6 +133,7 @@ def test_every_wrong_permission_is_named(tmp_path: Path) -> None:
         "FILE: permissions[1].user",
         "FILE: permissions[2].colour",
         "FILE: permissions[3]",
+        "FILE: permissions[4].write",
     ]
     assert "pattern to configure" in faults[3][1]
 

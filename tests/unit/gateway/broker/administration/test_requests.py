@@ -130,6 +130,8 @@ def test_users_are_changed_and_looked_at(rig: Rig) -> None:
 def test_permissions_are_changed_and_looked_at(rig: Rig) -> None:
     place = {"user": "guest", "virtual_host": "/"}
     rig.ask("set_permissions", place | {"configure": "^a", "write": "", "read": ".*"})
+    with pytest.raises(WrongRequest, match="pattern to write must not exceed 1024 bytes"):
+        rig.ask("set_permissions", place | {"configure": "", "write": "a" * 1_025, "read": ""})
 
     assert place | {"configure": "^a", "write": "", "read": ".*"} in rig.ask("list_permissions")
     assert rig.ask("list_permissions", place) == rig.ask("list_permissions", {"user": "guest"})
@@ -274,6 +276,8 @@ def test_policies_are_changed_and_looked_at(rig: Rig) -> None:
     ]
     with pytest.raises(WrongRequest):
         rig.ask("set_policy", policy | {"pattern": "("})
+    with pytest.raises(WrongRequest, match="pattern of policy 'p' must not exceed 1024 bytes"):
+        rig.ask("set_policy", policy | {"pattern": "a" * 1_025})
     with pytest.raises(WrongRequest, match='"x" is not a valid overflow value'):
         rig.ask("set_policy", policy | {"definition": {"max-age": "7D", "overflow": "x"}})
     with pytest.raises(WrongRequest, match="priority is not a number"):
