@@ -15,6 +15,7 @@ from gateway.commands.grammar import WrongUse
 from gateway.commands.store_check import run
 from gateway.log.checking import chunks_from
 from gateway.log.chunk import DATA_POSITION, unpack_trailer
+from gateway.log.entries import entries_in
 from gateway.log.names import writer_of
 from gateway.log.verifying import Chunk
 from store.local.checking import CheckedStore, SegmentShape, open_to_check
@@ -23,7 +24,6 @@ _BODY_BYTES: Final = 60
 _VALUE_CHARACTERS: Final = 200
 _DUMP_BYTES: Final = 16
 _HIDDEN: Final = "password"
-_BATCH: Final = 0x80
 
 
 def inspect(directory: Path, options: argparse.Namespace) -> int:
@@ -161,20 +161,15 @@ def _chunk_line(at: int, chunk: Chunk, stored: bytes) -> str:
 def _records(chunk: Chunk, stored: bytes, first: int) -> Iterator[str]:
     """Give a line for each entry of a chunk, as far as they can be told apart."""
     offset = chunk[2]
-    position, end = DATA_POSITION, DATA_POSITION + chunk[6]
-    while position < end:
-        if stored[position] & _BATCH:
-            # u8 kind, u16 records, u32 size unpacked, u32 size.
-            count = int.from_bytes(stored[position + 1 : position + 3], "big")
-            size = int.from_bytes(stored[position + 7 : position + 11], "big")
-            text = f"{count} records in a batch of {size} bytes"
-            position += 11 + size
-        else:
-            count, size = 1, int.from_bytes(stored[position : position + 4], "big")
-            body = stored[position + 4 : position + 4 + size]
-            text = f"{size:>8,} bytes  {_text(body[:_BODY_BYTES])}"
+    for start, end, sub_batch in entries_in(stored, DATA_POSITION, DATA_POSITION + chunk[6]):
+        size = end - start
+        if sub_batch is None:
+            count = 1
+            text = f"{size:>8,} bytes  {_text(stored[start : min(end, start + _BODY_BYTES)])}"
             text += "…" if size > _BODY_BYTES else ""
-            position += 4 + size
+        else:
+            count = sub_batch.records
+            text = f"{count} records in a batch of {size} bytes"
         if offset + count > first:
             yield f"  {offset:>12}  {text}"
         offset += count

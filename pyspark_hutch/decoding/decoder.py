@@ -2,14 +2,11 @@
 
     Deliver   | header 48 | data                          | whatever
     data      | entry | entry | …
-    entry     | 0:1 size:31 | message
-              | 1:1 codec:3 0:4 | records u16 | raw size u32 | size u32 | body
-    body      | 0:1 size:31 | message | …                   of a sub-batch, compressed or not
+    entry     | a message or a sub-batch: `pyspark_hutch.shared.entries`
 
 Source: RabbitMQ's stream protocol, and the log of its osiris (`pyspark_hutch.shared.chunk`).
 """
 
-import struct
 from collections.abc import Generator, Iterator
 from typing import Final, NamedTuple
 
@@ -24,6 +21,7 @@ from pyspark_hutch.decoding.wanted import Wanted
 from pyspark_hutch.decoding.ways import Way, fastest_way
 from pyspark_hutch.shared.amqp.sections import Source
 from pyspark_hutch.shared.chunk import HEADER_BYTES, ChunkHeader, crc32, unpack_header
+from pyspark_hutch.shared.entries import RECORD_HEAD, SUB_BATCH_HEAD, sub_batch_at
 
 _MAGIC_AND_VERSION: Final = 0x50
 _USER_CHUNK: Final = 0
@@ -32,8 +30,6 @@ _OFFSET_MAX: Final = (1 << 63) - 1
 _DATA_BYTES_MAX: Final = (1 << 31) - 1 - HEADER_BYTES
 """So that places in a chunk fit into 31 bits; a frame of a server is far smaller."""
 _SMALL_ENTRIES_MAX: Final = 256
-_SIZE: Final = struct.Struct(">I")
-_SUB_BATCH: Final = struct.Struct(">BHII")
 
 _Batches = Generator[pa.RecordBatch, None, tuple[int, int, int]]
 """Batches that became full; at the end why and where it stopped, and how many records it took."""
@@ -209,7 +205,7 @@ class Decoder:
                 place = _further(place, got)
                 left -= got
             if reason == FULL:
-                if not gathered.make_room(_SIZE.unpack_from(source, position)[0]):
+                if not gathered.make_room(RECORD_HEAD.unpack_from(source, position)[0]):
                     yield gathered.batch()
             elif reason == ODD:
                 position = self._odd(source, position, place)
@@ -219,8 +215,8 @@ class Decoder:
 
     def _odd(self, source: Source, position: int, place: Place) -> int:
         """Take a message whose body must be put together; returns the position after it."""
-        start = position + _SIZE.size
-        end: int = start + _SIZE.unpack_from(source, position)[0]
+        start = position + RECORD_HEAD.size
+        end: int = start + RECORD_HEAD.unpack_from(source, position)[0]
         message = bytes(source[start:end])
         kind, body = body_of(message)
         self._gathered.put(kind, body, message, place)
@@ -231,17 +227,15 @@ class Decoder:
     ) -> Generator[pa.RecordBatch, None, tuple[int, int]]:
         """Take a sub-batch; gives the position after it, and how many records it has."""
         source, position, limit, place = entries
-        start = position + _SUB_BATCH.size
-        if start > limit:
+        if position + SUB_BATCH_HEAD.size > limit:
             raise self._damage(place.offset, "an entry reaches past the chunk's end")
-        head, records, raw_size, size = _SUB_BATCH.unpack_from(source, position)
-        end = start + size
+        codec, records, raw_size, start, end = sub_batch_at(source, position)
         if end > limit:
             raise self._damage(place.offset, "a sub-batch reaches past the chunk's end")
         if place.offset + records <= low:
             return end, records
         try:
-            raw = decompress(head >> 4 & 7, source, start, end, raw_size)
+            raw = decompress(codec, source, start, end, raw_size)
         except BadCompression as error:
             raise self._damage(place.offset, f"a sub-batch {error}") from None
         inner = _Entries(raw, 0, len(raw), place._replace(sub=0))

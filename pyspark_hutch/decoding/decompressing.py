@@ -19,9 +19,7 @@ from typing import Final
 import pyarrow as pa
 
 from pyspark_hutch.shared.amqp.sections import Source
-
-RAW_BYTES_MAX: Final = 64 << 20
-"""The largest raw size of a sub-batch that RabbitMQ takes."""
+from pyspark_hutch.shared.entries import UNCOMPRESSED_BYTES_MAX, Codec
 
 _GZIP_WINDOW: Final = 31
 _SNAPPY_STREAM: Final = b"\xff\x06\x00\x00sNaPpY"
@@ -39,7 +37,7 @@ def decompress(codec: int, source: Source, start: int, end: int, raw_size: int) 
     """Return the records of the sub-batch whose body is in [start, end).
 
     Args:
-        codec: 0 none, 1 gzip, 2 snappy, 3 lz4, 4 zstd.
+        codec: The number in the head.
         source: The chunk.
         start: Where the body begins.
         end: Where it ends.
@@ -50,15 +48,17 @@ def decompress(codec: int, source: Source, start: int, end: int, raw_size: int) 
             compressed by it.
     """
     body = bytes(source[start:end])
-    if codec == 0:
+    if codec == Codec.NONE:
         return body
     if codec not in _CODECS:
         raise BadCompression(f"is compressed by an unknown codec, {codec}")
-    name, function = _CODECS[codec]
+    name, function = Codec(codec).name.lower(), _CODECS[codec]
     if raw_size == 0:
         return b""
-    if raw_size > RAW_BYTES_MAX:
-        raise BadCompression(f"says that it has {raw_size} bytes, more than {RAW_BYTES_MAX}")
+    if raw_size > UNCOMPRESSED_BYTES_MAX:
+        raise BadCompression(
+            f"says that it has {raw_size} bytes, more than {UNCOMPRESSED_BYTES_MAX}"
+        )
     try:
         raw = function(body, raw_size)
     except (ValueError, OSError, zlib.error, IndexError):
@@ -140,9 +140,9 @@ def _unzstd(body: bytes, raw_size: int) -> bytes:
     return raw
 
 
-_CODECS: Final[dict[int, tuple[str, Callable[[bytes, int], bytes]]]] = {
-    1: ("gzip", _gunzip),
-    2: ("snappy", _unsnap),
-    3: ("lz4", _unlz4),
-    4: ("zstd", _unzstd),
+_CODECS: Final[dict[int, Callable[[bytes, int], bytes]]] = {
+    Codec.GZIP: _gunzip,
+    Codec.SNAPPY: _unsnap,
+    Codec.LZ4: _unlz4,
+    Codec.ZSTD: _unzstd,
 }

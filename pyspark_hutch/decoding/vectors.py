@@ -8,7 +8,6 @@ A few messages are cheaper by hand.
 A call may stop with DONE before it took as many records as were asked for.
 """
 
-import struct
 from collections.abc import Sequence
 from itertools import accumulate
 from typing import Final, NamedTuple
@@ -29,9 +28,10 @@ from pyspark_hutch.decoding.reasons import (
 )
 from pyspark_hutch.decoding.skimming import skim
 from pyspark_hutch.shared.amqp.sections import Source
+from pyspark_hutch.shared.entries import RECORD_HEAD, SUB_BATCH_FLAG
 
-_HEAD: Final = struct.Struct(">I")
-_SUB_BATCH_FLAG: Final = 0x8000_0000
+_FIRST_SUB_BATCH_HEAD: Final = SUB_BATCH_FLAG << 24
+"""A head from here on, as u32, is a sub-batch's."""
 _FEW: Final = 40
 """The count of messages that costs as much by hand as by numpy's calls."""
 _SHORT, _LONG = 0x0053_75A0, 0x0053_75B0
@@ -75,7 +75,7 @@ def take_records(  # noqa: PLR0913, PLR0917  # the kernel's arguments
     run = _run(source, position, limit, count, budget) if count > _FEW else 0
     front = _common_front(source, position + 4, run, is_amqp=is_amqp) if run > _FEW else None
     if front is not None:
-        size = _HEAD.unpack_from(source, position)[0]
+        size = RECORD_HEAD.unpack_from(source, position)[0]
         kinds[row : row + run] = DATA if is_amqp else RAW
         extents[: run * step] = 0
         if has_bodies:
@@ -110,7 +110,7 @@ def _walk(
     source: Source, position: int, limit: int, count: int, budget: int
 ) -> tuple[int, int, list[int], list[int]]:
     """Return why and where it stopped, and starts and sizes of the messages up to there."""
-    unpack = _HEAD.unpack_from
+    unpack = RECORD_HEAD.unpack_from
     starts: list[int] = []
     sizes: list[int] = []
     last = limit - 4
@@ -129,22 +129,22 @@ def _walk(
 
 
 def _why(size: int, start: int, limit: int) -> int:
-    if size >= _SUB_BATCH_FLAG:
+    if size >= _FIRST_SUB_BATCH_HEAD:
         return SUB_BATCH
     return BEYOND if start + size > limit else FULL
 
 
 def _run(source: Source, position: int, limit: int, count: int, budget: int) -> int:
     """Count the messages from `position` on that have the size of the first."""
-    if limit - position < _HEAD.size:
+    if limit - position < RECORD_HEAD.size:
         return 0
-    size = _HEAD.unpack_from(source, position)[0]
+    size = RECORD_HEAD.unpack_from(source, position)[0]
     stride = size + 4
     most = min(count, (limit - position) // stride)
     if size:
         most = min(most, budget // size)
     # The second is looked at first: where sizes differ that is nearly always enough.
-    if most <= _FEW or _HEAD.unpack_from(source, position + stride)[0] != size:
+    if most <= _FEW or RECORD_HEAD.unpack_from(source, position + stride)[0] != size:
         return 0
     return _equal(_numbers(source, position, most, stride))
 
@@ -164,7 +164,7 @@ def _common_front(source: Source, start: int, count: int, *, is_amqp: bool) -> i
     """Return the bytes in front of the bodies of a run, if it is the same for all of them."""
     if not is_amqp:
         return 0
-    size = _HEAD.unpack_from(source, start - 4)[0]
+    size = RECORD_HEAD.unpack_from(source, start - 4)[0]
     front = _front(source, start, size)
     for place in (start, start + front - 4):
         if not front or _equal(_numbers(source, place, count, size + 4)) != count:
@@ -176,11 +176,11 @@ def _front(source: Source, start: int, size: int) -> int:
     """Size of what is in front of the body, if the message is one data section; else 0."""
     if size < _SHORT_FRONT:
         return 0
-    code = _HEAD.unpack_from(source, start)[0]
+    code = RECORD_HEAD.unpack_from(source, start)[0]
     if code == _SHORT:
         return _SHORT_FRONT if source[start + 4] == size - _SHORT_FRONT else 0
     if code == _LONG and size >= _LONG_FRONT:
-        is_all = _HEAD.unpack_from(source, start + 4)[0] == size - _LONG_FRONT
+        is_all = RECORD_HEAD.unpack_from(source, start + 4)[0] == size - _LONG_FRONT
         return _LONG_FRONT if is_all else 0
     return 0
 

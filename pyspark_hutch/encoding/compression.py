@@ -14,7 +14,6 @@ Source: rabbitmq-stream-java-client, CompressionUtils; the frame formats of snap
 
 import zlib
 from collections.abc import Callable
-from enum import IntEnum
 from importlib import import_module
 from types import ModuleType
 from typing import Final
@@ -22,6 +21,7 @@ from typing import Final
 import pyarrow as pa
 
 from pyspark_hutch.encoding.crc32c import masked_crc32c
+from pyspark_hutch.shared.entries import Codec
 
 
 def _cramjam() -> ModuleType | None:
@@ -32,16 +32,6 @@ def _cramjam() -> ModuleType | None:
 
 
 cramjam = _cramjam()
-
-
-class Codec(IntEnum):
-    """The number of each codec in a sub-batch's head."""
-
-    NONE = 0
-    GZIP = 1
-    SNAPPY = 2
-    LZ4 = 3
-    ZSTD = 4
 
 
 _GZIP_LEVEL: Final = 6

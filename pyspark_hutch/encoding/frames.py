@@ -37,7 +37,7 @@ Ids: TypeAlias = npt.NDArray[np.uint64]
 _FRAME_HEAD: Final = struct.Struct(">IHHBI")
 _PUBLISH: Final = 2
 SIZE_BYTES: Final = 4
-_ID_BYTES: Final = 8
+ID_BYTES: Final = 8
 _NO_FILTER: Final = 0xFFFF
 
 # A frame much smaller than what a socket takes at once, large enough that a frame's own cost (about
@@ -156,7 +156,7 @@ def frame_head(version: int, publisher_id: int, count: int, entry_bytes: int) ->
 
 def _entries(messages: Messages, ids: Ids) -> tuple[Octets, list[pa.Array]]:
     """Return the first bytes of each entry, and the arrays that follow them."""
-    id_octets, sizes = big_endian(ids, _ID_BYTES), big_endian(messages.sizes, SIZE_BYTES)
+    id_octets, sizes = big_endian(ids, ID_BYTES), big_endian(messages.sizes, SIZE_BYTES)
     filters = messages.filters
     if filters is None:
         return np.hstack([id_octets, sizes]), list(messages.parts)

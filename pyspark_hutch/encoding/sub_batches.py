@@ -1,12 +1,10 @@
 """The messages of one stream as sub-batches of a fixed number of rows, in Publish frames.
 
-    sub-batch  publishing id u64 | 1:1 codec:3 0:4 u8 | records u16 | uncompressed u32 | size u32
-               | body, which uncompressed is, for each record,   size u32 | message
+Each has its publishing id (u64, big-endian) in front; `pyspark_hutch.shared.entries` has its form.
 
 Source: RabbitMQ stream protocol, Publish.
 """
 
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -14,9 +12,10 @@ from typing import Final
 import numpy as np
 
 from pyspark_hutch.encoding.arrays import big_endian
-from pyspark_hutch.encoding.compression import Codec, compress
+from pyspark_hutch.encoding.compression import compress
 from pyspark_hutch.encoding.errors import MessageTooLarge
 from pyspark_hutch.encoding.frames import (
+    ID_BYTES,
     SIZE_BYTES,
     Frame,
     Ids,
@@ -27,14 +26,13 @@ from pyspark_hutch.encoding.frames import (
     joined,
 )
 from pyspark_hutch.encoding.messages import Messages, concatenate
+from pyspark_hutch.shared.entries import (
+    SUB_BATCH_RECORDS_MAX,
+    UNCOMPRESSED_BYTES_MAX,
+    Codec,
+    pack_sub_batch,
+)
 
-_SUB_BATCH_HEAD: Final = struct.Struct(">QBHII")
-_SUB_BATCH: Final = 0x80
-
-RECORDS_MAX: Final = 0xFFFF
-"""Records of a sub-batch: the field has 16 bits."""
-UNCOMPRESSED_MAX: Final = 64 << 20
-"""Bytes of a sub-batch: a server refuses more."""
 SUB_BATCH_BYTES: Final = 8 << 20
 """Bytes of a sub-batch before compression, so that waiting rows take little memory."""
 ARRAYS_BYTES: Final = 2 << 10
@@ -69,8 +67,8 @@ class SubBatchPacker:
         records: int,
         sub_batch_bytes: int = SUB_BATCH_BYTES,
     ) -> None:
-        assert 1 <= records <= RECORDS_MAX, "the field has 16 bits"
-        assert 1 <= sub_batch_bytes <= UNCOMPRESSED_MAX, "a server refuses more"
+        assert 1 <= records <= SUB_BATCH_RECORDS_MAX, "the field has 16 bits"
+        assert 1 <= sub_batch_bytes <= UNCOMPRESSED_BYTES_MAX, "a server refuses more"
         self._stream = stream
         self._publisher_id = publisher_id
         self._limits = limits
@@ -154,12 +152,12 @@ class SubBatchPacker:
 
     def _entry(self, messages: Messages, publishing_id: int) -> bytes:
         items = joined(b"", big_endian(messages.sizes, SIZE_BYTES), list(messages.parts))
-        if len(items) > UNCOMPRESSED_MAX:
-            raise MessageTooLarge(self._stream, "sub-batch", len(items), UNCOMPRESSED_MAX)
+        if len(items) > UNCOMPRESSED_BYTES_MAX:
+            raise MessageTooLarge(self._stream, "sub-batch", len(items), UNCOMPRESSED_BYTES_MAX)
         body = compress(self._codec, items)
-        kind = _SUB_BATCH | self._codec << 4
-        count = len(messages)
-        return _SUB_BATCH_HEAD.pack(publishing_id, kind, count, len(items), len(body)) + body
+        return publishing_id.to_bytes(ID_BYTES, "big") + pack_sub_batch(
+            self._codec, len(messages), len(items), body
+        )
 
     def _frames(self, sub_batches: Iterator[tuple[bytes, int, int]]) -> Iterator[Frame]:
         """Put as many sub-batches into each frame as it may have."""

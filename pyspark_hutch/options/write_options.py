@@ -14,6 +14,7 @@ from pyspark_hutch.options.kinds import (
     text_of,
 )
 from pyspark_hutch.options.option import WRITE, Group, Option
+from pyspark_hutch.shared.entries import SUB_BATCH_RECORDS_MAX
 
 AGE_MS_MIN: Final = 1_000  # a stream's age is in seconds
 AGE_MS_MAX: Final = 36_500 * 86_400_000  # a hundred years
@@ -23,7 +24,6 @@ SUPER_STREAM_PARTITIONS_MAX: Final = 1_000  # a job plans for so many streams
 PRODUCER_NAME_BYTES_MAX: Final = 200  # leaves room in a reference for query and task
 IN_FLIGHT_MAX: Final = 1_000_000
 CONFIRM_MS_MAX: Final = 3_600_000
-_SUB_BATCH_COUNT_MAX: Final = 65_535  # an entry counts its records in 16 bits
 _COLUMN: Final = text_of(NAME_BYTES_MAX, takes="the name of a column")
 _LATER: Final = "comes with the exactly-once mode of a later version; delivery takes none or dedup"
 
@@ -121,7 +121,7 @@ MESSAGES: Final = Group(
         Option(
             "subBatchSize",
             WRITE,
-            integer(1, _SUB_BATCH_COUNT_MAX),
+            integer(1, SUB_BATCH_RECORDS_MAX),
             None,
             "Rows in a sub-batch.",
             without="100 with `compression`; else there are no sub-batches",

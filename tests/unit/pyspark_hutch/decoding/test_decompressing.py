@@ -8,7 +8,8 @@ import cramjam
 import pyarrow as pa
 import pytest
 
-from pyspark_hutch.decoding.decompressing import RAW_BYTES_MAX, BadCompression, decompress
+from pyspark_hutch.decoding.decompressing import BadCompression, decompress
+from pyspark_hutch.shared.entries import UNCOMPRESSED_BYTES_MAX
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 RAW = b"".join(len(b"event %d" % n).to_bytes(4) + b"event %d" % n for n in range(9_000))
@@ -121,10 +122,11 @@ def test_an_unknown_codec_is_refused(codec: int) -> None:
 
 @pytest.mark.parametrize("codec", [GZIP, SNAPPY, LZ4, ZSTD])
 def test_a_size_above_the_limit_is_refused_before_anything_is_done(codec: int) -> None:
-    with pytest.raises(BadCompression, match=f"says that it has {RAW_BYTES_MAX + 1} bytes"):
-        decompress(codec, b"x", 0, 1, RAW_BYTES_MAX + 1)
-    with pytest.raises(BadCompression, match=f"is not {RAW_BYTES_MAX} bytes"):
-        decompress(codec, b"x", 0, 1, RAW_BYTES_MAX)
+    size = UNCOMPRESSED_BYTES_MAX
+    with pytest.raises(BadCompression, match=f"says that it has {size + 1} bytes"):
+        decompress(codec, b"x", 0, 1, size + 1)
+    with pytest.raises(BadCompression, match=f"is not {size} bytes"):
+        decompress(codec, b"x", 0, 1, size)
 
 
 @pytest.mark.parametrize(("codec", "compress"), list(FORMS.values())[1:], ids=list(FORMS)[1:])
