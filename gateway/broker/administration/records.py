@@ -11,7 +11,10 @@ from gateway.broker.administration.errors import WrongRequest
 from gateway.broker.errors import ExchangeDoesNotExist
 from gateway.broker.exchanges import DEFAULT_EXCHANGE
 from gateway.broker.virtual_host import VirtualHost
-from gateway.log.adding import RECORD_BYTES_MAX, RecordTooLarge, add_record
+from gateway.log.log import StreamLog
+from gateway.log.records.writing import RECORD_BYTES_MAX, RecordTooLarge, RecordWriter
+from gateway.pending import Pending
+from store.errors import StoreError
 
 KEYS_MAX: Final = 1_000
 """Routing keys of one message: as many as a super stream has partitions, unless a setting says
@@ -43,10 +46,31 @@ async def publish(administration: Administration, arguments: Arguments, body: by
         log = await host.streams.log_of(host.streams.find(name))
         raw = None if filter_value is None else filter_value.encode()
         try:
-            await add_record(log, body, raw)
+            await _add(log, body, raw)
         except RecordTooLarge as error:
             raise WrongRequest(str(error)) from error
     return {"routed": bool(names)}
+
+
+class _Stored:
+    """Learns of the one record that was put."""
+
+    def __init__(self) -> None:
+        self.outcome: Pending[bool] = Pending()
+
+    def committed(self, count: int) -> None:
+        self.outcome.settle(count == 1)
+
+    def lost(self, count: int) -> None:
+        self.outcome.settle(count == 0)
+
+
+async def _add(log: StreamLog, record: bytes, filter_value: bytes | None) -> None:
+    """Put a record, and wait until it is stored. Raises RecordTooLarge, StoreError."""
+    sink = _Stored()
+    RecordWriter(log, sink).put(record, filter_value)
+    if not await sink.outcome:
+        raise log.failure or StoreError("the record was not stored")
 
 
 def _require_space(administration: Administration, size: int) -> None:

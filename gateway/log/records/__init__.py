@@ -1,0 +1,1 @@
+"""Records into and out of a stream's log, for any protocol."""
