@@ -12,9 +12,11 @@ sub-batch      | 1, compression, 4 unused bits: u8 | records u16 | raw size u32 
 import gzip
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
+
+import cramjam
 
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import Decoded
@@ -23,6 +25,13 @@ HEADER = struct.Struct(">BBHIqQQIIIB3s")
 SUB_BATCH = struct.Struct(">BHII")
 MAGIC_AND_VERSION = 0x50
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
+COMPRESS: dict[int, Callable[[bytes], Any]] = {
+    NONE: bytes,
+    GZIP: gzip.compress,
+    SNAPPY: cramjam.snappy.compress,
+    LZ4: cramjam.lz4.compress,
+    ZSTD: cramjam.zstd.compress,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +45,9 @@ class SubBatch:
 
     @classmethod
     def of(cls, records: Sequence[bytes], compression: int = NONE) -> Self:
-        """Pack records, with gzip or not at all."""
+        """Pack records by any codec."""
         raw = b"".join(len(record).to_bytes(4) + record for record in records)
-        assert compression in (NONE, GZIP), compression
-        body = gzip.compress(raw) if compression == GZIP else raw
-        return cls(compression, len(records), len(raw), body)
+        return cls(compression, len(records), len(raw), bytes(COMPRESS[compression](raw)))
 
     def encoded(self) -> bytes:
         """Return head and body."""

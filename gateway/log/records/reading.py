@@ -1,0 +1,195 @@
+"""Records out of a stream's log, from an exact offset on, with their offsets and times.
+
+They are taken from the chunks as they are stored, one chunk at a time. What is given at once is a
+run of records behind one another in a chunk, or one sub-batch. What has to come from the disk is
+read, and checked, by the cursor beneath: nothing here waits.
+"""
+
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.log.chunk import HEADER_BYTES, unpack_header
+from gateway.log.cursor import Delivery
+from gateway.log.entries import (
+    RECORD_HEAD,
+    SUB_BATCH_FLAG,
+    UNCOMPRESSED_BYTES_MAX,
+    SubBatch,
+    sub_batch_at,
+)
+from gateway.log.locating import StartKind, locate
+from gateway.log.log import StreamLog
+from gateway.log.records.decompressing import BadSubBatch, decompress
+from gateway.log.records.stored_chunks import StoredChunks
+from store.errors import StoreError
+
+Record = tuple[int, int, bytes]
+"""A record's offset, the time of its chunk in milliseconds since 1970, and its bytes."""
+
+_NO_SCRATCH: Final = bytearray()
+_FIRST_SUB_BATCH_HEAD: Final = SUB_BATCH_FLAG << 24
+"""A head from here on, as u32, is a sub-batch's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """A sub-batch whose records cannot be given.
+
+    Attributes:
+        offset: Of the first of them that was wanted.
+        next_offset: Behind the last of them.
+        timestamp_ms: Of the chunk.
+        reason: What is wrong with it, in words.
+    """
+
+    offset: int
+    next_offset: int
+    timestamp_ms: int
+    reason: str
+
+
+class RecordReader:
+    """Gives the records of a stream in order, and waits at its tail for more.
+
+    Damaged chunks are passed over, and so is what was removed before it was read: offsets then have
+    a gap. They never go back.
+
+    Attributes:
+        next_offset: Of the next record that is wanted; those before it are not given any more.
+    """
+
+    def __init__(
+        self,
+        stream_log: StreamLog,
+        position: int,
+        offset: int,
+        wake: Callable[[], object],
+        *,
+        sub_batch_bytes_max: int = UNCOMPRESSED_BYTES_MAX,
+    ) -> None:
+        """Begin at a chunk; see `reader_from` for how it is found.
+
+        Args:
+            stream_log: Of the stream; open.
+            position: Where the chunk with `offset` begins in the segment, or one before it.
+            offset: Of the first record wanted. It may lie behind the tail.
+            wake: Called when `next` may have something after it had nothing.
+            sub_batch_bytes_max: The largest uncompressed size of a sub-batch that is opened.
+        """
+        self.next_offset = offset
+        self._sub_batch_bytes_max = sub_batch_bytes_max
+        self._chunks = StoredChunks(stream_log, position, wake)
+        # Of the chunk being taken apart: header and data, where it goes on, and with which offset.
+        self._chunk = b""
+        self._place = 0
+        self._offset = 0
+        self._timestamp_ms = 0
+
+    @property
+    def failure(self) -> StoreError | None:
+        """Why what comes next cannot be read; nothing more is given then."""
+        return self._chunks.failure or self._chunks.log.failure
+
+    def close(self) -> None:
+        """Give nothing more; `wake` is not called any more."""
+        self._chunk = b""
+        self._chunks.close()
+
+    def next(self) -> list[Record] | Unreadable | None:
+        """Return the next records, all of one chunk, or a sub-batch that cannot be opened.
+
+        None: nothing is there now, and `wake` will be called; or there is a `failure`.
+        """
+        found: list[Record] | Unreadable | None = None
+        while not found:
+            while self._place >= len(self._chunk):
+                chunk = self._chunks.next(_NO_SCRATCH)
+                if chunk is None:
+                    self._chunk = b""
+                    return None
+                self._begin(chunk)
+            found = self._take()
+        return found
+
+    def _begin(self, chunk: Delivery) -> None:
+        header = unpack_header(chunk.head, 0)
+        self._chunk, self._place = chunk.head, HEADER_BYTES
+        self._offset, self._timestamp_ms = header.chunk_id, header.timestamp_ms
+        if chunk.next_offset <= self.next_offset:
+            self._place = len(self._chunk)
+
+    def _take(self) -> list[Record] | Unreadable:
+        """Take the records up to the next sub-batch, or one sub-batch; empty if none is wanted."""
+        chunk, offset, wanted = self._chunk, self._offset, self.next_offset
+        found: list[Record] | Unreadable
+        if chunk[self._place] & SUB_BATCH_FLAG:
+            sub_batch = sub_batch_at(chunk, self._place)
+            self._place, self._offset = sub_batch.end, offset + sub_batch.records
+            found = [] if self._offset <= wanted else self._opened(sub_batch, offset)
+        else:
+            found, self._place = _records_in(chunk, self._place, offset, self._timestamp_ms)
+            self._offset = offset + len(found)
+        if isinstance(found, list) and offset < wanted:
+            del found[: wanted - offset]
+        self.next_offset = max(wanted, self._offset)
+        return found
+
+    def _opened(self, sub_batch: SubBatch, offset: int) -> list[Record] | Unreadable:
+        """Return the records of a sub-batch whose first has this offset."""
+        reason = f"it does not hold {sub_batch.records} records"
+        try:
+            raw = decompress(self._chunk, sub_batch, self._sub_batch_bytes_max)
+            found, end = _records_in(raw, 0, offset, self._timestamp_ms)
+            if end == len(raw) and len(found) == sub_batch.records:
+                return found
+        except BadSubBatch as error:
+            reason = str(error)
+        except struct.error:
+            pass  # a record's head is cut off
+        following = offset + sub_batch.records
+        return Unreadable(max(offset, self.next_offset), following, self._timestamp_ms, reason)
+
+
+async def reader_from(
+    stream_log: StreamLog,
+    offset: int,
+    wake: Callable[[], object],
+    *,
+    sub_batch_bytes_max: int = UNCOMPRESSED_BYTES_MAX,
+) -> RecordReader:
+    """Return a reader whose first record has this offset, or the oldest one that is left.
+
+    For the arguments see RecordReader.
+
+    Raises:
+        StoreError: The segment cannot be read.
+        CorruptChunk: It does not hold chunks where it should.
+    """
+    start = await locate(stream_log, StartKind.OFFSET, offset)
+    return RecordReader(
+        stream_log, start.position, offset, wake, sub_batch_bytes_max=sub_batch_bytes_max
+    )
+
+
+def _records_in(
+    source: bytes, position: int, offset: int, timestamp_ms: int
+) -> tuple[list[Record], int]:
+    """Take records from a position on, up to a sub-batch or the end; return where they end.
+
+    That is behind the end if the last one is cut off. Raises struct.error if its head is.
+    """
+    # A fifth of a microsecond a record, and no call of ours in it.
+    found: list[Record] = []
+    add, head_at, head_bytes = found.append, RECORD_HEAD.unpack_from, RECORD_HEAD.size
+    limit = len(source)
+    while position < limit:
+        (size,) = head_at(source, position)
+        if size >= _FIRST_SUB_BATCH_HEAD:
+            break
+        start = position + head_bytes
+        position = start + size
+        add((offset, timestamp_ms, source[start:position]))
+        offset += 1
+    return found, position

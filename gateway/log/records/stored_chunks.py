@@ -1,0 +1,74 @@
+"""The chunks of a stream one by one, as they are stored: what records are taken from."""
+
+from collections.abc import Callable
+from typing import Final
+
+from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, HEADER_BYTES, unpack_header
+from gateway.log.cursor import Cursor, Delivery
+from gateway.log.kernel.chunks import MALFORMED
+from gateway.log.log import StreamLog
+from gateway.log.verifying import verify
+
+_WINDOW_BYTES: Final = 64 * 1024
+"""What is read and checked at once: many small chunks, or all of a larger one."""
+
+
+class StoredChunks(Cursor):
+    """A cursor that joins nothing, reads no regions, and checks all that it gives.
+
+    A client compares the checksum of a chunk that it gets. Here that is done for those that get
+    records, and the seal is compared as well.
+    """
+
+    def __init__(self, stream_log: StreamLog, position: int, wake: Callable[[], object]) -> None:
+        super().__init__(
+            stream_log, position, wake, frame_bytes_max=_WINDOW_BYTES, takes_regions=False
+        )
+        self._window = b""
+        # In the segment: where the window begins, and where its checked chunks end.
+        self._window_from = self._sound_to = 0
+
+    def _next(self, available: int, scratch: bytearray) -> Delivery | None:
+        """Give the chunk at the cursor; None if it has to be fetched, or was damaged."""
+        del scratch
+        if not self._window_from <= self.position < self._sound_to and not self._look(available):
+            return None
+        place = self.position - self._window_from
+        start = place + EVENT_HEAD_BYTES
+        header = unpack_header(self._window, start)
+        size = HEADER_BYTES + header.data_bytes
+        self.position += EVENT_HEAD_BYTES + int.from_bytes(self._window[place + 4 : start], "big")
+        chunk = self._window[start : start + size]
+        if self.position >= self._sound_to:
+            self._window = b""  # one that waits at the tail holds no memory
+        return Delivery(header.chunk_id, header.chunk_id + header.records, size, chunk, None)
+
+    def _look(self, available: int) -> bool:
+        """Read and check the next window; False if its first chunk is not there, or damaged."""
+        begin = self.position
+        # Where reading failed, by one chunk, and nothing behind it.
+        size = DATA_POSITION if self._failed_at == begin else _WINDOW_BYTES
+        window = self.log.reader.read_cached(begin, min(available, size)) or b""
+        if len(window) < DATA_POSITION:
+            self._fetch(begin, DATA_POSITION)
+            return False
+        event_bytes = EVENT_HEAD_BYTES + int.from_bytes(window[4:EVENT_HEAD_BYTES], "big")
+        if event_bytes > available:
+            self._skip_bad(begin, MALFORMED)
+            return False
+        if len(window) < event_bytes:
+            window = self._read(begin, event_bytes)
+        if len(window) < event_bytes:
+            self._fetch(begin, event_bytes)
+            return False
+        # The first one's offset is believed: its seal has it, or the cursor has compared it.
+        first = unpack_header(window, EVENT_HEAD_BYTES).chunk_id
+        found = verify(memoryview(window), self.log.seals.behind(begin), first)
+        if not found.end:
+            # The index knows the chunk behind the span; one before that is looked for here.
+            end = min(self.log.index.span_end(begin, 0), self.log.committed_length)
+            rest = self._read(begin, end - begin)
+            self._skip_bad(begin, found.reason, self._behind(rest, found.reason))
+            return False
+        self._window, self._window_from, self._sound_to = window, begin, begin + found.end
+        return True

@@ -1,0 +1,131 @@
+"""Sub-batches of every codec, in the framings of clients, and none larger than it says."""
+
+import gzip
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import cramjam
+import pytest
+
+from gateway.log.entries import UNCOMPRESSED_BYTES_MAX, Codec, SubBatch
+from gateway.log.records.decompressing import BadSubBatch, decompress
+from tests.chunks import COMPRESS
+
+RAW = b"".join(len(b"event %d" % n).to_bytes(4) + b"event %d" % n for n in range(9_000))
+
+
+def halves(compress: Callable[[bytes], Any]) -> Callable[[bytes], bytes]:
+    """Compress in two parts, each with a head of its own."""
+    return lambda raw: bytes(compress(raw[:99])) + bytes(compress(raw[99:]))
+
+
+FORMS: dict[str, tuple[Codec, Callable[[bytes], Any]]] = {
+    "gzip": (Codec.GZIP, gzip.compress),
+    "gzip in two members": (Codec.GZIP, halves(gzip.compress)),
+    "framed snappy": (Codec.SNAPPY, cramjam.snappy.compress),
+    "framed snappy in two streams": (Codec.SNAPPY, halves(cramjam.snappy.compress)),
+    "a block of snappy": (Codec.SNAPPY, cramjam.snappy.compress_raw),
+    "lz4": (Codec.LZ4, cramjam.lz4.compress),
+    "zstd": (Codec.ZSTD, cramjam.zstd.compress),
+    "zstd in two frames": (Codec.ZSTD, halves(cramjam.zstd.compress)),
+}
+COMPRESSED = pytest.mark.parametrize(("codec", "compress"), FORMS.values(), ids=FORMS)
+
+
+def opened(codec: int, body: bytes, size: int, bytes_max: int = UNCOMPRESSED_BYTES_MAX) -> bytes:
+    """Open a sub-batch behind two other bytes and before two more."""
+    head = SubBatch(codec, 1, size, 2, 2 + len(body))
+    return decompress(b"<<" + body + b">>", head, bytes_max)
+
+
+@COMPRESSED
+@pytest.mark.parametrize("raw", [RAW, RAW[:1000]], ids=["large", "small"])
+def test_every_codec_gives_its_records(
+    codec: Codec, compress: Callable[[bytes], Any], raw: bytes
+) -> None:
+    found = opened(codec, bytes(compress(raw)), len(raw))
+
+    assert found == raw
+    assert type(found) is bytes
+
+
+@pytest.mark.parametrize("size", [0, len(RAW), 1 << 31])
+def test_what_is_not_compressed_is_what_it_is(size: int) -> None:
+    assert opened(Codec.NONE, RAW, size, bytes_max=0) == RAW
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_a_sub_batch_of_nothing_is_nothing(codec: Codec) -> None:
+    assert opened(codec, bytes(COMPRESS[codec](b"")), 0) == b""
+
+
+@COMPRESSED
+@pytest.mark.parametrize("difference", [-1, 1, -999, 999])
+def test_another_size_than_it_says_is_refused(
+    codec: Codec, compress: Callable[[bytes], Any], difference: int
+) -> None:
+    size = len(RAW) + difference
+    with pytest.raises(
+        BadSubBatch, match=f"is not {size} bytes compressed by {codec.name.lower()}"
+    ):
+        opened(codec, bytes(compress(RAW)), size)
+
+
+@COMPRESSED
+@pytest.mark.parametrize("cut", [1, 5, 30])
+def test_a_body_cut_short_is_refused(
+    codec: Codec, compress: Callable[[bytes], Any], cut: int
+) -> None:
+    with pytest.raises(BadSubBatch, match="is not"):
+        opened(codec, bytes(compress(RAW))[:-cut], len(RAW))
+
+
+@pytest.mark.parametrize("codec", [Codec.GZIP, Codec.SNAPPY, Codec.LZ4, Codec.ZSTD])
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"\0", b"garbage", bytes(100), b"\xff" * 100, b"\xff\x06\x00\x00sNaPpY\x00\xff\xff\xff",
+     b"\xff\x06\x00\x00sNaPpY\x02\x00\x00\x00", b"\xff\x06\x00\x00sNaPpY\x01\x02\x00\x00ab"],
+    ids=range(8),
+)  # fmt: skip
+def test_garbage_is_refused(codec: Codec, body: bytes) -> None:
+    with pytest.raises(BadSubBatch, match="is not 50 bytes compressed by"):
+        opened(codec, body, 50)
+
+
+@pytest.mark.parametrize("codec", [5, 6, 7])
+def test_an_unknown_codec_is_refused(codec: int) -> None:
+    with pytest.raises(BadSubBatch, match=f"codec, {codec}, is unknown"):
+        opened(codec, b"x", 1)
+
+
+@pytest.mark.parametrize("codec", Codec)
+def test_a_body_that_is_not_all_there_is_refused(codec: Codec) -> None:
+    with pytest.raises(BadSubBatch, match="cut off"):
+        decompress(b"1234", SubBatch(codec, 1, 4, 1, 5), 4)
+
+
+@COMPRESSED
+def test_the_limit_is_compared_with_what_the_head_says(
+    codec: Codec, compress: Callable[[bytes], Any]
+) -> None:
+    body = bytes(compress(RAW))
+    assert opened(codec, body, len(RAW), bytes_max=len(RAW)) == RAW
+    with pytest.raises(BadSubBatch, match=f"{len(RAW)} bytes, more than {len(RAW) - 1}"):
+        opened(codec, body, len(RAW), bytes_max=len(RAW) - 1)
+
+
+@COMPRESSED
+def test_a_body_that_grows_beyond_what_it_says_takes_no_memory(
+    codec: Codec, compress: Callable[[bytes], Any]
+) -> None:
+    bomb = bytes(compress(bytes(1 << 23)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(BadSubBatch):
+            opened(codec, bomb, 1000)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 3 * len(bomb) + (1 << 20)

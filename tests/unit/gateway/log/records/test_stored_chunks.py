@@ -1,0 +1,157 @@
+"""Chunks given as they are stored: none is joined, and none that is damaged is given."""
+
+import logging
+from collections.abc import Sequence
+
+import pytest
+
+from gateway.log import cursor as cursor_module
+from gateway.log import index as index_module
+from gateway.log.log import StreamLog
+from gateway.log.records.stored_chunks import StoredChunks
+from tests.chunks import Chunk, SubBatch, chunk_of
+from tests.unit.gateway.log.conftest import MakeRig
+from tests.unit.gateway.log.log_rig import LogRig, bytes_of, change_on_disk
+from tests.unit.gateway.log.test_cursor import commit_all, offsets_and_records
+from tests.unit.gateway.log.test_older_chunks import of_old_and_new, old_rig
+from tests.unit.gateway.log.test_unreadable import BODIES, EVENT_BYTES, Disk, rig_on
+
+FIVE = [bytes([number]) * 300 for number in range(5)]
+LARGE = [bytes([number]) * 70_000 for number in range(5)]
+
+
+def stored(rig: LogRig, log: StreamLog, position: int = 0) -> list[Chunk]:
+    """The chunks from a position on, until there are no more or one cannot be read."""
+    woken: list[int] = []
+    chunks = StoredChunks(log, position, lambda: woken.append(1))
+    found: list[Chunk] = []
+    while chunks.failure is None:
+        before = len(woken)
+        delivery = chunks.next(bytearray())
+        if delivery is not None:
+            chunk = chunk_of(bytes_of(delivery))
+            assert (delivery.chunk_id, delivery.region) == (chunk.chunk_id, None)
+            assert delivery.next_offset == chunk.chunk_id + chunk.record_count
+            found.append(chunk)
+        elif chunks.position >= log.committed_length:
+            break
+        elif chunks.failure is None:
+            rig.loop.run_until(lambda: len(woken) > before)  # noqa: B023 - before the next round
+    chunks.close()
+    return found
+
+
+@pytest.mark.parametrize("is_reopened", [False, True])
+@pytest.mark.parametrize("bodies", [FIVE, LARGE, [b"x"] * 2_000], ids=["small", "large", "many"])
+def test_every_chunk_is_given_as_it_is_stored(
+    make_rig: MakeRig, bodies: Sequence[bytes], *, is_reopened: bool
+) -> None:
+    rig = make_rig()
+    log = rig.create()
+    for body in bodies:
+        rig.now_ms += 1
+        rig.commit(log, body)
+    if is_reopened:
+        rig.close()
+        rig = make_rig(rig.directory)
+        log = rig.open()
+
+    found = stored(rig, log)
+
+    assert found == [chunk for chunk, _ in rig.chunks()]
+    assert [chunk.timestamp_ms for chunk in found] == [*range(1_001, 1_001 + len(bodies))]
+
+
+def test_chunks_that_other_readers_share_are_given_as_they_are_stored(rig: LogRig) -> None:
+    log = rig.create()
+    commit_all(rig, log, [b"a"], [b"b"])
+    log.has_company = True
+    assert len(rig.cursor(log).all_now()) == 1
+    assert log.shared is not None
+
+    assert [chunk.records() for chunk in stored(rig, log)] == [[b"a"], [b"b"]]
+
+
+@pytest.mark.parametrize("is_reopened", [False, True])
+@pytest.mark.parametrize("number", [0, 4])
+@pytest.mark.parametrize("bodies", [FIVE, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize(
+    "place", [8, 9, 11, 15, 23, 31, 39, 43, 47, 51, 55, 70, -1], ids=lambda place: f"byte {place}"
+)
+def test_no_damaged_chunk_is_given_and_the_others_are(
+    make_rig: MakeRig,
+    caplog: pytest.LogCaptureFixture,
+    bodies: list[bytes],
+    number: int,
+    place: int,
+    *,
+    is_reopened: bool,
+) -> None:
+    rig = make_rig()
+    log = rig.create()
+    commit_all(rig, log, *([body] for body in bodies))
+    event_bytes = 60 + 4 + len(bodies[0])
+    content = rig.content()
+    at = number * event_bytes + place % event_bytes
+    if is_reopened:
+        # With a snapshot the opening looks at the last chunk only.
+        rig.save(log)
+        rig.close()
+    change_on_disk(rig, content, (at, content[at] ^ 0x15))
+    if is_reopened:
+        rig = make_rig(rig.directory)
+        log = rig.open()
+
+    with caplog.at_level(logging.ERROR):
+        found = offsets_and_records(stored(rig, log))
+
+    whole = [(n, body) for n, body in enumerate(bodies) if n != number]
+    assert [pair for pair in found if pair not in whole] == []
+    # A place that is no chunk hides what follows it up to the next one that the index knows.
+    assert found == whole or (place in {8, 51} and not is_reopened)
+    assert "damaged chunk is not delivered" in caplog.text
+
+
+def test_chunks_without_seals_are_given_beside_those_with_one(make_rig: MakeRig) -> None:
+    rig, _ = old_rig(make_rig)
+    log = rig.open()
+    commit_all(rig, log, [b"new"], [b"newer"])
+
+    assert offsets_and_records(stored(rig, log)) == of_old_and_new()
+
+
+@pytest.mark.parametrize("is_reopened", [False, True])
+@pytest.mark.parametrize("times", [1, 1_000])
+def test_an_error_of_the_disk_is_felt_only_where_it_stays(
+    monkeypatch: pytest.MonkeyPatch, make_rig: MakeRig, times: int, *, is_reopened: bool
+) -> None:
+    monkeypatch.setattr(index_module, "SPAN_BYTES", 10_000)
+    monkeypatch.setattr(cursor_module, "_CHECK_BYTES", 15_000)
+    disk = Disk()
+    directory = make_rig().directory.with_name("bad")
+    rig = rig_on(disk, directory)
+    log = rig.create()
+    commit_all(rig, log, *([body] for body in BODIES))
+    if is_reopened:
+        rig.save(log)
+        rig.close()
+        rig = rig_on(disk, directory)
+        log = rig.open()
+    disk.bad = range(7 * EVENT_BYTES + 900, 7 * EVENT_BYTES + 901)
+    disk.times = times
+
+    found = offsets_and_records(stored(rig, log))
+
+    assert found == [*enumerate(BODIES)][: 20 if times == 1 else 7]
+    rig.close()
+
+
+def test_a_sub_batch_is_given_as_it_is_stored_and_checked(rig: LogRig) -> None:
+    log = rig.create()
+    commit_all(rig, log, [b"a"], [SubBatch.of([b"b" * 500, b"c"]), b"d"], [b"e"])
+    assert [chunk.chunk_id for chunk in stored(rig, log)] == [0, 1, 4]
+    content = rig.content()
+    at = content.index(b"bbb") + 100
+    change_on_disk(rig, content, (at, 0x55))
+
+    assert [chunk.chunk_id for chunk in stored(rig, log)] == [0, 4]
