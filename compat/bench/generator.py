@@ -22,6 +22,7 @@ from compat.bench.jobs import Figures, Job, Work
 from compat.bench.latency import confirm_latency, delivery_latency, fill_single
 from compat.bench.machine import REPOSITORY
 from compat.bench.management import management
+from compat.bench.records import records
 from compat.bench.selection import drain_filtered, fill_filtered
 
 JOB_TIMEOUT_S: Final = 900
@@ -47,6 +48,7 @@ WORKS: Final[dict[Work, Callable[[Job], Figures]]] = {
     "fill_filtered": fill_filtered,
     "drain_filtered": drain_filtered,
     "management": management,
+    "records": records,
     "delete": delete,
 }
 

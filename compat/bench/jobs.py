@@ -19,6 +19,7 @@ Work = Literal[
     "fill_filtered",
     "drain_filtered",
     "management",
+    "records",
     "delete",
 ]
 
@@ -47,6 +48,8 @@ class Job:
         connection_count: Connections that are opened, or that share the streams.
         keep: Whether the stream is left for the next job.
         management_port: Where the server's management API listens; 0 where it is not known.
+        folder: Where a work without a server may put a store.
+        durability: What that store's acknowledgements mean: os or disk.
     """
 
     work: Work
@@ -65,6 +68,8 @@ class Job:
     connection_count: int = 1
     keep: bool = False
     management_port: int = 0
+    folder: str = ""
+    durability: str = "os"
 
     def to_json(self) -> str:
         """Write the job as one line of JSON."""

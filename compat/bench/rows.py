@@ -36,6 +36,10 @@ LIST_CONNECTIONS: Final = Metric("connections_s", "list connections s", 1, "lowe
 LIST_STREAMS: Final = Metric("streams_s", "list streams s", 1, "lower")
 WAIT_P99: Final = Metric("wait_p99", "others' wait p99 µs", 1, "lower")
 WAIT_MAX: Final = Metric("wait_max", "others' longest wait µs", 1, "lower")
+RECORD_PUT: Final = Metric("put", "µs a record", 1, "lower")
+RECORD_PUT_CPU: Final = Metric("put_cpu", "CPU µs a record", 1, "lower")
+RECORD_READ: Final = Metric("read", "µs a record", 1, "lower")
+RECORD_READ_CPU: Final = Metric("read_cpu", "CPU µs a record", 1, "lower")
 PSS_EACH: Final = Metric("pss_each", "PSS KiB each", KIB, "lower")
 
 
@@ -173,6 +177,21 @@ ROWS: Final = (
         (RATE, CPU),
         "A stream of large chunks read over TLS 1.3. The reader opens every byte, which costs it "
         "more than sealing costs the server: look at the CPU. Checked as in a drain.",
+    ),
+    Row(
+        "records_in",
+        "records in, 100 B, in one process",
+        (RECORD_PUT, RECORD_PUT_CPU),
+        "Without a server: records are put into the log of a stream one by one, as a protocol "
+        "without chunks does it, from the first until the last is committed. CPU is that of all "
+        "threads, the store's too.",
+    ),
+    Row(
+        "records_out",
+        "records out, 100 B, in one process",
+        (RECORD_READ, RECORD_READ_CPU),
+        "The same records read from their chunks, with their offsets and times. Every chunk is "
+        "checked, and offsets must be dense.",
     ),
 )
 ROW_NAMES: Final = tuple(row.name for row in ROWS)

@@ -24,6 +24,7 @@ class Scale:
         management_connections: Connections that are listed over HTTP; no more are opened than the
             system lets both sides have.
         management_streams: Streams that are listed.
+        records: Records that are put and read in one process.
         settle_s: How long a fresh server is left alone before its memory is read.
     """
 
@@ -41,6 +42,7 @@ class Scale:
     filtered_messages: int
     management_connections: int
     management_streams: int
+    records: int
     settle_s: float
 
 
@@ -65,6 +67,7 @@ FULL: Final = Scale(
     filtered_messages=8_000_000,
     management_connections=10_000,
     management_streams=1_000,
+    records=2_000_000,
     settle_s=10.0,
 )
 
@@ -88,5 +91,6 @@ QUICK: Final = Scale(
     filtered_messages=200_000,
     management_connections=200,
     management_streams=40,
+    records=50_000,
     settle_s=1.0,
 )

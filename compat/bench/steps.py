@@ -14,7 +14,7 @@ from compat.bench.errors import BenchError
 from compat.bench.generator import perform
 from compat.bench.jobs import Figures, Job
 from compat.bench.scale import Scale
-from compat.bench.servers import Server
+from compat.bench.servers import HUTCH_OS, RABBITMQ, Server
 from compat.bench.usage import memory_of, tree_of
 
 # Unconfirmed messages by messages per frame. RabbitMQ stops reading a connection that has
@@ -256,6 +256,24 @@ def tls_drain(server: Server, scale: Scale, _wanted: Collection[str]) -> Results
     return {"tls_drain": figures}
 
 
+def records(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
+    """Put records into a log and read them, with the durability of a server that is idle."""
+    if server.name == RABBITMQ or server.data_folder is None:
+        return {}
+    figures = perform(
+        Job(
+            work="records",
+            address=server.address,
+            message_count=scale.records,
+            warmup_count=scale.records // WARMUP_PART,
+            repeats=scale.drain_repeats,
+            folder=str(server.data_folder.parent),
+            durability="os" if server.name == HUTCH_OS else "disk",
+        )
+    )
+    return {row: figures for row in ("records_in", "records_out") if row in wanted}
+
+
 def tls_address_of(server: Server) -> Address:
     """Return where a server listens for TLS. Raises BenchError."""
     if server.tls_address is None:
@@ -327,4 +345,5 @@ STEPS: Final = (
     Step(("tls_ingest_100x1",), tls_ingest),
     Step(("tls_ingest_100x100",), tls_ingest),
     Step(("tls_drain",), tls_drain),
+    Step(("records_in", "records_out"), records),
 )

@@ -55,6 +55,8 @@ TARGETS: Final = (
     Target("management",      "connections_s", HUTCH_OS, None, "at most", 1),
     Target("management",      "streams_s",     HUTCH_OS, None, "at most", 1),
     Target("management",      "wait_max",      HUTCH_OS, None, "at most", 20_000),
+    Target("records_in",      "put",  HUTCH_OS,   None,      "at most",  2),
+    Target("records_out",     "read", HUTCH_OS,   None,      "at most",  1),
     Target("confirm_latency", "p50",  HUTCH_DISK, RABBITMQ,  "at most",  1.2, "fast fsync"),
 )
 # fmt: on
