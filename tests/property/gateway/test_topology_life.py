@@ -196,7 +196,7 @@ class TopologyLife(RuleBasedStateMachine):
             (name, self.broker.stream(name).entry.generation, "live") for name in model.streams
         )
         assert rows(self.broker) == len(model.exchanges) - 1 + len(model.bindings)
-        assert len(self.broker.streams.turns) == len(self.broker.virtual_host.exchanges.turns) == 0
+        assert len(self.broker.streams.locks) == len(self.broker.virtual_host.exchanges.locks) == 0
         assert self.broker.fatal_errors == []
 
     def teardown(self) -> None:

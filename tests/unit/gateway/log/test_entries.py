@@ -4,7 +4,6 @@ import struct
 
 import pytest
 
-from gateway.config import Settings
 from gateway.log.entries import (
     RECORD_HEAD,
     SUB_BATCH_RECORDS_MAX,
@@ -15,6 +14,7 @@ from gateway.log.entries import (
     pack_sub_batch,
     sub_batch_at,
 )
+from gateway.settings.model import Settings
 from tests import chunks
 
 RECORD = RECORD_HEAD.pack(3) + b"abc"
