@@ -7,8 +7,6 @@ watcher is told when the stream is deleted or has failed, after which nothing of
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
-from functools import partial
-from typing import Final
 
 from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.catalogue import CREATING, LIVE, Catalogue, StreamEntry
@@ -17,35 +15,23 @@ from gateway.broker.errors import (
     PreconditionFailed,
     StreamDoesNotExist,
     StreamExists,
-    StreamNotAvailable,
-    StreamRestarted,
 )
 from gateway.broker.locks import Check, Locks, unchecked
 from gateway.broker.naming import clean_name
 from gateway.broker.policies import Policies, open_policies
-from gateway.broker.retention import Retention, RetentionPorts, limits_of
 from gateway.broker.room import Room
 from gateway.broker.stream import Stream, Watcher
+from gateway.broker.stream_logs import NOT_TOLD, StreamLogs
 from gateway.broker.stream_storage import StreamStorage
 from gateway.broker.streams_ports import StreamsPorts
 from gateway.log import names
-from gateway.log.errors import LogError
-from gateway.log.log import StreamLog
-from gateway.log.opening import LogSettings, open_log
-from gateway.log.retention import Limits, span_for
-from gateway.log.seldom import Seldom
-from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking, open_tracking
 from gateway.logs import InHost
-from gateway.pending import Pending, start
 from store.api import TableEntry
-from store.errors import DiskFull, StoreClosed, StoreError
 
 __all__ = ["Stream", "Streams", "StreamsPorts", "Watcher", "open_streams"]
 
 log = logging.getLogger(__name__)
-
-_NOT_TOLD: Final = "telling that a stream is gone failed stream=%s"
 
 
 class Streams:
@@ -60,9 +46,6 @@ class Streams:
         policies: Policies,
     ) -> None:
         self.virtual_host = virtual_host
-        self.policies = policies
-        policies.changed = self._policies_changed
-        self.tracking = tracking
         self._is_going = False
         self.catalogue = catalogue
         self.when_gone: Callable[[Stream], object] = lambda _stream: None
@@ -71,20 +54,9 @@ class Streams:
         self._streams: dict[str, Stream] = {}
         self.room = Room(self.__len__)
         self.storage = StreamStorage(virtual_host, ports.store, ports.clock_ms, catalogue, tracking)
-        self._found_no_space = Seldom(log, "stream failed stream=%s error=%s")
         # For creations and deletions of one name.
         self.locks = Locks()
-        self.retention = Retention(
-            RetentionPorts(
-                ports.store,
-                ports.schedule,
-                ports.now_for_age_ms or (lambda _age_ms: ports.clock_ms()),
-                self.log_of,
-                self.limits_of,
-                self.storage.names_of,
-                self.storage.save,
-            )
-        )
+        self.logs = StreamLogs(virtual_host, ports, tracking, policies, self.storage, self)
 
     def __iter__(self) -> Iterator[Stream]:
         return iter(list(self._streams.values()))
@@ -196,7 +168,7 @@ class Streams:
         Args:
             name: Which one.
             gone: Told at once that it is gone for clients, whatever the store says: the caller has
-                to tell its watchers (`tell_watchers`) when it has answered.
+                to tell its watchers (`StreamLogs.tell_watchers`) when it has answered.
             check: Called in the turn.
 
         Raises:
@@ -216,7 +188,7 @@ class Streams:
         while self._streams or self.locks:
             for name in self.names():
                 with suppress(StreamDoesNotExist):  # somebody was faster
-                    await self.delete(name, self.tell_watchers)
+                    await self.delete(name, self.logs.tell_watchers)
             await self.locks.all_released()
 
     async def delete_together(
@@ -256,158 +228,7 @@ class Streams:
             try:
                 told(stream)
             except Exception:  # it is gone all the same, and so must be what is stored of it
-                log.exception(_NOT_TOLD, self._at(stream.name))
-
-    def tell_watchers(self, stream: Stream) -> None:
-        """Tell everybody who uses a stream that it is gone."""
-        watchers, stream.watchers = stream.watchers, set()
-        for watcher in watchers:
-            try:
-                watcher.stream_gone(stream)
-            except Exception:  # the others must know it too
-                log.exception(_NOT_TOLD, self._at(stream.name))
-
-    # Opening
-
-    async def log_of(self, stream: Stream) -> StreamLog:
-        """Return a stream's log, opening it if need be.
-
-        Raises:
-            StreamNotAvailable: It cannot be opened now.
-            StreamDoesNotExist: It was deleted meanwhile.
-        """
-        if stream.log is not None and stream.log.failure is None:
-            return stream.log
-        if stream.opening is None:
-            stream.opening = start(self._open(stream))
-        try:
-            return await stream.opening
-        except (StoreError, LogError) as error:
-            if stream.is_deleted:
-                raise StreamDoesNotExist(stream.name) from error
-            log.error("stream cannot be opened stream=%s error=%s", self._at(stream.name), error)  # noqa: TRY400  # a line, not a traceback, for the operator
-            raise StreamNotAvailable(stream.name) from error
-
-    async def _open(self, stream: Stream) -> StreamLog:
-        entry = stream.entry
-
-        def save(opened: StreamLog, snapshot: Snapshot) -> None:
-            if not stream.is_deleted:
-                self.storage.save(entry, opened, snapshot)
-
-        try:
-            opened = await open_log(
-                self._ports.store,
-                self.storage.names_of(entry),
-                self._ports.log_ports(
-                    failed=lambda _log, error: self._failed(stream, error),
-                    save=save,
-                    grown=lambda _log: self.retention.grown(stream),
-                ),
-                snapshot=await self.tracking.load_snapshot(entry.generation),
-                replace_snapshot=partial(self.tracking.replace_snapshot, entry.generation),
-                epoch=self._ports.openings.epoch_of(entry.born),
-                settings=LogSettings(
-                    self._ports.references_max,
-                    stream.arguments.initial_offset or 0,
-                    span_for(self.limits_of(stream).unit_bytes),
-                ),
-            )
-        finally:
-            stream.opening = None
-        stream.log = opened
-        if opened.has_lost_what_was_stored:
-            save(opened, opened.take_snapshot())
-        return opened
-
-    def _failed(self, stream: Stream, error: StoreError) -> None:
-        if stream.is_deleted:  # its watchers are told after the reply to the deletion
-            log.debug("deleted stream failed stream=%s error=%s", self._at(stream.name), error)
-        else:
-            if isinstance(error, DiskFull):
-                self._found_no_space.error(self._at(stream.name), error)
-            elif not isinstance(error, StreamRestarted):
-                log.error("stream failed stream=%s error=%s", self._at(stream.name), error)
-            self.tell_watchers(stream)
-        if isinstance(error, DiskFull):  # what may go should go now
-            self.retention.look_soon(self)
-        if isinstance(error, StoreClosed):
-            self._ports.fatal(error)
-
-    async def restart(self, name: str) -> None:
-        """Let everybody who uses a stream go, and open it anew; what was accepted is stored first.
-
-        Raises:
-            StreamDoesNotExist: No such stream.
-            StreamNotAvailable: It cannot be opened now.
-        """
-        stream = self.find(name)
-        stream_log = await self.log_of(stream)
-        stream_log.flush()
-        await stream_log.when_all_committed()
-        stream_log.read_failed(StreamRestarted("restarted by an administrator"))
-        await self.log_of(stream)
-        log.info("stream restarted stream=%s", self._at(name))
-
-    # What is kept
-
-    def limits_of(self, stream: Stream) -> Limits:
-        """Return what a stream may keep."""
-        if stream.limits is None:
-            stream.limits = limits_of(self.policies.over(stream.name, stream.arguments))
-        return stream.limits
-
-    def _policies_changed(self) -> None:
-        for stream in self._streams.values():
-            stream.limits = None
-            if stream.log is not None:
-                stream.log.index.set_span(span_for(self.limits_of(stream).unit_bytes))
-        self.retention.look_soon(self)
-
-    async def truncate(
-        self, name: str, *, offset: int | None = None, timestamp_ms: int | None = None
-    ) -> int:
-        """Remove what is older than a place; consumers that were there go on behind it.
-
-        Only whole chunks go, so that some records before the place may stay. All goes if the place
-        is behind the end. Offsets are never given out again, publishers stay known.
-
-        Args:
-            name: The stream.
-            offset: The first offset that is wanted; or
-            timestamp_ms: The first time, in milliseconds since the epoch, that is wanted.
-
-        Returns:
-            The stream's first offset now: of the oldest record, or of the next one.
-
-        Raises:
-            StreamDoesNotExist: No such stream.
-            StreamNotAvailable: It cannot be opened or read now.
-            InternalError: The store refused.
-        """
-        stream = self.find(name)
-        stream_log = await self.log_of(stream)
-        try:
-            await self.retention.truncate(stream, stream_log, offset, timestamp_ms)
-        except (StoreError, LogError) as error:
-            raise InternalError(str(error)) from error
-        return stream_log.first_offset
-
-    async def stored_offset(self, stream: Stream, reference: bytes) -> int | None:
-        """Return a consumer's stored offset; None if there is none, or its record is removed.
-
-        Raises:
-            StoreError: The table cannot be read.
-            StreamNotAvailable: The stream cannot be opened.
-            StreamDoesNotExist: It was deleted meanwhile.
-        """
-        first_offset = (await self.log_of(stream)).first_offset
-        return await self.tracking.query_offset(stream.entry.generation, reference, first_offset)
-
-    def store_offset(self, stream: Stream, reference: bytes, offset: int) -> None:
-        """Remember a consumer's offset, any u64."""
-        first_offset = 0 if stream.log is None else stream.log.first_offset
-        self.tracking.store_offset(stream.entry.generation, reference, offset, first_offset)
+                log.exception(NOT_TOLD, self._at(stream.name))
 
     async def retry_deletions(self) -> None:
         """Try again to remove what is left of deleted streams."""
@@ -448,26 +269,6 @@ class Streams:
             for stream in undone:
                 with suppress(InternalError):
                     await self.storage.discard(stream)
-
-    async def close(self) -> None:
-        """Wait until all that was accepted is stored, and save what makes opening fast."""
-        opened = [
-            (stream, stream.log)
-            for stream in self._streams.values()
-            if stream.log is not None and stream.log.failure is None
-        ]
-        for _, stream_log in opened:
-            stream_log.flush()
-        for _, stream_log in opened:
-            await stream_log.when_all_committed()
-        saves: list[Pending[None]] = []
-        for stream, stream_log in opened:
-            snapshot = stream_log.final_snapshot()
-            if snapshot is not None:
-                saves.append(self.storage.save(stream.entry, stream_log, snapshot))
-        for save in saves:
-            await save
-        await self.tracking.settled()
 
 
 async def open_streams(virtual_host: str, ports: StreamsPorts) -> Streams:

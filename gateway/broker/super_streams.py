@@ -132,7 +132,7 @@ async def add_partitions(
     log.info("partitions added super_stream=%s partitions=%d", shown, len(partitions))
     for partition in existing:
         if partition in streams:
-            streams.tell_watchers(streams.find(partition))
+            streams.logs.tell_watchers(streams.find(partition))
 
 
 def _checked(partitions: Sequence[str], keys: Sequence[str], room: int) -> list[str]:

@@ -47,7 +47,7 @@ class VirtualHost:
     @property
     def policies(self) -> Policies:
         """What administrators say of many streams at once."""
-        return self.streams.policies
+        return self.streams.logs.policies
 
     def route(self, exchange: str, routing_key: str) -> list[str]:
         """Return the streams that a routing key leads to, each once.
@@ -86,7 +86,7 @@ class VirtualHost:
 
     async def close(self) -> None:
         """Wait until all that was accepted is stored."""
-        await self.streams.close()
+        await self.streams.logs.close()
 
     async def delete_content(self, store: SegmentStore) -> None:
         """Delete every stream, tell who uses them, then remove the tables.

@@ -38,6 +38,6 @@ async def keep_retention(virtual_hosts: VirtualHosts, interval_s: int, awaits: A
 
 async def _look_at(streams: Streams, awaits: Awaits) -> None:
     await awaits(streams.retry_deletions())
-    for part in streams.retention.rounds(streams):
+    for part in streams.logs.retention.rounds(streams):
         await awaits(part)
         await asyncio.sleep(0)

@@ -196,7 +196,7 @@ def _write(running: Served, judge: Judge, reading: Reading) -> dict[Stream, int]
         host = broker.virtual_hosts.find(at[0])
         assert host is not None
         stream = host.streams.find(at[1])
-        log = broker.store_rig.run(host.streams.log_of(stream))
+        log = broker.store_rig.run(host.streams.logs.of(stream))
         if log.read_only is not None:
             assert judge.is_exposed(judge.segments_of_stream(at)), (at, log.read_only)
             continue

@@ -241,13 +241,15 @@ class History:
     def _store_offset(self, stream: Stream, reference: str) -> None:
         streams = self._host(stream[0]).streams
         offset = self._log(stream).committed_next_offset - 1
-        streams.store_offset(streams.find(stream[1]), reference.encode(), offset)
-        self._run(streams.tracking.settled())
+        streams.logs.store_offset(streams.find(stream[1]), reference.encode(), offset)
+        self._run(streams.logs.tracking.settled())
         self._ledger.note(("offset", *stream, reference), offset)
         self._done()
 
     def _truncate(self, name: str, offset: int) -> None:
-        first = self._run(self._host("/").streams.truncate(name, offset=offset))
+        first = self._run(
+            self._host("/").streams.logs.truncate(self._host("/").streams.find(name), offset=offset)
+        )
         self._ledger.firsts.setdefault(("/", name), []).append((self._ledger.step, first))
         self._done()
 
@@ -258,7 +260,7 @@ class History:
 
     def _log(self, stream: Stream) -> StreamLog:
         streams = self._host(stream[0]).streams
-        return self._run(streams.log_of(streams.find(stream[1])))
+        return self._run(streams.logs.of(streams.find(stream[1])))
 
     def _do(self, change: object) -> None:
         self._run(change)  # type: ignore[arg-type]  # a coroutine of any of them

@@ -114,7 +114,7 @@ def read_all(broker: Broker, chance: random.Random | None) -> Reading:
         for stream in host.streams:
             at = (name, stream.name)
             try:
-                log = broker.store_rig.run(host.streams.log_of(stream))
+                log = broker.store_rig.run(host.streams.logs.of(stream))
                 _read_stream(broker, log, at, reading)
                 if chance is not None:
                     _look_up(broker, log, at, chance, reading)
@@ -193,6 +193,6 @@ def _read_offsets(broker: Broker, host: VirtualHost, at: Stream, reading: Readin
     stream = host.streams.find(at[1])
     generation, log = stream.entry.generation, stream.log
     first = 0 if log is None else log.first_offset
-    found = broker.store_rig.run(host.streams.tracking.offsets_of(generation, first))
+    found = broker.store_rig.run(host.streams.logs.tracking.offsets_of(generation, first))
     for reference, offset in found.items():
         reading.values["offset", *at, reference.decode(errors="backslashreplace")] = offset

@@ -205,7 +205,7 @@ class Applier:
 
         async def undo() -> None:
             with suppress(StreamDoesNotExist):
-                await streams.delete(wanted.name, streams.tell_watchers)
+                await streams.delete(wanted.name, streams.logs.tell_watchers)
 
         self._undo.append(undo)
 

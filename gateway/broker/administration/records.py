@@ -43,7 +43,7 @@ async def publish(administration: Administration, arguments: Arguments, body: by
     names = _routed(host, exchange, routing_keys)
     _require_space(administration, len(names) * (len(body) + _AROUND_BYTES))
     for name in names:
-        log = await host.streams.log_of(host.streams.find(name))
+        log = await host.streams.logs.of(host.streams.find(name))
         raw = None if filter_value is None else filter_value.encode()
         try:
             await _add(log, body, raw)
@@ -99,11 +99,13 @@ async def list_tracking(administration: Administration, arguments: Arguments, _:
     kind = arguments.text("type", "all")
     arguments.end()
     result: dict[str, dict[str, int]] = {}
-    log = await host.streams.log_of(stream)
+    log = await host.streams.logs.of(stream)
     if kind != "offset":
         result["writers"] = _named(log.sequences.all())
     if kind != "writer":
-        offsets = await host.streams.tracking.offsets_of(stream.entry.generation, log.first_offset)
+        offsets = await host.streams.logs.tracking.offsets_of(
+            stream.entry.generation, log.first_offset
+        )
         result["offsets"] = _named(offsets)
     return result
 

@@ -38,7 +38,7 @@ async def _sizes(host: VirtualHost, stream: Stream) -> dict[str, object]:
         size = await host.streams.storage.size_of(stream)
     except StoreError:
         return {"message_bytes": None, "segments": None}
-    return {"message_bytes": size, "segments": host.streams.limits_of(stream).units_of(size)}
+    return {"message_bytes": size, "segments": host.streams.logs.limits_of(stream).units_of(size)}
 
 
 async def status_of_stream(
@@ -48,7 +48,7 @@ async def status_of_stream(
     host = administration.host(arguments.text("virtual_host", "/"))
     stream = host.streams.find(arguments.name())
     arguments.end()
-    log = await host.streams.log_of(stream)
+    log = await host.streams.logs.of(stream)
     last = -1 if log.is_empty else log.committed_next_offset - 1
     return {
         "offset": last,
@@ -77,7 +77,7 @@ async def delete_stream(administration: Administration, arguments: Arguments, _:
     name, if_empty = arguments.name(), arguments.flag("if_empty", default=False)
     spares_partitions = arguments.flag("spares_partitions", default=False)
     arguments.end()
-    log = await host.streams.log_of(host.streams.find(name)) if if_empty else None
+    log = await host.streams.logs.of(host.streams.find(name)) if if_empty else None
 
     def check() -> None:
         arguments.judge()
@@ -94,7 +94,7 @@ async def delete_stream(administration: Administration, arguments: Arguments, _:
         if not log.is_empty:
             raise WrongRequest(f"queue {name!r} in vhost {host.name!r} is not empty")
 
-    await host.streams.delete(name, host.streams.tell_watchers, check=check)
+    await host.streams.delete(name, host.streams.logs.tell_watchers, check=check)
     return None
 
 
@@ -109,7 +109,9 @@ async def truncate_stream(administration: Administration, arguments: Arguments, 
         raise WrongRequest("say either an offset or a time")
     if (offset or timestamp_ms or 0) < 0:
         raise WrongRequest("an offset or a time is not below 0")
-    first = await host.streams.truncate(name, offset=offset, timestamp_ms=timestamp_ms)
+    first = await host.streams.logs.truncate(
+        host.streams.find(name), offset=offset, timestamp_ms=timestamp_ms
+    )
     return {"first_offset": first}
 
 
@@ -118,7 +120,7 @@ async def restart_stream(administration: Administration, arguments: Arguments, _
     host = administration.host(arguments.text("virtual_host", "/"))
     name = arguments.name()
     arguments.end()
-    await host.streams.restart(name)
+    await host.streams.logs.restart(host.streams.find(name))
     return None
 
 

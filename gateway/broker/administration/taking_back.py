@@ -199,7 +199,7 @@ class _TakingBack:
     async def remove_streams(self, parts: Sequence[str]) -> None:
         host, name = parts
         streams = self._host(host).streams
-        await streams.delete(name, streams.tell_watchers)
+        await streams.delete(name, streams.logs.tell_watchers)
 
     async def remove_policies(self, parts: Sequence[str]) -> None:
         host, name = parts

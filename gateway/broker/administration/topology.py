@@ -123,7 +123,7 @@ async def delete_super_stream(
 
     require()
     await super_streams.delete_super_stream(
-        host, name, check=check, gone=host.streams.tell_watchers
+        host, name, check=check, gone=host.streams.logs.tell_watchers
     )
     return None
 

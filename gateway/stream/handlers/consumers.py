@@ -48,7 +48,7 @@ async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
     if is_single and "name" not in request.properties:
         raise Refusal(ResponseCode.PRECONDITION_FAILED, "a single active consumer needs a name")
     properties = _kept(link, request.properties)
-    stream_log = await link.streams.log_of(stream)
+    stream_log = await link.streams.logs.of(stream)
     # A member of a group is told where to start when it is asked to.
     start = None if is_single else await locate_spec(stream_log, request.offset)
     if stream_log.failure is not None:  # who watched was told; this link did not yet
@@ -159,7 +159,7 @@ async def store_offset(link: Link, request: m.StoreOffset) -> None:
         log.debug("offset not stored peer=%s stream=%s reason=%s", link.peer, shown, error)
         return
     reference = request.reference.encode("utf-8", "surrogateescape")
-    link.streams.store_offset(stream, reference, request.offset)
+    link.streams.logs.store_offset(stream, reference, request.offset)
 
 
 async def query_offset(link: Link, request: m.QueryOffset) -> m.StoredOffset:
@@ -171,7 +171,7 @@ async def query_offset(link: Link, request: m.QueryOffset) -> m.StoredOffset:
         raise Refusal(ResponseCode.NO_OFFSET)
     reference = request.reference.encode("utf-8", "surrogateescape")
     try:
-        offset = await link.streams.stored_offset(stream, reference)
+        offset = await link.streams.logs.stored_offset(stream, reference)
     except StoreError as error:
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(error)) from error
     if offset is None:

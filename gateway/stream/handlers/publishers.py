@@ -36,7 +36,7 @@ async def declare_publisher(link: Link, request: m.DeclarePublisher) -> m.Status
     if request.reference and slot in link.references:
         raise Refusal(ResponseCode.PRECONDITION_FAILED, "the reference is declared already")
     stream = link.streams.find(request.stream)
-    stream_log = await link.streams.log_of(stream)
+    stream_log = await link.streams.logs.of(stream)
     if stream_log.read_only is not None:
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(stream_log.read_only))
     _require_publishing_ids(stream_log, request.reference)
@@ -80,7 +80,7 @@ async def query_publisher_sequence(
 ) -> m.PublisherSequence:
     """Give the last stored publishing id of a reference, 0 if it has none."""
     link.require(Permission.READ, request.stream)
-    stream_log = await link.streams.log_of(link.streams.find(request.stream))
+    stream_log = await link.streams.logs.of(link.streams.find(request.stream))
     await stream_log.when_all_committed()
     if stream_log.failure is not None:
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(stream_log.failure))

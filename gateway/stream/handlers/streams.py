@@ -44,7 +44,7 @@ async def delete_stream(link: Link, request: m.DeleteStream) -> m.Status:
     link.require(Permission.CONFIGURE, request.stream)
 
     def gone(stream: Stream) -> None:
-        link.after_reply(lambda: link.streams.tell_watchers(stream))
+        link.after_reply(lambda: link.streams.logs.tell_watchers(stream))
 
     may = partial(link.require, Permission.CONFIGURE, request.stream)
     await link.streams.delete(request.stream, gone, check=may)
@@ -96,7 +96,7 @@ async def _each_once(link: Link, names: Iterable[str]) -> Iterable[str]:
 async def stream_stats(link: Link, request: m.StreamStats) -> m.StreamStatsReply:
     """Say where a stream begins and ends; -1 everywhere for an empty one."""
     link.require(Permission.READ, request.stream)
-    stream_log = await link.streams.log_of(link.streams.find(request.stream))
+    stream_log = await link.streams.logs.of(link.streams.find(request.stream))
     is_empty = stream_log.is_empty
     last_chunk_id = stream_log.last_chunk_id
     return m.StreamStatsReply(
@@ -113,7 +113,7 @@ async def stream_stats(link: Link, request: m.StreamStats) -> m.StreamStatsReply
 async def resolve_offset_spec(link: Link, request: m.ResolveOffsetSpec) -> m.ResolvedOffset:
     """Give the offset of the chunk where a subscription with this specification would start."""
     link.require(Permission.READ, request.stream)
-    stream_log = await link.streams.log_of(link.streams.find(request.stream))
+    stream_log = await link.streams.logs.of(link.streams.find(request.stream))
     try:
         start = await locate_spec(stream_log, request.offset)
     except BrokerError as error:

@@ -52,7 +52,7 @@ async def delete_super_stream(link: Link, request: m.DeleteSuperStream) -> m.Sta
         await link.require_each(to_manage_super_stream(request.super_stream, partitions))
 
     def gone(stream: Stream) -> None:
-        link.after_reply(lambda: link.streams.tell_watchers(stream))
+        link.after_reply(lambda: link.streams.logs.tell_watchers(stream))
 
     await super_streams.delete_super_stream(
         link.virtual_host, request.super_stream, check=check, gone=gone

@@ -59,7 +59,9 @@ class Stocked:
         """Remove so many chunks."""
         removed = self.chunks[:chunks]
         before = removed[-1][0] + removed[-1][1]
-        self.broker.store_rig.run(self.broker.streams.truncate("s", offset=before))
+        self.broker.store_rig.run(
+            self.broker.streams.logs.truncate(self.broker.streams.find("s"), offset=before)
+        )
         self.chunks = self.chunks[chunks:]
 
     def spec(self, place: str) -> OffsetSpec:

@@ -96,7 +96,7 @@ def queue_view(facts: Facts, placed: Placed) -> dict[str, object]:
     if log is None:  # it would have to be looked up
         return shown
     size = log.committed_length - log.start
-    segments = host.streams.limits_of(stream).units_of(size)
+    segments = host.streams.logs.limits_of(stream).units_of(size)
     return {**shown, **messages(_count(log)), "message_bytes": size, "segments": segments}
 
 
@@ -133,7 +133,7 @@ async def get_queue(call: Call) -> Response:
     stream = host.streams.find(call.path["stream"])
     state = "running"
     try:
-        await call.awaits(host.streams.log_of(stream))
+        await call.awaits(host.streams.logs.of(stream))
     except StreamNotAvailable:
         state = "down"
     consumers = await queue_consumers(call, stream)

@@ -28,13 +28,13 @@ def write(client: LinkRig, count: int, *, reference: str = "", every_ms: int = 0
 def settle(broker: Broker) -> None:
     """Turn until everything that had grown was looked at."""
     stream = broker.stream("s")
-    retention = broker.streams.retention
+    retention = broker.streams.logs.retention
     broker.loop.run_until(lambda: not retention._grown and stream.evaluation is None)
 
 
 def tick(broker: Broker) -> None:
     """Look at all streams, as the timer does."""
-    for part in broker.streams.retention.rounds(broker.streams):
+    for part in broker.streams.logs.retention.rounds(broker.streams):
         broker.store_rig.run(part)
 
 

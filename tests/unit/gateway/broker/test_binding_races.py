@@ -34,7 +34,7 @@ def broker(tmp_path: Path) -> Iterator[Broker]:
 
 
 def delete(broker: Broker, stream: str) -> Coroutine[Any, Any, None]:
-    return broker.streams.delete(stream, broker.streams.tell_watchers)
+    return broker.streams.delete(stream, broker.streams.logs.tell_watchers)
 
 
 def together(broker: Broker, *changes: Coroutine[Any, Any, None]) -> list[Pending[None]]:

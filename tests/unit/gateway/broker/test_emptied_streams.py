@@ -44,7 +44,7 @@ def client(broker: Broker) -> LinkRig:
 
 
 def truncate(broker: Broker, offset: int) -> None:
-    broker.store_rig.run(broker.streams.truncate("s", offset=offset))
+    broker.store_rig.run(broker.streams.logs.truncate(broker.streams.find("s"), offset=offset))
 
 
 def damage_index(broker: Broker, entry: tuple[int, int, int]) -> None:
@@ -56,7 +56,7 @@ def damage_index(broker: Broker, entry: tuple[int, int, int]) -> None:
 
 def forget_snapshot(broker: Broker) -> None:
     generation = broker.stream("s").entry.generation
-    broker.store_rig.run(broker.streams.tracking.replace_snapshot(generation, None))
+    broker.store_rig.run(broker.streams.logs.tracking.replace_snapshot(generation, None))
 
 
 def sequence(broker: Broker) -> int:
@@ -182,7 +182,7 @@ def test_a_snapshot_of_an_emptied_stream_that_could_not_be_stored_is_stored_by_t
 
     broker = Broker(broker.store_rig.crash_copy(tmp_path / "second"))
     generation = broker.stream("s").entry.generation
-    assert broker.store_rig.run(broker.streams.tracking.load_snapshot(generation)) is not None
+    assert broker.store_rig.run(broker.streams.logs.tracking.load_snapshot(generation)) is not None
     broker.close()
 
 

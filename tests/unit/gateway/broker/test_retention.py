@@ -139,13 +139,17 @@ def test_a_policy_acts_at_once_and_its_end_too(client: LinkRig) -> None:
     write(client, 9)
     run = broker.store_rig.run
 
-    run(broker.streams.policies.put(Policy("p", "^s$", definition={"max-length-bytes": 7 * CHUNK})))
+    run(
+        broker.streams.logs.policies.put(
+            Policy("p", "^s$", definition={"max-length-bytes": 7 * CHUNK})
+        )
+    )
     broker.loop.run_for(0.05)
     assert first_chunk(client) == 3
     write(client, 4)
     assert first_chunk(client) == 6
 
-    run(broker.streams.policies.delete("p"))
+    run(broker.streams.logs.policies.delete("p"))
     write(client, 12)
     assert first_chunk(client) == 6
 
@@ -154,7 +158,7 @@ def test_an_operators_policy_acts_at_once_and_its_end_too(client: LinkRig) -> No
     broker = client.broker
     create(client)
     write(client, 9)
-    run, operators = broker.store_rig.run, broker.streams.policies.operators
+    run, operators = broker.store_rig.run, broker.streams.logs.policies.operators
 
     run(operators.put(Policy("o", "^s$", definition={"max-length-bytes": 7 * CHUNK})))
     broker.loop.run_for(0.05)
@@ -171,7 +175,9 @@ def test_a_policy_with_a_setting_that_streams_do_not_have_deletes_nothing(client
     write(client, 9)
     definition = {"max-length-bytes": 7 * CHUNK, "message-ttl": 1000}
 
-    broker.store_rig.run(broker.streams.policies.put(Policy("p", "^s$", definition=definition)))
+    broker.store_rig.run(
+        broker.streams.logs.policies.put(Policy("p", "^s$", definition=definition))
+    )
     broker.loop.run_for(0.05)
     write(client, 4)
 
@@ -208,15 +214,15 @@ def test_however_often_it_is_asked_for_all_streams_are_looked_at_once_and_once_m
         looked.append(stream.name)
         if len(looked) == 1:
             for _ in range(5):
-                streams.retention.look_soon(streams)
+                streams.logs.retention.look_soon(streams)
 
     monkeypatch.setattr(Retention, "evaluate", look)
     for _ in range(5):
-        streams.retention.look_soon(streams)
+        streams.logs.retention.look_soon(streams)
     client.broker.loop.run_for(0.05)
     assert looked == ["a", "b", "c"] * 2
 
-    streams.retention.look_soon(streams)
+    streams.logs.retention.look_soon(streams)
     client.broker.loop.run_for(0.05)
     assert looked == ["a", "b", "c"] * 3
 
@@ -239,7 +245,7 @@ def test_a_mistake_of_ours_is_in_the_log(
 def test_a_policy_stands_above_the_arguments(client: LinkRig) -> None:
     create(client, max_length_bytes="0")
     policy = Policy("p", "^s$", definition={"max-length-bytes": 10**9})
-    client.broker.store_rig.run(client.broker.streams.policies.put(policy))
+    client.broker.store_rig.run(client.broker.streams.logs.policies.put(policy))
 
     write(client, 9)
 
@@ -250,7 +256,7 @@ def test_a_policy_changes_how_much_goes_at_once(client: LinkRig) -> None:
     create(client, max_length_bytes="0")
     definition = {"stream-max-segment-size-bytes": 1_500}
     policy = Policy("p", "^s$", definition=definition)
-    client.broker.store_rig.run(client.broker.streams.policies.put(policy))
+    client.broker.store_rig.run(client.broker.streams.logs.policies.put(policy))
 
     write(client, 9)
 
@@ -264,7 +270,7 @@ def test_many_streams_are_looked_at_in_parts(
     client.create("a", "b", "c", "d")
     create(client)
 
-    parts = list(client.broker.streams.retention.rounds(client.broker.streams))
+    parts = list(client.broker.streams.logs.retention.rounds(client.broker.streams))
 
     assert len(parts) == 3
     for part in parts:
@@ -279,7 +285,7 @@ def test_one_stream_that_cannot_be_read_does_not_keep_the_others(
     broker.lose_segment("lost")
     create(client, max_age="1h")
     policy = Policy("p", ".*", definition={"max-age": "1h"})
-    broker.store_rig.run(broker.streams.policies.put(policy))
+    broker.store_rig.run(broker.streams.logs.policies.put(policy))
     write(client, 9)
     broker.now_ms += 2 * HOUR_MS
 

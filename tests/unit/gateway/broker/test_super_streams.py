@@ -247,7 +247,7 @@ def test_permissions_are_looked_at_again_if_the_partitions_changed_meanwhile(
     async def check(found: Sequence[str]) -> None:
         seen.append(list(found))
         if len(seen) == 1:
-            await broker.streams.delete(found[1], broker.streams.tell_watchers)
+            await broker.streams.delete(found[1], broker.streams.logs.tell_watchers)
 
     run(broker, lambda it: super_streams.delete_super_stream(it.virtual_host, "x", check=check))
 

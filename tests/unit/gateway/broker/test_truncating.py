@@ -40,10 +40,10 @@ def test_a_stream_is_truncated_before_an_offset(client: LinkRig) -> None:
     write(client, 9)
     run, streams = client.broker.store_rig.run, client.broker.streams
 
-    assert run(streams.truncate("s", offset=4)) == 4
+    assert run(streams.logs.truncate(streams.find("s"), offset=4)) == 4
     assert first_chunk(client) == 4
-    assert run(streams.truncate("s", offset=2)) == 4
-    assert run(streams.truncate("s", offset=10**6)) == 9
+    assert run(streams.logs.truncate(streams.find("s"), offset=2)) == 4
+    assert run(streams.logs.truncate(streams.find("s"), offset=10**6)) == 9
     assert first_chunk(client) == -1
 
     write(client, 1)
@@ -56,7 +56,9 @@ def test_a_stream_is_truncated_before_a_time(client: LinkRig) -> None:
     write(client, 9, every_ms=1_000)
 
     first = client.broker.store_rig.run(
-        client.broker.streams.truncate("s", timestamp_ms=begin_ms + 4_500)
+        client.broker.streams.logs.truncate(
+            client.broker.streams.find("s"), timestamp_ms=begin_ms + 4_500
+        )
     )
 
     assert first == first_chunk(client) == 4
@@ -67,7 +69,9 @@ def test_a_truncation_is_in_the_log(client: LinkRig, caplog: pytest.LogCaptureFi
     create(client)
     write(client, 3)
 
-    client.broker.store_rig.run(client.broker.streams.truncate("s", offset=2))
+    client.broker.store_rig.run(
+        client.broker.streams.logs.truncate(client.broker.streams.find("s"), offset=2)
+    )
 
     words = (
         "stream truncated on demand stream=s virtual_host=/ before_offset=2 before_ms=None"
@@ -85,16 +89,16 @@ def test_a_truncation_that_cannot_be_is_refused(
     run, streams = broker.store_rig.run, broker.streams
 
     with pytest.raises(ValueError, match="either"):
-        run(streams.truncate("s"))
+        run(streams.logs.truncate(streams.find("s")))
     with pytest.raises(StreamDoesNotExist):
-        run(streams.truncate("none", offset=1))
+        run(streams.logs.truncate(streams.find("none"), offset=1))
 
     def fail(*_: object, done: Callable[[StoreError], None], **_options: object) -> None:
         done(DiskFull("for the test"))
 
     monkeypatch.setattr(broker.store_rig.store, "truncate_segment", fail)
     with pytest.raises(InternalError):
-        run(streams.truncate("s", offset=2))
+        run(streams.logs.truncate(streams.find("s"), offset=2))
     assert broker.stream("s").evaluation is None
     assert first_chunk(client) == 0
 
@@ -112,9 +116,11 @@ def test_who_truncates_is_told_where_nothing_was_removed(
     with monkeypatch.context() as patch:
         wrap_operation(patch, broker.store_rig.store, "update_table", fail)
         with pytest.raises(InternalError, match="nothing removed"):
-            broker.store_rig.run(broker.streams.truncate("s", offset=2))
+            broker.store_rig.run(broker.streams.logs.truncate(broker.streams.find("s"), offset=2))
     assert first_chunk(client) == 0
-    assert broker.store_rig.run(broker.streams.truncate("s", offset=2)) == 2
+    assert (
+        broker.store_rig.run(broker.streams.logs.truncate(broker.streams.find("s"), offset=2)) == 2
+    )
 
 
 def test_room_is_asked_for_what_gives_more_than_it_takes(
@@ -134,7 +140,7 @@ def test_room_is_asked_for_what_gives_more_than_it_takes(
     on_removal = store.for_removal.update_table
     wrap_operation(monkeypatch, store, "update_table", note)
     for offset in (1, 7):
-        broker.store_rig.run(broker.streams.truncate("s", offset=offset))
+        broker.store_rig.run(broker.streams.logs.truncate(broker.streams.find("s"), offset=offset))
         write(client, 1)
 
     assert asked == [False, True]

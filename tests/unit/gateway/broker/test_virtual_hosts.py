@@ -57,7 +57,7 @@ def test_each_has_streams_of_its_own(broker: Broker) -> None:
     run(broker.streams.create("s", {}))
     run(other.streams.create("s", {"max-age": "1h"}))
 
-    run(other.streams.delete("s", other.streams.tell_watchers))
+    run(other.streams.delete("s", other.streams.logs.tell_watchers))
 
     assert broker.streams.names() == ["s"]
     assert other.streams.names() == []
@@ -66,7 +66,7 @@ def test_each_has_streams_of_its_own(broker: Broker) -> None:
 def test_nothing_of_a_deleted_one_is_left(broker: Broker) -> None:
     other, run = create(broker, "v"), broker.store_rig.run
     stream = run(other.streams.create("s", {}))
-    run(other.streams.log_of(stream))
+    run(other.streams.logs.of(stream))
     run(broker.access.put_permission(Permission("guest", "v", ".*", ".*", ".*")))
 
     run(broker.virtual_hosts.delete("v"))
@@ -165,7 +165,7 @@ def test_a_limit_of_streams_counts_at_creation(broker: Broker) -> None:
         run(streams.create("c", {}))
 
     assert not streams.room.is_there(1)
-    run(streams.delete("a", streams.tell_watchers))
+    run(streams.delete("a", streams.logs.tell_watchers))
     run(streams.create("c", {}))
     run(broker.access.set_virtual_host_limits("/", {}))
     run(streams.create("d", {}))

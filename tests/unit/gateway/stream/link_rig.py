@@ -262,7 +262,7 @@ class Broker:
         return self.streams.find(name)
 
     def log(self, name: str) -> StreamLog:
-        return self.store_rig.run(self.streams.log_of(self.streams.find(name)))
+        return self.store_rig.run(self.streams.logs.of(self.streams.find(name)))
 
     def settle(self, name: str) -> None:
         """Turn until everything published to a stream is committed."""
@@ -276,7 +276,7 @@ class Broker:
 
     def stop(self) -> None:
         """End in good order, as the server does."""
-        self.store_rig.run(self.streams.close())
+        self.store_rig.run(self.streams.logs.close())
         self.store_rig.run(self.openings.end())
         self.close()
 
