@@ -2,7 +2,7 @@ r"""Regular expressions on names, as RabbitMQ reads them, with a limit to the wo
 
 A name matches if the pattern is found anywhere in it, byte by byte. RabbitMQ searches with PCRE2
 and no options, and so does this module. RabbitMQ's limit of 50,000 steps counts anew at each place
-where a match may begin, which allows a fifth of a second. Here the whole search has a limit, and a
+where a match may begin, which allows a tenth of a second. Here the whole search has a limit, and a
 pattern that reaches it is not found: a right is refused, a policy does not apply.
 
 PCRE2 counts the whole search if it may begin at one place only. So a pattern is compiled as

@@ -11,7 +11,7 @@ from compat.differential.patterns import Case, answers, drawn
 from gateway.broker import patterns
 from gateway.broker.patterns import Pattern, UnusablePattern
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(300)
 
 COUNT: Final = 10_000
 GIVEN_UP_MAX: Final = 0.001
@@ -50,7 +50,9 @@ def test_generated_patterns_get_the_answers_of_the_broker(
     monkeypatch.setattr(patterns, "STEPS_MAX", 100_000_000)
     monkeypatch.setattr(patterns, "_HEAP_KIB_MAX", 100_000)
     for index in differing:
-        assert judged(cases[index]) == theirs[index], cases[index]
+        again = zip(ours[index], judged(cases[index]), theirs[index], strict=True)
+        # RabbitMQ itself gives up at some of the others.
+        assert all(other in (mine, more) for mine, more, other in again), cases[index]
 
 
 @pytest.mark.parametrize("size", [1_023, 1_024, 1_025])
