@@ -77,7 +77,7 @@ class MaxAge:
         return self.meaning if isinstance(self.meaning, int) and self.meaning > 0 else None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StreamArguments:
     """What a stream was created with; None where nothing was said, which equals no value.
 

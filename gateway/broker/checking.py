@@ -38,10 +38,10 @@ class StoredStream(NamedTuple):
         """Its segments."""
         where = (self.virtual_host, self.entry.name, self.entry.generation)
         return LogNames(
-            InHost(self.entry.name, self.virtual_host),
-            names.data_segment(*where),
-            names.index_segment(*where),
-            names.filter_segment(*where),
+            stream=InHost(self.entry.name, self.virtual_host),
+            data_segment=names.data_segment(*where),
+            index_segment=names.index_segment(*where),
+            filter_segment=names.filter_segment(*where),
         )
 
     @property

@@ -30,7 +30,7 @@ class ConnectionDetails:
     transport: Transport
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublisherDetails:
     """What administrators are told of a publisher; entries are counted, a sub-batch as one."""
 
@@ -42,7 +42,7 @@ class PublisherDetails:
     errored: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerDetails:
     """What administrators are told of a subscription.
 

@@ -113,9 +113,9 @@ class StreamLogs:
                 replace_snapshot=partial(self.tracking.replace_snapshot, entry.generation),
                 epoch=self._ports.openings.epoch_of(entry.born),
                 settings=LogSettings(
-                    self._ports.references_max,
-                    stream.arguments.initial_offset or 0,
-                    span_for(self.limits_of(stream).unit_bytes),
+                    references_max=self._ports.references_max,
+                    initial_offset=stream.arguments.initial_offset or 0,
+                    span_bytes=span_for(self.limits_of(stream).unit_bytes),
                 ),
             )
         finally:

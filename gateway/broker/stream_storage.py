@@ -60,10 +60,10 @@ class StreamStorage:
     def names_of(self, entry: StreamEntry) -> LogNames:
         """Return the names of a stream's segments."""
         return LogNames(
-            InHost(entry.name, self._virtual_host),
-            names.data_segment(self._virtual_host, entry.name, entry.generation),
-            names.index_segment(self._virtual_host, entry.name, entry.generation),
-            names.filter_segment(self._virtual_host, entry.name, entry.generation),
+            stream=InHost(entry.name, self._virtual_host),
+            data_segment=names.data_segment(self._virtual_host, entry.name, entry.generation),
+            index_segment=names.index_segment(self._virtual_host, entry.name, entry.generation),
+            filter_segment=names.filter_segment(self._virtual_host, entry.name, entry.generation),
         )
 
     async def size_of(self, stream: Stream) -> int:

@@ -120,7 +120,7 @@ class Repair:
                 self._try(what, self._write_snapshot, stream, [b""])
 
     def _forget_ids(self, stream: StoredStream) -> None:
-        lost = Snapshot(0, 0, 0, 0, 0, [UNKNOWN])
+        lost = Snapshot(parts=[UNKNOWN])
         self._write_snapshot(stream, [lost.pack_head(), *lost.parts])
 
     def _write_snapshot(self, stream: StoredStream, parts: list[bytes]) -> None:

@@ -300,13 +300,13 @@ class StreamLog:
         self._bytes_since_snapshot = 0
         self._chunks_since_snapshot = 0
         return Snapshot(
-            self.committed_length,
-            self.committed_next_offset,
-            self._committed_timestamp_ms,
+            position=self.committed_length,
+            next_offset=self.committed_next_offset,
+            timestamp_ms=self._committed_timestamp_ms,
             # Of a log that was emptied nobody asks which was the last chunk.
-            max(self.last_chunk_id, 0),
-            self.last_chunk_position,
-            self.sequences.pack(),
+            last_chunk_id=max(self.last_chunk_id, 0),
+            last_chunk_position=self.last_chunk_position,
+            parts=self.sequences.pack(),
         )
 
     def final_snapshot(self) -> Snapshot | None:

@@ -69,7 +69,7 @@ Walked = tuple[Verified, list[Chunk], list[bytes], int]
 """The result of the check, the sound chunks, their trailers, the size of a damaged one behind."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogNames:
     """Where a stream is: its name for people, and its segments."""
 
@@ -79,7 +79,7 @@ class LogNames:
     filter_segment: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
     """What a log is like.
 

@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_NO_IDS: Final = Snapshot(0, 0, 0, 0, 0)
-_LOST_IDS: Final = Snapshot(0, 0, 0, 0, 0, [UNKNOWN])
+_NO_IDS: Final = Snapshot()
+_LOST_IDS: Final = Snapshot(parts=[UNKNOWN])
 
 
 async def check_bytes(

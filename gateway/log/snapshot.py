@@ -26,18 +26,18 @@ _HEAD: Final = struct.Struct(">QQqQQI")
 _CHECK_BYTES: Final = 4
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
     """The state of a log whose committed length is `position`.
 
     `gives_space`: what it covers is about to be removed, for which room is kept on a full disk.
     """
 
-    position: int
-    next_offset: int
-    timestamp_ms: int
-    last_chunk_id: int
-    last_chunk_position: int
+    position: int = 0
+    next_offset: int = 0
+    timestamp_ms: int = 0
+    last_chunk_id: int = 0
+    last_chunk_position: int = 0
     parts: list[bytes] = field(default_factory=list)
     gives_space: bool = field(default=False, compare=False)
 
@@ -76,4 +76,10 @@ def unpack_head(stored: bytes) -> tuple[Snapshot, int] | None:
     position, next_offset, timestamp_ms, chunk_id, chunk_position, parts = _HEAD.unpack_from(stored)
     if parts > _PARTS_MAX:
         return None
-    return Snapshot(position, next_offset, timestamp_ms, chunk_id, chunk_position), parts
+    return Snapshot(
+        position=position,
+        next_offset=next_offset,
+        timestamp_ms=timestamp_ms,
+        last_chunk_id=chunk_id,
+        last_chunk_position=chunk_position,
+    ), parts

@@ -216,7 +216,7 @@ class Tracking:
             if len(snapshot.parts) == part_count and snapshot.is_of(head):
                 return snapshot
         log.warning("stored snapshot is damaged table=%s generation=%d", self._table, generation)
-        return Snapshot(0, 0, 0, 0, 0, [UNKNOWN])
+        return Snapshot(parts=[UNKNOWN])
 
     def save_snapshot(
         self,

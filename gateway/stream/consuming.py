@@ -149,15 +149,15 @@ class Subscription:
         seen = self.next_offset if self.consumed else log.first_offset
         is_behind = self.is_reading and not log.is_empty
         return ConsumerDetails(
-            self.subscription_id,
-            self.stream,
-            self.properties,
-            self.credit,
-            self.consumed,
-            self.next_offset - 1 if self.consumed else -1,
-            max(0, log.committed_next_offset - seen) if is_behind else 0,
-            self.is_reading,
-            self.is_single,
+            subscription_id=self.subscription_id,
+            stream=self.stream,
+            properties=self.properties,
+            credit=self.credit,
+            consumed=self.consumed,
+            offset=self.next_offset - 1 if self.consumed else -1,
+            offset_lag=max(0, log.committed_next_offset - seen) if is_behind else 0,
+            is_active=self.is_reading,
+            is_single=self.is_single,
         )
 
     def close(self) -> None:

@@ -116,12 +116,12 @@ class Publisher:
         """Return what administrators are told of it."""
         settled = self.confirmed_count + self.errored_count
         return PublisherDetails(
-            self.publisher_id,
-            self.reference,
-            self.stream,
-            settled + self.unconfirmed_count,
-            self.confirmed_count,
-            self.errored_count,
+            publisher_id=self.publisher_id,
+            reference=self.reference,
+            stream=self.stream,
+            published=settled + self.unconfirmed_count,
+            confirmed=self.confirmed_count,
+            errored=self.errored_count,
         )
 
     def close(self) -> None:

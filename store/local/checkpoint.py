@@ -79,14 +79,14 @@ class CheckpointWriter:
 def head_of(journal: Journal, catalogue: Catalogue, *, closed: bool) -> CheckpointHead:
     """Give the head of a checkpoint of what is committed now."""
     return CheckpointHead(
-        journal.place(),
-        journal.salt,
-        catalogue.next_segment,
-        catalogue.next_file,
-        closed,
-        journal.store_id,
-        journal.file_size,
-        tuple(sorted(catalogue.loose)),
+        place=journal.place(),
+        salt=journal.salt,
+        next_segment=catalogue.next_segment,
+        next_file=catalogue.next_file,
+        closed=closed,
+        store_id=journal.store_id,
+        journal_size=journal.file_size,
+        loose=tuple(sorted(catalogue.loose)),
     )
 
 

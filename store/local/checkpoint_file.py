@@ -46,7 +46,7 @@ _SEALED: Final = 1
 _DAMAGED: Final = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointHead:
     """What a checkpoint says of the store as a whole.
 
@@ -158,11 +158,11 @@ def head_of_checkpoint(data: bytes) -> CheckpointHead:
         data, _BODY_AT
     )
     head = CheckpointHead(
-        JournalPlace(sequence, file, position),
-        salt,
-        next_segment,
-        next_file,
-        bool(flags & _CLOSED),
+        place=JournalPlace(sequence, file, position),
+        salt=salt,
+        next_segment=next_segment,
+        next_file=next_file,
+        closed=bool(flags & _CLOSED),
         version=version,
     )
     if version == 1:

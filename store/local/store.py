@@ -45,7 +45,7 @@ MIB: Final = 1024 * 1024
 GIB: Final = 1024 * MIB
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Tuning:
     """Sizes that have good defaults; all bytes.
 

@@ -23,7 +23,7 @@ FAILED_A_SECOND_MAX: Final = 100
 _NAME_CHARACTERS: Final = 255
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Attempts:
     """How often somebody tried to log in.
 

@@ -38,7 +38,7 @@ class Unpackable(ValueError):
     """A property or header that has no place in a message; says which."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BasicProperties:
     """Properties as AMQP 0-9-1 has them; None where nothing was said.
 

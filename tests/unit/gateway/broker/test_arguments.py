@@ -26,7 +26,15 @@ def test_every_argument_is_read() -> None:
         }
     )
 
-    assert arguments == StreamArguments(5000, MaxAge("7D"), 1_000_000, 3, "balanced", 32, 9)
+    assert arguments == StreamArguments(
+        max_length_bytes=5000,
+        max_age=MaxAge("7D"),
+        segment_bytes=1_000_000,
+        initial_cluster_size=3,
+        leader_locator="balanced",
+        filter_size_bytes=32,
+        initial_offset=9,
+    )
 
 
 @pytest.mark.parametrize(

@@ -34,10 +34,10 @@ T = TypeVar("T")
 
 FRAME_BYTES_MAX = 1 << 20
 NAMES = LogNames(
-    "orders",
-    "rmq-.2f/_orders-1/0.#epoch.0",
-    "rmq-.2f/_orders-1-index/0.#epoch.0",
-    "rmq-.2f/_orders-1-filters/0.#epoch.0",
+    stream="orders",
+    data_segment="rmq-.2f/_orders-1/0.#epoch.0",
+    index_segment="rmq-.2f/_orders-1-index/0.#epoch.0",
+    filter_segment="rmq-.2f/_orders-1-filters/0.#epoch.0",
 )
 SEALS = Seals(zlib.crc32(NAMES.data_segment.encode()))
 TABLE = "rmq-.2f/_tracking_kvtable/0.#epoch.0"
@@ -136,7 +136,11 @@ class LogRig:
                 snapshot=snapshot,
                 replace_snapshot=partial(self.tracking.replace_snapshot, GENERATION),
                 epoch=epoch,
-                settings=LogSettings(self.references_max, self.initial_offset, self.span_bytes),
+                settings=LogSettings(
+                    references_max=self.references_max,
+                    initial_offset=self.initial_offset,
+                    span_bytes=self.span_bytes,
+                ),
             )
         )
 

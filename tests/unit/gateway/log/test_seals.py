@@ -11,6 +11,7 @@ from gateway.log.errors import CorruptChunk
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.locating import StartKind, locate
 from gateway.log.names import event_number, writer_of
+from gateway.log.opening import LogNames
 from gateway.log.retention import Limits, find_cut
 from gateway.log.verifying import verify
 from store.api import TAKEN_OVER, AttributeUpdate
@@ -152,8 +153,13 @@ def test_named_publishers_are_known_where_the_damaged_chunk_cannot_have_had_one(
 # Chunks in the wrong place
 
 
-def names_of(stream: str) -> list[str]:
-    return [f"rmq-.2f/_{stream}-1{kind}/0.#epoch.0" for kind in ("", "-index", "-filters")]
+def names_of(stream: str) -> LogNames:
+    return LogNames(
+        stream=stream,
+        data_segment=f"rmq-.2f/_{stream}-1/0.#epoch.0",
+        index_segment=f"rmq-.2f/_{stream}-1-index/0.#epoch.0",
+        filter_segment=f"rmq-.2f/_{stream}-1-filters/0.#epoch.0",
+    )
 
 
 @pytest.mark.parametrize("count", [1, 5])
@@ -164,7 +170,7 @@ def test_chunks_of_another_stream_are_never_delivered(
     rig = make_rig()
     paths: list[Path] = []
     for stream in ("orders", "others"):
-        names = type(NAMES)(stream, *names_of(stream))
+        names = names_of(stream)
         monkeypatch.setattr("tests.unit.gateway.log.log_rig.NAMES", names)
         monkeypatch.setattr("tests.unit.gateway.log.log_rig.GENERATION", len(paths) + 1)
         log = rig.create()
@@ -179,7 +185,7 @@ def test_chunks_of_another_stream_are_never_delivered(
     paths[1].write_bytes(one)
     rig = make_rig(rig.directory)
     for generation, stream in enumerate(("orders", "others"), 1):
-        names = type(NAMES)(stream, *names_of(stream))
+        names = names_of(stream)
         monkeypatch.setattr("tests.unit.gateway.log.log_rig.NAMES", names)
         monkeypatch.setattr("tests.unit.gateway.log.log_rig.GENERATION", generation)
         try:

@@ -4,9 +4,25 @@ from gateway.log.snapshot import Snapshot, unpack_head
 
 
 def test_a_head_comes_back_with_the_number_of_its_parts() -> None:
-    snapshot = Snapshot(2**63, 2**64 - 1, -5, 7, 9, [b"one", b"two"])
+    snapshot = Snapshot(
+        position=2**63,
+        next_offset=2**64 - 1,
+        timestamp_ms=-5,
+        last_chunk_id=7,
+        last_chunk_position=9,
+        parts=[b"one", b"two"],
+    )
 
-    assert unpack_head(snapshot.pack_head()) == (Snapshot(2**63, 2**64 - 1, -5, 7, 9), 2)
+    assert unpack_head(snapshot.pack_head()) == (
+        Snapshot(
+            position=2**63,
+            next_offset=2**64 - 1,
+            timestamp_ms=-5,
+            last_chunk_id=7,
+            last_chunk_position=9,
+        ),
+        2,
+    )
 
 
 @pytest.mark.parametrize("size", [0, 43, 45, 47, 49])

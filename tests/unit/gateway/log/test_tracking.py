@@ -17,7 +17,14 @@ from store.errors import NoSuchSegment
 from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import TABLE, LogRig
 
-SNAPSHOT = Snapshot(100, 7, 1_000, 6, 40, [b"\1a" + bytes(8), b"\1b" + bytes(8)])
+SNAPSHOT = Snapshot(
+    position=100,
+    next_offset=7,
+    timestamp_ms=1_000,
+    last_chunk_id=6,
+    last_chunk_position=40,
+    parts=[b"\1a" + bytes(8), b"\1b" + bytes(8)],
+)
 
 
 def query(rig: LogRig, generation: int, reference: bytes) -> int | None:
@@ -247,7 +254,14 @@ def test_a_snapshot_of_as_many_and_as_long_references_as_can_be_is_stored(rig: L
 
 def test_a_later_snapshot_with_fewer_parts_replaces_the_earlier(rig: LogRig) -> None:
     save(rig, 1, SNAPSHOT)
-    later = Snapshot(200, 8, 1_000, 7, 140, [b"\1c" + bytes(8)])
+    later = Snapshot(
+        position=200,
+        next_offset=8,
+        timestamp_ms=1_000,
+        last_chunk_id=7,
+        last_chunk_position=140,
+        parts=[b"\1c" + bytes(8)],
+    )
     save(rig, 1, later)
 
     assert rig.run(rig.tracking.load_snapshot(1)) == later
@@ -258,7 +272,7 @@ def test_of_a_snapshot_that_is_not_whole_only_the_publishers_are_remembered(rig:
     (missing,) = [key for key in keys(rig) if key.endswith(b"\x01\x02") or key == b"1\x012"]
     rig.do(rig.store.remove_keys, TABLE, [TableEntry(missing, b"")])
 
-    assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(0, 0, 0, 0, 0, [UNKNOWN])
+    assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(parts=[UNKNOWN])
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
@@ -270,7 +284,7 @@ def test_parts_of_two_snapshots_are_not_taken_for_one(rig: LogRig, number: int) 
     save(rig, 1, later)
     rig.do(rig.store.update_table, TABLE, [TableEntry(key, old.value)])
 
-    assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(0, 0, 0, 0, 0, [UNKNOWN])
+    assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(parts=[UNKNOWN])
 
 
 def test_a_snapshot_from_before_heads_had_a_checksum_is_read(rig: LogRig) -> None:
@@ -284,7 +298,7 @@ def test_of_a_snapshot_of_another_form_only_the_publishers_are_remembered(rig: L
     save(rig, 1, SNAPSHOT)
     rig.do(rig.store.update_table, TABLE, [TableEntry(b"1\x010", b"what is this")])
 
-    assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(0, 0, 0, 0, 0, [UNKNOWN])
+    assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(parts=[UNKNOWN])
 
 
 @pytest.mark.parametrize("bit", range(32))
@@ -334,7 +348,7 @@ def test_a_part_that_is_damaged_while_the_server_runs_is_in_the_way_of_nothing_e
         file.seek(path.read_bytes().index(part) + 5)
         file.write(b"b")
 
-    assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(0, 0, 0, 0, 0, [UNKNOWN])
+    assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(parts=[UNKNOWN])
     assert f"stored snapshot is damaged table={TABLE} generation=1" in caplog.text
     rig.run(rig.tracking.forget(2))
     assert f"offsets of deleted streams are left table={TABLE}" in caplog.text

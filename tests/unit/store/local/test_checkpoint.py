@@ -23,7 +23,9 @@ def image(number: int, name: str) -> SegmentImage:
 
 
 def head(sequence: int) -> CheckpointHead:
-    return CheckpointHead(JournalPlace(sequence, 1, 0), 5, 9, 9, closed=False)
+    return CheckpointHead(
+        place=JournalPlace(sequence, 1, 0), salt=5, next_segment=9, next_file=9, closed=False
+    )
 
 
 def content(disk: Disk) -> bytes:

@@ -25,7 +25,14 @@ from tests.golden.stores import unpacked
 
 PLACE = JournalPlace(2**33, 4, 5)
 HEAD = CheckpointHead(
-    PLACE, 2**64 - 1, 7, 8, closed=True, store_id=2**64 - 2, journal_size=2**40, loose=(2**33, 9)
+    place=PLACE,
+    salt=2**64 - 1,
+    next_segment=7,
+    next_file=8,
+    closed=True,
+    store_id=2**64 - 2,
+    journal_size=2**40,
+    loose=(2**33, 9),
 )
 YES, NO = True, False
 ATTRIBUTES = {bytes(16): 5, bytes(range(16)): -(2**63) + 1}
@@ -102,7 +109,9 @@ def test_no_bit_of_a_checkpoint_with_a_right_checksum_leads_astray(data: st.Data
         SegmentImage(number, "s", None, NO, NO, 0, 90, 7, {bytes(16): 1}, extents)
         for number in range(3)
     ]
-    head = CheckpointHead(JournalPlace(1, 1, 0), 5, 9, 9, closed=True, loose=(4, 5))
+    head = CheckpointHead(
+        place=JournalPlace(1, 1, 0), salt=5, next_segment=9, next_file=9, closed=True, loose=(4, 5)
+    )
     stored = bytearray(bytes_of_checkpoint(head, map(bytes_of_segment, images), len(images)))
     bit = data.draw(st.integers(16 * 8, len(stored) * 8 - 1))
     stored[bit // 8] ^= 1 << bit % 8
