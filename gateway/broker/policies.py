@@ -238,8 +238,8 @@ class PolicyTable:
             policy = self._kept.unpacked(key, Policy.unpack, row)
             try:
                 self._ready[policy.name] = _ready(policy)
-            except Unusable:  # another version found it good
-                log.exception("policy cannot be used name=%s", policy.name)
+            except Unusable as error:  # another version found it good
+                log.error("policy cannot be used name=%s error=%s", policy.name, error)  # noqa: TRY400  # for the operator
         self._sort()
 
     def _find(self, stream_name: str) -> _Ready | None:

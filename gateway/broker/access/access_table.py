@@ -75,8 +75,9 @@ class AccessTable:
     def _permission(self, key: bytes, value: bytes) -> Permission | None:
         try:
             return self._kept.unpacked(key, Permission.unpack, value)
-        except Unusable:  # another version found it good
-            log.exception("permission cannot be used, and allows nothing row=%.200r", value)
+        except Unusable as error:  # another version found it good
+            what = "permission cannot be used, and allows nothing row=%.200r error=%s"
+            log.error(what, value, error)  # noqa: TRY400  # for the operator
             return None
 
     async def write(

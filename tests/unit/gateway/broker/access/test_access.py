@@ -61,6 +61,7 @@ def test_a_kept_permission_whose_pattern_is_refused_now_allows_nothing_and_is_lo
 
     assert reopened.permissions() == [ALL]
     assert "permission cannot be used, and allows nothing" in caplog.text
+    assert "Traceback" not in caplog.text
 
 
 def test_a_kept_pattern_that_is_longer_than_new_ones_may_be_stays_valid(begun: AccessRig) -> None:
