@@ -3,8 +3,9 @@
     python -m tests.damage.older FOLDER
 
 makes them anew with the store of the tree it runs in, so it was run on the last tree of version 1,
-with this folder copied there. Beside each directory lie the copies from earlier in its history, and
-what was acknowledged, as a Python literal.
+with this folder copied there (where nothing was set aside yet, so that `server` cannot ask for it).
+Beside each directory lie the copies from earlier in its history, and what was acknowledged, as a
+Python literal.
 """
 
 from __future__ import annotations

@@ -7,18 +7,18 @@ records did. Which stream a chunk is of was not said. So, of files that a fault 
 - a stream has wrong times, last publishing ids and filter values, each in that stream alone;
 - where a file has changed places with one of another segment, the records are that one's.
 
-Offsets of chunks are those that their neighbours ask for, so only the last chunk before a place
-that is missing has one that is not known. Which files there were in the journal, and how large, was
-not said either, and frames did not say what was synced: it takes an acknowledged change and a later
-one behind the damage to know.
+Which files there were in the journal, and how large, was not said either, and frames did not say
+what was synced: it takes an acknowledged change and a later one behind the damage to know. An older
+checkpoint is as good as the last one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from store.local.checkpoint import CHECKPOINT
 from tests.damage.faults import Fault
 from tests.damage.ledger import Built
 
@@ -34,14 +34,16 @@ class Untold:
         steps: Sound steps at the journal's end that may follow damage.
         changed: Segments of which a file was touched.
         mixed: Those of which a file has changed places with one of another segment.
+        may_be_earlier: The checkpoint may be an older one.
     """
 
     steps: int = 0
     changed: frozenset[str] = frozenset()
     mixed: frozenset[str] = frozenset()
+    may_be_earlier: bool = False
 
 
-def untold_of(built: Built, faults: Iterable[Fault]) -> Untold:
+def untold_of(built: Built, faults: Sequence[Fault]) -> Untold:
     """Tell what nothing guards of a directory that has these faults."""
     if built.version > 1:
         return Untold()
@@ -52,4 +54,5 @@ def untold_of(built: Built, faults: Iterable[Fault]) -> Untold:
         changed |= segments
         if len(fault.files) > 1:
             mixed |= segments
-    return Untold(SILENT_STEPS, frozenset(changed), frozenset(mixed))
+    may_be_earlier = any(CHECKPOINT in fault.files for fault in faults)
+    return Untold(SILENT_STEPS, frozenset(changed), frozenset(mixed), may_be_earlier)
