@@ -24,19 +24,16 @@ from gateway.log.chunk import (
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.index import NO_END
 from gateway.log.kernel.chunks import (
-    BAD_CRC,
-    BAD_HEADER,
-    BAD_SEAL,
     MALFORMED,
     NEEDS_BYTES,
     NOT_JOINABLE,
-    NOT_NEXT,
     join_chunks,
 )
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import DELIVER_HEAD_BYTES
 from gateway.log.salvage import next_chunk
 from gateway.log.sieve import Sieve
+from gateway.log.skipping import ONE_CHUNK, end_of_damage, find_behind, say_damaged
 from gateway.log.verifying import Verified, verify
 from store.api import APPEND_BYTES_MAX, FileRegion
 from store.errors import NoSuchSegment, SegmentTruncated, StoreClosed, StoreError
@@ -50,8 +47,6 @@ _WARM_BYTES: Final = 64 * 1024 * 1024
 """What was written this recently is taken to be in memory without asking."""
 _CHECK_BYTES: Final = 4 * 1024 * 1024
 """What is read and checked at once, and how far ahead of the cursor."""
-_ONE_CHUNK: Final = frozenset((BAD_CRC, BAD_HEADER, NOT_NEXT))
-"""What is wrong with one chunk whose size can be trusted."""
 
 
 @dataclass(slots=True)
@@ -104,6 +99,8 @@ class Cursor:
             self._verified_to = max(stream_log.index.span_start(position), stream_log.start)
         self._known: tuple[int, int | None] = (0, None)
         """A position behind checked chunks, and the offset of the next one."""
+        self._next_offset = 0
+        """Behind what was given last."""
         self._damaged: deque[tuple[int, int]] = deque()
         self._is_waiting = False
         self._is_checking = False
@@ -140,17 +137,27 @@ class Cursor:
     def _find_next(self, scratch: bytearray) -> Delivery | None:
         """Look for the next chunk. Raises StoreError: what is here cannot be read."""
         delivery = None
-        while delivery is None and not self._is_waiting and self.log.failure is None:
+        while (
+            delivery is None
+            and not self._is_waiting
+            and not self.is_sifting
+            and self.log.failure is None
+        ):
             self._step_over()
             available = self.log.committed_length - self.position
             if available <= 0:
                 self._is_waiting = True
                 self.log.when_more(self._woken)
             elif self._sieve is not None and not (available := self._sift(self._sieve)):
-                if self.is_sifting:
-                    break
+                continue
             elif self.position < self._verified_to or self._is_verified():
+                begin = self.position
                 delivery = self._next(available, scratch)
+                if delivery is not None and delivery.chunk_id < self._next_offset:
+                    self._refuse(begin, delivery)
+                    delivery = None
+        if delivery is not None:
+            self._next_offset = delivery.next_offset
         if self._sieve is None and self.position + _CHECK_BYTES > self._verified_to:
             self._check_ahead()
         return delivery
@@ -239,6 +246,12 @@ class Cursor:
         self.position += event_bytes
         return Delivery(header.chunk_id, header.chunk_id + header.records, size, head, region)
 
+    def _refuse(self, begin: int, delivery: Delivery) -> None:
+        """Drop what was found behind higher offsets: it lies in the wrong place."""
+        if delivery.region is not None:
+            delivery.region.release()
+        say_damaged(self.log, begin, self.position)
+
     def _read(self, position: int, size: int) -> bytes:
         """Read cached bytes, in as many pieces as the store likes; short if some are not there."""
         pieces: list[bytes] = []
@@ -278,7 +291,9 @@ class Cursor:
             self._window_bytes = _GLANCE_BYTES
         header = unpack_header(source, EVENT_HEAD_BYTES)
         if count == 0 and reason != NOT_JOINABLE:
-            self._skip_bad(self.position, reason, self._behind(source, reason))
+            self._skip_bad(
+                self.position, reason, find_behind(self.log, self.position, source, reason)
+            )
             return None
         if count <= 1:
             self.position += event_bytes
@@ -296,14 +311,6 @@ class Cursor:
         )
         head = pack_header(joined) + data
         return Delivery(header.chunk_id, header.chunk_id + records, len(head), head, None)
-
-    def _behind(self, source: bytes, reason: int) -> int:
-        """Find the next chunk behind one whose size is not to be trusted; 0 if none is at hand."""
-        if reason != BAD_SEAL:
-            return 0
-        seals = self.log.seals.behind(self.position)
-        place = next_chunk(memoryview(source), seals, 0, NO_END)
-        return 0 if place is None else self.position + place
 
     # Fetching
 
@@ -341,19 +348,15 @@ class Cursor:
 
     def _check(self, position: int, end: int) -> None:
         """Have the chunks in [position, end) checked: whole spans, if the index is right."""
-        trusted, index = self.log.trusted_position, self.log.index
-        size = min(end - position, trusted - position, APPEND_BYTES_MAX)
-        known_at, first = self._known
-        if known_at != position:
-            first = index.offset_at(position)
-        at_end = position + size
-        last = self.log.trusted_offset if at_end == trusted else index.offset_at(at_end)
+        size = min(end - position, self.log.trusted_position - position, APPEND_BYTES_MAX)
+        known_at, known = self._known
+        first = known if known_at == position else None
+        marks = self.log.marks(position, position + size)
         seals = self.log.seals.behind(position)
-
         self.log.reader.check(
             position,
             size,
-            lambda view: verify(view, seals, first, last),
+            lambda view: verify(view, seals, first, None, marks),
             done=lambda outcome: self._looked(position, size, outcome),
             fills=True,
         )
@@ -374,10 +377,10 @@ class Cursor:
             # An end that is not a chunk's: the index is wrong.
             self._check(position, self.log.trusted_position)
             return
-        elif outcome.reason in _ONE_CHUNK:
+        elif outcome.reason in ONE_CHUNK:
             self._skip_bad(position, outcome.reason, position + outcome.damaged_bytes)
             self._known = self._verified_to, outcome.following
-        elif outcome.reason != BAD_SEAL and self.log.start < position < self.position:
+        elif self.log.start < position < min(self.position, self.log.seals.begin):
             self._distrust(position)
         else:
             self._search(position, outcome.reason)
@@ -397,7 +400,7 @@ class Cursor:
         index.verify(position, reached, is_rest_trusted=is_rest_trusted)
 
     def _distrust(self, position: int) -> None:
-        """Go on where no chunk begins between the start of a span and the cursor in it.
+        """Go on where no chunk without a seal begins between a span's start and the cursor in it.
 
         If the index says so, it is wrong; else there is damage, and the cursor is behind it.
         """
@@ -412,12 +415,7 @@ class Cursor:
     def _search(self, position: int, reason: int) -> None:
         """Go past what is no chunk, to the next whole one."""
         self._is_checking = True
-        index = self.log.index
-        end = min(index.span_end(position, 0), self.log.trusted_position)
-        known = index.first_from(end)
-        end_offset = index.offsets[known] if known < len(index) else self.log.committed_next_offset
-        before = index.first_from(position + 1)
-        first_offset = index.offsets[before - 1] if before else 0
+        size, first_offset, end_offset = self.log.span_around(position)
         seals = self.log.seals.behind(position)
 
         def done(outcome: int | StoreError | None) -> None:
@@ -431,7 +429,7 @@ class Cursor:
 
         self.log.reader.check(
             position,
-            min(end - position, APPEND_BYTES_MAX),
+            min(size, APPEND_BYTES_MAX),
             lambda view: next_chunk(view, seals, first_offset, end_offset),
             done=done,
             fills=True,
@@ -475,24 +473,9 @@ class Cursor:
         self._woken()
 
     def _skip_bad(self, position: int, reason: int, found: int = 0) -> None:
-        """Go past what is damaged: it is not delivered.
-
-        That is one chunk if only its data is; if its sizes cannot be trusted, all up to the next
-        chunk that was `found` or that the index knows.
-        """
-        end = min(self.log.index.span_end(position, 0), self.log.committed_length)
-        if position < self.log.trusted_position:
-            end = min(end, self.log.trusted_position)
-        head = self.log.reader.read_cached(position, EVENT_HEAD_BYTES)
-        if reason in _ONE_CHUNK and head is not None and len(head) == EVENT_HEAD_BYTES:
-            end = position + EVENT_HEAD_BYTES + int.from_bytes(head[4:], "big")
-        end = found if found > position else end
-        log.error(
-            "damaged chunk is not delivered stream=%s position=%d bytes=%d",
-            self.log.stream,
-            position,
-            end - position,
-        )
+        """Go past what is damaged, to the next chunk that was `found`: it is not delivered."""
+        end = found if found > position else end_of_damage(self.log, position, reason)
+        say_damaged(self.log, position, end)
         self._verified_to = end
         if self.position == position:
             self.position = end

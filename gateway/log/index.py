@@ -119,6 +119,16 @@ class ChunkIndex:
         next_bad = self._verified.find(0, index)
         return self.positions[next_bad] if next_bad >= 0 else NO_END
 
+    def marks(self, position: int, end: int) -> list[tuple[int, int]]:
+        """Give place and offset of the entries in [position, end), one before and one behind.
+
+        Places count from `position`; the one before is there if no entry is at `position` itself.
+        """
+        first = max(bisect_right(self.positions, position) - 1, 0)
+        stop = bisect_left(self.positions, end) + 1
+        places = [each - position for each in self.positions[first:stop]]
+        return list(zip(places, self.offsets[first:stop], strict=True))
+
     def span_end(self, position: int, size: int) -> int:
         """Return the end of the last span that ends within `size`, else of the span itself."""
         last = bisect_right(self.positions, position + size) - 1

@@ -8,17 +8,17 @@ Source: RabbitMQ's behaviour for each kind of specification on empty and non-emp
 
 import enum
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
 from gateway.log.chunk import Seals
 from gateway.log.errors import CorruptChunk
-from gateway.log.kernel.chunks import BAD_SEAL, MALFORMED, NEEDS_BYTES, walk_chunks
+from gateway.log.kernel.chunks import BAD_SEAL, MALFORMED, NEEDS_BYTES, NOT_NEXT, walk_chunks
 from gateway.log.log import StreamLog
 from gateway.log.salvage import next_chunk
-from gateway.log.verifying import Chunk, Verified, verify
+from gateway.log.verifying import Chunk, Mark, Verified, verify
 from gateway.pending import Pending
 from store.api import APPEND_BYTES_MAX
 from store.errors import SegmentTruncated
@@ -134,16 +134,17 @@ async def _walk(
     log: StreamLog, position: int, tail: Start, is_wanted: Callable[[Chunk], bool]
 ) -> Start:
     begin, size = position, _SCAN_BYTES
-    following = log.index.offset_at(position)
+    following: int | None = None
     while position < tail.position:
         seals = None if position >= log.trusted_position else log.seals.behind(position)
-        look = partial(_look, seals=seals, first=following)
-        looked: Pending[tuple[Verified, list[Chunk], int]] = Pending()
         end = log.trusted_position if position < log.trusted_position else tail.position
         available = min(size, end - position)
+        marks = log.marks(position, position + available)
+        look = partial(_look, seals=seals, first=following, marks=marks)
+        looked: Pending[tuple[Verified, list[Chunk], int]] = Pending()
         log.reader.check(position, available, look, done=looked.settle, fills=True)
         verified, chunks, damaged_bytes = await looked
-        if position == begin > log.start:
+        if position == begin > log.start and (position < log.seals.begin or marks[0][0]):
             _compare_with_index(log, position, verified, chunks)
         for chunk in chunks:
             if is_wanted(chunk):
@@ -152,7 +153,7 @@ async def _walk(
         following = verified.following if damaged_bytes else verified.next
         found = bool(chunks or damaged_bytes)
         if verified.reason in {MALFORMED, BAD_SEAL} or (not found and size >= APPEND_BYTES_MAX):
-            position = await _behind_damage(log, position, tail)
+            position = await _behind_damage(log, position)
             following = None
             size = _SCAN_BYTES
         else:
@@ -161,7 +162,7 @@ async def _walk(
 
 
 def _look(
-    view: memoryview, seals: Seals | None, first: int | None
+    view: memoryview, seals: Seals | None, first: int | None, marks: Sequence[Mark]
 ) -> tuple[Verified, list[Chunk], int]:
     """On a thread of the store: list the sound chunks; the size of a damaged one behind them.
 
@@ -170,10 +171,11 @@ def _look(
     reason, end, chunks = walk_chunks(view, 0, len(view))
     if seals is None:
         return Verified(reason, end, None, None), chunks, 0
-    verified = verify(view, seals, first)
+    verified = verify(view, seals, first, None, marks)
     sound = [chunk for chunk in chunks if chunk[0] < verified.end]
     damaged = chunks[len(sound) : len(sound) + 1]
-    if verified.reason in {NEEDS_BYTES, BAD_SEAL}:
+    is_misplaced = verified.reason == NOT_NEXT and not seals.begin
+    if verified.reason in {NEEDS_BYTES, BAD_SEAL} or is_misplaced:
         damaged = []
     return verified, sound, verified.damaged_bytes or sum(chunk[1] for chunk in damaged)
 
@@ -189,21 +191,20 @@ def _compare_with_index(
         raise CorruptChunk(log.stream, position, "not the chunk of the index")
 
 
-async def _behind_damage(log: StreamLog, position: int, tail: Start) -> int:
-    """Find the next whole chunk behind a position where there is none, or the tail."""
+async def _behind_damage(log: StreamLog, position: int) -> int:
+    """Find the next whole chunk behind a position where there is none, or where one must begin."""
     looked: Pending[int | None] = Pending()
-    size = min(APPEND_BYTES_MAX, tail.position - position)
+    size, first_offset, end_offset = log.span_around(position)
+    size = min(APPEND_BYTES_MAX, size)
     look = partial(
         next_chunk,
         seals=log.seals.behind(position),
-        first_offset=log.first_offset,
-        end_offset=tail.offset,
+        first_offset=first_offset,
+        end_offset=end_offset,
     )
     log.reader.check(position, size, look, done=looked.settle, fills=True)
     place = await looked
     if place is None:
-        if position + size < tail.position:
-            raise CorruptChunk(log.stream, position, "not a chunk")
         place = size
     logger.error(
         "damaged chunk is passed over stream=%s position=%d bytes=%d", log.stream, position, place

@@ -161,6 +161,24 @@ class StreamLog:
         """Position of the oldest chunk."""
         return self.reader.start
 
+    def marks(self, position: int, end: int) -> list[tuple[int, int]]:
+        """Give what is known of the places of chunks in [position, end) and next to it.
+
+        As `ChunkIndex.marks`, and where the bytes end that another process wrote, or all bytes.
+        """
+        last, offset = self.trusted_position, self.trusted_offset
+        if position >= last:
+            last, offset = self.committed_length, self.committed_next_offset
+        known = [mark for mark in self.index.marks(position, end) if position + mark[0] < last]
+        return [*known, (last - position, offset)]
+
+    def span_around(self, position: int) -> tuple[int, int, int]:
+        """Give the bytes up to the next place that `marks` knows, and bounds of offsets in them."""
+        marks = self.marks(position, position + 1)
+        first_offset = max((offset for place, offset in marks if place <= 0), default=0)
+        size, end_offset = next(mark for mark in marks if mark[0] > 0)
+        return size, first_offset, end_offset
+
     @property
     def is_empty(self) -> bool:
         """Whether no committed chunk is there."""

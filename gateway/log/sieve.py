@@ -51,6 +51,7 @@ class Sieve:
         self._filter = wanted
         self._ranges: deque[tuple[int, int]] = deque()
         self._sifted_to = 0
+        self._asked: tuple[int, int] | None = None
         # The rest of a page's runs: where each ends, and whether it is wanted (None: see there).
         self._runs: deque[tuple[int, bool | None]] = deque()
 
@@ -141,7 +142,9 @@ class Sieve:
         if page.last_position + DATA_POSITION <= page.end <= end:
             head = self._log.reader.read_cached(page.last_position, DATA_POSITION)
             if head is None or len(head) < DATA_POSITION:
-                return self._miss(page.last_position, end, DATA_POSITION)
+                if self._miss(page.last_position, end, DATA_POSITION):
+                    return False
+                head = b""
         if not head or not page.describes(head):
             pages.drop(index)
             return False
@@ -153,7 +156,7 @@ class Sieve:
         reader = self._log.reader
         head = reader.read_cached(position, min(end - position, DATA_POSITION))
         if head is None or len(head) < DATA_POSITION:
-            return self._miss(position, end, LARGE_BYTES)
+            return self._wait_or_leave(position, end, position, LARGE_BYTES)
         event_bytes = EVENT_HEAD_BYTES + int.from_bytes(head[4:8], "big")
         if event_bytes < LARGE_BYTES:
             return self._walk(position, end, event_bytes)
@@ -172,7 +175,7 @@ class Sieve:
         if rest < event_bytes:
             behind = reader.read_cached(position + rest, event_bytes - rest)
         if behind is None or len(behind) < event_bytes - rest:
-            return self._miss(position + rest, end, event_bytes - rest)
+            return self._wait_or_leave(position, end, position + rest, event_bytes - rest)
         if seal_bytes:
             seal = crc32(behind[:-SEAL_BYTES], crc32(head[EVENT_HEAD_BYTES:], self._log.seals.seed))
             if behind[-SEAL_BYTES:] != seal.to_bytes(SEAL_BYTES, "big"):
@@ -187,7 +190,7 @@ class Sieve:
         size = min(end - position, WINDOW_BYTES)
         window = self._log.reader.read_cached(position, size)
         if window is None or len(window) < min(size, max(event_bytes, DATA_POSITION)):
-            return self._miss(position, end, _COLD_SMALL_BYTES)
+            return self._wait_or_leave(position, end, position, _COLD_SMALL_BYTES)
         _, consumed, chunks = walk_chunks(window, 0, len(window))
         seals = self._log.seals.behind(position)
         reason, sound = check_seals(window, seals.begin, len(window), CRC_TABLE, seals.seed)
@@ -208,8 +211,18 @@ class Sieve:
         return True
 
     def _miss(self, position: int, end: int, size: int) -> bool:
-        self.missing = position, min(size, end - position)
-        return False
+        """Ask for bytes; False if they were asked for just now, and still are not at hand."""
+        is_new = self._asked != (position, size)
+        self._asked = position, size
+        self.missing = (position, min(size, end - position)) if is_new else None
+        return is_new
+
+    def _wait_or_leave(self, position: int, end: int, missing_at: int, size: int) -> bool:
+        """Ask for bytes of a chunk; where they do not come, its size or its file is damaged."""
+        if self._miss(missing_at, end, size):
+            return False
+        self._leave(position, end)
+        return True
 
     def _leave(self, position: int, end: int) -> None:
         """Leave what is no chunk to the cursor, up to the next one that the index knows."""

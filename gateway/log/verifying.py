@@ -4,12 +4,14 @@ A chunk has a checksum of its data in its header, and one of all the rest in its
 those that are older than seals. The counts in the header are compared with the data, and the offset
 with the chunks around it and with what else is known of the place: the sparse index, a snapshot,
 the writer's number. The offset that most of them agree on is right; a chunk that has another one is
-damaged. One that has its seal says the truth, and lies where another one should: it is no better
-for that, but what went before it is not doubted, and offsets never go back.
+damaged. One that has its seal says the truth, so it is only asked whether it lies in its place.
+That it does if the index says nothing else, and if offsets grow from chunk to chunk: of those that
+do not, the fewest are taken for damaged.
 """
 
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from itertools import takewhile
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from gateway.log.chunk import (
@@ -43,6 +45,10 @@ Chunk = tuple[int, int, int, int, int, int, int, int]
 """As `walk_chunks` gives it: place, size, chunk id, records, timestamp, epoch, data, trailer."""
 
 
+Mark = tuple[int, int]
+"""A place where a chunk begins, and its offset; or the end of the bytes, and the next offset."""
+
+
 class Verified(NamedTuple):
     """Chunks that are sound, up to one that is not or to the end of the bytes.
 
@@ -66,7 +72,11 @@ class Verified(NamedTuple):
 
 
 def verify(
-    view: memoryview, seals: Seals, first: int | None = None, last: int | None = None
+    view: memoryview,
+    seals: Seals,
+    first: int | None = None,
+    last: int | None = None,
+    marks: Sequence[Mark] = (),
 ) -> Verified:
     """Check all whole chunks of stored bytes.
 
@@ -75,17 +85,36 @@ def verify(
         seals: Which of them have one.
         first: The offset that the first chunk should have; None if that is not known.
         last: The offset behind the bytes, if they end with a chunk's end; None likewise.
+        marks: What the index says of these bytes, and of what is around them, in order.
     """
+    if marks:
+        first, last = _by_marks(marks, seals, first, len(view))
     reason, end, found, following = _follow(view, seals)
     crc_reason, crc_end = _verify_data(view[:end])
     if crc_reason == BAD_CRC:
         reason, end = crc_reason, crc_end
-    elif reason == NEEDS_BYTES and found == (first if first is not None else found):
-        if not end:
-            return Verified(reason, 0, first, first)
-        if end < len(view) or last is None or last == following:
+    elif reason == NEEDS_BYTES:
+        is_at_end = last is None or end < len(view) or last == following
+        if end and is_at_end and found == (found if first is None and not marks else first):
             return Verified(reason, end, found, following)
-    judged = _judge(view, seals, (reason, end), first, last)
+    return _with_following(view, seals, _judge(view, seals, (reason, end), first, last, marks))
+
+
+def _by_marks(
+    marks: Sequence[Mark], seals: Seals, first: int | None, size: int
+) -> tuple[int | None, int | None]:
+    """Return the offsets at both ends of some bytes by what the index says.
+
+    It knows better than chunks before these, but for those without a seal, which it is made from.
+    """
+    known = dict(marks)
+    if first is None or not seals.begin:
+        first = known.get(0, first)
+    return first, known.get(size)
+
+
+def _with_following(view: memoryview, seals: Seals, judged: Verified) -> Verified:
+    """Add the offset behind the chunk that is damaged."""
     if judged.reason not in {BAD_CRC, NOT_NEXT}:
         return judged
     damaged = unpack_header(view, judged.end + EVENT_HEAD_BYTES)
@@ -98,7 +127,12 @@ def verify(
 
 
 def _judge(
-    view: memoryview, seals: Seals, stop: tuple[int, int], first: int | None, last: int | None
+    view: memoryview,
+    seals: Seals,
+    stop: tuple[int, int],
+    first: int | None,
+    last: int | None,
+    marks: Sequence[Mark],
 ) -> Verified:
     """Decide which chunks of a run have the right offsets; those of others are damaged.
 
@@ -108,18 +142,46 @@ def _judge(
     chunks, run_reason = _run(view, seals, reason, end)
     if not chunks:
         return Verified(reason, 0, first, first)
-    if not seals.begin and first is not None and chunks[0][2] < first:
-        earlier = takewhile(lambda chunk: chunk[2] < first, chunks)
-        return Verified(NOT_NEXT, 0, first, first, first, sum(chunk[1] for chunk in earlier))
-    begin = first
-    if seals.begin or chunks[0][2] != first:
+    if seals.begin:
         begin = _elected(view, chunks, run_reason, first, last)
+    else:
+        place = _first_in_order(chunks, first or 0, marks)
+        if place:
+            return Verified(NOT_NEXT, 0, first, first, first, place)
+        begin = chunks[0][2]
     expected = begin
     for chunk in chunks:
         if chunk[2] != expected:
             return Verified(NOT_NEXT, chunk[0], begin, expected)
         expected += chunk[3]
     return Verified(run_reason, _end_of(chunks), begin, expected)
+
+
+def _first_in_order(chunks: list[Chunk], first: int, marks: Sequence[Mark]) -> int:
+    """Return the place of the first chunk that lies where it should; behind all if none does.
+
+    Of those whose place is a possible one it is the first of the longest sequence that grows.
+    """
+    known = [chunk for chunk in chunks if chunk[2] >= first and _is_in_place(chunk, marks)]
+    # By length of the sequence: the lowest offset that one ends with, and where that one begins.
+    ends: list[int] = []
+    places: list[int] = []
+    for chunk in known:
+        length = bisect_left(ends, chunk[2])
+        ends[length : length + 1] = [chunk[2]]
+        places[length : length + 1] = [places[length - 1] if length else chunk[0]]
+    return places[-1] if places else _end_of(chunks)
+
+
+def _is_in_place(chunk: Chunk, marks: Sequence[Mark]) -> bool:
+    """Tell whether a chunk can be where it is by the marks before and behind it."""
+    place, _, chunk_id, records, *_ = chunk
+    behind = bisect_right(marks, place, key=lambda mark: mark[0])
+    if behind:
+        at, offset = marks[behind - 1]
+        if chunk_id < offset or (chunk_id == offset) != (place == at):
+            return False
+    return behind == len(marks) or chunk_id + records <= marks[behind][1]
 
 
 def _elected(

@@ -263,8 +263,6 @@ class Judge:
         if min(found, default=first) < first:
             step = self._ledger.firsts[stream][-1][0]
             self._lost(f"{stream} is no longer truncated", segments, step, stream[1])
-        if stream in self.lost_of and self._files_are_swapped(stream):
-            return  # what is sought may lie anywhere
         for look_up in reading.look_ups.get(stream, []):
             self._judge_look_up(stream, look_up, written, found)
 
@@ -280,7 +278,7 @@ class Judge:
         is_own = not segments & self._untold.mixed
         end = -1
         for first, timestamp_ms, bodies in chunks:
-            if first < end and is_own and not self._files_are_swapped(stream):
+            if first < end and is_own:
                 self._complain(f"{stream} delivers {first} behind {end - 1}")
             end = first + len(bodies)
             if is_timed and first in written and written[first].timestamp_ms != timestamp_ms:
@@ -294,12 +292,6 @@ class Judge:
                     self._complain(f"{stream} delivers {offset} with the time {timestamp_ms}")
             found.update(range(first, end))
         return found
-
-    def _files_are_swapped(self, stream: Stream) -> bool:
-        """Tell whether files of one stream have changed places, which a line says."""
-        segments = self.segments_of_stream(stream)
-        own = {name for name, segment in self._ledger.files.items() if segment in segments}
-        return len(own & self._touched) > 1 and self._is_told(segments, stream[1])
 
     def _judge_look_up(
         self, stream: Stream, look_up: LookUp, written: dict[int, Stored], found: set[int]
@@ -344,9 +336,6 @@ class Judge:
                 self._complain(f"{stream} filtered by {value!r} delivers {body[:50]!r} as {offset}")
         read = set(reading.offsets(stream))
         wanted = {at for at, record in written.items() if at in read and record.value == value}
-        if stream in reading.filters_ended and stream in self.lost_of:
-            # They end where a file does, and a line says so.
-            wanted = {at for at in wanted if at <= max(found, default=-1)}
         if self.segments_of_stream(stream) & self._untold.changed:
             return
         if missed := wanted - set(found):

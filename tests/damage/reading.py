@@ -59,8 +59,6 @@ class Reading:
     values: dict[Key, object] = field(default_factory=dict)
     refused: dict[Stream, str] = field(default_factory=dict)
     unclean_count: int = 0
-    filters_ended: set[Stream] = field(default_factory=set)
-    """Streams whose filtered readers were sent away."""
 
     def offsets(self, stream: Stream) -> dict[int, bytes]:
         """Return all records of a stream."""
@@ -185,8 +183,6 @@ def _read_filtered(broker: Broker, log: StreamLog, at: Stream, reading: Reading)
             for chunk in tap.all_now()
             for number, body in enumerate(chunk.records())
         }
-        if tap.cursor.failure is not None:
-            reading.filters_ended.add(at)
 
 
 def _read_offsets(broker: Broker, host: VirtualHost, at: Stream, reading: Reading) -> None:

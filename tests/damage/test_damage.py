@@ -25,10 +25,6 @@ What need not be found again: files of indexes and filter pages, which are made 
 chunks; journal files and checkpoints that an opening needed no more; files of tables that were
 compacted; files that only the lost end of a journal names, if nothing else is damaged; and, in
 `os`, data without a sync that a crash could have taken.
-
-What is told, but not the best that could be: a reader with a filter ends where a data file does,
-and of two files of one stream that have changed places all that is delivered has the right offset,
-but not the right order.
 """
 
 from __future__ import annotations
