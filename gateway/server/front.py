@@ -295,7 +295,7 @@ class Kind(Protocol):
 
     @property
     def name(self) -> str:
-        """Word of RabbitMQ for it, as `stream`; over TLS the server adds `/ssl`."""
+        """Word for it that administrators see, as `stream`; over TLS the server adds `/ssl`."""
         ...
 
     @property

@@ -1,7 +1,7 @@
 """How much all backlogs together have on its way to the store, and what waits until it is less.
 
-A slow disk must not fill the memory, however many streams are written. Every backlog knows its own
-bytes; here they are added up as connections see them, so that a small publish pays nothing.
+A slow disk must not fill the memory, however many of them there are. Every backlog knows its own
+bytes; here they are added up as connections see them, so that what brings little pays nothing.
 """
 
 import asyncio

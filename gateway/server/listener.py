@@ -54,7 +54,7 @@ class Listener:
 
     @property
     def protocol(self) -> str:
-        """RabbitMQ's word for what is spoken here."""
+        """Word for what is spoken here, as administrators see it."""
         return self._kind.name
 
     @property
@@ -173,10 +173,7 @@ class Listener:
         self._loop.call_later(_PAUSE_S, self._start_again)
 
     def _complain(self, host: str, reason: str) -> None:
-        line = (
-            "cannot accept protocol=%s sockets=%d limit=%d, which comes of the settings"
-            " connections_max and the system's limit of open files reason=%s"
-        )
+        line = "cannot accept protocol=%s sockets=%d limit=%d reason=%s"
         count, limit = len(self._sockets), self._sockets.places
         self._shared.say(log.warning, host, line, self.protocol, count, limit, reason)
 

@@ -1,4 +1,4 @@
-"""A client that sets up TLS: everything up to where the stream protocol begins.
+"""A client that sets up TLS: everything up to where its protocol begins.
 
 The handshakes' arithmetic takes a millisecond each and is done on threads, at a lower priority than
 the event loop's: a flood of handshakes holds up handshakes. Who is not done in time goes.

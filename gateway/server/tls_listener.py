@@ -66,7 +66,7 @@ class TlsListener(Listener):
 
     @property
     def protocol(self) -> str:
-        """RabbitMQ's word for what is spoken here."""
+        """Word for what is spoken here, as administrators see it."""
         return f"{super().protocol}/ssl"
 
     @property
