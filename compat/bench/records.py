@@ -81,7 +81,12 @@ def _figures(name: str, stopwatch: Stopwatch, count: int) -> Figures:
 
 async def _log_in(store: SegmentStore) -> StreamLog:
     """Create a stream's log that takes no snapshots."""
-    names = LogNames("bench", "bench", "bench-index", "bench-filters")
+    names = LogNames(
+        stream="bench",
+        data_segment="bench",
+        index_segment="bench-index",
+        filter_segment="bench-filters",
+    )
     created: Pending[None] = Pending()
     store.create_segment(names.data_segment, done=created.settle)
     await created

@@ -7,6 +7,7 @@ from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, HEADER_BYTES, unp
 from gateway.log.cursor import Cursor, Delivery
 from gateway.log.kernel.chunks import MALFORMED
 from gateway.log.log import StreamLog
+from gateway.log.skipping import find_behind
 from gateway.log.verifying import verify
 
 _WINDOW_BYTES: Final = 64 * 1024
@@ -68,7 +69,7 @@ class StoredChunks(Cursor):
             # The index knows the chunk behind the span; one before that is looked for here.
             end = min(self.log.index.span_end(begin, 0), self.log.committed_length)
             rest = self._read(begin, end - begin)
-            self._skip_bad(begin, found.reason, self._behind(rest, found.reason))
+            self._skip_bad(begin, found.reason, find_behind(self.log, begin, rest, found.reason))
             return False
         self._window, self._window_from, self._sound_to = window, begin, begin + found.end
         return True
