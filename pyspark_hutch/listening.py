@@ -18,13 +18,13 @@ from pyspark.sql.streaming.listener import (
 )
 
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.client.errors import ClientError
 from pyspark_hutch.client.pool import Name
 from pyspark_hutch.offsets.position import Place, WrongPosition, position_of
 from pyspark_hutch.offsets.storing import LOG, StoredOffsets
 from pyspark_hutch.offsets.streams import streams_of
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.reading import read_settings
+from pyspark_hutch.shared.client.errors import ClientError
 
 
 class OffsetListener(StreamingQueryListener):

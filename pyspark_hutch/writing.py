@@ -16,11 +16,11 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.client.errors import ClientError
 from pyspark_hutch.names import planner_name, task_name
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.settings import WriteSettings
 from pyspark_hutch.options.writing import write_settings
+from pyspark_hutch.shared.client.errors import ClientError
 from pyspark_hutch.sink.numbering import TaskIdentity
 from pyspark_hutch.sink.targets import Targets, prepare
 from pyspark_hutch.sink.task import Written, check_schema, require_one_task_each, write_rows

@@ -29,7 +29,7 @@ from compat.spark_bench.measuring import Figures, measure
 from compat.spark_bench.settings import Settings, parse
 from compat.spark_bench.stage import Stage
 from compat.spark_bench.work import Servers, Work
-from pyspark_hutch.client.errors import ClientError
+from pyspark_hutch.shared.client.errors import ClientError
 
 FAULTS: Final = (BenchError, SparkBenchError, ClientError, PySparkException, OSError)
 

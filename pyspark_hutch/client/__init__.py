@@ -1,1 +1,1 @@
-"""A blocking client of the stream protocol: one thread, bounded waits, no event loop."""
+"""The servers behind a query: a pool of connections, where streams live, one range of a stream."""

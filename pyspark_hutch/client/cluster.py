@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Final, NamedTuple, TypeVar
 
-from pyspark_hutch.client.connection import Connection
-from pyspark_hutch.client.errors import BadAnswer, ClientError, ServerGone, refusal
-from pyspark_hutch.client.errors import ServerSilent as Silent
 from pyspark_hutch.client.pool import POOL, Name
-from pyspark_hutch.options.settings import ConnectionSettings, Endpoint
-from pyspark_hutch.shared.wire import messages as m
-from pyspark_hutch.shared.wire.codes import ResponseCode
-from pyspark_hutch.shared.wire.offsets import OffsetSpec
+from pyspark_hutch.options.settings import ConnectionSettings
+from pyspark_hutch.shared.client.connection import Connection
+from pyspark_hutch.shared.client.errors import BadAnswer, ClientError, ServerGone, refusal
+from pyspark_hutch.shared.client.errors import ServerSilent as Silent
+from pyspark_hutch.shared.client.login import Endpoint
+from pyspark_hutch.shared.stream.wire import messages as m
+from pyspark_hutch.shared.stream.wire.codes import ResponseCode
+from pyspark_hutch.shared.stream.wire.offsets import OffsetSpec
 
 LOG: Final = logging.getLogger(__name__)
 

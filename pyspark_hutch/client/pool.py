@@ -13,9 +13,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, NamedTuple
 
-from pyspark_hutch.client.connection import Connection
-from pyspark_hutch.client.errors import ClientError
-from pyspark_hutch.options.settings import ConnectionSettings, Endpoint
+from pyspark_hutch.client.login import opened
+from pyspark_hutch.options.settings import ConnectionSettings
+from pyspark_hutch.shared.client.connection import Connection
+from pyspark_hutch.shared.client.errors import ClientError
+from pyspark_hutch.shared.client.login import Endpoint
 
 _LOOK_S: Final = 1.0
 
@@ -69,7 +71,7 @@ class Pool:
     ) -> Iterator[Connection]:
         """Lend a connection; after an error in the block it is dropped, else kept for the next."""
         key = _Key(endpoint, settings)
-        connection = self._take(key, name.owner) or Connection(endpoint, settings, str(name))
+        connection = self._take(key, name.owner) or opened(endpoint, settings, str(name))
         with self._lock:
             self._lent.add(connection)
             self._keep()

@@ -17,13 +17,19 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from pyspark_hutch.client.cluster import Bounds, Cluster, bounds_by
-from pyspark_hutch.client.connection import Connection, Delivery
-from pyspark_hutch.client.errors import BadAnswer, ClientError, Refused, ServerGone, ServerSilent
-from pyspark_hutch.options.settings import Endpoint
-from pyspark_hutch.shared.chunk import HEADER_BYTES, unpack_header
-from pyspark_hutch.shared.wire import messages as m
-from pyspark_hutch.shared.wire.codes import ResponseCode
-from pyspark_hutch.shared.wire.offsets import at_offset
+from pyspark_hutch.shared.client.connection import Connection, Delivery
+from pyspark_hutch.shared.client.errors import (
+    BadAnswer,
+    ClientError,
+    Refused,
+    ServerGone,
+    ServerSilent,
+)
+from pyspark_hutch.shared.client.login import Endpoint
+from pyspark_hutch.shared.log.chunk import HEADER_BYTES, unpack_header
+from pyspark_hutch.shared.stream.wire import messages as m
+from pyspark_hutch.shared.stream.wire.codes import ResponseCode
+from pyspark_hutch.shared.stream.wire.offsets import at_offset
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -101,6 +107,7 @@ class RangeReader:
         self._next = wanted.low
         self._high = wanted.high
         self._pauses = cluster.pauses()
+        self._subscription_id = 0
         # With a filter: where chunks were skipped and nothing has shown yet that they were there.
         self._skipped_from: int | None = None
         self._looked_at = 0.0
@@ -120,7 +127,7 @@ class RangeReader:
                     try:
                         yield from self._read(connection)
                     except GeneratorExit:  # no more is wanted; the connection serves the next task
-                        _leave(connection)
+                        self._leave(connection)
                         return
             except (Refused, ServerGone, ServerSilent) as error:
                 failure = error
@@ -160,21 +167,29 @@ class RangeReader:
         self._judge_bounds(bounds_by(connection, stream))
         if self._next >= self._high:
             return
-        connection.subscribe(stream, at_offset(self._next), CREDIT, self._range.properties())
+        connection.inbox.clear()  # it belongs to whatever was done before on this connection
+        self._subscription_id = connection.new_subscription_id()
+        connection.subscribe(
+            self._subscription_id,
+            stream,
+            at_offset(self._next),
+            credit=CREDIT,
+            properties=self._range.properties(),
+        )
         self._moved_at = time.monotonic()
         while self._next < self._high:
             chunk = self._receive(connection)
             if chunk is None:
                 self._range = replace(self._range, filters=())
-                connection.unsubscribe()
+                connection.unsubscribe(self._subscription_id)
                 return
-            connection.send("credit", m.Credit(connection.subscription_id, 1))
+            connection.credit(self._subscription_id, 1)
             piece = self._judge_chunk(chunk)
             if piece is not None:
                 yield piece
                 self._pauses = self._cluster.pauses()
                 self._moved_at = time.monotonic()
-        connection.unsubscribe()
+        connection.unsubscribe(self._subscription_id)
         if self._skipped_from is not None:
             self._judge_skipped(connection)
         self._next = self._high
@@ -212,7 +227,7 @@ class RangeReader:
             deadline = min(deadline, time.monotonic() + quiet_s)
         while True:
             try:
-                pushed = connection.receive(deadline)
+                pushed = connection.pushed(deadline)
             except ServerSilent:
                 if self._range.filters:
                     return None
@@ -221,6 +236,13 @@ class RangeReader:
                 return pushed.chunk  # from here on the connection must not be read
             if isinstance(pushed, m.MetadataUpdate) and pushed.stream == self._range.stream:
                 raise ServerGone(f"{connection.endpoint} no longer serves the stream")
+
+    def _leave(self, connection: Connection) -> None:
+        """End a subscription whose chunks are not wanted any more."""
+        try:
+            connection.unsubscribe(self._subscription_id)
+        except ClientError:
+            connection.disconnect()
 
     # ---- loss --------------------------------------------------------------------------------
 
@@ -259,11 +281,3 @@ class RangeReader:
         if self._range.fails_on_loss:
             raise DataLoss(f"{lost}. Set failOnDataLoss to false to go on without them.")
         LOG.warning("%s", lost)
-
-
-def _leave(connection: Connection) -> None:
-    """End a subscription whose chunks are not wanted any more."""
-    try:
-        connection.unsubscribe()
-    except ClientError:
-        connection.disconnect()

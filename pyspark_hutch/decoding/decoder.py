@@ -2,9 +2,9 @@
 
     Deliver   | header 48 | data                          | whatever
     data      | entry | entry | …
-    entry     | a message or a sub-batch: `pyspark_hutch.shared.entries`
+    entry     | a message or a sub-batch: `pyspark_hutch.shared.log.entries`
 
-Source: RabbitMQ's stream protocol, and the log of its osiris (`pyspark_hutch.shared.chunk`).
+Source: RabbitMQ's stream protocol, and the log of its osiris (`pyspark_hutch.shared.log.chunk`).
 """
 
 from collections.abc import Generator, Iterator
@@ -19,9 +19,9 @@ from pyspark_hutch.decoding.gathering import Gathered, Place
 from pyspark_hutch.decoding.reasons import BEYOND, DONE, FULL, ODD, SUB_BATCH
 from pyspark_hutch.decoding.wanted import Wanted
 from pyspark_hutch.decoding.ways import Way, fastest_way
-from pyspark_hutch.shared.amqp.sections import Source
-from pyspark_hutch.shared.chunk import HEADER_BYTES, ChunkHeader, crc32, unpack_header
-from pyspark_hutch.shared.entries import RECORD_HEAD, SUB_BATCH_HEAD, sub_batch_at
+from pyspark_hutch.shared.log.amqp.sections import Source
+from pyspark_hutch.shared.log.chunk import HEADER_BYTES, ChunkHeader, crc32, unpack_header
+from pyspark_hutch.shared.log.entries import RECORD_HEAD, SUB_BATCH_HEAD, sub_batch_at
 
 _MAGIC_AND_VERSION: Final = 0x50
 _USER_CHUNK: Final = 0

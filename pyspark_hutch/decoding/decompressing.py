@@ -18,10 +18,10 @@ from typing import Final
 
 import pyarrow as pa
 
-from pyspark_hutch.shared.amqp.sections import Source
-from pyspark_hutch.shared.entries import UNCOMPRESSED_BYTES_MAX, Codec
+from pyspark_hutch.shared.client.entries import gunzip
+from pyspark_hutch.shared.log.amqp.sections import Source
+from pyspark_hutch.shared.log.entries import UNCOMPRESSED_BYTES_MAX, Codec
 
-_GZIP_WINDOW: Final = 31
 _SNAPPY_STREAM: Final = b"\xff\x06\x00\x00sNaPpY"
 _BLOCK, _PLAIN = 0x00, 0x01
 _SKIPPED_MIN: Final = 0x80
@@ -66,21 +66,6 @@ def decompress(codec: int, source: Source, start: int, end: int, raw_size: int) 
     if len(raw) != raw_size:
         raise BadCompression(f"is not {raw_size} bytes compressed by {name}")
     return raw
-
-
-def _gunzip(body: bytes, raw_size: int) -> bytes:
-    parts: list[bytes] = []
-    left = raw_size
-    while body:
-        member = zlib.decompressobj(_GZIP_WINDOW)
-        # One byte more than there may be: none at all would mean no limit.
-        part = member.decompress(body, left + 1)
-        if len(part) > left or not member.eof:
-            raise BadCompression
-        parts.append(part)
-        left -= len(part)
-        body = member.unused_data
-    return b"".join(parts)
 
 
 def _unsnap(body: bytes, raw_size: int) -> bytes:
@@ -141,7 +126,7 @@ def _unzstd(body: bytes, raw_size: int) -> bytes:
 
 
 _CODECS: Final[dict[int, Callable[[bytes, int], bytes]]] = {
-    Codec.GZIP: _gunzip,
+    Codec.GZIP: gunzip,
     Codec.SNAPPY: _unsnap,
     Codec.LZ4: _unlz4,
     Codec.ZSTD: _unzstd,

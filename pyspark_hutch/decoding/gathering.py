@@ -16,7 +16,7 @@ from pyspark_hutch.decoding.reasons import BODY_TYPES, EXTENTS, NOTHING, RAW
 from pyspark_hutch.decoding.sections import Section, sections_of
 from pyspark_hutch.decoding.skimming import skim
 from pyspark_hutch.decoding.wanted import Wanted
-from pyspark_hutch.shared.amqp.sections import Source
+from pyspark_hutch.shared.log.amqp.sections import Source
 
 ROWS_MAX: Final = 10_000
 """Rows of a batch: what Spark takes at the least cost."""

@@ -7,7 +7,7 @@ picture of a section is there.
 from typing import Final
 
 from pyspark_hutch.decoding.reasons import DATA, EXTENTS, NOTHING, ODD_BODY, RAW, VALUE
-from pyspark_hutch.shared.amqp.sections import (
+from pyspark_hutch.shared.log.amqp.sections import (
     DATA_SECTION,
     SEQUENCE_SECTION,
     NotAmqp,

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pyspark_hutch.decoding import vectors
-from pyspark_hutch.shared.amqp.sections import Source
+from pyspark_hutch.shared.log.amqp.sections import Source
 
 KERNEL: Final = "pyspark_hutch.kernel.entries"
 

@@ -21,7 +21,7 @@ from typing import Final
 import pyarrow as pa
 
 from pyspark_hutch.encoding.crc32c import masked_crc32c
-from pyspark_hutch.shared.entries import Codec
+from pyspark_hutch.shared.log.entries import Codec
 
 
 def _cramjam() -> ModuleType | None:

@@ -22,7 +22,7 @@ from pyspark_hutch.encoding.arrays import (
     sizes_of,
 )
 from pyspark_hutch.encoding.errors import BadColumn
-from pyspark_hutch.shared.amqp.writing import sized
+from pyspark_hutch.shared.log.amqp.writing import sized
 
 COLUMN: Final = "properties"
 TYPE_SUFFIX: Final = "_type"

@@ -1,6 +1,7 @@
 """The messages of one stream as sub-batches of a fixed number of rows, in Publish frames.
 
-Each has its publishing id (u64, big-endian) in front; `pyspark_hutch.shared.entries` has its form.
+Each has its publishing id (u64, big-endian) in front; its form is in
+`pyspark_hutch.shared.log.entries`.
 
 Source: RabbitMQ stream protocol, Publish.
 """
@@ -26,7 +27,7 @@ from pyspark_hutch.encoding.frames import (
     joined,
 )
 from pyspark_hutch.encoding.messages import Messages, concatenate
-from pyspark_hutch.shared.entries import (
+from pyspark_hutch.shared.log.entries import (
     SUB_BATCH_RECORDS_MAX,
     UNCOMPRESSED_BYTES_MAX,
     Codec,

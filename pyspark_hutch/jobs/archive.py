@@ -16,7 +16,7 @@ from pyspark_hutch.jobs.output import written_whole
 PACKAGE: Final = "pyspark_hutch"
 
 _SKIPPED_FOLDERS: Final = ("__pycache__",)
-_SERVERS_OWN: Final = ("shared/wire/kernel",)
+_SERVERS_OWN: Final = ("shared/stream/wire/kernel",)
 """Needs `cython`, and only the server uses it; a wheel leaves it out as well."""
 
 _EPOCH: Final = (1980, 1, 1, 0, 0, 0)  # the first that a zip can hold

@@ -6,8 +6,9 @@ from typing import Final
 
 from pyspark_hutch.client.cluster import Bounds, Cluster
 from pyspark_hutch.options.errors import WrongOption
-from pyspark_hutch.options.settings import Endpoint, Point, PointKind, Unmatched, Where
-from pyspark_hutch.shared.wire.offsets import at_timestamp
+from pyspark_hutch.options.settings import Point, PointKind, Unmatched, Where
+from pyspark_hutch.shared.client.login import Endpoint
+from pyspark_hutch.shared.stream.wire.offsets import at_timestamp
 
 _BY_TIME: Final = (PointKind.TIMESTAMP, PointKind.MS_BACK)
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from pyspark_hutch.options.errors import WrongOption, shown
+from pyspark_hutch.shared.client.login import Endpoint
 
 PASSWORD_BYTES_MAX: Final = 4_096  # what is longer is something else, as a file named by mistake
 NAMES_SHOWN_MAX: Final = 5  # of streams in an error
@@ -21,17 +22,6 @@ Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
 Delivery = Literal["none", "dedup"]
 Routing = Literal["hash", "key", "column"]
 Unmatched = Literal["error", "latest"]
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Endpoint:
-    """An address of a server; an IPv6 address stands without its brackets."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 @dataclass(frozen=True, slots=True)

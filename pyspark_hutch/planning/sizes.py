@@ -6,10 +6,10 @@ from contextlib import closing
 from typing import Final
 
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.client.errors import ClientError
 from pyspark_hutch.client.range_reader import Range, RangeReader
-from pyspark_hutch.options.settings import Endpoint
-from pyspark_hutch.shared.chunk import unpack_header
+from pyspark_hutch.shared.client.errors import ClientError
+from pyspark_hutch.shared.client.login import Endpoint
+from pyspark_hutch.shared.log.chunk import unpack_header
 
 LOG: Final = logging.getLogger(__name__)
 

@@ -12,8 +12,9 @@ from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.offsets.streams import PartitionStream
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.read_options import PARTITIONS_MAX
-from pyspark_hutch.options.settings import Endpoint, Splitting
-from pyspark_hutch.shared.wire.offsets import OffsetSpec, at_offset
+from pyspark_hutch.options.settings import Splitting
+from pyspark_hutch.shared.client.login import Endpoint
+from pyspark_hutch.shared.stream.wire.offsets import OffsetSpec, at_offset
 
 
 @dataclass(frozen=True, slots=True)

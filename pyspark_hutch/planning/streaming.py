@@ -14,7 +14,6 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from pyspark_hutch.client.cluster import Bounds, Cluster
-from pyspark_hutch.client.errors import ServerGone, ServerSilent
 from pyspark_hutch.client.range_reader import DataLoss
 from pyspark_hutch.offsets.points import offsets_of, refuse_beyond
 from pyspark_hutch.offsets.position import Place, Position
@@ -24,7 +23,8 @@ from pyspark_hutch.planning.admission import Patience, rows_for_bytes, share
 from pyspark_hutch.planning.sizes import RowSizes
 from pyspark_hutch.planning.splits import Split, StreamRange, plan
 from pyspark_hutch.planning.tails import Tails
-from pyspark_hutch.shared.wire.offsets import at_offset
+from pyspark_hutch.shared.client.errors import ServerGone, ServerSilent
+from pyspark_hutch.shared.stream.wire.offsets import at_offset
 
 LOG: Final = logging.getLogger(__name__)
 

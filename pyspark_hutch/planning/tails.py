@@ -4,10 +4,11 @@ from collections.abc import Callable, Container, Mapping
 from typing import Final
 
 from pyspark_hutch.client.cluster import Bounds, Cluster
-from pyspark_hutch.client.errors import ClientError, Refused, refusal
 from pyspark_hutch.offsets.streams import PartitionStream, streams_of
-from pyspark_hutch.options.settings import Endpoint, Source
-from pyspark_hutch.shared.wire.codes import ResponseCode
+from pyspark_hutch.options.settings import Source
+from pyspark_hutch.shared.client.errors import ClientError, Refused, refusal
+from pyspark_hutch.shared.client.login import Endpoint
+from pyspark_hutch.shared.stream.wire.codes import ResponseCode
 
 LOOK_S: Final = 0.2
 """An idle query asks for new rows so often, which is about its delay too."""

@@ -1,6 +1,7 @@
-"""Files that the server and this package share: the wire table, chunks, entries, AMQP sections.
+"""Files that the server and this package share: client, wire table, chunks, entries, AMQP sections.
 
 They are links to the server's own sources, so each fact is written once; a wheel holds copies of
 them. Under these names they load nothing called `gateway` or `store`, which on a Spark cluster may
-be packages of a user's job. They import each other relatively, and nothing beside Python itself.
+be packages of a user's job. They lie here as they lie in `gateway`, import each other relatively,
+and nothing beside Python itself.
 """

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.client.connection import Connection
-from pyspark_hutch.client.errors import ClientError
-from pyspark_hutch.options.settings import Endpoint
-from pyspark_hutch.shared.wire import messages as m
-from pyspark_hutch.shared.wire.codes import ResponseCode
+from pyspark_hutch.shared.client.connection import Connection
+from pyspark_hutch.shared.client.errors import ClientError
+from pyspark_hutch.shared.client.login import Endpoint
+from pyspark_hutch.shared.stream.wire import messages as m
+from pyspark_hutch.shared.stream.wire.codes import ResponseCode
 from pyspark_hutch.sink.outlet import Outlet
 
 _TURN_S: Final = 0.1

@@ -4,11 +4,11 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
-from pyspark_hutch.client.connection import Connection
-from pyspark_hutch.client.errors import BadAnswer, refusal
 from pyspark_hutch.encoding.frames import Frame, Packer
-from pyspark_hutch.shared.wire import messages as m
-from pyspark_hutch.shared.wire.codes import ResponseCode
+from pyspark_hutch.shared.client.connection import Connection
+from pyspark_hutch.shared.client.errors import BadAnswer, refusal
+from pyspark_hutch.shared.stream.wire import messages as m
+from pyspark_hutch.shared.stream.wire.codes import ResponseCode
 
 PUBLISHERS_MAX: Final = 256
 """Publishers of one connection: their ids have 8 bits."""

@@ -8,8 +8,11 @@ from typing import Final
 import numpy as np
 
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.client.connection import Confirmed
-from pyspark_hutch.client.errors import (
+from pyspark_hutch.encoding.frames import FRAME_ENTRIES_MAX, Frame, Ids, Limits
+from pyspark_hutch.encoding.messages import Messages
+from pyspark_hutch.encoding.sub_batches import Packing
+from pyspark_hutch.shared.client.connection import Confirmed
+from pyspark_hutch.shared.client.errors import (
     BadAnswer,
     ClientError,
     Refused,
@@ -17,12 +20,9 @@ from pyspark_hutch.client.errors import (
     ServerSilent,
     in_words,
 )
-from pyspark_hutch.encoding.frames import FRAME_ENTRIES_MAX, Frame, Ids, Limits
-from pyspark_hutch.encoding.messages import Messages
-from pyspark_hutch.encoding.sub_batches import Packing
-from pyspark_hutch.options.settings import Endpoint
-from pyspark_hutch.shared.wire import messages as m
-from pyspark_hutch.shared.wire.codes import ResponseCode
+from pyspark_hutch.shared.client.login import Endpoint
+from pyspark_hutch.shared.stream.wire import messages as m
+from pyspark_hutch.shared.stream.wire.codes import ResponseCode
 from pyspark_hutch.sink.links import Link, Links, heard_from, patience_with
 from pyspark_hutch.sink.outlet import Outlet
 
@@ -148,7 +148,7 @@ class Publishing:
         link = self._link_of[outlet.number]
         link.frames_waiting += 1
         try:
-            link.connection.publish(frame.data, self._timeout_s)
+            link.connection.send_much(frame.data, self._timeout_s)
         except _TRANSIENT as error:
             self._recover(error)
 
@@ -175,7 +175,7 @@ class Publishing:
     def _take_from(self, link: Link, until: float) -> bool:
         """Take the next frame from a server; tell whether it confirmed something."""
         try:
-            pushed = link.connection.receive(until)
+            pushed = link.connection.pushed(until)
         except ServerSilent:
             return False
         if isinstance(pushed, Confirmed):
@@ -216,7 +216,7 @@ class Publishing:
         link.frames_waiting += len(outlet.unconfirmed)
         self._link_of[outlet.number] = link
         for frame in outlet.unconfirmed:
-            link.connection.publish(frame.data, self._timeout_s)
+            link.connection.send_much(frame.data, self._timeout_s)
 
     def _limits(self, frame_bytes_max: int) -> Limits:
         """Let no frame alone have more rows than may be in flight, if it can be helped."""

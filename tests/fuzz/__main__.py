@@ -22,6 +22,7 @@ with atheris.instrument_imports(
     include=[
         "gateway",
         "pyspark_hutch.client",
+        "pyspark_hutch.shared.client",
         "tests.property.gateway.publish_model",
         "tests.property.gateway.chunk_model",
     ]

@@ -9,17 +9,16 @@ import contextlib
 import socket
 from collections.abc import Iterator
 from typing import Final, cast
-from unittest import mock
 
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import encode_command, encode_reply
-from pyspark_hutch.client import channel as channel_module
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.client.connection import Connection
-from pyspark_hutch.client.errors import ClientError
 from pyspark_hutch.client.pool import Name
 from pyspark_hutch.client.range_reader import Range, RangeReader
-from pyspark_hutch.options.settings import ConnectionSettings, Endpoint
+from pyspark_hutch.options.settings import ConnectionSettings
+from pyspark_hutch.shared.client.connection import Connection
+from pyspark_hutch.shared.client.errors import ClientError
+from pyspark_hutch.shared.client.login import Endpoint, Login
 
 LEADER: Final = Endpoint("fuzzed", 5552)
 SETTINGS: Final = ConnectionSettings((LEADER,), planner_retries=0, poll_timeout_ms=1_000)
@@ -70,8 +69,9 @@ class _OneServer(Cluster):
 
     @contextlib.contextmanager
     def connection(self, endpoint: Endpoint | None = None) -> Iterator[Connection]:
-        with mock.patch.object(channel_module, "connect", return_value=self._connected):
-            yield Connection(endpoint or LEADER, SETTINGS, "fuzz")
+        connection = Connection(endpoint or LEADER, self._connected, timeout_s=1.0)
+        connection.log_in(Login())
+        yield connection
 
 
 def fuzz_answers(data: bytes) -> None:

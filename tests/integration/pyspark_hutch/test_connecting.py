@@ -12,16 +12,17 @@ import pytest
 from compat.certificates import CLIENT_NAME, Certificates
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import Decoded
-from pyspark_hutch.client import channel as channel_module
 from pyspark_hutch.client import pool as pool_module
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.client.errors import ClientError, Refused, ServerGone
 from pyspark_hutch.client.pool import POOL, Name
 from pyspark_hutch.client.range_reader import Range, RangeReader
 from pyspark_hutch.decoding.decoder import Decoder
 from pyspark_hutch.decoding.errors import DamagedChunk
 from pyspark_hutch.decoding.wanted import Wanted
-from pyspark_hutch.options.settings import ConnectionSettings, Endpoint, Password, TlsSettings
+from pyspark_hutch.options.settings import ConnectionSettings, Password, TlsSettings
+from pyspark_hutch.shared.client import channel as channel_module
+from pyspark_hutch.shared.client.errors import ClientError, Refused, ServerGone
+from pyspark_hutch.shared.client.login import Endpoint
 from tests.client import Client
 from tests.fake_server import FakeServer, Talk, chunk, chunks
 from tests.integration.administrator import IMPATIENT, ctl
@@ -179,7 +180,7 @@ def test_connections_are_listed_by_their_name_and_go_after_their_time(
 def test_a_connection_whose_user_is_busy_outlives_heartbeats(
     made: Certificates, transport: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(channel_module, "BEAT_S", 0.05)
+    monkeypatch.setattr(channel_module, "BEATS", 60 / 0.05)
     monkeypatch.setattr(pool_module, "_LOOK_S", 0.02)
     context = None
     if transport == "tls":

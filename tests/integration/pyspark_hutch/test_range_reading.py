@@ -246,7 +246,8 @@ from contextlib import closing
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import Name
 from pyspark_hutch.client.range_reader import Range, RangeReader
-from pyspark_hutch.options.settings import ConnectionSettings, Endpoint
+from pyspark_hutch.options.settings import ConnectionSettings
+from pyspark_hutch.shared.client.login import Endpoint
 
 host, port, stream, high = sys.argv[1], int(sys.argv[2]), sys.argv[3], int(sys.argv[4])
 place = Endpoint(host, port)

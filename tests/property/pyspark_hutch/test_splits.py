@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.offsets.streams import PartitionStream
-from pyspark_hutch.options.settings import ConnectionSettings, Endpoint, Splitting
+from pyspark_hutch.options.settings import ConnectionSettings, Splitting
 from pyspark_hutch.planning.splits import StreamRange, plan
-from pyspark_hutch.shared.wire.offsets import OffsetSpec
+from pyspark_hutch.shared.client.login import Endpoint
+from pyspark_hutch.shared.stream.wire.offsets import OffsetSpec
 from tests.reading_rig import NAME
 
 LEADER = Endpoint("h", 1)

@@ -5,12 +5,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from pyspark_hutch.client import channel as channel_module
 from pyspark_hutch.client import pool as pool_module
-from pyspark_hutch.client.errors import ServerGone
 from pyspark_hutch.client.pool import Name, Pool
-from pyspark_hutch.options.settings import ConnectionSettings, Endpoint
-from pyspark_hutch.shared.wire import messages as m
+from pyspark_hutch.options.settings import ConnectionSettings
+from pyspark_hutch.shared.client import channel as channel_module
+from pyspark_hutch.shared.client.errors import ServerGone
+from pyspark_hutch.shared.client.login import Endpoint
+from pyspark_hutch.shared.stream.wire import messages as m
 from tests.fake_server import FakeServer
 from tests.reading_rig import settings_of
 
@@ -127,7 +128,7 @@ def test_a_server_that_is_not_there_is_an_error_of_the_borrower(
 def test_heartbeats_go_out_while_a_connection_is_idle_and_while_its_user_is_elsewhere(
     pool: Pool, server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(channel_module, "BEAT_S", 0.05)
+    monkeypatch.setattr(channel_module, "BEATS", 60 / 0.05)
     settings = settings_of(server)
     with pool.connection(where(server), settings, FIRST):
         wait_until(lambda: server.talks[0].heartbeats >= 3)
@@ -140,7 +141,7 @@ def test_heartbeats_go_out_while_a_connection_is_idle_and_while_its_user_is_else
 def test_heartbeats_do_not_fall_between_the_bytes_of_who_sends(
     pool: Pool, server: FakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(channel_module, "BEAT_S", 0.001)
+    monkeypatch.setattr(channel_module, "BEATS", 60 / 0.001)
     monkeypatch.setattr(pool_module, "_LOOK_S", 0.001)
     settings = settings_of(server)
     wanted = [("stream_stats", m.StreamStats("s"))] * 100

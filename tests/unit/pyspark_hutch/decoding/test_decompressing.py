@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pyspark_hutch.decoding.decompressing import BadCompression, decompress
-from pyspark_hutch.shared.entries import UNCOMPRESSED_BYTES_MAX
+from pyspark_hutch.shared.log.entries import UNCOMPRESSED_BYTES_MAX
 
 NONE, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 RAW = b"".join(len(b"event %d" % n).to_bytes(4) + b"event %d" % n for n in range(9_000))

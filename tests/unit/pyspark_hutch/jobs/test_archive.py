@@ -70,7 +70,7 @@ def test_a_worker_with_only_pyarrow_and_numpy_imports_all_of_it(archive: Path) -
 
     assert done.returncode == 0, done.stderr
     imported = done.stdout.split()
-    assert "pyspark_hutch.client.connection" in imported
+    assert "pyspark_hutch.client.pool" in imported
     assert "pyspark_hutch.decoding.decoder" in imported
     assert imported[-1] == "pyspark_hutch.decoding.vectors"
 
@@ -78,11 +78,11 @@ def test_a_worker_with_only_pyarrow_and_numpy_imports_all_of_it(archive: Path) -
 def test_links_are_files_in_it(archive: Path) -> None:
     with ZipFile(archive) as opened:
         assert (
-            opened.read("pyspark_hutch/shared/wire/messages.py")
+            opened.read("pyspark_hutch/shared/stream/wire/messages.py")
             == (ROOT / "gateway/stream/wire/messages.py").read_bytes()
         )
         assert (
-            opened.read("pyspark_hutch/shared/chunk.py")
+            opened.read("pyspark_hutch/shared/log/chunk.py")
             == (ROOT / "gateway/log/chunk.py").read_bytes()
         )
 

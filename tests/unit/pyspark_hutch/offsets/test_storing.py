@@ -10,11 +10,11 @@ from typing import cast
 import pytest
 
 from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.client.errors import ServerGone
 from pyspark_hutch.offsets.position import Place
 from pyspark_hutch.offsets.storing import StoredOffsets
-from pyspark_hutch.options.settings import Endpoint
-from pyspark_hutch.shared.wire import messages as m
+from pyspark_hutch.shared.client.errors import ServerGone
+from pyspark_hutch.shared.client.login import Endpoint
+from pyspark_hutch.shared.stream.wire import messages as m
 
 HERE, THERE = Endpoint("here", 1), Endpoint("there", 2)
 

@@ -6,11 +6,11 @@ from pyspark_hutch.options.given import Given
 from pyspark_hutch.options.option import Use
 from pyspark_hutch.options.settings import (
     ConnectionSettings,
-    Endpoint,
     Password,
     TlsSettings,
     password_of,
 )
+from pyspark_hutch.shared.client.login import Endpoint
 
 URI = "rabbitmq-stream://user:secret@h:1/v"
 

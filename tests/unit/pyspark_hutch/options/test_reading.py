@@ -10,7 +10,6 @@ from pyspark_hutch.options.settings import (
     Budgets,
     ConnectionSettings,
     Decoding,
-    Endpoint,
     Filter,
     Point,
     PointKind,
@@ -19,6 +18,7 @@ from pyspark_hutch.options.settings import (
     Splitting,
     Where,
 )
+from pyspark_hutch.shared.client.login import Endpoint
 
 NEEDED = {"endpoints": "localhost", "stream": "s"}
 CONNECTION = ConnectionSettings((Endpoint("localhost", 5552),))

@@ -9,7 +9,6 @@ from pyspark_hutch.options.settings import (
     NAMES_SHOWN_MAX,
     PASSWORD_BYTES_MAX,
     ConnectionSettings,
-    Endpoint,
     Password,
     Point,
     PointKind,
@@ -19,6 +18,7 @@ from pyspark_hutch.options.settings import (
     password_of,
     require_exact,
 )
+from pyspark_hutch.shared.client.login import Endpoint
 
 SETTINGS = ConnectionSettings((Endpoint("localhost", 5552),))
 

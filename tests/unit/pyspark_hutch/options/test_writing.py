@@ -7,10 +7,10 @@ from pyspark_hutch.options.settings import (
     ConnectionSettings,
     Creation,
     Dedup,
-    Endpoint,
     WriteSettings,
 )
 from pyspark_hutch.options.writing import write_settings
+from pyspark_hutch.shared.client.login import Endpoint
 
 SERVER = {"endpoints": "localhost"}
 STREAM = SERVER | {"stream": "s"}

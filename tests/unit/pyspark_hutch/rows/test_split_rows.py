@@ -7,7 +7,6 @@ from pyspark_hutch.decoding.errors import DamagedChunk
 from pyspark_hutch.decoding.wanted import Wanted
 from pyspark_hutch.offsets.streams import PartitionStream
 from pyspark_hutch.options.settings import (
-    Endpoint,
     Filter,
     Point,
     PointKind,
@@ -17,6 +16,7 @@ from pyspark_hutch.options.settings import (
 )
 from pyspark_hutch.planning.splits import Split
 from pyspark_hutch.rows.split_rows import rows_of
+from pyspark_hutch.shared.client.login import Endpoint
 from tests.fake_server import FakeServer, chunk, chunks
 from tests.reading_rig import cluster_of, settings_of
 

@@ -2,12 +2,14 @@
 
 ClientError             base of all
 ├── ServerGone          the connection ended, or could not be made
-├── ServerSilent        the answer did not come in time
+│   ├── ConnectionLost  it ended without a word
+│   └── ClosedByServer  the server closed it; `code` and `reason` tell why
+├── ServerSilent        the answer did not come in time; a TimeoutError too
 ├── BadAnswer           the server's bytes do not follow the protocol
 └── Refused             the server said no; `code` tells why
 """
 
-from pyspark_hutch.shared.wire.codes import ResponseCode
+from ..stream.wire.codes import ResponseCode
 
 
 class ClientError(Exception):
@@ -18,7 +20,29 @@ class ServerGone(ClientError):
     """The connection ended or could not be made; another try may help."""
 
 
-class ServerSilent(ClientError):
+class ConnectionLost(ServerGone):
+    """The connection ended without a Close frame."""
+
+
+class ClosedByServer(ServerGone):
+    """The server ended the connection with a Close frame.
+
+    Attributes:
+        code: Its code; a plain number if it is an unknown one.
+        reason: Its text, as the server wrote it.
+    """
+
+    def __init__(self, text: str, code: int, reason: str) -> None:
+        super().__init__(text, code, reason)
+        self.text = text
+        self.code = code
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class ServerSilent(ClientError, TimeoutError):
     """The server did not answer in time; another try may help."""
 
 

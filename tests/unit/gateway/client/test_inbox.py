@@ -1,5 +1,5 @@
-from pyspark_hutch.client import inbox
-from pyspark_hutch.client.inbox import INBOX_BYTES_MAX, Inbox
+from gateway.client import inbox
+from gateway.client.inbox import INBOX_BYTES_MAX, Inbox
 
 
 def test_frames_come_out_in_the_order_in_which_they_came() -> None:
@@ -43,3 +43,24 @@ def test_a_first_frame_is_taken_whatever_its_size() -> None:
 
     assert kept.keep(memoryview(bytes(INBOX_BYTES_MAX + 1)))
     assert not kept.keep(memoryview(b""))
+
+
+def test_a_frame_of_one_command_is_taken_and_the_others_keep_their_order() -> None:
+    inbox = Inbox()
+    for frame in (b"a1", b"b1", b"a2", b"b2"):
+        inbox.keep(memoryview(frame))
+
+    assert [inbox.take_of(b"b"), inbox.take_of(b"c"), inbox.take_of(b"b")] == [b"b1", None, b"b2"]
+    assert [inbox.take(), inbox.take()] == [b"a1", b"a2"]
+    assert inbox._bytes == 0
+
+
+def test_unwanted_frames_are_dropped_and_make_room() -> None:
+    inbox = Inbox()
+    for frame in (b"a1", b"b1", b"a2"):
+        inbox.keep(memoryview(frame))
+
+    inbox.drop(lambda frame: frame.startswith(b"a"))
+
+    assert inbox.take() == b"b1"
+    assert (len(inbox), inbox._bytes) == (0, 0)

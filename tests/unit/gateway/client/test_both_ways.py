@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from pyspark_hutch.client.both_ways import send_both_ways
+from gateway.client.both_ways import send_both_ways
 
 Pair = tuple[socket.socket, socket.socket]
 

@@ -1,6 +1,7 @@
 """Keeps what a server pushed while an answer was awaited."""
 
 from collections import deque
+from collections.abc import Callable
 from typing import Final
 
 INBOX_BYTES_MAX: Final = 64 * 1024 * 1024
@@ -34,6 +35,20 @@ class Inbox:
         frame = self._frames.popleft()
         self._bytes -= len(frame) + _FRAME_BYTES
         return frame
+
+    def take_of(self, key: bytes) -> bytes | None:
+        """Return the first frame of a command; None if there is none. The others stay."""
+        for index, frame in enumerate(self._frames):
+            if frame.startswith(key):
+                del self._frames[index]
+                self._bytes -= len(frame) + _FRAME_BYTES
+                return frame
+        return None
+
+    def drop(self, is_unwanted: Callable[[bytes], bool]) -> None:
+        """Drop frames; the others keep their order."""
+        self._frames = deque(frame for frame in self._frames if not is_unwanted(frame))
+        self._bytes = sum(len(frame) + _FRAME_BYTES for frame in self._frames)
 
     def clear(self) -> None:
         """Drop all."""

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pyspark_hutch.client.errors import BadAnswer, ServerGone, ServerSilent
-from pyspark_hutch.client.frames import FRAME_BYTES_MAX, FrameReader
+from gateway.client.errors import BadAnswer, ServerGone, ServerSilent
+from gateway.client.frames import FRAME_BYTES_MAX, FrameReader
 
 Pair = tuple[socket.socket, socket.socket]
 

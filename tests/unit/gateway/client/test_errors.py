@@ -2,8 +2,8 @@ import pickle
 
 import pytest
 
-from pyspark_hutch.client.errors import Refused, ServerGone, in_words, refusal
-from pyspark_hutch.shared.wire.codes import ResponseCode
+from gateway.client.errors import Refused, ServerGone, in_words, refusal
+from gateway.stream.wire.codes import ResponseCode
 
 
 @pytest.mark.parametrize(

@@ -4,18 +4,22 @@ from collections.abc import Iterator
 
 import pytest
 
+from gateway.client import channel as channel_module
+from gateway.client import inbox
+from gateway.client.connection import Connection, Delivery
+from gateway.client.errors import (
+    BadAnswer,
+    ClientError,
+    Refused,
+    ServerGone,
+    ServerSilent,
+)
+from gateway.client.login import Endpoint, Login
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import Decoded
 from gateway.stream.wire.codes import ResponseCode
-from pyspark_hutch.client import channel as channel_module
-from pyspark_hutch.client import inbox
-from pyspark_hutch.client.connection import Connection, Delivery
-from pyspark_hutch.client.errors import BadAnswer, ClientError, Refused, ServerGone, ServerSilent
-from pyspark_hutch.options.settings import Endpoint
-from pyspark_hutch.shared.wire import messages as ours
-from pyspark_hutch.shared.wire.offsets import at_offset
+from gateway.stream.wire.offsets import at_offset
 from tests.fake_server import FakeServer, Handler, Talk, chunks
-from tests.reading_rig import settings_of
 
 
 @pytest.fixture
@@ -32,17 +36,18 @@ def connection(server: FakeServer) -> Iterator[Connection]:
     made.disconnect()
 
 
-def connect(server: FakeServer, **changes: object) -> Connection:
-    settings = settings_of(server, **({"request_timeout_ms": 1_000} | changes))
-    return Connection(Endpoint(server.host, server.port), settings, "app/task 1")
+def connect(server: FakeServer, login: Login | None = None, timeout_s: float = 1.0) -> Connection:
+    endpoint = Endpoint(server.host, server.port)
+    login = login or Login(properties={"connection_name": "app/task 1"})
+    return Connection.opened(endpoint, login, timeout_s=timeout_s)
 
 
 def soon(seconds: float = 5) -> float:
     return time.monotonic() + seconds
 
 
-def stats(stream: str = "s") -> tuple[str, ours.Message]:
-    return "stream_stats", ours.StreamStats(stream)
+def stats(stream: str = "s") -> tuple[str, m.Message]:
+    return "stream_stats", m.StreamStats(stream)
 
 
 def test_a_connection_shows_its_name_and_who_it_is(
@@ -51,7 +56,7 @@ def test_a_connection_shows_its_name_and_who_it_is(
     shown = server.talks[0].properties
 
     assert shown["connection_name"] == "app/task 1"
-    assert shown["product"] == "hutch pyspark"
+    assert shown["product"] == "hutch client"
     assert connection.product == "fake"
     assert connection.frame_bytes_max == 1 << 20
 
@@ -193,11 +198,11 @@ def test_a_close_of_the_server_is_answered_and_its_reason_told_on_one_line(
 def test_chunks_that_overtake_an_answer_are_kept_and_come_next(
     server: FakeServer, connection: Connection
 ) -> None:
-    connection.subscribe("s", at_offset(0), 10, {})
+    connection.subscribe(1, "s", at_offset(0))
 
     connection.request(*stats())
     assert len(connection.inbox) > 0
-    found = [connection.receive(soon()) for _ in range(2)]
+    found = [connection.pushed(soon()) for _ in range(2)]
 
     assert [bytes(one.chunk) for one in found if isinstance(one, Delivery)] == [
         one.data for one in server.streams["s"]
@@ -208,11 +213,11 @@ def test_what_is_pushed_instead_of_an_answer_has_a_bound(
     server: FakeServer, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(inbox, "INBOX_BYTES_MAX", 100_000)
-    connection.subscribe("s", at_offset(100), 1, {})
+    connection.subscribe(1, "s", at_offset(100), credit=1)
 
     def flood(talk: Talk, _asked: Decoded) -> None:
         for _ in range(200):
-            talk.deliver(connection.subscription_id, bytes(1_000))
+            talk.deliver(1, bytes(1_000))
 
     server.handlers["stream_stats"] = flood
 
@@ -222,36 +227,52 @@ def test_what_is_pushed_instead_of_an_answer_has_a_bound(
     assert connection.is_broken
 
 
-def test_a_new_subscription_gets_nothing_that_was_meant_for_the_one_before(
+def test_late_chunks_of_a_subscription_that_has_ended_are_dropped(
     server: FakeServer, connection: Connection
 ) -> None:
     server.streams["t"] = chunks(4)
-    connection.subscribe("s", at_offset(0), 10, {})
-    connection.unsubscribe()
-    server.talks[0].push("metadata_update", m.MetadataUpdate(6, "t"))
+    connection.subscribe(1, "s", at_offset(0))
+    connection.subscribe(2, "t", at_offset(0))
     connection.request(*stats())
 
-    connection.subscribe("t", at_offset(0), 10, {})
+    def late(talk: Talk, asked: Decoded) -> None:
+        talk.deliver(1, b"late")
+        talk.reply(asked, m.OK)
+        talk.deliver(1, b"later")
 
-    pushed = connection.receive(soon())
+    server.handlers["unsubscribe"] = late
+
+    connection.unsubscribe(1)
+
+    pushed = connection.pushed(soon())
     assert isinstance(pushed, Delivery)
-    assert bytes(pushed.chunk) == server.streams["t"][0].data
+    assert (pushed.subscription_id, bytes(pushed.chunk)) == (2, server.streams["t"][0].data)
+    with pytest.raises(ServerSilent):
+        connection.pushed(soon(0.1))
+
+
+def test_ids_of_subscriptions_go_round_and_leave_out_those_in_use(
+    connection: Connection,
+) -> None:
+    connection.subscribe(1, "s", at_offset(100))
+
+    assert [connection.new_subscription_id() for _ in range(256)] == [*range(2, 256), 0, 2]
 
 
 def test_a_refused_subscription_names_the_stream_and_the_server(
     server: FakeServer, connection: Connection
 ) -> None:
     with pytest.raises(Refused, match=f"127.0.0.1:{server.port}: stream 'none' does not exist"):
-        connection.subscribe("none", at_offset(0), 10, {})
+        connection.subscribe(1, "none", at_offset(0))
 
 
 def test_waiting_for_a_chunk_ends_at_the_deadline_and_the_connection_goes_on(
     connection: Connection,
 ) -> None:
-    connection.subscribe("s", at_offset(100), 10, {})
+    connection.subscribe(1, "s", at_offset(100))
 
     with pytest.raises(ServerSilent):
-        connection.receive(soon(0.05))
+        connection.pushed(soon(0.05))
 
     assert not connection.is_broken
     connection.request(*stats())
@@ -260,10 +281,10 @@ def test_waiting_for_a_chunk_ends_at_the_deadline_and_the_connection_goes_on(
 def test_heartbeats_are_sent_while_a_long_wait_lasts(
     server: FakeServer, connection: Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(channel_module, "BEAT_S", 0.05)
+    monkeypatch.setattr(channel_module, "BEATS", 60 / 0.05)
 
     with pytest.raises(ServerSilent):
-        connection.receive(soon(0.5))
+        connection.pushed(soon(0.5))
 
     assert 3 <= server.talks[0].heartbeats <= 12
 
@@ -322,7 +343,7 @@ def test_a_server_that_is_silent_in_the_handshake_is_given_up_in_time(
     begun = time.monotonic()
 
     with pytest.raises(ServerSilent, match="did not answer in time"):
-        connect(server, request_timeout_ms=200)
+        connect(server, timeout_s=0.2)
 
     assert time.monotonic() - begun < 3
 
@@ -357,18 +378,14 @@ def test_a_refused_log_in_says_why(
     [Endpoint("127.0.0.1", 70_000), Endpoint("a" * 300, 1), Endpoint("a\0b", 1)],
     ids=["port", "long", "nul"],
 )
-def test_an_address_that_cannot_be_is_an_error_in_one_line(
-    server: FakeServer, endpoint: Endpoint
-) -> None:
+def test_an_address_that_cannot_be_is_an_error_in_one_line(endpoint: Endpoint) -> None:
     with pytest.raises(ClientError, match="cannot connect to"):
-        Connection(endpoint, settings_of(server), "name")
+        Connection.opened(endpoint, Login(), timeout_s=1.0)
 
 
 def test_nothing_that_listens_is_told_with_the_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with FakeServer() as server:
-        settings = settings_of(server)
 
     with pytest.raises(ServerGone, match=f"cannot connect to 127.0.0.1:{port}: Connection refused"):
-        Connection(Endpoint("127.0.0.1", port), settings, "name")
+        Connection.opened(Endpoint("127.0.0.1", port), Login(), timeout_s=1.0)

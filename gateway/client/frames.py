@@ -4,7 +4,7 @@ import socket
 import time
 from typing import Final
 
-from pyspark_hutch.client.errors import BadAnswer, ServerGone, ServerSilent
+from .errors import BadAnswer, ConnectionLost, ServerSilent
 
 FRAME_BYTES_MAX: Final = 256 * 1024 * 1024
 """A server's frames have no agreed limit; a size above this one is taken for nonsense."""
@@ -37,7 +37,7 @@ class FrameReader:
 
         Raises:
             ServerSilent: The deadline has passed; what has come of the frame is kept.
-            ServerGone: The connection ended.
+            ConnectionLost: The connection ended.
             BadAnswer: The size of the frame is above FRAME_BYTES_MAX.
         """
         while True:
@@ -84,7 +84,7 @@ class FrameReader:
         except TimeoutError:
             raise ServerSilent(f"{self._place} did not answer in time") from None
         except OSError as error:
-            raise ServerGone(f"the connection to {self._place} broke: {error}") from None
+            raise ConnectionLost(f"the connection to {self._place} broke: {error}") from None
         if count == 0:
-            raise ServerGone(f"{self._place} closed the connection")
+            raise ConnectionLost(f"{self._place} closed the connection")
         self._end += count

@@ -1,0 +1,1 @@
+"""Links to what `gateway/log` shares."""

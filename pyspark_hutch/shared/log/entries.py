@@ -1,0 +1,1 @@
+../../../gateway/log/entries.py

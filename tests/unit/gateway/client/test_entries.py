@@ -1,0 +1,99 @@
+import gzip
+import zlib
+from collections.abc import Callable
+
+import pytest
+
+from gateway.client.entries import records_of
+from gateway.client.errors import BadAnswer, ClientError
+from gateway.log.entries import UNCOMPRESSED_BYTES_MAX
+from tests.chunks import GZIP, HEADER, MAGIC_AND_VERSION, SNAPPY, Entry, SubBatch
+from tests.fake_server import chunk
+
+
+def chunk_of(*entries: Entry, first: int = 100, kind: int = 0) -> bytes:
+    data = b"".join(
+        entry.encoded() if isinstance(entry, SubBatch) else len(entry).to_bytes(4) + entry
+        for entry in entries
+    )
+    crc = zlib.crc32(data)
+    count = len(entries)
+    return (
+        HEADER.pack(
+            MAGIC_AND_VERSION, kind, count, count, 1, 1, first, crc, len(data), 0, 0, bytes(3)
+        )
+        + data
+    )
+
+
+def test_simple_entries_and_sub_batches_count_their_records_alike() -> None:
+    found = records_of(
+        chunk_of(b"a", SubBatch.of([b"b", b""]), b"c", SubBatch.of([b"d"], GZIP), b"")
+    )
+
+    assert list(found) == list(enumerate([b"a", b"b", b"", b"c", b"d", b""], 100))
+
+
+def test_gzip_of_several_members_is_opened() -> None:
+    raw = [b"\0\0\0\1a", b"\0\0\0\1b"]
+    body = b"".join(map(gzip.compress, raw))
+
+    assert list(records_of(chunk_of(SubBatch(GZIP, 2, 10, body)))) == [(100, b"a"), (101, b"b")]
+
+
+def test_other_codecs_are_those_that_are_given() -> None:
+    data = chunk_of(SubBatch(SNAPPY, 1, 5, b"a\1\0\0\0"))
+
+    with pytest.raises(ClientError, match="compressed by codec 2, which is not known here"):
+        list(records_of(data))
+
+    assert list(records_of(data, {SNAPPY: lambda body, _: body[::-1]})) == [(100, b"a")]
+
+
+def test_a_chunk_of_another_kind_has_no_records() -> None:
+    assert list(records_of(chunk_of(b"not a record", kind=1))) == []
+
+
+DAMAGED = {
+    "header cut short": chunk_of(b"a")[:47],
+    "data cut short": chunk_of(b"abc")[:-1],
+    "wrong checksum": chunk(0, [b"a"], crc=1).data,
+    "an entry that is too long": chunk_of(b"abc").replace(b"\0\0\0\3abc", b"\0\0\0\4abc"),
+}
+
+
+def with_crc(data: bytes) -> bytes:
+    """Give a chunk the checksum of what it holds."""
+    return data[:32] + zlib.crc32(data[48:]).to_bytes(4) + data[36:]
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *DAMAGED.values(),
+        with_crc(DAMAGED["an entry that is too long"]),
+        with_crc(chunk_of(b"").replace(b"\0\0\0\4" + bytes(8), b"\0\0\0\2" + bytes(8))[:-2]),
+        chunk_of(SubBatch(0, 2, 5, b"\0\0\0\1a")),
+        chunk_of(SubBatch(0, 1, 12, SubBatch.of([b"a"]).encoded())),
+        chunk_of(SubBatch(0, 1, 5, b"\0\0\0\2a")),
+        chunk_of(SubBatch(0, 1, 11, SubBatch.of([b""]).encoded()[:11])),
+        chunk_of(SubBatch(GZIP, 1, 5, b"no gzip")),
+        chunk_of(SubBatch(GZIP, 1, 5, gzip.compress(b"\0\0\0\1a")[:-1])),
+        chunk_of(SubBatch(GZIP, 1, 4, gzip.compress(b"\0\0\0\1a"))),
+        chunk_of(SubBatch(GZIP, 1, 6, gzip.compress(b"\0\0\0\1a"))),
+        chunk_of(SubBatch(GZIP, 1, UNCOMPRESSED_BYTES_MAX + 1, gzip.compress(b"\0\0\0\1a"))),
+        with_crc(chunk_of(SubBatch.of([b"abc"]))[:-1]),
+    ],
+)
+def test_damage_is_told_and_never_read(data: bytes) -> None:
+    with pytest.raises(BadAnswer):
+        list(records_of(data))
+
+
+@pytest.mark.parametrize("error", [ValueError, OSError, zlib.error])
+def test_a_codec_that_fails_is_damage(error: Callable[[], Exception]) -> None:
+    def fails(_body: bytes, _raw_bytes: int) -> bytes:
+        raise error()
+
+    with pytest.raises(BadAnswer, match="compressed by codec 2"):
+        list(records_of(chunk_of(SubBatch(SNAPPY, 1, 5, b"x")), {SNAPPY: fails}))
