@@ -45,7 +45,7 @@ class Channel:
         self.socket: Final = connected
         self.lock: Final = threading.RLock()
         self.is_broken = False
-        self.timeout_s: Final = timeout_s
+        self.timeout_s = timeout_s
         self.heartbeat_s = 0
         self.inbox: Final = Inbox()
         self._frames: Final = FrameReader(connected, str(endpoint))
@@ -78,10 +78,6 @@ class Channel:
         except ClientError:
             pass
         return False
-
-    def send(self, name: str, message: m.Message) -> None:
-        """Send a command that is not answered."""
-        self.send_bytes(encode_request(name, message))
 
     def send_bytes(
         self, data: bytes | bytearray | memoryview, timeout_s: float | None = None
@@ -142,7 +138,7 @@ class Channel:
     def beat(self) -> None:
         """Send a heartbeat if one is due."""
         if time.monotonic() >= self._beats_at():
-            self.send("heartbeat", m.Heartbeat())
+            self.send_bytes(encode_request("heartbeat", m.Heartbeat()))
 
     def _beats_at(self) -> float:
         return self._spoke_at + self.heartbeat_s / BEATS if self.heartbeat_s else float("inf")
@@ -184,6 +180,11 @@ class Channel:
         except ClientError:
             self.is_broken = True
             raise
+
+    @property
+    def rest(self) -> bytes:
+        """Bytes that have come and are in no frame yet."""
+        return self._frames.rest
 
     def _take_leave(self, close: Decoded) -> NoReturn:
         """Answer the server's Close."""

@@ -24,7 +24,7 @@ class Client:
     """One connection to one server, for one thread; every wait has the time limit `timeout_s`.
 
     Heartbeats are sent while something is awaited. A program that leaves the client alone for
-    minutes calls `connection.beat()` now and then, or logs in where no heartbeats are wanted.
+    minutes calls `connection.beat()` now and then, or logs in with a heartbeat of 0.
 
     Attributes:
         connection: For what this class has no word for: `client.connection.request(...)`.
@@ -55,7 +55,7 @@ class Client:
             ClientError: In one line, why not.
         """
         endpoint = Endpoint(host, port)
-        self.connection: Final = Connection.opened(
+        self.connection: Final = Connection.to(
             endpoint, login or Login(), timeout_s=timeout_s, tls=tls
         )
         self.codecs: Final[dict[int, Decompress]] = {}
@@ -196,7 +196,7 @@ class Client:
 
     def store_offset(self, reference: str, stream: str, offset: int) -> None:
         """Store an offset under a name; the server does not answer."""
-        self.connection.send("store_offset", m.StoreOffset(reference, stream, offset))
+        self.connection.send_request("store_offset", m.StoreOffset(reference, stream, offset))
 
     def query_offset(self, reference: str, stream: str) -> int | None:
         """Return the offset stored under a name; None if there is none. Raises Refused."""

@@ -1,45 +1,33 @@
-"""One connection: logging in, requests with their answers, and what the server pushes.
+"""One connection: logging in, what each command says, and what the server pushes.
 
-It knows what each command says and nothing of what a program does with it: publishers and
+It knows nothing of what a program does with the commands: publishers and
 subscriptions have the ids that its user gives them.
 """
 
-import platform
 import socket
 import ssl
 import struct
-import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.metadata import PackageNotFoundError, version
-from typing import Final, NamedTuple, Self, TypeVar
+from collections.abc import Iterable, Mapping
+from typing import Final, NamedTuple, Self
 
 from ..stream.wire import messages as m
 from ..stream.wire.codec import Decoded, encode_reply, encode_request
 from ..stream.wire.codes import ResponseCode
 from ..stream.wire.commands import BY_NAME
 from ..stream.wire.offsets import NEXT, NONE, OffsetSpec
-from .channel import Channel
-from .errors import BadAnswer, ClientError, Refused, in_words, refusal
+from .conversation import BODY, DELIVER, Conversation
+from .errors import BadAnswer, ClientError, Refused, in_words
 from .login import Endpoint, Login, connect
-
-PIPELINED_MAX: Final = 128
-"""Requests under way at once. More would only fill buffers."""
 
 IDS: Final = 256
 """Publishers, and subscriptions, that a connection may have: their ids have 8 bits."""
 
-_DELIVER: Final = BY_NAME["deliver"].key.to_bytes(2, "big")
 _CONFIRM: Final = BY_NAME["publish_confirm"].key.to_bytes(2, "big")
-_BODY: Final = 4
-"""Position of the first field in a frame without a correlation id."""
-
-_CONFIRM_IDS: Final = _BODY + 5
+_CONFIRM_IDS: Final = BODY + 5
 """Position of the first id of a PublishConfirm, behind publisher and count."""
 
 _PUBLISH: Final = struct.Struct(">BI")
 _ENTRY: Final = struct.Struct(">QI")
-
-M = TypeVar("M", bound=m.Message)
 
 
 class Delivery(NamedTuple):
@@ -61,25 +49,26 @@ class Confirmed(NamedTuple):
     entries: int
 
 
-class Connection(Channel):
-    """A connection to one server; `opened` makes one and logs in.
+class Connection(Conversation):
+    """A connection to one server; `to` makes one and logs in.
 
     Attributes:
-        product: The name that the server gives itself.
-        tuned: The limits that the server has proposed.
-        subscribed: Ids of the subscriptions that are under way.
+        peer_properties: What the server says of itself.
+        mechanisms: What it offers to log in by.
+        tuned: The limits that it has proposed.
+        open_properties: Where it can be reached.
     """
 
     def __init__(self, endpoint: Endpoint, connected: socket.socket, timeout_s: float) -> None:
         super().__init__(endpoint, connected, timeout_s)
-        self.product = ""
+        self.peer_properties: Mapping[str, str] = {}
+        self.mechanisms: tuple[str, ...] = ()
+        self.open_properties: Mapping[str, str] = {}
         self.tuned = m.Tune(0, 0)
-        self.subscribed: Final[set[int]] = set()
-        self._next_id = 1
         self._last_subscription_id = 0
 
     @classmethod
-    def opened(
+    def to(
         cls,
         endpoint: Endpoint,
         login: Login,
@@ -135,116 +124,39 @@ class Connection(Channel):
         Raises:
             Refused: User, password or virtual host are wrong; the text says which.
         """
-        said = self.ask(
-            m.PeerPropertiesReply, "peer_properties", m.PeerProperties(_properties(login))
-        )
-        self.product = said.properties.get("product", "")
+        self.authenticate(login)
+        heartbeat_s = min(login.heartbeat_s, self.tuned.heartbeat_s or login.heartbeat_s)
+        self.tune_and_open(login.virtual_host, heartbeat_s=heartbeat_s)
+
+    def authenticate(self, login: Login) -> None:
+        """Exchange properties, show who the user is, and await the limits of the server."""
+        shown = m.PeerProperties(login.properties)
+        said = self.ask(m.PeerPropertiesReply, "peer_properties", shown)
+        self.peer_properties = said.properties
         offer = self.ask(m.SaslHandshakeReply, "sasl_handshake", m.SaslHandshake()).mechanisms
         if login.mechanism not in offer:
             raise BadAnswer(f"{self.endpoint} offers no {login.mechanism}, only {offer!r:.200}")
+        self.mechanisms = offer
         proof = m.SaslAuthenticate(login.mechanism, login.secret)
         code = self.ask(m.SaslAuthenticateReply, "sasl_authenticate", proof).code
         if code != ResponseCode.OK:
             raise Refused(f"{self.endpoint} refused user {login.user!r}: {in_words(code)}", code)
-        self._tune(login.heartbeat_s)
-        code = self.ask(m.OpenReply, "open", m.Open(login.virtual_host)).code
-        if code != ResponseCode.OK:
-            host = f"virtual host {login.virtual_host!r}"
-            raise Refused(f"{self.endpoint}: {host} {in_words(code)}", code)
-
-    def _tune(self, heartbeat_s: int) -> None:
-        """Take the server's limits, and the shorter one of two heartbeats."""
         proposed = self.next_of("tune").message
         assert isinstance(proposed, m.Tune)
         self.tuned = proposed
-        wishes = [wish for wish in (heartbeat_s, proposed.heartbeat_s) if wish]
-        self.heartbeat_s = min(wishes, default=0)
-        self.send("tune", m.Tune(proposed.frame_bytes_max, self.heartbeat_s))
 
-    # ---- requests ------------------------------------------------------------------------------
-
-    def request(
-        self, name: str, message: m.Message, *, version: int = 1, timeout_s: float | None = None
-    ) -> m.Message:
-        """Send a request and return its answer.
-
-        Args:
-            name: Of the command.
-            message: Of the class that the command has in this version.
-            version: Of the command.
-            timeout_s: The longest wait, if not that of the connection.
-
-        Raises:
-            ClientError: The connection is of no further use then.
-        """
-        correlation_id = self.send_request(name, message, version=version)
-        return self._answers([correlation_id], timeout_s)[correlation_id]
-
-    def ask(self, kind: type[M], name: str, message: m.Message) -> M:
-        """Send a request and return its answer, which is of this class; raises BadAnswer if not."""
-        answer = self.request(name, message)
-        if not isinstance(answer, kind):
-            raise BadAnswer(f"{self.endpoint} answered {name} with {answer}")
-        return answer
-
-    def must(self, name: str, message: m.Message, about: str) -> None:
-        """Send a request; raise Refused, telling `about` what, unless the answer is OK."""
-        code = int(getattr(self.request(name, message), "code", 0))
-        if code != ResponseCode.OK:
-            raise refusal(f"{self.endpoint}: {about}", code)
-
-    def send_request(self, name: str, message: m.Message, *, version: int = 1) -> int:
-        """Send a command; return its correlation id (0 if the command has none)."""
-        correlation_id = self._new_id() if BY_NAME[name].is_correlated else None
-        self.send_bytes(
-            encode_request(name, message, correlation_id=correlation_id, version=version)
-        )
-        return correlation_id or 0
-
-    def requests(self, wanted: Sequence[tuple[str, m.Message]]) -> Iterator[m.Message]:
-        """Send requests, many before the first answer, and yield the answers in their order.
-
-        Raises:
-            ClientError: The connection is of no further use then.
-        """
-        for first in range(0, len(wanted), PIPELINED_MAX):
-            batch = [(self._new_id(), *one) for one in wanted[first : first + PIPELINED_MAX]]
-            frames = (encode_request(name, asked, correlation_id=n) for n, name, asked in batch)
-            self.send_bytes(b"".join(frames))
-            answers = self._answers([n for n, _, _ in batch])
-            for correlation_id, _, _ in batch:
-                yield answers[correlation_id]
-
-    def _new_id(self) -> int:
-        found = self._next_id
-        self._next_id = found % 0x7FFFFFFF + 1
-        return found
-
-    def _answers(self, ids: Sequence[int], timeout_s: float | None = None) -> dict[int, m.Message]:
-        """Await the answers to requests that are under way."""
-        deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
-        awaited = set(ids)
-        answers: dict[int, m.Message] = {}
-        while awaited:
-            correlation_id, message = self._answer(deadline)
-            if correlation_id not in awaited:
-                self.is_broken = True
-                raise BadAnswer(f"{self.endpoint} answered what was not asked: {message}")
-            awaited.remove(correlation_id)
-            answers[correlation_id] = message
-        return answers
-
-    def _answer(self, deadline: float) -> tuple[int, m.Message]:
-        """Return the next answer and what it is to; what the server pushes meanwhile is kept."""
-        while True:
-            frame = self.frame(deadline)
-            if frame[:2] != _DELIVER:
-                decoded = self.decode(frame)
-                if decoded.is_response and decoded.correlation_id is not None:
-                    return decoded.correlation_id, decoded.message
-            elif not self.is_subscribed(frame):
-                continue
-            self.keep(frame, "instead of an answer")
+    def tune_and_open(
+        self, virtual_host: str = "/", *, heartbeat_s: int = 0, frame_bytes_max: int | None = None
+    ) -> None:
+        """Agree on limits, by default on the server's frame size, and enter a virtual host."""
+        size = self.tuned.frame_bytes_max if frame_bytes_max is None else frame_bytes_max
+        self.heartbeat_s = heartbeat_s
+        self.send_request("tune", m.Tune(size, heartbeat_s))
+        reply = self.ask(m.OpenReply, "open", m.Open(virtual_host))
+        if reply.code != ResponseCode.OK:
+            refused = f"virtual host {virtual_host!r} {in_words(reply.code)}"
+            raise Refused(f"{self.endpoint}: {refused}", reply.code)
+        self.open_properties = reply.properties
 
     # ---- what the server pushes ----------------------------------------------------------------
 
@@ -264,42 +176,20 @@ class Connection(Channel):
             frame: memoryview | bytes = self.inbox.take() if self.inbox else self.frame(deadline)
             if frame[:2] == _CONFIRM and len(frame) >= _CONFIRM_IDS:
                 return self._confirmed(frame)
-            if frame[:2] != _DELIVER:
+            if frame[:2] != DELIVER:
                 decoded = self.decode(frame)
                 if decoded.command.name == "consumer_update":
-                    self.answer_consumer_update(decoded)
+                    self.answer_update(decoded)
                 return decoded.message
             if self.is_subscribed(frame):
-                return Delivery(frame[_BODY], memoryview(frame)[_BODY + 1 :])
-
-    def is_subscribed(self, deliver: memoryview | bytes) -> bool:
-        """Tell whether a Deliver belongs to a subscription that is under way."""
-        return len(deliver) > _BODY and deliver[_BODY] in self.subscribed
-
-    def next_of(self, name: str, timeout_s: float | None = None) -> Decoded:
-        """Return the next thing of one kind that the server pushes; the others are kept.
-
-        Raises:
-            ServerSilent: None came in time.
-            ClientError: The connection is of no further use.
-        """
-        key = BY_NAME[name].key.to_bytes(2, "big")
-        kept = self.inbox.take_of(key)
-        if kept is not None:
-            return self.decode(kept)
-        deadline = time.monotonic() + (self.timeout_s if timeout_s is None else timeout_s)
-        while True:
-            frame = self.frame(deadline)
-            if frame[:2] == key:
-                return self.decode(frame)
-            self.keep(frame, f"instead of {name}")
+                return Delivery(frame[BODY], memoryview(frame)[BODY + 1 :])
 
     def _confirmed(self, frame: memoryview | bytes) -> Confirmed:
         entries = int.from_bytes(frame[_CONFIRM_IDS - 4 : _CONFIRM_IDS], "big")
         if len(frame) != _CONFIRM_IDS + 8 * entries:
             self.is_broken = True
             raise BadAnswer(f"{self.endpoint} sent a confirm of {entries} ids that has others")
-        return Confirmed(frame[_BODY], entries)
+        return Confirmed(frame[BODY], entries)
 
     # ---- publishing and reading ----------------------------------------------------------------
 
@@ -338,7 +228,7 @@ class Connection(Channel):
     def unsubscribe(self, subscription_id: int) -> None:
         """End a subscription; what comes late of it is dropped."""
         self.subscribed.discard(subscription_id)
-        self.inbox.drop(lambda frame: frame[:2] == _DELIVER and not self.is_subscribed(frame))
+        self.inbox.drop(lambda frame: frame[:2] == DELIVER and not self.is_subscribed(frame))
         self.request("unsubscribe", m.Unsubscribe(subscription_id))
 
     def new_subscription_id(self) -> int:
@@ -350,22 +240,9 @@ class Connection(Channel):
 
     def credit(self, subscription_id: int, credit: int) -> None:
         """Add chunks of credit; only a refusal is answered."""
-        self.send("credit", m.Credit(subscription_id, credit))
+        self.send_request("credit", m.Credit(subscription_id, credit))
 
-    def answer_consumer_update(self, asked: Decoded, offset: OffsetSpec = NONE) -> None:
+    def answer_update(self, asked: Decoded, offset: OffsetSpec = NONE) -> None:
         """Answer the news that a member of a group is active, or no longer, with its start."""
         answer = m.ConsumerUpdateReply(ResponseCode.OK, offset)
         self.send_bytes(encode_reply("consumer_update", asked.correlation_id, answer))
-
-
-def _properties(login: Login) -> dict[str, str]:
-    try:
-        ours = version("hutch-streams")
-    except PackageNotFoundError:  # from an archive of sources
-        ours = "unknown"
-    shown = {"product": "hutch client", "connection_name": "hutch client"}
-    return (
-        shown
-        | dict(login.properties)
-        | {"version": ours, "platform": f"Python {platform.python_version()}"}
-    )

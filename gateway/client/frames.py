@@ -10,7 +10,7 @@ FRAME_BYTES_MAX: Final = 256 * 1024 * 1024
 """A server's frames have no agreed limit; a size above this one is taken for nonsense."""
 
 _SIZE_BYTES: Final = 4
-_BUFFER_BYTES: Final = 2 * 1024 * 1024
+_BUFFER_BYTES: Final = 64 * 1024
 _READ_BYTES: Final = 1024 * 1024
 
 
@@ -48,6 +48,11 @@ class FrameReader:
                 return frame
             self._make_room(size)
             self._receive(deadline)
+
+    @property
+    def rest(self) -> bytes:
+        """What has come and was not given out: in the end a frame that was cut short."""
+        return bytes(self._view[self._begin : self._end])
 
     def _frame_bytes(self) -> int:
         """Return the size of the frame in front, with its size field; 0 if that is not known."""

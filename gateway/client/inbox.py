@@ -36,10 +36,10 @@ class Inbox:
         self._bytes -= len(frame) + _FRAME_BYTES
         return frame
 
-    def take_of(self, key: bytes) -> bytes | None:
-        """Return the first frame of a command; None if there is none. The others stay."""
+    def take_first(self, is_wanted: Callable[[bytes], bool]) -> bytes | None:
+        """Return the first frame that is wanted; None if there is none. The others stay."""
         for index, frame in enumerate(self._frames):
-            if frame.startswith(key):
+            if is_wanted(frame):
                 del self._frames[index]
                 self._bytes -= len(frame) + _FRAME_BYTES
                 return frame

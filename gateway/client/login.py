@@ -1,9 +1,11 @@
 """From an address to a connected socket, and what a log-in says."""
 
+import platform
 import socket
 import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
 from typing import Final, Literal, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -28,6 +30,20 @@ class Endpoint:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+def described(product: str, connection_name: str) -> dict[str, str]:
+    """Return what a client says of itself: administrators see it beside the connection."""
+    try:
+        ours = version("hutch-streams")
+    except PackageNotFoundError:  # from an archive of sources
+        ours = "unknown"
+    return {
+        "product": product,
+        "version": ours,
+        "platform": f"Python {platform.python_version()}",
+        "connection_name": connection_name,
+    }
+
+
 @dataclass(frozen=True, slots=True)
 class Login:
     """The user that logs in, and where to.
@@ -38,8 +54,8 @@ class Login:
         virtual_host: The one to enter.
         mechanism: Of SASL. EXTERNAL sends no password.
         heartbeat_s: The most seconds between two signs of life, unless the server wants it
-            shorter; 0: as the server wants.
-        properties: Shown to administrators: `connection_name`, `product` and others.
+            shorter; 0: none are needed.
+        properties: Shown to administrators; see `described`.
     """
 
     user: str = "guest"
@@ -47,7 +63,9 @@ class Login:
     virtual_host: str = "/"
     mechanism: Literal["PLAIN", "EXTERNAL"] = "PLAIN"
     heartbeat_s: int = HEARTBEAT_S
-    properties: Mapping[str, str] = field(default_factory=dict)
+    properties: Mapping[str, str] = field(
+        default_factory=lambda: described("hutch client", "hutch client")
+    )
 
     @property
     def secret(self) -> bytes:

@@ -5,7 +5,7 @@ import ssl
 from pyspark_hutch.options.settings import ConnectionSettings, TlsSettings, password_of
 from pyspark_hutch.shared.client.connection import Connection
 from pyspark_hutch.shared.client.errors import ClientError
-from pyspark_hutch.shared.client.login import Endpoint, Login
+from pyspark_hutch.shared.client.login import Endpoint, Login, described
 
 
 def opened(endpoint: Endpoint, settings: ConnectionSettings, name: str) -> Connection:
@@ -20,7 +20,7 @@ def opened(endpoint: Endpoint, settings: ConnectionSettings, name: str) -> Conne
         ClientError: In one line, why not.
     """
     tls = settings.tls
-    return Connection.opened(
+    return Connection.to(
         endpoint,
         login_of(settings, name),
         timeout_s=settings.request_timeout_ms / 1000,
@@ -32,7 +32,7 @@ def opened(endpoint: Endpoint, settings: ConnectionSettings, name: str) -> Conne
 
 def login_of(settings: ConnectionSettings, name: str) -> Login:
     """Return the user of the settings, with the password read here and now."""
-    shown = {"product": "hutch pyspark", "connection_name": name}
+    shown = described("hutch pyspark", name)
     return Login(
         settings.username,
         password_of(settings),

@@ -63,5 +63,5 @@ class StoredOffsets:
                 for stream in streams:
                     offset = offsets[stream]
                     stored = m.StoreOffset(self._reference, stream, offset)
-                    connection.send("store_offset", stored)
+                    connection.send_request("store_offset", stored)
                     self._stored[stream] = offset

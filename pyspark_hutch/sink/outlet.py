@@ -2,16 +2,13 @@
 
 from collections import deque
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from pyspark_hutch.encoding.frames import Frame, Packer
-from pyspark_hutch.shared.client.connection import Connection
+from pyspark_hutch.shared.client.connection import IDS, Connection
 from pyspark_hutch.shared.client.errors import BadAnswer, refusal
 from pyspark_hutch.shared.stream.wire import messages as m
 from pyspark_hutch.shared.stream.wire.codes import ResponseCode
-
-PUBLISHERS_MAX: Final = 256
-"""Publishers of one connection: their ids have 8 bits."""
 
 
 class Stored(NamedTuple):
@@ -55,12 +52,12 @@ class Outlet:
     @property
     def publisher_id(self) -> int:
         """The id on its connection."""
-        return self.number % PUBLISHERS_MAX
+        return self.number % IDS
 
     @property
     def slot(self) -> int:
         """The number of its connection among those to a server."""
-        return self.number // PUBLISHERS_MAX
+        return self.number // IDS
 
     @property
     def open_packer(self) -> Packer:

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from gateway.client.login import Login
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import Decoded, decode_reply, decode_request
 from gateway.stream.wire.codes import ResponseCode
@@ -247,7 +248,7 @@ class Capture:
             client.request("sasl_handshake", m.SaslHandshake())
             client.request("sasl_authenticate", m.SaslAuthenticate("GOLDEN", None))
         with self.connect() as client:
-            client.authenticate(user="guest", password="guest")
+            client.authenticate(Login())
             client.label = "refused"
             client.send_request("tune", m.Tune(0, 0))
             client.request("open", m.Open("golden-unknown"))

@@ -18,6 +18,7 @@ from typing import Final
 
 import pytest
 
+from gateway.client.login import Login
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import encode_reply, encode_request
 from gateway.stream.wire.codes import ResponseCode
@@ -257,7 +258,7 @@ def test_33_tune_is_taken_in_both_forms_and_the_smaller_limit_counts(
 ) -> None:
     tune = m.Tune(frame_bytes_max, 0)
     with Client(*target.endpoint) as client:
-        client.authenticate()
+        client.authenticate(Login())
         client.send(encode_reply("tune", None, tune) if is_answer else encode_request("tune", tune))
         client.must("open", m.Open("/"))
         client.send(struct.pack(">I", limit + 1))
@@ -271,7 +272,7 @@ def test_33_a_heartbeat_of_0_is_none_and_silence_ends_the_others_in_time(
 ) -> None:
     interval_s = 2
     with Client.opened(*target.endpoint) as silent, Client(*target.endpoint) as client:
-        client.authenticate()
+        client.authenticate(Login())
         last_byte = time.monotonic()
         client.tune_and_open(heartbeat_s=interval_s)
         begun = time.monotonic()

@@ -60,7 +60,7 @@ def test_settings_come_from_file_and_environment_too(
     server = start_server("--config", str(file), environment=environment)
     with Client.opened(*server.endpoint) as client:
         assert client.open_properties["advertised_host"] == "from-environment"
-        assert client.tune.heartbeat_s == 17
+        assert client.tuned.heartbeat_s == 17
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -331,7 +331,7 @@ def test_what_is_wrong_in_a_file_names_the_setting_and_the_file(
 def test_a_variable_in_small_letters_is_somebody_else_s(start_server: StartServer) -> None:
     server = start_server(environment={"hutch_stream__heartbeat_s": "17"})
     with Client.opened(*server.endpoint) as client:
-        assert client.tune.heartbeat_s == 60
+        assert client.tuned.heartbeat_s == 60
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])

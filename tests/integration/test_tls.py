@@ -97,7 +97,7 @@ def test_the_certificate_s_subject_logs_in(
     tls = context_of(made.ca, made.client, version)
     with greeted(tls_endpoint(tls_server), tls) as client:
         assert external_code(client) == ResponseCode.OK
-        client.tune = m.Tune(1 << 20, 0)
+        client.tuned = m.Tune(1 << 20, 0)
         client.tune_and_open()
         found = ctl(tls_server, "list_connections")
         assert CLIENT_NAME in str(found)

@@ -88,7 +88,7 @@ def test_what_is_taken_away_is_felt_within_a_second(
                     reader.receive_frame(FELT_S)
                 assert time.monotonic() - began_s < FELT_S
             else:
-                reader._inbox.clear()  # what came before the update
+                reader.inbox.clear()  # what came before the update
                 writer.publish(1, {99: b"not for the reader"})
                 assert reader.is_silent(0.3)
         server.terminate()

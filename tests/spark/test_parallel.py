@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.stream.wire import messages as m
-from pyspark_hutch.shared.client.connection import PIPELINED_MAX
+from pyspark_hutch.shared.client.conversation import PIPELINED_MAX
 from tests.integration.server import HutchServer
 from tests.spark.conftest import Place, Read
 from tests.spark.proxy import Proxy

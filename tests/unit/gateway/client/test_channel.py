@@ -82,7 +82,7 @@ def test_a_peer_that_goes_without_a_word_is_lost(both: Both) -> None:
     with pytest.raises(ConnectionLost, match="here:1 closed the connection"):
         both.channel.frame(soon())
     with pytest.raises(ConnectionLost, match="the connection to here:1 broke"):
-        both.channel.send("heartbeat", m.Heartbeat())
+        both.channel.send_bytes(HEARTBEAT)
 
 
 def test_what_is_pushed_while_much_is_sent_is_kept(both: Both) -> None:

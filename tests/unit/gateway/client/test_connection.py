@@ -14,7 +14,7 @@ from gateway.client.errors import (
     ServerGone,
     ServerSilent,
 )
-from gateway.client.login import Endpoint, Login
+from gateway.client.login import Endpoint, Login, described
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import Decoded
 from gateway.stream.wire.codes import ResponseCode
@@ -38,8 +38,8 @@ def connection(server: FakeServer) -> Iterator[Connection]:
 
 def connect(server: FakeServer, login: Login | None = None, timeout_s: float = 1.0) -> Connection:
     endpoint = Endpoint(server.host, server.port)
-    login = login or Login(properties={"connection_name": "app/task 1"})
-    return Connection.opened(endpoint, login, timeout_s=timeout_s)
+    login = login or Login(properties=described("a product", "app/task 1"))
+    return Connection.to(endpoint, login, timeout_s=timeout_s)
 
 
 def soon(seconds: float = 5) -> float:
@@ -56,8 +56,8 @@ def test_a_connection_shows_its_name_and_who_it_is(
     shown = server.talks[0].properties
 
     assert shown["connection_name"] == "app/task 1"
-    assert shown["product"] == "hutch client"
-    assert connection.product == "fake"
+    assert shown["product"] == "a product"
+    assert connection.peer_properties["product"] == "fake"
     assert connection.frame_bytes_max == 1 << 20
 
 
@@ -244,6 +244,7 @@ def test_late_chunks_of_a_subscription_that_has_ended_are_dropped(
 
     connection.unsubscribe(1)
 
+    assert len(connection.inbox) == 1
     pushed = connection.pushed(soon())
     assert isinstance(pushed, Delivery)
     assert (pushed.subscription_id, bytes(pushed.chunk)) == (2, server.streams["t"][0].data)
@@ -287,6 +288,27 @@ def test_heartbeats_are_sent_while_a_long_wait_lasts(
         connection.pushed(soon(0.5))
 
     assert 3 <= server.talks[0].heartbeats <= 12
+
+
+@pytest.mark.parametrize(
+    ("wish_s", "servers_s", "agreed_s"), [(60, 7, 7), (7, 60, 7), (60, 0, 60), (0, 60, 0)]
+)
+def test_the_shorter_heartbeat_is_agreed_and_a_client_may_want_none(
+    server: FakeServer, wish_s: int, servers_s: int, agreed_s: int
+) -> None:
+    told: list[m.Message] = []
+
+    def authenticate(talk: Talk, asked: Decoded) -> None:
+        talk.reply(asked, m.SaslAuthenticateReply(1, b""))
+        talk.push("tune", m.Tune(1_000, servers_s))
+
+    server.handlers["sasl_authenticate"] = authenticate
+    server.handlers["tune"] = lambda _talk, asked: told.append(asked.message)
+
+    with connect(server, Login(heartbeat_s=wish_s)) as made:
+        assert made.heartbeat_s == agreed_s
+
+    assert told == [m.Tune(1_000, agreed_s)]
 
 
 def test_a_dead_connection_is_noticed_before_it_is_used_again(
@@ -380,7 +402,7 @@ def test_a_refused_log_in_says_why(
 )
 def test_an_address_that_cannot_be_is_an_error_in_one_line(endpoint: Endpoint) -> None:
     with pytest.raises(ClientError, match="cannot connect to"):
-        Connection.opened(endpoint, Login(), timeout_s=1.0)
+        Connection.to(endpoint, Login(), timeout_s=1.0)
 
 
 def test_nothing_that_listens_is_told_with_the_address() -> None:
@@ -388,4 +410,4 @@ def test_nothing_that_listens_is_told_with_the_address() -> None:
         port = listener.getsockname()[1]
 
     with pytest.raises(ServerGone, match=f"cannot connect to 127.0.0.1:{port}: Connection refused"):
-        Connection.opened(Endpoint("127.0.0.1", port), Login(), timeout_s=1.0)
+        Connection.to(Endpoint("127.0.0.1", port), Login(), timeout_s=1.0)

@@ -81,13 +81,28 @@ def with_crc(data: bytes) -> bytes:
         chunk_of(SubBatch(GZIP, 1, 5, gzip.compress(b"\0\0\0\1a")[:-1])),
         chunk_of(SubBatch(GZIP, 1, 4, gzip.compress(b"\0\0\0\1a"))),
         chunk_of(SubBatch(GZIP, 1, 6, gzip.compress(b"\0\0\0\1a"))),
-        chunk_of(SubBatch(GZIP, 1, UNCOMPRESSED_BYTES_MAX + 1, gzip.compress(b"\0\0\0\1a"))),
         with_crc(chunk_of(SubBatch.of([b"abc"]))[:-1]),
     ],
 )
 def test_damage_is_told_and_never_read(data: bytes) -> None:
     with pytest.raises(BadAnswer):
         list(records_of(data))
+
+
+@pytest.mark.parametrize(
+    ("raw_bytes", "is_tried"), [(UNCOMPRESSED_BYTES_MAX, True), (UNCOMPRESSED_BYTES_MAX + 1, False)]
+)
+def test_no_more_is_decompressed_than_a_server_takes(raw_bytes: int, is_tried: bool) -> None:  # noqa: FBT001  # a parameter of the test
+    tried: list[int] = []
+
+    def notes(_body: bytes, raw_bytes: int) -> bytes:
+        tried.append(raw_bytes)
+        return b""
+
+    with pytest.raises(BadAnswer):
+        list(records_of(chunk_of(SubBatch(SNAPPY, 1, raw_bytes, b"x")), {SNAPPY: notes}))
+
+    assert bool(tried) is is_tried
 
 
 @pytest.mark.parametrize("error", [ValueError, OSError, zlib.error])

@@ -45,12 +45,14 @@ def test_a_first_frame_is_taken_whatever_its_size() -> None:
     assert not kept.keep(memoryview(b""))
 
 
-def test_a_frame_of_one_command_is_taken_and_the_others_keep_their_order() -> None:
+def test_a_frame_that_is_wanted_is_taken_and_the_others_keep_their_order() -> None:
     inbox = Inbox()
     for frame in (b"a1", b"b1", b"a2", b"b2"):
         inbox.keep(memoryview(frame))
 
-    assert [inbox.take_of(b"b"), inbox.take_of(b"c"), inbox.take_of(b"b")] == [b"b1", None, b"b2"]
+    assert inbox.take_first(lambda frame: frame[:1] == b"b") == b"b1"
+    assert inbox.take_first(lambda frame: frame[:1] == b"c") is None
+    assert inbox.take_first(lambda frame: frame[:1] == b"b") == b"b2"
     assert [inbox.take(), inbox.take()] == [b"a1", b"a2"]
     assert inbox._bytes == 0
 
