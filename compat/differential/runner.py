@@ -16,6 +16,7 @@ from compat.differential.administration import Administration, Change, ChangeFai
 from compat.differential.normal import NAMES, words
 from compat.differential.script import GUEST, Action, Reached, Script, Step, Wait
 from compat.differential.wire import CANNOT_SEND, Collected, Connection, HandshakeFailed
+from gateway.client.errors import ClientError
 
 _SOONER_S = 0.25
 # So that an instant is told apart from the chunks before and after it, whose times are in ms.
@@ -87,7 +88,7 @@ def play_all(
             return script.name, play(
                 script, address, f"{tag}-{number:03x}".encode(), administration
             )
-        except (HandshakeFailed, ChangeFailed, OSError) as error:
+        except (HandshakeFailed, ChangeFailed, ClientError, OSError) as error:
             return script.name, [Played(0, "begin", "", (f"(could not begin: {error})",))]
 
     with ThreadPoolExecutor(PARALLEL) as pool:
@@ -211,7 +212,7 @@ class Stage:
                 self.administration.make(change)
         if not (made := created_names(self.script)):
             return
-        with contextlib.suppress(HandshakeFailed, OSError):
+        with contextlib.suppress(HandshakeFailed, ClientError):
             sweeper = Connection(self.address, self.run, keeps_heartbeats=False)
             with contextlib.closing(sweeper):
                 sweeper.reach(Reached.OPEN, (0, 0), GUEST)

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from compat.differential import frames
 from compat.differential.normal import CONFIRM, DELIVER, FIN, HEARTBEAT, Arrived, arrived
 from compat.differential.script import Login, Reached, Wait, framed
+from gateway.client.channel import Channel
+from gateway.client.errors import ConnectionLost, ServerSilent
+from gateway.client.login import Endpoint, connect
 
-READ_BYTES = 1 << 18
-SIZE_BYTES = 4
 CONNECT_TIMEOUT_S = 10.0
 HANDSHAKE_TIMEOUT_S = 20.0
 TIMED_OUT = "(not all that was waited for came)"
@@ -59,21 +60,19 @@ class Collected:
         )
 
 
-class Connection:
-    """A socket to one server."""
+class Connection(Channel):
+    """A connection to one server, that answers nothing by itself."""
 
     def __init__(self, address: tuple[str, int], run: bytes, *, keeps_heartbeats: bool) -> None:
-        self.port = address[1]
+        endpoint = Endpoint(*address)
+        super().__init__(endpoint, connect(endpoint, CONNECT_TIMEOUT_S), CONNECT_TIMEOUT_S)
         self.run = run
         self.keeps_heartbeats = keeps_heartbeats
-        self.socket = socket.create_connection(address, timeout=CONNECT_TIMEOUT_S)
-        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.buffer = bytearray()
         self.has_ended = False
 
     def close(self) -> None:
         """Drop the connection."""
-        self.socket.close()
+        self.disconnect()
         self.has_ended = True
 
     def half_close(self) -> None:
@@ -86,11 +85,10 @@ class Connection:
             return False
         data = data.replace(frames.RUN, self.run)
         size = piece_bytes or len(data)
-        self.socket.settimeout(CONNECT_TIMEOUT_S)
         try:
             for position in range(0, len(data), size):
-                self.socket.sendall(data[position : position + size])
-        except OSError:
+                self.send_bytes(data[position : position + size])
+        except ConnectionLost:
             return False
         return True
 
@@ -107,45 +105,21 @@ class Connection:
         return found
 
     def receive_until(self, found: Collected, wait: Wait, deadline: float) -> None:
-        """Take in frames until enough came or the time is up."""
-        self.take_whole_frames(found)
-        while not found.suffices(wait):
-            remaining = deadline - time.monotonic()
-            if remaining <= 0:
-                return
-            self.socket.settimeout(remaining)
+        """Take in frames until enough came or the time is up, and what came with the last one."""
+        while True:
             try:
-                data = self.socket.recv(READ_BYTES)
-            except TimeoutError:
+                frame = bytes(self.any_frame(0.0 if found.suffices(wait) else deadline))
+            except ServerSilent:
                 return
-            except OSError:
-                data = b""
-            if not data:
+            except ConnectionLost:
                 self.has_ended = found.has_ended = True
-                if self.buffer:
-                    found.events.append(f"(ended inside a frame: {self.buffer[:80].hex()})")
+                if self.rest:
+                    found.events.append(f"(ended inside a frame: {self.rest[:80].hex()})")
                 found.events.append(FIN)
                 return
-            self.buffer += data
-            self.take_whole_frames(found)
-
-    def take_whole_frames(self, found: Collected) -> None:
-        """Move whole frames from the buffer to what was collected."""
-        while (frame := self.next_frame()) is not None:
-            event = arrived(frame, port=self.port, run=self.run)
+            event = arrived(frame, port=self.endpoint.port, run=self.run)
             if event.key != HEARTBEAT or self.keeps_heartbeats:
                 found.add(event)
-
-    def next_frame(self) -> bytes | None:
-        """Take one whole frame out of the buffer, None if there is none."""
-        if len(self.buffer) < SIZE_BYTES:
-            return None
-        end = SIZE_BYTES + int.from_bytes(self.buffer[:SIZE_BYTES])
-        if len(self.buffer) < end:
-            return None
-        frame = bytes(self.buffer[SIZE_BYTES:end])
-        del self.buffer[:end]
-        return frame
 
     def reach(self, state: Reached, tuning: tuple[int, int], login: Login) -> None:
         """Go through the handshake as far as `state`.
