@@ -117,8 +117,6 @@ class RecordReader:
         header = unpack_header(chunk.head, 0)
         self._chunk, self._place = chunk.head, HEADER_BYTES
         self._offset, self._timestamp_ms = header.chunk_id, header.timestamp_ms
-        if chunk.next_offset <= self.next_offset:
-            self._place = len(self._chunk)
 
     def _take(self) -> list[Record] | Unreadable:
         """Take the records up to the next sub-batch, or one sub-batch; empty if none is wanted."""

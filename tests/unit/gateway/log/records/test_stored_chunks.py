@@ -2,18 +2,22 @@
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from gateway.log import cursor as cursor_module
 from gateway.log import index as index_module
 from gateway.log.log import StreamLog
+from gateway.log.records import stored_chunks as stored_module
 from gateway.log.records.stored_chunks import StoredChunks
+from store.api import Reader
 from tests.chunks import Chunk, SubBatch, chunk_of
 from tests.unit.gateway.log.conftest import MakeRig
-from tests.unit.gateway.log.log_rig import LogRig, bytes_of, change_on_disk
+from tests.unit.gateway.log.log_rig import NAMES, LogRig, bytes_of, change_on_disk, event_of
 from tests.unit.gateway.log.test_cursor import commit_all, offsets_and_records
 from tests.unit.gateway.log.test_older_chunks import of_old_and_new, old_rig
+from tests.unit.gateway.log.test_opening_damage import append_raw
 from tests.unit.gateway.log.test_unreadable import BODIES, EVENT_BYTES, Disk, rig_on
 
 FIVE = [bytes([number]) * 300 for number in range(5)]
@@ -76,7 +80,9 @@ def test_chunks_that_other_readers_share_are_given_as_they_are_stored(rig: LogRi
 @pytest.mark.parametrize("number", [0, 4])
 @pytest.mark.parametrize("bodies", [FIVE, LARGE], ids=["small", "large"])
 @pytest.mark.parametrize(
-    "place", [8, 9, 11, 15, 23, 31, 39, 43, 47, 51, 55, 70, -1], ids=lambda place: f"byte {place}"
+    "place",
+    [4, 6, 8, 9, 11, 15, 23, 31, 39, 43, 47, 51, 55, 70, -1],
+    ids=lambda place: f"byte {place}",
 )
 def test_no_damaged_chunk_is_given_and_the_others_are(
     make_rig: MakeRig,
@@ -108,7 +114,7 @@ def test_no_damaged_chunk_is_given_and_the_others_are(
     whole = [(n, body) for n, body in enumerate(bodies) if n != number]
     assert [pair for pair in found if pair not in whole] == []
     # A place that is no chunk hides what follows it up to the next one that the index knows.
-    assert found == whole or (place in {8, 51} and not is_reopened)
+    assert found == whole or (place in {4, 6, 8, 51} and not is_reopened)
     assert "damaged chunk is not delivered" in caplog.text
 
 
@@ -155,3 +161,78 @@ def test_a_sub_batch_is_given_as_it_is_stored_and_checked(rig: LogRig) -> None:
     change_on_disk(rig, content, (at, 0x55))
 
     assert [chunk.chunk_id for chunk in stored(rig, log)] == [0, 4]
+
+
+def test_the_seal_of_a_chunk_behind_those_without_is_compared(
+    make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stored_module, "_WINDOW_BYTES", 100)
+    rig, _ = old_rig(make_rig)
+    log = rig.open()
+    commit_all(rig, log, [b"new"], [b"newer"])
+    content = rig.content()
+    at = content.index(b"newer") - 4 - 48 + 15  # the last byte of its time
+    change_on_disk(rig, content, (at, content[at] ^ 1))
+
+    assert offsets_and_records(stored(rig, log)) == of_old_and_new()[:-1]
+
+
+@pytest.mark.parametrize("checks", ["all chunks", "single chunks"])
+@pytest.mark.parametrize("gap", range(6))
+def test_where_offsets_jump_the_same_is_given_as_to_a_client(
+    make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch, gap: int, checks: str
+) -> None:
+    if checks == "single chunks":
+        monkeypatch.setattr(index_module, "SPAN_BYTES", 1)
+        monkeypatch.setattr(cursor_module, "_CHECK_BYTES", 1)
+    rig = make_rig()
+    rig.do(rig.store.create_segment, NAMES.data_segment)
+    following = 0
+    for number in range(6):
+        chunk_id = following + 50 if number == gap else following
+        following = chunk_id + 1
+        append_raw(rig, event_of([b"%d" % number], chunk_id=chunk_id), following)
+    log = rig.open()
+
+    assert offsets_and_records(stored(rig, log)) == offsets_and_records(rig.cursor(log).all_now())
+
+
+class Forgetting:
+    """A reader that has bytes at hand only once they were read, and never many."""
+
+    def __init__(self, reader: Reader, at_hand: int) -> None:
+        self._reader = reader
+        self._at_hand = at_hand
+        self._read = range(0)
+        self.checks: list[int] = []
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the reader has
+        return getattr(self._reader, name)
+
+    def read_cached(self, position: int, size: int) -> bytes | None:
+        """Give what is in the range that was read last."""
+        if position not in self._read:
+            return None
+        size = min(size, self._at_hand, self._read.stop - position)
+        return self._reader.read_cached(position, size)
+
+    def check(self, position: int, size: int, *arguments: Any, **options: Any) -> None:  # noqa: ANN401 - handed on
+        """Read, and have that at hand."""
+        self.checks.append(position)
+        self._read = range(position, position + size)
+        self._reader.check(position, size, *arguments, **options)
+
+
+@pytest.mark.parametrize("at_hand", [60, 1_000, 1 << 20])
+@pytest.mark.parametrize("bodies", [FIVE, LARGE], ids=["small", "large"])
+def test_what_is_not_at_hand_is_fetched_first(
+    rig: LogRig, monkeypatch: pytest.MonkeyPatch, bodies: list[bytes], at_hand: int
+) -> None:
+    monkeypatch.setattr(cursor_module, "_CHECK_BYTES", 100)
+    log = rig.create()
+    commit_all(rig, log, *([body] for body in bodies))
+    reader = Forgetting(log.reader, at_hand)
+    log.reader = reader
+
+    assert offsets_and_records(stored(rig, log)) == [*enumerate(bodies)]
+    assert len(reader.checks) >= len(bodies)

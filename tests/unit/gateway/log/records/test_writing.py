@@ -136,17 +136,25 @@ def test_a_record_that_fits_into_no_chunk_of_this_server_is_refused(make_rig: Ma
         RecordWriter(log, Told()).put(bytes(70 * 1024 * 2))
 
 
-def test_filter_values_are_those_of_the_records(rig: LogRig) -> None:
+@pytest.mark.parametrize(
+    ("given", "noted"),
+    [
+        ([None, None], None),
+        ([b"red", b"blue", b"red"], {b"red", b"blue"}),
+        ([None, b"red"], {b"", b"red"}),
+        ([b"red", None], {b"", b"red"}),
+        ([b""], {b""}),
+    ],
+)
+def test_filter_values_of_a_chunk_are_those_of_its_records(
+    rig: LogRig, given: list[bytes | None], noted: set[bytes] | None
+) -> None:
     log = rig.create()
     writer = RecordWriter(log, Told())
-    writer.put(b"1")
-    chunk = log.open_chunk(1)
-    assert chunk.filters is None
-    writer.put(b"2", b"red")
-    writer.put(b"3")
-    writer.put(b"4", b"blue")
+    for value in given:
+        writer.put(b"x", value)
 
-    assert chunk.filters == {b"", b"red", b"blue"}
+    assert log.open_chunk(1).filters == noted
 
 
 def test_filter_values_of_a_chunk_are_bounded(rig: LogRig) -> None:
@@ -210,6 +218,18 @@ def test_it_is_said_once_when_there_is_room_for_half_of_it(rig: LogRig) -> None:
     rig.settle(log)
 
     assert rooms == [0, 2]
+
+
+def test_room_is_half_of_the_bytes_as_well(rig: LogRig) -> None:
+    log, told = rig.create(), Told()
+    writer = RecordWriter(log, told, bytes_max=4 * 104)
+    rooms: list[int] = []
+    put_all(writer, [bytes(100)] * 3)
+    writer.when_room(lambda: rooms.append(writer.waiting_bytes))
+    assert rooms == []
+    rig.settle(log)
+
+    assert rooms == [0]
 
 
 def test_it_may_be_put_again_from_within_the_call_that_says_so(rig: LogRig) -> None:
