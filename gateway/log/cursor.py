@@ -237,6 +237,9 @@ class Cursor:
             self._fetch(self.position, event_bytes)
             return None
         region = reader.region(position, size) if self._takes_regions else None
+        if region is not None and region.size < size:  # damage may put it into two files
+            region.release()
+            region = None
         head = b""
         if region is None:
             head = self._read(position, size)
@@ -272,6 +275,8 @@ class Cursor:
         wanted = min(available, max(self._window_bytes, event_bytes))
         if len(glance) < wanted:
             source = self.log.reader.read_cached(self.position, wanted) or b""
+        if len(source) < event_bytes:
+            source = self._read(self.position, event_bytes)  # damage may put it into two files
         if len(source) < event_bytes:
             self._fetch(self.position, event_bytes)
             return None

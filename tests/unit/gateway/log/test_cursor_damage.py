@@ -2,11 +2,13 @@
 
 import logging
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
 from gateway.log import cursor as cursor_module
 from gateway.log.verifying import verify
+from store.api import FileRegion
 from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import SEALS, LogRig, change_on_disk, event_of
 from tests.unit.gateway.log.test_cursor import commit_all, offsets_and_records
@@ -49,6 +51,43 @@ def test_a_chunk_whose_data_was_damaged_is_not_delivered_and_the_others_are(
     message = record.getMessage()
     assert "damaged chunk is not delivered stream=orders" in message
     assert f"position={number * EVENT_BYTES} bytes={EVENT_BYTES}" in message
+
+
+class InTwoFiles:
+    """A reader of a segment of which a file ends at a border, wherever that is."""
+
+    def __init__(self, reader: Any, border: int) -> None:  # noqa: ANN401 - the store's
+        self._reader = reader
+        self._border = border
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - any of it
+        return getattr(self._reader, name)
+
+    def _within(self, position: int, size: int) -> int:
+        return min(size, self._border - position) if position < self._border else size
+
+    def read_cached(self, position: int, size: int) -> bytes | None:
+        found: bytes | None = self._reader.read_cached(position, self._within(position, size))
+        return found
+
+    def region(self, position: int, size: int) -> FileRegion | None:
+        found: FileRegion | None = self._reader.region(position, self._within(position, size))
+        return found
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("bodies", [FIVE, LARGE])
+@pytest.mark.parametrize("takes_regions", [False, True])
+def test_a_chunk_that_lies_in_two_files_is_delivered_whole(
+    rig: LogRig, bodies: list[bytes], *, takes_regions: bool
+) -> None:
+    log = rig.create()
+    commit_all(rig, log, *([body] for body in bodies))
+    log.reader = InTwoFiles(log.reader, len(rig.content()) * 3 // 5 - 2)
+
+    delivered = rig.cursor(log, takes_regions=takes_regions).all_now()
+
+    assert offsets_and_records(delivered) == [*enumerate(bodies)]
 
 
 @pytest.mark.parametrize("number", [0, 2, 3])
