@@ -133,7 +133,9 @@ class Judge:
                 continue  # the same of the virtual host
             self._judge_value(key, reading)
         for stream in {*self._ledger.records, *reading.records}:
-            self._judge_records(stream, reading)
+            is_known = stream in self._ledger.records
+            if is_known or not self._may_be_wrong(("stream", *stream)):  # another name for one
+                self._judge_records(stream, reading)
         for (stream, value), found in reading.filtered.items():
             self._judge_filtered(stream, value, found, reading)
         openings = {names.server_table("server")}
@@ -235,6 +237,11 @@ class Judge:
         segments = self._segments_of(key)
         if key[0] == "offset":  # the chunks do not say it
             segments -= self.segments_of_stream((key[1], key[2]))
+        if self._untold.may_be_earlier and key == ("user", "guest"):
+            return True  # by the first checkpoint the store is new
+        is_of_another = key[0] in OF_HOSTS and self._ledger.now(("host", key[1])) is None
+        if key[0] == "limits" or is_of_another:
+            segments.add(names.server_table("virtual-hosts"))
         return bool(segments & self._untold.changed)
 
     # Records
