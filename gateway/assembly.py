@@ -57,7 +57,7 @@ from gateway.stream.link import PROTOCOL
 from gateway.stream.settings import (
     advertised,
     advertised_over_tls,
-    chunk_frame_bytes_max,
+    chunk_bytes_max,
     limits_of,
     link_settings_of,
     peer_properties,
@@ -124,8 +124,8 @@ class Server:
         self._access: Access | None = None
         self._virtual_hosts: VirtualHosts | None = None
         stream = settings.stream
-        self._frame_bytes_max = chunk_frame_bytes_max(stream)
-        self._buffers = ChunkBuffers(self._frame_bytes_max)
+        self._chunk_bytes_max = chunk_bytes_max(stream)
+        self._buffers = ChunkBuffers(self._chunk_bytes_max)
         self.management = Management(settings.management)
         self._socket = self._bind()
         self.tls = tls_of(settings.tls, HostSetting(stream.host, "stream.host"), loop)
@@ -296,7 +296,7 @@ class Server:
             loop=self._loop,
             schedule=self._schedule,
             receive_buffer=bytearray(self._settings.stream.receive_buffer_bytes),
-            scratch=bytearray(self._frame_bytes_max),
+            scratch=bytearray(self._chunk_bytes_max),
             say=say,
         )
         plain = Listener(self._socket, shared, self._stream_kind(self.advertised), self._sockets)

@@ -25,7 +25,7 @@ from store.api import Durability, SegmentStore
 from store.local.files import DirectoryFiles
 from store.local.store import LocalStore
 
-FRAME_BYTES_MAX: Final = 1 << 20
+CHUNK_BYTES_MAX: Final = 1 << 20
 PATIENCE_S: Final = 120.0
 
 T = TypeVar("T")
@@ -95,7 +95,7 @@ async def _log_in(store: SegmentStore) -> StreamLog:
         """Keep no snapshot."""
 
     ports = LogPorts(
-        buffers=ChunkBuffers(FRAME_BYTES_MAX),
+        buffers=ChunkBuffers(CHUNK_BYTES_MAX),
         clock_ms=lambda: time.time_ns() // 1_000_000,
         schedule=asyncio.get_running_loop().call_soon,
         failed=lambda _log, _error: None,

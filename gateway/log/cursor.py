@@ -30,7 +30,6 @@ from gateway.log.kernel.chunks import (
     join_chunks,
 )
 from gateway.log.log import StreamLog
-from gateway.log.open_chunk import DELIVER_HEAD_BYTES
 from gateway.log.salvage import next_chunk
 from gateway.log.sieve import Sieve
 from gateway.log.skipping import ONE_CHUNK, end_of_damage, find_behind, say_damaged
@@ -83,7 +82,7 @@ class Cursor:
         position: int,
         wake: Callable[[], object],
         *,
-        frame_bytes_max: int,
+        chunk_bytes_max: int,
         takes_regions: bool,
         wanted: SubscriptionFilter | None = None,
     ) -> None:
@@ -91,7 +90,7 @@ class Cursor:
         self.position = position
         self._wake = wake
         self._takes_regions = takes_regions
-        self._joined_bytes_max = frame_bytes_max - DELIVER_HEAD_BYTES - HEADER_BYTES
+        self._joined_bytes_max = chunk_bytes_max - HEADER_BYTES
         self._window_bytes = _GLANCE_BYTES
         # Checked from the start of a span on: its offset is in the index.
         self._verified_to = position

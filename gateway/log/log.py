@@ -45,9 +45,9 @@ class _Barrier:
     def __init__(self) -> None:
         self.passed: Pending[None] = Pending()
 
-    def confirm(self, publishing_ids: bytes) -> None:
+    def confirm(self, tokens: bytes) -> None:
         """Pass (duplicate calls cannot happen: one barrier, one place)."""
-        del publishing_ids
+        del tokens
         self.passed.settle(None)
 
     def lost(self) -> None:
@@ -265,14 +265,14 @@ class StreamLog:
         self.confirm_when_committed(barrier, b"")
         return barrier.passed
 
-    def confirm_when_committed(self, sink: ConfirmSink, publishing_ids: bytes) -> None:
+    def confirm_when_committed(self, sink: ConfirmSink, tokens: bytes) -> None:
         """Confirm duplicates: not before everything accepted so far has been committed."""
         if self._open is not None and self._open.entry_count:
-            self._open.add_confirm(sink, publishing_ids)
+            self._open.add_confirm(sink, tokens)
         elif self._in_flight:
-            self._in_flight[-1].confirms.append((sink, publishing_ids))
+            self._in_flight[-1].confirms.append((sink, tokens))
         else:
-            sink.confirm(publishing_ids)
+            sink.confirm(tokens)
 
     def _size_bursts(self, entry_count: int) -> None:
         """Let the next chunks be larger or smaller, as this one with so many entries suggests."""

@@ -14,5 +14,5 @@ cdef class OpenChunk:
     cdef public dict sequences
     cpdef bint grow(self)
     cpdef took(self, Py_ssize_t written, Py_ssize_t entries, Py_ssize_t records)
-    cpdef add_confirm(self, sink, bytes publishing_ids)
+    cpdef add_confirm(self, sink, bytes tokens)
     cpdef release(self)

@@ -18,13 +18,10 @@ from gateway.log.filters import FILTER_BYTES_MAX, fold, pack_filters
 
 log = logging.getLogger(__name__)
 
-DELIVER_HEAD_BYTES: Final = 13
-"""Size, key, version, subscription and committed chunk id of a Deliver v2: with it a chunk fills a
-frame of the server's largest size exactly."""
-
 TRAILER_BYTES_MAX: Final = 64 * 1024
 """A chunk with this much in its trailer is closed, so that few large trailers are ever read."""
 
+_EXCESS_BYTES: Final = 1024 + 128
 _SMALL_BUFFER_BYTES: Final = 16 * 1024
 _SMALL_BUFFERS_KEPT: Final = 256
 _LARGE_BUFFERS_KEPT: Final = 16
@@ -32,10 +29,10 @@ _NO_BUFFER: Final = bytearray()
 
 
 class ConfirmSink(Protocol):
-    """A publisher on a connection, as the log sees it."""
+    """What publishes, as the log sees it."""
 
-    def confirm(self, publishing_ids: bytes) -> None:
-        """Take the ids (8 bytes each, big-endian) of entries that are stored."""
+    def confirm(self, tokens: bytes, /) -> None:
+        """Take what was given with entries that are stored now: joined, in order, not looked at."""
         ...
 
     def lost(self) -> None:
@@ -44,21 +41,21 @@ class ConfirmSink(Protocol):
 
 
 def confirm_all(confirms: list[tuple[ConfirmSink, bytes]]) -> None:
-    """Give every sink its ids, in order, in one call."""
+    """Give every sink its tokens, in order, in one call."""
     if len(confirms) == 1:
-        sink, ids = confirms[0]
-        _confirm(sink, ids)
+        sink, tokens = confirms[0]
+        _confirm(sink, tokens)
         return
     by_sink: dict[ConfirmSink, list[bytes]] = {}
-    for sink, ids in confirms:
-        by_sink.setdefault(sink, []).append(ids)
+    for sink, tokens in confirms:
+        by_sink.setdefault(sink, []).append(tokens)
     for sink, parts in by_sink.items():
         _confirm(sink, parts[0] if len(parts) == 1 else b"".join(parts))
 
 
-def _confirm(sink: ConfirmSink, publishing_ids: bytes) -> None:
+def _confirm(sink: ConfirmSink, tokens: bytes) -> None:
     try:
-        sink.confirm(publishing_ids)
+        sink.confirm(tokens)
     except Exception:
         # One publisher's trouble is not the others', nor the stream's.
         log.exception("confirming to a publisher failed")
@@ -72,9 +69,13 @@ class ChunkBuffers:
     made: what is expected at most is all that was read, and that may be for a thousand streams.
     """
 
-    def __init__(self, frame_bytes_max: int) -> None:
-        self.chunk_end_max = frame_bytes_max - DELIVER_HEAD_BYTES + DATA_POSITION - HEADER_BYTES
-        self._large_bytes = frame_bytes_max + 64 + TRAILER_BYTES_MAX + FILTER_BYTES_MAX + 1024
+    def __init__(self, chunk_bytes_max: int) -> None:
+        """Begin with none; a chunk has at most so many bytes of header and data.
+
+        A single entry that is too large for that may exceed it a little.
+        """
+        self.chunk_end_max = chunk_bytes_max + DATA_POSITION - HEADER_BYTES
+        self._large_bytes = chunk_bytes_max + _EXCESS_BYTES + TRAILER_BYTES_MAX + FILTER_BYTES_MAX
         self._large: list[bytearray] = []
         self._small: list[bytearray] = []
 
@@ -172,9 +173,9 @@ class OpenChunk:
         self.entry_count += entries
         self.record_count += records
 
-    def add_confirm(self, sink: ConfirmSink, publishing_ids: bytes) -> None:
-        """Confirm these ids once the chunk is stored."""
-        self.confirms.append((sink, publishing_ids))
+    def add_confirm(self, sink: ConfirmSink, tokens: bytes) -> None:
+        """Confirm entries once the chunk is stored; `tokens` tell the sink which they are."""
+        self.confirms.append((sink, tokens))
 
     def note_sequence(self, reference: bytes, publishing_id: int) -> None:
         """Put a publisher's last id into the trailer."""

@@ -18,6 +18,10 @@ _HEAD_V1: Final = struct.Struct(">IHHB")
 _HEAD_V2: Final = struct.Struct(">IHHBQ")
 _DELIVER_KEY: Final = 0x0008
 
+DELIVER_HEAD_BYTES: Final = 13
+"""Key, version, subscription and committed chunk id of a Deliver v2: with it the largest chunk
+fills a frame of the server's largest size exactly."""
+
 
 class Reader(Protocol):
     """A connection, as its subscriptions see it."""
@@ -79,13 +83,13 @@ class Subscription:
         self._cursor: Cursor | None = None
         self._is_closed = False
 
-    def begin(self, position: int, *, frame_bytes_max: int, takes_regions: bool) -> None:
+    def begin(self, position: int, *, chunk_bytes_max: int, takes_regions: bool) -> None:
         """Start reading at a position; from now on `wake` leads to deliveries."""
         self._cursor = Cursor(
             self.log,
             position,
             self.wake,
-            frame_bytes_max=frame_bytes_max,
+            chunk_bytes_max=chunk_bytes_max,
             takes_regions=takes_regions,
             wanted=filter_of(self.properties),
         )

@@ -12,14 +12,14 @@ class LinkSettings:
     Attributes:
         frame_bytes_max: Proposed to clients; 0 for no limit.
         initial_frame_bytes_max: The limit before Open.
-        chunk_frame_bytes_max: Size of a frame that the largest joined chunk fills.
+        chunk_bytes_max: Size of the largest joined chunk, header and data.
         heartbeat_s: Proposed to clients; 0 for none.
         close_timeout_ms: How long a client may take to answer the server's Close.
     """
 
     frame_bytes_max: int
     initial_frame_bytes_max: int
-    chunk_frame_bytes_max: int
+    chunk_bytes_max: int
     heartbeat_s: int
     handshake_step_timeout_ms: int
     close_timeout_ms: int

@@ -2,13 +2,14 @@
 
 from gateway.server.front import Limits
 from gateway.settings.model import Settings, StreamSettings
+from gateway.stream.consuming import DELIVER_HEAD_BYTES
 from gateway.stream.host import LinkSettings
 from gateway.stream.session.session import UNLIMITED_FRAME_BYTES
 
 
-def chunk_frame_bytes_max(stream: StreamSettings) -> int:
-    """Return the size of the frame that the largest chunk fills."""
-    return stream.frame_bytes_max or UNLIMITED_FRAME_BYTES
+def chunk_bytes_max(stream: StreamSettings) -> int:
+    """Return the size of the largest chunk, header and data: its Deliver fills a frame."""
+    return (stream.frame_bytes_max or UNLIMITED_FRAME_BYTES) - DELIVER_HEAD_BYTES
 
 
 def limits_of(stream: StreamSettings) -> Limits:
@@ -28,7 +29,7 @@ def link_settings_of(stream: StreamSettings, advertised: tuple[str, int]) -> Lin
     return LinkSettings(
         frame_bytes_max=stream.frame_bytes_max,
         initial_frame_bytes_max=stream.initial_frame_bytes_max,
-        chunk_frame_bytes_max=chunk_frame_bytes_max(stream),
+        chunk_bytes_max=chunk_bytes_max(stream),
         heartbeat_s=stream.heartbeat_s,
         handshake_step_timeout_ms=stream.handshake_step_timeout_ms,
         close_timeout_ms=stream.close_timeout_ms,

@@ -23,7 +23,7 @@ class StoredChunks(Cursor):
 
     def __init__(self, stream_log: StreamLog, position: int, wake: Callable[[], object]) -> None:
         super().__init__(
-            stream_log, position, wake, frame_bytes_max=_WINDOW_BYTES, takes_regions=False
+            stream_log, position, wake, chunk_bytes_max=_WINDOW_BYTES, takes_regions=False
         )
         self._window = b""
         # In the segment: where the window begins, and where its checked chunks end.

@@ -85,7 +85,7 @@ def _kept(link: Link, given: Mapping[str, str]) -> Properties:
 def _begin(link: Link, subscription: Subscription, start: Start) -> None:
     subscription.begin(
         start.position,
-        frame_bytes_max=link.host.settings.chunk_frame_bytes_max,
+        chunk_bytes_max=link.host.settings.chunk_bytes_max,
         takes_regions=link.ports.takes_regions,
     )
     link.ports.later(_FIRST_CHUNK_MS, subscription.wake)

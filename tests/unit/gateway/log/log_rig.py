@@ -23,6 +23,7 @@ from gateway.log.persisting import save_log
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import open_tracking
 from gateway.pending import Pending, run
+from gateway.stream.consuming import DELIVER_HEAD_BYTES
 from store.api import Durability, SegmentStore
 from store.errors import StoreError
 from store.local.files import DirectoryFiles
@@ -82,7 +83,7 @@ class LogRig:
         self.saved: list[Snapshot] = []
         self.saving: list[Pending[None]] = []
         self.failures: list[StoreError] = []
-        self._buffers = ChunkBuffers(frame_bytes_max)
+        self._buffers = ChunkBuffers(frame_bytes_max - DELIVER_HEAD_BYTES)
         if open_store is None:
             self.store: SegmentStore = open_local(DirectoryFiles(directory), self.loop, durability)
         else:
@@ -248,7 +249,7 @@ class Tap:
             log,
             position,
             self._woken,
-            frame_bytes_max=rig.frame_bytes_max,
+            chunk_bytes_max=rig.frame_bytes_max - DELIVER_HEAD_BYTES,
             takes_regions=takes_regions,
             wanted=wanted,
         )

@@ -11,12 +11,14 @@ from gateway.log.open_chunk import (
 from tests.unit.gateway.log.log_rig import chunks_in, encode
 
 FRAME = 1 << 20
+CHUNK = FRAME - 13
+"""What fills a frame with the head of a Deliver."""
 SMALL = 100
 LARGE = 100_000
 
 
-def open_chunk(expected: int = SMALL, *, frame_bytes_max: int = FRAME) -> OpenChunk:
-    buffers = ChunkBuffers(frame_bytes_max)
+def open_chunk(expected: int = SMALL, *, chunk_bytes_max: int = CHUNK) -> OpenChunk:
+    buffers = ChunkBuffers(chunk_bytes_max)
     buffers.give_back(buffers.take_large())
     return OpenChunk(buffers, expected)
 
@@ -121,16 +123,16 @@ def test_header_and_data_of_a_full_chunk_fill_a_deliver_of_the_largest_frame_exa
 
     event = finished(chunk)
 
-    assert len(event) - 8 - 4 + 13 == FRAME
+    assert len(event) - 8 - 4 == CHUNK
 
 
-@pytest.mark.parametrize("frame_bytes_max", [4096, 16 * 1024, 20_000])
-def test_a_small_chunk_is_bounded_by_a_small_frame_too(frame_bytes_max: int) -> None:
-    chunk = open_chunk(frame_bytes_max=frame_bytes_max)
+@pytest.mark.parametrize("chunk_bytes_max", [4096, 16 * 1024, 20_000])
+def test_a_small_chunk_is_bounded_by_a_small_maximum_too(chunk_bytes_max: int) -> None:
+    chunk = open_chunk(chunk_bytes_max=chunk_bytes_max)
 
     fill(chunk, bytes(chunk.capacity - DATA_POSITION - 4))
 
-    assert len(finished(chunk)) - 8 - 4 + 13 <= frame_bytes_max
+    assert len(finished(chunk)) - 8 - 4 <= chunk_bytes_max
 
 
 def test_a_chunk_that_grows_keeps_what_it_holds_and_grows_once() -> None:
@@ -156,7 +158,7 @@ def test_a_chunk_is_full_with_65535_entries() -> None:
 
 
 def test_buffers_are_used_again_and_not_hoarded() -> None:
-    buffers = ChunkBuffers(FRAME)
+    buffers = ChunkBuffers(CHUNK)
     first = OpenChunk(buffers, LARGE)
     buffer = first.buffer
 
@@ -216,7 +218,7 @@ def test_a_sink_that_cannot_take_its_confirms_keeps_them_from_nobody_else(
 
 
 def test_a_large_buffer_is_made_for_who_needs_it_not_for_who_may() -> None:
-    buffers = ChunkBuffers(FRAME)
+    buffers = ChunkBuffers(CHUNK)
     many = [OpenChunk(buffers, LARGE) for _ in range(100)]
     assert max(len(each.buffer) for each in many) < 100_000
 

@@ -25,7 +25,7 @@ from gateway.pending import Pending
 from gateway.server.front import Backlog, Source
 from gateway.settings.model import UsersSettings
 from gateway.stream import publishing
-from gateway.stream.consuming import Subscription
+from gateway.stream.consuming import DELIVER_HEAD_BYTES, Subscription
 from gateway.stream.dispatch import dispatch
 from gateway.stream.host import Host, LinkSettings
 from gateway.stream.link import Link
@@ -139,7 +139,7 @@ def link_settings(frame_bytes_max: int, refusal_delay_ms: int) -> LinkSettings:
     return LinkSettings(
         frame_bytes_max=frame_bytes_max,
         initial_frame_bytes_max=8192,
-        chunk_frame_bytes_max=frame_bytes_max,
+        chunk_bytes_max=frame_bytes_max - DELIVER_HEAD_BYTES,
         heartbeat_s=60,
         handshake_step_timeout_ms=10_000,
         close_timeout_ms=10_000,
@@ -172,7 +172,7 @@ class Broker:
         self.has_room = True
         self.fatal_errors: list[StoreError] = []
         self.frame_bytes_max = frame_bytes_max
-        buffers = ChunkBuffers(frame_bytes_max)
+        buffers = ChunkBuffers(frame_bytes_max - DELIVER_HEAD_BYTES)
 
         def log_ports(**callbacks: Any) -> LogPorts:  # noqa: ANN401 - those of LogPorts
             return LogPorts(
