@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.log import cursor as cursor_module
+from gateway.log.filters import SubscriptionFilter
 from gateway.log.verifying import verify
 from store.api import FileRegion
 from tests.unit.gateway.log.conftest import MakeRig
@@ -88,6 +89,9 @@ def test_a_chunk_that_lies_in_two_files_is_delivered_whole(
     delivered = rig.cursor(log, takes_regions=takes_regions).all_now()
 
     assert offsets_and_records(delivered) == [*enumerate(bodies)]
+    if bodies is FIVE:
+        wanted = SubscriptionFilter([b"none"], unfiltered=True)
+        assert rig.cursor(log, wanted=wanted).all_now() == delivered
 
 
 @pytest.mark.parametrize("number", [0, 2, 3])
