@@ -8,7 +8,7 @@ import sys
 from contextlib import suppress
 from typing import Final
 
-from gateway.assembly import Server
+from gateway.assembly import CLOSED_BY_S, Server
 from gateway.settings.model import Settings
 
 _SWITCH_S: Final = 0.0002
@@ -59,10 +59,10 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
     # `gateway.__main__` has set: they end the process at once.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # files are read now anyway
     try:
-        server.open_store()
+        server.backend.open_store()
         await server.start()
     except BaseException:
-        await server.abandon()
+        await server.backend.abandon(CLOSED_BY_S)
         raise
     for number in _STOP_SIGNALS:
         loop.add_signal_handler(number, stop.set)
@@ -79,7 +79,7 @@ async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
         http = f" management={shown(*server.management.address)}"
     sys.stdout.write(
         f"hutch ready stream={shown(*server.address)} advertised={advertised}{tls}{http}"
-        f" data={server.directory.path} durability={settings.store.durability.value}\n"
+        f" data={server.backend.directory.path} durability={settings.store.durability.value}\n"
     )
     sys.stdout.flush()
     return await server.run()

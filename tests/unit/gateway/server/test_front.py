@@ -89,16 +89,14 @@ def settings_of(directory: Path) -> Settings:
 
 
 def host_of(server: Server) -> Host:
-    assert server._access is not None
-    assert server._authenticates is not None
-    assert server._virtual_hosts is not None
+    assert server.opened is not None
     return Host(
-        access=server._access,
-        authentication=server._authenticates,
-        connections=server._clients,
-        virtual_hosts=server._virtual_hosts.find,
-        service=server._service,
-        has_room=lambda: server._clients.count_of_protocol("echo") < ROOM,
+        access=server.opened.access,
+        authentication=server.opened.authentication,
+        connections=server.backend.clients,
+        virtual_hosts=server.opened.virtual_hosts.find,
+        service=server.backend.service,
+        has_room=lambda: server.backend.clients.count_of_protocol("echo") < ROOM,
     )
 
 
@@ -106,18 +104,18 @@ def host_of(server: Server) -> Host:
 async def house(tmp_path: Path) -> AsyncIterator[House]:
     loop = asyncio.get_running_loop()
     server = Server(settings_of(tmp_path), loop, asyncio.Event())
-    server.open_store()
+    server.backend.open_store()
     await server.start()
-    assert server._sockets is not None
-    shared: Shared | None = server._shared
+    assert server.sockets is not None
+    shared: Shared | None = server.shared
     assert shared is not None
     kind, made = EchoKind(host_of(server), LIMITS), certificates()
-    plain = Listener(bind("127.0.0.1", 0), shared, kind, server._sockets)
+    plain = Listener(bind("127.0.0.1", 0), shared, kind, server.sockets)
     tls = TlsListener(
         bind("127.0.0.1", 0),
         shared,
         kind,
-        server._sockets,
+        server.sockets,
         contexts=TlsContexts(TlsFiles(made.server.certificate, made.server.key, None), loop),
         user_of=lambda _: "",
         handshakes_max=8,
@@ -271,13 +269,13 @@ async def test_a_drain_keeps_out_those_that_come_and_leaves_those_that_are_in(
 ) -> None:
     client = await opened()
 
-    house.server._service.drain()
+    house.server.backend.service.drain()
 
     for listener in (house.plain, house.tls):
         with pytest.raises(ConnectionRefusedError):
             await connected(listener)
     await client.says(b"in\n", b"in\n")
-    house.server._service.revive()
+    house.server.backend.service.revive()
     late = await opened()
     await late.says(b"in\n", b"in\n")
 
@@ -289,7 +287,7 @@ async def test_a_stop_says_farewell(house: House, opened: Opened, *, is_whole_se
     if is_whole_server:
         assert await house.server.stop()
     else:
-        assert house.server._service.stop() == 1
+        assert house.server.backend.service.stop() == 1
 
     assert await client.line() == b"bye\n"
     assert await client.is_ended()
