@@ -181,7 +181,7 @@ class Cursor:
         end = self.log.committed_length
         self.position, size = sieve.sift(self.position, end)
         if sieve.missing is not None:
-            self._fetch(*sieve.missing)
+            self._fetch(*sieve.missing, fills=True)  # the sieve leaves what does not come
         elif sieve.loading is not None:
             self._is_waiting = True
             sieve.loading.when_settled(self._woken)
@@ -439,7 +439,7 @@ class Cursor:
             fills=True,
         )
 
-    def _fetch(self, position: int, size: int) -> None:
+    def _fetch(self, position: int, size: int, *, fills: bool = False) -> None:
         """Have bytes (and some of what follows) read into memory by the store's thread, then wake.
 
         The bytes are dropped: they stay with the operating system.
@@ -454,7 +454,8 @@ class Cursor:
             else:
                 self._woken()
 
-        self.log.reader.check(position, min(size, APPEND_BYTES_MAX), len, done=done)
+        size = min(size, APPEND_BYTES_MAX)
+        self.log.reader.check(position, size, len, done=done, fills=fills)
 
     def _failed(self, error: StoreError, *, is_again: bool | None = None) -> None:
         """Try again, once at a place; what cannot be read then ends this reader and no other."""

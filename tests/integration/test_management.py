@@ -206,7 +206,7 @@ def test_definitions_go_out_and_come_in(api: Api) -> None:
         ("exchanges", {"name": "lost", "vhost": "/", "type": "headers"}),
         (
             "policies",
-            {"name": "lost", "vhost": "/", "pattern": "(?=a)", "definition": {"max-age": "1h"}},
+            {"name": "lost", "vhost": "/", "pattern": "(a", "definition": {"max-age": "1h"}},
         ),
         ("topic_permissions", {"user": "lost", "vhost": "/", "exchange": "amq.topic"}),
         ("bindings", {"source": "lost", "vhost": "/", "destination": "lost"}),

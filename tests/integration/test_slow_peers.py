@@ -81,7 +81,7 @@ def send_until_stuck(client: Client, data: bytes, times: int) -> int:
     client.socket.settimeout(0.5)
     for sent in range(times):
         try:
-            client.send(data)
+            client.socket.sendall(data)
         except TimeoutError:
             client.socket.settimeout(client.timeout_s)
             return sent

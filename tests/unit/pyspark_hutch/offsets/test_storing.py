@@ -44,7 +44,7 @@ class Sender:
         self.servers = servers
         self.endpoint = endpoint
 
-    def send(self, name: str, message: m.StoreOffset) -> None:
+    def send_request(self, name: str, message: m.StoreOffset) -> None:
         assert (name, message.reference) == ("store_offset", "dashboard")
         self.servers.sent.append((self.endpoint, message.stream, message.offset))
 
