@@ -78,9 +78,9 @@ def with_crc(data: bytes) -> bytes:
         chunk_of(SubBatch(0, 1, 5, b"\0\0\0\2a")),
         chunk_of(SubBatch(0, 1, 11, SubBatch.of([b""]).encoded()[:11])),
         chunk_of(SubBatch(GZIP, 1, 5, b"no gzip")),
-        chunk_of(SubBatch(GZIP, 1, 5, gzip.compress(b"\0\0\0\1a")[:-1])),
-        chunk_of(SubBatch(GZIP, 1, 4, gzip.compress(b"\0\0\0\1a"))),
-        chunk_of(SubBatch(GZIP, 1, 6, gzip.compress(b"\0\0\0\1a"))),
+        chunk_of(SubBatch(GZIP, 1, 5, gzip.compress(b"\0\0\0\1a", mtime=0)[:-1])),
+        chunk_of(SubBatch(GZIP, 1, 4, gzip.compress(b"\0\0\0\1a", mtime=0))),
+        chunk_of(SubBatch(GZIP, 1, 6, gzip.compress(b"\0\0\0\1a", mtime=0))),
         with_crc(chunk_of(SubBatch.of([b"abc"]))[:-1]),
     ],
 )
