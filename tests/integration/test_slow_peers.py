@@ -65,7 +65,11 @@ def test_readers_that_never_read_cost_little(target: HutchServer) -> None:
 
 
 def test_a_reader_that_was_slow_gets_everything_once_it_reads(target: HutchServer) -> None:
-    with Neighbour(target), opened_with_small_buffer(target) as reader:
+    # The allocator's own growth with the first large deliveries is some 8 MiB.
+    with (
+        Neighbour(target, growth_bytes_max=16 * MIB),
+        opened_with_small_buffer(target) as reader,
+    ):
         reader.subscribe(1, "big", FIRST, credit=60_000)
         time.sleep(0.5)
         expected = 0
