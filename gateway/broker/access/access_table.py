@@ -8,7 +8,7 @@ b                               that there has been a first start
 
 import json
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -34,7 +34,7 @@ PermissionKey = tuple[str, str]
 
 @dataclass(slots=True)
 class Rows:
-    """What the table holds.
+    """Content of the table.
 
     Attributes:
         is_fresh: Nothing was ever written.
@@ -81,13 +81,14 @@ class AccessTable:
             return None
 
     async def write(
-        self, *, users: Iterable[User] = (), permissions: Iterable[Permission] = ()
+        self, *, users: Iterable[User] = (), permissions: Collection[Permission] = ()
     ) -> None:
         """Write users and permissions, all or none. Raises StoreError."""
-        changes: dict[bytes, bytes | None] = {BEGUN: b"1"}
-        changes |= {_user_key(user.name): user.pack() for user in users}
-        changes |= {_permission_key(one.user, one.virtual_host): one.pack() for one in permissions}
-        await self._kept.write(changes)
+        rows = {_user_key(user.name): user.pack() for user in users}
+        # Permissions alone come after users, which have left the mark.
+        is_marked = bool(permissions) and not rows
+        rows |= {_permission_key(one.user, one.virtual_host): one.pack() for one in permissions}
+        await self._kept.write(rows if is_marked else {BEGUN: b"1"} | rows)
 
     async def write_limits(self, virtual_host: str, limits: Mapping[str, int]) -> None:
         """Write the limits of a virtual host; the row goes where there are none."""
