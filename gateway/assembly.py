@@ -53,7 +53,7 @@ SENT_BY_S: Final = 6.0
 CLOSED_BY_S: Final = 9.0
 """When a graceful stop gives up a step and begins the next, from its start: below 10 s in all."""
 _REFUSED_IN_WORDS: Final = 256
-"""So many connections above the maximum get as far as being refused when they open."""
+"""Connections above the maximum that are let in, so that Open can refuse them in words."""
 _OTHER_DESCRIPTORS: Final = 64 + CONNECTIONS_MAX + ADMINISTRATORS_MAX
 
 

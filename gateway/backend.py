@@ -1,6 +1,6 @@
-"""What lies behind all protocols: the store, users, virtual hosts, and requests of administrators.
+"""Backend: the store, users, virtual hosts and requests of administrators, behind all protocols.
 
-The only module that knows which store is used.
+The only module that opens a store to serve from.
 """
 
 import asyncio
@@ -49,7 +49,7 @@ LogFailed = Callable[[StreamLog, StoreError], None]
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """What there is once the store is open."""
+    """Parts of the broker that an open store gives."""
 
     access: Access
     authentication: Authentication

@@ -53,7 +53,7 @@ _NAME_PARTS: Final = (
 _DEPTH_MAX: Final = 4
 _NAMES: Final = 300
 _QUESTION_BYTES_MAX: Final = 100_000
-"""Of one call: Linux takes 128 KiB for a word of a command."""
+"""Bytes of one call: Linux takes 128 KiB for a word of a command."""
 _ASK: Final = """
     Run = fun(P, N) ->
         case rabbit_re:run(N, P) of match -> $1; _ -> $0 end

@@ -25,14 +25,14 @@ from gateway.log.seldom import Seldom
 log = logging.getLogger(__name__)
 
 PATTERN_BYTES_MAX: Final = 1_024
-"""Of a new pattern, as in RabbitMQ. Older versions kept up to 4,096."""
+"""Longest new pattern, as in RabbitMQ. Older versions stored up to 4,096 bytes."""
 STEPS_MAX: Final = 10_000
-"""Of a search in a name of up to 256 bytes. One step may look at all bytes that are left, so that
-in a name of twice the size there are half as many."""
+"""Steps of a search in a name of up to 256 bytes. One step may look at all bytes that are left, so
+a name of twice the size gets half as many."""
 _SIZE_WITH_ALL: Final = 256
 _SIZE_MIN: Final = 64
 _HEAP_KIB_MAX: Final = 512
-"""What the steps that may be taken back are kept in; many groups make each of them large."""
+"""Memory for the steps of a search that may be taken back; many groups make each of them large."""
 
 _ALT_BSUX: Final = 0x2
 r"""JavaScript's `\u` and `\x`, which RabbitMQ does not have."""

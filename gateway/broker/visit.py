@@ -38,7 +38,7 @@ _SENT_AWAY_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """What the visits of one front share.
+    """Objects that the visits of one front share.
 
     Attributes:
         virtual_hosts: Finds one by its name.
@@ -68,7 +68,7 @@ class VisitPorts(Protocol):
 
     @property
     def transport(self) -> Transport:
-        """What administrators are told of the socket."""
+        """Facts of the socket that administrators see."""
         ...
 
     def wait(self, delay_ms: int) -> Pending[None]:
@@ -118,7 +118,7 @@ class Visit(ABC):
 
     @property
     def client_properties(self) -> Mapping[str, str]:
-        """What the client says of itself."""
+        """Properties that the client gave of itself."""
         return {}
 
     def publisher_details(self) -> list[PublisherDetails]:

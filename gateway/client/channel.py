@@ -18,7 +18,7 @@ from .inbox import Inbox
 from .login import Endpoint
 
 BEATS: Final = 3
-"""So many heartbeats are sent in the time in which one is due."""
+"""Heartbeats sent in the time in which one is due."""
 
 _LOOK_S: Final = 0.001
 _LOOKS_S: Final = 1.0

@@ -51,7 +51,7 @@ class FrameReader:
 
     @property
     def rest(self) -> bytes:
-        """What has come and was not given out: in the end a frame that was cut short."""
+        """Bytes that have come and were not given out: in the end a frame that was cut short."""
         return bytes(self._view[self._begin : self._end])
 
     def _frame_bytes(self) -> int:

@@ -69,7 +69,7 @@ class Login:
 
     @property
     def secret(self) -> bytes:
-        """What SaslAuthenticate carries."""
+        """Bytes that SaslAuthenticate carries."""
         if self.mechanism == "EXTERNAL":
             return b""
         return b"\0" + self.user.encode() + b"\0" + self.password.encode()

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 RECORD_HEAD: Final = struct.Struct(">I")
 SUB_BATCH_HEAD: Final = struct.Struct(">BHII")
 SUB_BATCH_FLAG: Final = 0x80
-"""Of an entry's first byte; a record has it not."""
+"""Bit of an entry's first byte that marks a sub-batch; a record does not have it."""
 SUB_BATCH_RECORDS_MAX: Final = 0xFFFF
 """The field has 16 bits."""
 UNCOMPRESSED_BYTES_MAX: Final = 64 << 20

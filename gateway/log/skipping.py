@@ -12,7 +12,7 @@ from gateway.log.salvage import next_chunk
 log = logging.getLogger(__name__)
 
 ONE_CHUNK: Final = frozenset((BAD_CRC, BAD_HEADER, NOT_NEXT))
-"""What is wrong with one chunk whose size can be trusted."""
+"""Reasons that concern one chunk whose size can be trusted."""
 
 
 def end_of_damage(stream_log: StreamLog, position: int, reason: int) -> int:

@@ -30,7 +30,7 @@ _COMMANDS_A_TURN: Final = 64
 
 
 class Keeper(Protocol):
-    """What a connection came in by."""
+    """Port that a connection came in by."""
 
     def logged_in(self, edge: PlainEdge) -> None:
         """Note that the client on a socket is no stranger any more."""
@@ -369,5 +369,5 @@ class Connection:
 
     @property
     def transport(self) -> Transport:
-        """What administrators are told of the socket."""
+        """Facts of the socket that administrators see."""
         return self._edge.transport()

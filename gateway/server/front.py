@@ -140,7 +140,7 @@ class Ports(Protocol):
 
     @property
     def transport(self) -> Transport:
-        """What administrators are told of the socket."""
+        """Facts of the socket that administrators see."""
         ...
 
     # Out

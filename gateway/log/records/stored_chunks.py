@@ -11,7 +11,7 @@ from gateway.log.skipping import find_behind
 from gateway.log.verifying import verify
 
 _WINDOW_BYTES: Final = 64 * 1024
-"""What is read and checked at once: many small chunks, or all of a larger one."""
+"""Bytes that are read and checked at once: many small chunks, or all of a larger one."""
 
 
 class StoredChunks(Cursor):

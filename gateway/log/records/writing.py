@@ -13,7 +13,7 @@ from gateway.log.log import StreamLog
 from gateway.log.open_chunk import OpenChunk
 
 RECORD_BYTES_MAX: Final = 1024 * 1024 - 1024
-"""What surely fits into a chunk, and into a frame of a client that reads it."""
+"""Largest record: it fits into a chunk, and into a frame of a client that reads it."""
 RECORDS_UNDER_WAY_MAX: Final = 50_000
 """As many as a connection may have unconfirmed, unless a setting says otherwise."""
 BYTES_UNDER_WAY_MAX: Final = 8 * 1024 * 1024
@@ -31,7 +31,7 @@ class NoRoom(RuntimeError):
 
 
 class RecordSink(Protocol):
-    """What put records, as the log sees it. The calls follow the order in which they were put."""
+    """Caller that put records, as the log sees it. Calls follow the order of putting."""
 
     def committed(self, count: int) -> None:
         """Learn that the oldest `count` records under way are stored, as a confirm promises it."""
