@@ -9,14 +9,14 @@ from typing import Any, Final, TypeVar
 
 from gateway.awaiting import awaited, done_before
 from gateway.backend import Backend, Opened
-from gateway.broker.administration.administration import OWNER
-from gateway.broker.administration.requests import answer
-from gateway.broker.administration.wire import Request
 from gateway.log.log import StreamLog
 from gateway.management.admin_socket import CONNECTIONS_MAX as ADMINISTRATORS_MAX
 from gateway.management.admin_socket import AdminSocket
+from gateway.management.administration import OWNER
 from gateway.management.http.protocol import CONNECTIONS_MAX
 from gateway.management.management import Management
+from gateway.management.requests.answering import answer
+from gateway.management.wire import Request
 from gateway.network.listening import bind, cannot_listen
 from gateway.server.certificate_user import naming_of
 from gateway.server.deleted_files import let_go_of_deleted

@@ -17,12 +17,7 @@ from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.refusals import Refusals
 from gateway.broker.access.users_file import first_users
-from gateway.broker.administration.administration import Administration
-from gateway.broker.administration.definitions import finish_import
-from gateway.broker.administration.first_start import FirstStart
-from gateway.broker.administration.unfinished import Unfinished
 from gateway.broker.connections import Connections
-from gateway.broker.definitions.reading import ReadDefinitions
 from gateway.broker.openings import Openings
 from gateway.broker.service import About, Service
 from gateway.broker.streams import StreamsPorts
@@ -32,6 +27,11 @@ from gateway.data_directory import DataDirectory
 from gateway.log.clock import Clock
 from gateway.log.log import LogPorts, StreamLog
 from gateway.log.open_chunk import ChunkBuffers
+from gateway.management.administration import Administration
+from gateway.management.definitions.reading import ReadDefinitions
+from gateway.management.requests.definitions import finish_import
+from gateway.management.requests.first_start import FirstStart
+from gateway.management.requests.unfinished import Unfinished
 from gateway.pending import Pending
 from gateway.server.schedule import Schedule
 from gateway.server.threads import Threads

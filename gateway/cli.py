@@ -246,8 +246,8 @@ def _add_hash_flags(parser: argparse.ArgumentParser, _given: Sequence[str]) -> N
 
 def _hash_password(options: argparse.Namespace) -> int:
     from gateway.broker.access.passwords import Algorithm, PasswordHash  # noqa: PLC0415
-    from gateway.commands.grammar import WrongUse  # noqa: PLC0415
-    from gateway.commands.password import read_password  # noqa: PLC0415
+    from gateway.management.ctl.grammar import WrongUse  # noqa: PLC0415
+    from gateway.management.ctl.password import read_password  # noqa: PLC0415
 
     try:
         password = read_password()
@@ -261,39 +261,39 @@ def _hash_password(options: argparse.Namespace) -> int:
 
 
 def _add_ctl(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
-    from gateway.commands import ctl  # noqa: PLC0415
+    from gateway.management.ctl import ctl  # noqa: PLC0415
 
     ctl.add_arguments(parser, given)
 
 
 def _ctl(options: argparse.Namespace) -> int:
-    from gateway.commands import ctl  # noqa: PLC0415
+    from gateway.management.ctl import ctl  # noqa: PLC0415
 
     return ctl.run(options)
 
 
 def _add_import(parser: argparse.ArgumentParser, _given: Sequence[str]) -> None:
-    from gateway.commands import definitions  # noqa: PLC0415
+    from gateway.management.ctl import import_export  # noqa: PLC0415
 
-    definitions.add_import(parser)
+    import_export.add_import(parser)
 
 
 def _import(options: argparse.Namespace) -> int:
-    from gateway.commands import definitions  # noqa: PLC0415
+    from gateway.management.ctl import import_export  # noqa: PLC0415
 
-    return definitions.run_import(options)
+    return import_export.run_import(options)
 
 
 def _add_export(parser: argparse.ArgumentParser, _given: Sequence[str]) -> None:
-    from gateway.commands import definitions  # noqa: PLC0415
+    from gateway.management.ctl import import_export  # noqa: PLC0415
 
-    definitions.add_export(parser)
+    import_export.add_export(parser)
 
 
 def _export(options: argparse.Namespace) -> int:
-    from gateway.commands import definitions  # noqa: PLC0415
+    from gateway.management.ctl import import_export  # noqa: PLC0415
 
-    return definitions.run_export(options)
+    return import_export.run_export(options)
 
 
 def _add_store(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:

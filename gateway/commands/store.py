@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from gateway.broker.definitions.report import visible
-from gateway.commands.ctl import add_place, complain, data_directory
-from gateway.commands.grammar import WrongUse
 from gateway.commands.store_check import check_store
 from gateway.commands.store_inspect import inspect
 from gateway.commands.store_repair import Repair
+from gateway.management.ctl.ctl import add_place, complain, data_directory
+from gateway.management.ctl.grammar import WrongUse
+from gateway.management.definitions.report import visible
 from gateway.settings.errors import ConfigError
 from store.errors import DiskFull, StoreError
 from store.local.checking import FORMAT_VERSION, NotChecked, open_to_check

@@ -14,10 +14,10 @@ from gateway.broker.checking import (
     is_sound,
     streams_of,
 )
-from gateway.broker.definitions.report import visible
 from gateway.log.checking import StreamCheck
 from gateway.log.checking_derived import Flaw, Part
 from gateway.log.names import tracking_table
+from gateway.management.definitions.report import visible
 from gateway.pending import Pending, start
 from store.api import TableEntry
 from store.errors import StoreError

@@ -8,16 +8,16 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from gateway.broker.administration import unfinished
 from gateway.broker.checking import StoredStream, host_of_segment, is_catalogue, streams_of
-from gateway.broker.definitions.report import table, visible
-from gateway.commands.grammar import WrongUse
 from gateway.commands.store_check import run
 from gateway.log.checking import chunks_from
 from gateway.log.chunk import DATA_POSITION, unpack_trailer
 from gateway.log.entries import entries_in
 from gateway.log.names import writer_of
 from gateway.log.verifying import Chunk
+from gateway.management.ctl.grammar import WrongUse
+from gateway.management.definitions.report import table, visible
+from gateway.management.requests import unfinished
 from store.local.checking import CheckedStore, SegmentShape, open_to_check
 
 _BODY_BYTES: Final = 60

@@ -7,13 +7,13 @@ from typing import Final
 
 from gateway.broker.catalogue import LIVE, StreamEntry, key_of
 from gateway.broker.checking import StoredStream, rows_after_loss
-from gateway.broker.definitions.report import visible
 from gateway.commands.store_check import Check, run
 from gateway.log.checking_derived import Part
 from gateway.log.names import meta_table, snapshot_key, tracking_table
 from gateway.log.sequences import UNKNOWN
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import create_table_if_missing
+from gateway.management.definitions.report import visible
 from store.api import Durability, TableEntry
 from store.errors import StoreError
 from store.local.checking import CheckedStore

@@ -15,8 +15,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from gateway.broker.administration.errors import AdministrationError, WrongRequest
-from gateway.broker.administration.wire import (
+from gateway.management.errors import AdministrationError, WrongRequest
+from gateway.management.wire import (
     LINE_BYTES_MAX,
     SOCKET_NAME,
     Head,

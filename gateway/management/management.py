@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from gateway.broker.access.authentication import Authentication
-from gateway.broker.administration.administration import Administration
+from gateway.management.administration import Administration
 from gateway.management.http.application import Backing
 from gateway.management.http.call import Awaits, Facts
 from gateway.management.http.http_server import HttpServer

@@ -24,7 +24,7 @@ from tests.property.gateway.chunk_model import Stored
 from tests.property.gateway.conversations import frame_of
 
 FOLDER: Final = Path(__file__).parent / "corpus"
-DEFINITIONS_FOLDER: Final = Path(__file__).parents[1] / "unit/gateway/broker/definitions"
+DEFINITIONS_FOLDER: Final = Path(__file__).parents[1] / "unit/gateway/management/definitions"
 _WORDS: Final = (b"\0", b"\xff", b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\xff\xff", b"\x80")
 
 

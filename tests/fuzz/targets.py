@@ -19,14 +19,14 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
-from gateway.broker.administration.errors import WrongRequest
-from gateway.broker.administration.wire import read_head
-from gateway.broker.definitions.errors import DefinitionsError
-from gateway.broker.definitions.exporting import export_definitions
-from gateway.broker.definitions.objects import Definitions
-from gateway.broker.definitions.planning import plan_import
-from gateway.broker.definitions.reading import read_definitions
 from gateway.log.chunk import CRC_TABLE
+from gateway.management.definitions.errors import DefinitionsError
+from gateway.management.definitions.exporting import export_definitions
+from gateway.management.definitions.objects import Definitions
+from gateway.management.definitions.planning import plan_import
+from gateway.management.definitions.reading import read_definitions
+from gateway.management.errors import WrongRequest
+from gateway.management.wire import read_head
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import (
     Decoded,

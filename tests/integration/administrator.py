@@ -14,7 +14,7 @@ from gateway import cli
 from tests.client import Client, Refused
 from tests.integration.server import HutchServer, server_environment
 
-DEFINITIONS = Path(__file__).parents[1] / "unit" / "gateway" / "broker" / "definitions"
+DEFINITIONS = Path(__file__).parents[1] / "unit" / "gateway" / "management" / "definitions"
 FULL = DEFINITIONS / "rabbitmq-4.3.json"
 ONE_HOST = DEFINITIONS / "rabbitmq-4.3-one-host.json"
 COMMAND_SECONDS = 60

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.commands.asking import Unreachable, ask
+from gateway.management.ctl.asking import Unreachable, ask
 from gateway.stream.wire import messages as m
 from tests.client import Client
 from tests.http_client import Api

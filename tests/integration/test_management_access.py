@@ -10,15 +10,15 @@ from typing import NamedTuple
 
 import pytest
 
-from gateway.broker.administration.administration import Actor, Role
-from gateway.broker.administration.errors import AdministrationError, NotAllowed
+from gateway.management.administration import Actor, Role
+from gateway.management.errors import AdministrationError, NotAllowed
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from tests.client import Client
 from tests.http_client import Api
 from tests.integration.conftest import external_endpoint
 from tests.integration.server import HutchServer
-from tests.unit.gateway.broker.administration.administration_rig import Rig
+from tests.unit.gateway.management.requests.administration_rig import Rig
 from tests.unit.gateway.stream.link_rig import Broker
 
 pytestmark = pytest.mark.timeout(120)

@@ -9,8 +9,8 @@ from typing import Final
 
 import pytest
 
-from gateway.broker.administration.requests import ROWS
 from gateway.management.http.routes import RESOURCES
+from gateway.management.requests.answering import ROWS
 from tests.http_client import Api
 from tests.integration.conftest import managed_server
 from tests.integration.server import HutchServer

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.commands.asking import ask
+from gateway.management.ctl.asking import ask
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import NEXT

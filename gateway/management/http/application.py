@@ -22,10 +22,9 @@ from starlette.types import Message, Receive, Scope, Send
 
 from gateway.broker.access.authentication import Authentication, LoginRefused, Peer
 from gateway.broker.access.errors import AccessError
-from gateway.broker.administration.administration import Actor, Administration, Role
-from gateway.broker.administration.errors import AdministrationError
-from gateway.broker.administration.requests import translated
 from gateway.broker.errors import BrokerError
+from gateway.management.administration import Actor, Administration, Role
+from gateway.management.errors import AdministrationError
 from gateway.management.http import bodies
 from gateway.management.http.answers import (
     CHALLENGE,
@@ -40,6 +39,7 @@ from gateway.management.http.conditions import holds
 from gateway.management.http.paths import WrongPath, decode, segments_of
 from gateway.management.http.protocol import HEADER_BYTES_MAX, LOGGED_IN
 from gateway.management.http.routes import Resource
+from gateway.management.requests.answering import translated
 from gateway.network.addresses import is_loopback
 from store.errors import StoreError
 

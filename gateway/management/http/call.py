@@ -7,11 +7,11 @@ from typing import Any, Protocol, TypeVar
 
 from starlette.responses import Response
 
-from gateway.broker.administration.administration import Actor, Administration, Role
-from gateway.broker.administration.errors import NotFound, WrongRequest
-from gateway.broker.administration.requests import answer
-from gateway.broker.administration.wire import Request
 from gateway.broker.virtual_host import VirtualHost
+from gateway.management.administration import Actor, Administration, Role
+from gateway.management.errors import NotFound, WrongRequest
+from gateway.management.requests.answering import answer
+from gateway.management.wire import Request
 from gateway.pending import Pending
 
 T = TypeVar("T")

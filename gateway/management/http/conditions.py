@@ -12,10 +12,10 @@ from typing import Final
 from starlette.datastructures import Headers
 
 from gateway.broker.access.errors import AccessError
-from gateway.broker.administration.errors import NotFound
-from gateway.broker.administration.requests import translated
 from gateway.broker.errors import BrokerError
+from gateway.management.errors import NotFound
 from gateway.management.http.call import Call, Handler
+from gateway.management.requests.answering import translated
 
 _CHANGES: Final = frozenset(("PUT", "POST", "DELETE"))
 

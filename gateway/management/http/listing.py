@@ -13,8 +13,8 @@ from typing import Any, Final, TypeVar
 
 from starlette.responses import Response
 
-from gateway.broker.administration.errors import WrongRequest
 from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
+from gateway.management.errors import WrongRequest
 from gateway.management.http.answers import (
     SLICE,
     Listed,

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.broker.administration.administration import Role
+from gateway.management.administration import Role
 from gateway.management.http.bodies import LARGE_BYTES_MAX, MESSAGE_BYTES_MAX, SMALL_BYTES_MAX
 from gateway.management.http.call import Handler
 from gateway.management.http.views import (

@@ -7,15 +7,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.broker.definitions.errors import DefinitionsError
-from gateway.broker.definitions.exporting import export_definitions
-from gateway.broker.definitions.objects import KINDS, Definitions, HostObject
-from gateway.broker.definitions.planning import plan_import
-from gateway.broker.definitions.reading import ReadDefinitions, read_definitions
-from gateway.broker.definitions.report import report_table
+from gateway.management.definitions.errors import DefinitionsError
+from gateway.management.definitions.exporting import export_definitions
+from gateway.management.definitions.objects import KINDS, Definitions, HostObject
+from gateway.management.definitions.planning import plan_import
+from gateway.management.definitions.reading import ReadDefinitions, read_definitions
+from gateway.management.definitions.report import report_table
 
 EXPORT: dict[str, Any] = json.loads(
-    (Path(__file__).parents[2] / "unit/gateway/broker/definitions/rabbitmq-4.3.json").read_text(
+    (Path(__file__).parents[2] / "unit/gateway/management/definitions/rabbitmq-4.3.json").read_text(
         encoding="utf-8"
     )
 )

@@ -10,7 +10,7 @@ from typing import Final
 
 from starlette.responses import Response
 
-from gateway.broker.administration.errors import WrongRequest
+from gateway.management.errors import WrongRequest
 from gateway.management.http.answers import value_answer
 from gateway.management.http.call import Call
 from gateway.management.http.views.server import UNHEALTHY

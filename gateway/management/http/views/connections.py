@@ -8,9 +8,9 @@ from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
-from gateway.broker.administration.administration import Administration, Role
-from gateway.broker.administration.errors import NotAllowed, NotFound
 from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
+from gateway.management.administration import Administration, Role
+from gateway.management.errors import NotAllowed, NotFound
 from gateway.management.http.answers import SLICE, Listed, empty_answer
 from gateway.management.http.call import Call, Facts
 from gateway.management.http.listing import listed, listed_whole, object_answer

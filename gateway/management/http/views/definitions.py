@@ -8,9 +8,9 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from gateway.broker.administration.administration import Role
-from gateway.broker.administration.errors import NotFound, WrongRequest
-from gateway.broker.definitions.report import Outcome
+from gateway.management.administration import Role
+from gateway.management.definitions.report import Outcome
+from gateway.management.errors import NotFound, WrongRequest
 from gateway.management.http.answers import SLICE, Refused, empty_answer, parts_answer
 from gateway.management.http.call import Call
 from gateway.management.http.json_text import pack_json

@@ -4,8 +4,8 @@ from http import HTTPStatus
 
 from starlette.responses import Response
 
-from gateway.broker.administration.administration import Role
-from gateway.broker.administration.errors import NotFound
+from gateway.management.administration import Role
+from gateway.management.errors import NotFound
 from gateway.management.http.answers import empty_answer, made_answer
 from gateway.management.http.call import Call
 from gateway.management.http.listing import listed_whole, object_answer

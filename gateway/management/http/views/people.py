@@ -8,11 +8,11 @@ from starlette.responses import Response
 
 from gateway.broker.access.model import Permission, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.broker.administration.administration import Role
-from gateway.broker.administration.errors import NotFound, WrongRequest
-from gateway.broker.definitions.objects import NO_PASSWORD
-from gateway.broker.definitions.sections import OPERATOR_POLICIES
 from gateway.broker.policies import Policy
+from gateway.management.administration import Role
+from gateway.management.definitions.objects import NO_PASSWORD
+from gateway.management.definitions.sections import OPERATOR_POLICIES
+from gateway.management.errors import NotFound, WrongRequest
 from gateway.management.http.answers import empty_answer, made_answer
 from gateway.management.http.call import Call
 from gateway.management.http.listing import listed, listed_whole, object_answer

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from gateway.broker.administration.errors import Conflict, WrongRequest
 from gateway.log.amqp.writing import BLIND_COPIES, COPIES, BasicProperties, Unpackable, pack_message
+from gateway.management.errors import Conflict, WrongRequest
 from gateway.management.http.answers import (
     Paired,
     Refused,

@@ -9,10 +9,10 @@ from typing import Final
 
 from starlette.responses import Response
 
-from gateway.broker.administration.administration import Role
-from gateway.broker.administration.errors import NotFound, WrongRequest
 from gateway.broker.connections import OpenConnection
 from gateway.broker.service import Resource
+from gateway.management.administration import Role
+from gateway.management.errors import NotFound, WrongRequest
 from gateway.management.http.answers import SLICE, empty_answer, value_answer
 from gateway.management.http.call import Call
 from gateway.management.http.listing import listed_whole, object_answer

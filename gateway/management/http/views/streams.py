@@ -6,13 +6,13 @@ from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
 
-from gateway.broker.administration.errors import Conflict, NotAllowed, WrongRequest
 from gateway.broker.arguments import InvalidArgument, StreamArguments, number_of
-from gateway.broker.definitions.sections import STREAM_ARGUMENTS
 from gateway.broker.errors import StreamNotAvailable
 from gateway.broker.streams import Stream
 from gateway.broker.virtual_host import VirtualHost
 from gateway.log.log import StreamLog
+from gateway.management.definitions.sections import STREAM_ARGUMENTS
+from gateway.management.errors import Conflict, NotAllowed, WrongRequest
 from gateway.management.http.answers import empty_answer, made_answer
 from gateway.management.http.call import Call, Facts
 from gateway.management.http.listing import listed, object_answer

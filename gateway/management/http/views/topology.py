@@ -7,10 +7,10 @@ from typing import Final, NamedTuple
 
 from starlette.responses import Response
 
-from gateway.broker.administration.administration import Role
-from gateway.broker.administration.errors import NotAllowed, NotFound, WrongRequest
 from gateway.broker.exchanges import DEFAULT_EXCHANGE, Binding, Exchange, is_predeclared
 from gateway.broker.virtual_host import VirtualHost
+from gateway.management.administration import Role
+from gateway.management.errors import NotAllowed, NotFound, WrongRequest
 from gateway.management.http.answers import empty_answer, made_answer
 from gateway.management.http.call import Call
 from gateway.management.http.json_text import pack_json

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.broker.administration.errors import NotFound
-from gateway.broker.administration.wire import LINE_BYTES_MAX, Request, address_of
 from gateway.management import admin_socket
 from gateway.management.admin_socket import AdminSocket
+from gateway.management.errors import NotFound
+from gateway.management.wire import LINE_BYTES_MAX, Request, address_of
 
 
 async def answer(request: Request) -> object:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import pytest
 
-from gateway.broker.administration.administration import OWNER
+from gateway.management.administration import OWNER
 from gateway.management.http.answers import PAIRS, SLICE, SLICE_CHARACTERS
 from gateway.management.http.call import Call, Facts
 from gateway.management.http.views import connections, records, streams
@@ -18,7 +18,7 @@ from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST
 from tests.unit.gateway.broker.access.access_rig import Client
-from tests.unit.gateway.broker.administration.administration_rig import Rig
+from tests.unit.gateway.management.requests.administration_rig import Rig
 from tests.unit.gateway.stream.link_rig import Broker
 
 T = TypeVar("T")

@@ -1,1 +1,0 @@
-"""What administrators do to a running server, whichever way they come."""

@@ -1,0 +1,114 @@
+"""A running server asked through the socket in its data directory; blocks."""
+
+import json
+import os
+import socket
+import struct
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any, Final
+
+from gateway.management.wire import Request, address_of, pack_request
+
+CONNECT_S: Final = 10.0
+ANSWER_S: Final = 900.0
+"""Longest wait for the server to do a thing: the largest imports take minutes."""
+_READ_BYTES: Final = 1024 * 1024
+_CREDENTIALS: Final = struct.Struct("iII")
+"""Process, user and group, as the kernel gives them. Source: unix(7)."""
+
+
+class Unreachable(Exception):
+    """No server can be asked there; the message says why and what may help."""
+
+
+class Refused(Exception):
+    """The server did not do it; the message says why.
+
+    Attributes:
+        code: For programs: what kind of error it is.
+    """
+
+    def __init__(self, message: str, code: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def ask(directory: Path, name: str, arguments: Mapping[str, Any], body: bytes = b"") -> Any:  # noqa: ANN401  # whatever JSON holds
+    """Ask the server of a data directory for something and return its answer.
+
+    Raises:
+        Unreachable: There is no server, or it may not be asked by this user.
+        Refused: It said no.
+    """
+    with _connected(directory) as connection:
+        with suppress(BrokenPipeError, ConnectionResetError):  # it may have said why
+            connection.sendall(pack_request(Request(name, arguments, body)))
+            connection.sendall(body)
+        answer = _answer(connection, directory)
+    if "error" in answer:
+        raise Refused(str(answer["error"]), str(answer.get("code")))
+    return answer["result"]
+
+
+@contextmanager
+def _connected(directory: Path) -> Iterator[socket.socket]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(CONNECT_S)
+        try:
+            with address_of(directory) as address:
+                connection.connect(address)
+            _check_owner(connection, directory)
+        except OSError as error:
+            raise Unreachable(_why_not(directory, error)) from None
+        connection.settimeout(ANSWER_S)
+        yield connection
+
+
+def _check_owner(connection: socket.socket, directory: Path) -> None:
+    """Check who listens on the socket, before it is told anything.
+
+    This user or root may; to root also the owner of the data directory, as whom a service runs.
+
+    Raises:
+        Unreachable: Another user has put a socket there.
+    """
+    _, server, _ = _CREDENTIALS.unpack(
+        connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    )
+    me = os.geteuid()
+    if server in {me, 0} or (me == 0 and server == directory.stat().st_uid):
+        return
+    raise Unreachable(f"{directory}: the socket there is of the user {server}, and not trusted")
+
+
+def _why_not(directory: Path, error: OSError) -> str:
+    match error:
+        case PermissionError():
+            return f"{directory}: permission denied; only who runs the server may ask it"
+        case FileNotFoundError() if not os.path.isdir(directory):  # noqa: PTH112  # asks the same
+            return f"there is no directory {directory}: --data or --config says where the data is"
+        case FileNotFoundError():
+            return f"no server runs on {directory}: --data or --config says where the data is"
+        case ConnectionRefusedError():
+            return f"no server runs on {directory}; one that was killed has left its socket"
+        case _:
+            return f"{directory}: {error.strerror or error}"
+
+
+def _answer(connection: socket.socket, directory: Path) -> dict[str, Any]:
+    parts: list[bytes] = []
+    try:
+        while part := connection.recv(_READ_BYTES):
+            parts.append(part)
+            if part.endswith(b"\n"):
+                break
+    except TimeoutError:
+        raise Unreachable(f"the server on {directory} does not answer") from None
+    except OSError as error:
+        raise Unreachable(f"the server on {directory} went away: {error.strerror}") from None
+    if not parts or not parts[-1].endswith(b"\n"):
+        raise Unreachable(f"the server on {directory} went away before it had answered")
+    answer: dict[str, Any] = json.loads(b"".join(parts))
+    return answer

@@ -1,0 +1,176 @@
+"""`hutch ctl`: everyday changes to a running server."""
+
+import argparse
+import difflib
+import json
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from gateway.management.ctl import clients, people, service, streams, topology
+from gateway.management.ctl.asking import Refused, Unreachable, ask
+from gateway.management.ctl.grammar import Command, WrongUse
+from gateway.management.definitions.report import visible
+from gateway.settings.errors import ConfigError
+from gateway.settings.sources import load
+
+EXIT_FAILED: Final = 1
+EXIT_USAGE: Final = 2
+EXIT_UNREACHABLE: Final = 69
+"""As in RabbitMQ's tools (sysexits' EX_UNAVAILABLE)."""
+
+GROUPS: Final[Sequence[tuple[str, Sequence[Command]]]] = (
+    ("users, permissions, virtual hosts", people.COMMANDS),
+    ("streams", streams.COMMANDS),
+    ("who uses streams", clients.COMMANDS),
+    ("super streams, exchanges, policies", topology.COMMANDS),
+    ("the server", service.COMMANDS),
+)
+COMMANDS: Final = {command.name: command for _, commands in GROUPS for command in commands}
+
+DESCRIPTION: Final = """\
+Change a running server, or look at it. The server is found by its data directory: --data, or the
+settings that --config or HUTCH_… variables give, as for `hutch serve`. Whoever may open the socket
+admin.sock there is the administrator.
+"""
+_EXIT_CODES: Final = f"""\
+`hutch ctl COMMAND --help` describes a command. Names may be written with - for _.
+
+exit codes: 0 done, {EXIT_FAILED} refused, {EXIT_USAGE} wrong use, \
+{EXIT_UNREACHABLE} no server to ask
+"""
+
+
+def epilog() -> str:
+    """Return the list of commands, by what they are about."""
+    width = max(map(len, COMMANDS)) + 2
+    lines: list[str] = []
+    for title, commands in GROUPS:
+        lines.append(f"{title}:")
+        lines += [f"  {command.name:{width}}{command.summary}" for command in commands]
+        lines.append("")
+    return "\n".join(lines) + "\n" + _EXIT_CODES
+
+
+_PLACES: Final = ("--data", "--config")
+
+
+def add_place(parser: argparse.ArgumentParser) -> None:
+    """Add the flags that say which server is meant."""
+    parser.add_argument(
+        "--data",
+        metavar="DIR",
+        default=argparse.SUPPRESS,
+        help="data directory of the server (default: as for `hutch serve`)",
+    )
+    parser.add_argument(
+        "--config",
+        metavar="FILE",
+        default=argparse.SUPPRESS,
+        help="TOML file with the server's settings. (HUTCH_CONFIG)",
+    )
+
+
+def add_arguments(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
+    """Add all commands; only those whose names are given are described in full."""
+    parser.description = DESCRIPTION
+    parser.epilog = epilog()
+    add_place(parser)
+    verb = _verb(given)
+    if verb is not None and verb.replace("-", "_") not in COMMANDS:
+        parser.error(_no_such(verb))
+    commands = parser.add_subparsers(dest="ctl_command", metavar="COMMAND", required=True)
+    for command in COMMANDS.values():
+        dashed = command.name.replace("_", "-")
+        if not {command.name, dashed} & set(given):
+            commands.add_parser(command.name)
+            continue
+        for name in {command.name: None, dashed: None}:
+            _add_command(commands.add_parser(name, **_described(command)), command)
+
+
+def _verb(given: Sequence[str]) -> str | None:
+    """Return the first word that is neither a flag of `hutch ctl` nor its value."""
+    words = iter(given[given.index("ctl") + 1 :])
+    for word in words:
+        if word in _PLACES:
+            next(words, None)
+        elif not word.startswith("-"):
+            return word
+    return None
+
+
+def _no_such(verb: str) -> str:
+    close = difflib.get_close_matches(verb.replace("-", "_"), COMMANDS, n=3)
+    meant = f"; did you mean {' or '.join(close)}?" if close else ";"
+    return f"there is no command {verb!r}{meant} `hutch ctl --help` lists them"
+
+
+def _described(command: Command) -> dict[str, Any]:
+    description = f"{command.summary[0].upper()}{command.summary[1:]}."
+    if command.more:
+        description += f"\n\n{command.more}"
+    examples = "".join(f"  {line}\n" for line in command.examples)
+    return {
+        "description": description,
+        "epilog": f"examples:\n{examples}" if examples else "",
+        "formatter_class": argparse.RawDescriptionHelpFormatter,
+        "allow_abbrev": False,
+    }
+
+
+def _add_command(parser: argparse.ArgumentParser, command: Command) -> None:
+    for argument in command.arguments:
+        parser.add_argument(*argument.names, **argument.options)
+    parser.set_defaults(parser=parser)
+    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+    add_place(parser)
+
+
+def data_directory(options: argparse.Namespace) -> Path:
+    """Return the data directory that the flags and settings name. Raises ConfigError."""
+    data, config = getattr(options, "data", None), getattr(options, "config", None)
+    return load({} if data is None else {"--data": data}, config).settings.store.data_directory
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run a `hutch ctl` command; return the exit code."""
+    command = COMMANDS[options.ctl_command.replace("-", "_")]
+
+    def do() -> int:
+        asked = {name: item for name, item in command.asked(options).items() if item is not None}
+        server = partial(ask, data_directory(options))
+        if command.conversation is None:
+            answer = server(command.request or command.name, asked)
+        else:
+            answer = command.conversation(server, asked)
+        if options.json or getattr(options, "formatter", "") == "json":
+            sys.stdout.write(json.dumps(answer, indent=2, ensure_ascii=True) + "\n")
+        else:
+            sys.stdout.write(command.shown(answer))
+        return 0
+
+    return within_edge(do)
+
+
+def within_edge(do: Callable[[], int]) -> int:
+    """Run a command, with a line on standard error and an exit code for what goes wrong."""
+    try:
+        return do()
+    except ConfigError as error:
+        return complain(str(error), EXIT_USAGE)
+    except WrongUse as error:
+        return complain(str(error), EXIT_USAGE)
+    except Unreachable as error:
+        return complain(str(error), EXIT_UNREACHABLE)
+    except Refused as error:
+        return complain(str(error), EXIT_FAILED)
+
+
+def complain(lines: str, code: int) -> int:
+    """Print lines for a person and return the exit code."""
+    for line in lines.splitlines():
+        sys.stderr.write(f"hutch: {visible(line)}\n")
+    return code

@@ -1,0 +1,170 @@
+"""`hutch ctl` commands on streams."""
+
+import re
+import time
+from datetime import datetime
+from typing import Final
+
+from gateway.management.ctl.clients import tracked
+from gateway.management.ctl.grammar import (
+    ANY_HOST,
+    HOST,
+    Ask,
+    Asked,
+    Command,
+    Options,
+    WrongUse,
+    argument,
+    listed,
+    stream_arguments,
+)
+from gateway.management.ctl.rows import LAYOUT, Row, layout_arguments, tabbed
+
+_NAME: Final = argument("name", metavar="STREAM", help="name of the stream")
+_ARGUMENTS: Final = argument(
+    "--argument",
+    "-a",
+    dest="arguments",
+    metavar="NAME=VALUE",
+    action="append",
+    default=[],
+    help="max-age=7D, max-length-bytes=20000000000, stream-max-segment-size-bytes=100000000, …;"
+    " again for each",
+)
+
+_AGE: Final = re.compile(r"([0-9]{1,9})([YMDhms])")
+_UNIT_S: Final = {
+    "Y": 365 * 86_400,
+    "M": 30 * 86_400,
+    "D": 86_400,
+    "h": 3_600,
+    "m": 60,
+    "s": 1,
+}
+
+
+def _truncated(options: Options) -> Asked:
+    if (options.before_offset is None) == (options.before_time is None):
+        raise WrongUse("say either --before-offset or --before-time")
+    place: dict[str, int] = {"before_offset": options.before_offset}
+    if options.before_time is not None:
+        place = {"before_timestamp_ms": milliseconds(options.before_time)}
+    return {"virtual_host": options.vhost, "name": options.name, **place}
+
+
+def milliseconds(text: str) -> int:
+    """Read a time, or an age before now, as milliseconds since the epoch. Raises WrongUse."""
+    if (age := _AGE.fullmatch(text)) is not None:
+        return time.time_ns() // 1_000_000 - int(age[1]) * _UNIT_S[age[2]] * 1_000
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise WrongUse(
+            f"{text!r} is neither a time, as 2026-11-21T13:00:00Z, nor an age, as 7D"
+        ) from None
+    if moment.tzinfo is None:
+        raise WrongUse(f"{text!r} does not say its time zone: Z, or +01:00")
+    return int(moment.timestamp() * 1_000)
+
+
+def _status(server: Ask, asked: Asked) -> list[Row]:
+    place = {"virtual_host": asked["virtual_host"], "name": asked["name"]}
+    if not asked["tracking"]:
+        return [{"role": "writer", **server("status_of_stream", place)}]
+    return tracked(server, place, value="value", name="reference", kinds=("sequence", "offset"))
+
+
+COMMANDS: Final = (
+    Command(
+        "list_streams",
+        "the streams",
+        (ANY_HOST,),
+        lambda options: {"virtual_host": options.vhost},
+        listed("virtual_host", "name", "message_bytes", "segments", "arguments"),
+        more="message_bytes is what a stream takes on the disk, segments how many units of its\n"
+        "segment size that is.",
+    ),
+    Command(
+        "stream_status",
+        "where a stream begins and ends, and how many read it",
+        (
+            HOST,
+            *layout_arguments(),
+            argument(
+                "--tracking",
+                action="store_true",
+                help="instead, the last publishing id of each publisher and the offset that each"
+                " consumer stored",
+            ),
+            _NAME,
+        ),
+        lambda options: {
+            "virtual_host": options.vhost,
+            "name": options.name,
+            "tracking": options.tracking,
+        },
+        tabbed(),
+        ("hutch ctl stream_status orders", "hutch ctl stream_status orders --tracking"),
+        more="Offsets are -1 while nothing is in the stream.\n" + LAYOUT,
+        conversation=_status,
+    ),
+    Command(
+        "add_stream",
+        "create a stream",
+        (HOST, _NAME, _ARGUMENTS),
+        lambda options: {
+            "virtual_host": options.vhost,
+            "name": options.name,
+            "arguments": stream_arguments(options.arguments),
+        },
+        examples=("hutch ctl add_stream orders -a max-age=7D -a max-length-bytes=20000000000",),
+    ),
+    Command(
+        "delete_stream",
+        "delete a stream with all that is in it",
+        (
+            HOST,
+            _NAME,
+            argument("--force", action="store_true", help="also a partition of a super stream"),
+        ),
+        lambda options: {
+            "virtual_host": options.vhost,
+            "name": options.name,
+            "spares_partitions": not options.force,
+        },
+        examples=("hutch ctl delete_stream -p orders returns",),
+        more="Without a partition a super stream has a hole, and its clients no place for some\n"
+        "messages: that takes --force. add_super_stream with the same words fills the hole.",
+    ),
+    Command(
+        "truncate_stream",
+        "remove the beginning of a stream",
+        (
+            HOST,
+            _NAME,
+            argument("--before-offset", metavar="N", type=int, help="keep from this offset on"),
+            argument(
+                "--before-time",
+                metavar="TIME",
+                help="keep from this time on: 2026-11-21T13:00:00Z, or an age such as 36h or 7D",
+            ),
+        ),
+        _truncated,
+        lambda answer: f"the first offset is now {answer['first_offset']}\n",
+        examples=(
+            "hutch ctl truncate_stream orders --before-offset 1000000",
+            "hutch ctl truncate_stream orders --before-time 7D",
+        ),
+        more="Only whole chunks go, so some messages before the place may stay. Consumers that\n"
+        "were there go on behind it. Offsets are never given out again.",
+    ),
+    Command(
+        "restart_stream",
+        "let everybody who uses a stream go, and open it anew",
+        (HOST, _NAME),
+        lambda options: {"virtual_host": options.vhost, "name": options.name},
+        examples=("hutch ctl restart_stream orders",),
+        more="Its clients are told that it is not available, and come back by themselves. What\n"
+        "was accepted before is stored and confirmed first.",
+    ),
+)

@@ -1,0 +1,134 @@
+"""One entry of definitions: its fields taken one by one, each fault named with the object."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from gateway.management.definitions.document import fault_within, is_text
+from gateway.management.definitions.errors import shown
+
+NAME_BYTES_MAX: Final = 65_535
+"""No name is longer on any wire."""
+
+
+class Fault(Exception):
+    """What is wrong with an entry."""
+
+
+class Skip(Exception):
+    """Why an entry has no counterpart here."""
+
+
+class Needless(Skip):
+    """Why an entry without a counterpart is not missed."""
+
+
+class Entry:
+    """An object of JSON, with notes on what of it could not be taken as it is."""
+
+    def __init__(self, content: object) -> None:
+        if not isinstance(content, dict):
+            raise Fault("is not an object with its fields")
+        if fault := fault_within(content):
+            raise Fault(fault)
+        self._content: Mapping[str, object] = content
+        self.notes: list[str] = []
+
+    def __contains__(self, field: str) -> bool:
+        return field in self._content
+
+    def get(self, field: str) -> object:
+        """Return what is there, None if nothing is."""
+        return self._content.get(field)
+
+    def name(self, field: str = "name") -> str:
+        """Return a name: text of a bounded length."""
+        text = self.text(field)
+        if len(text.encode()) > NAME_BYTES_MAX:
+            raise Fault(f"{field} is longer than {NAME_BYTES_MAX} bytes")
+        return text
+
+    def text(self, field: str, default: str | None = None) -> str:
+        """Return a text; the default, if there is one, where it is missing or null."""
+        value = self._content.get(field)
+        if value is None and default is not None:
+            return default
+        if not isinstance(value, str):
+            raise Fault(
+                f"{field} is missing" if value is None else f"{field} is {shown(value)}, not text"
+            )
+        return value
+
+    def flag(self, field: str, *, default: bool) -> bool:
+        """Return a bool."""
+        value = self._content.get(field, default)
+        if not isinstance(value, bool):
+            raise Fault(f"{field} is {shown(value)}, neither true nor false")
+        return value
+
+    def integer(self, field: str, default: int) -> int:
+        """Return a whole number."""
+        value = self._content.get(field, default)
+        if not is_integer(value):
+            raise Fault(f"{field} is {shown(value)}, not a whole number")
+        assert isinstance(value, int)
+        return value
+
+    def number(self, field: str, default: float) -> float:
+        """Return a number."""
+        value = self._content.get(field, default)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise Fault(f"{field} is {shown(value)}, not a number")
+        return value
+
+    def mapping(self, field: str) -> Mapping[str, object]:
+        """Return an object, empty where it is missing; an empty list is one (PHP writes it)."""
+        value = self._content.get(field)
+        if value is None or value == []:
+            return {}
+        if not isinstance(value, dict):
+            raise Fault(f"{field} is {shown(value)}, not an object")
+        return value
+
+    def tags(self, field: str = "tags") -> tuple[str, ...]:
+        """Return tags: a list of texts, or one text with commas, as older exports have it."""
+        value = self._content.get(field)
+        if value is None:
+            return ()
+        if isinstance(value, str):
+            value = [tag.strip() for tag in value.split(",")]
+        if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
+            raise Fault(f"{field} is {shown(value)}, not a list of texts")
+        return tuple(dict.fromkeys(tag for tag in value if tag))
+
+    def limits(self, field: str, known: frozenset[str]) -> dict[str, int]:
+        """Return limits; those that nobody would keep are left out, with a note."""
+        return self.known_limits(self.mapping(field), known)
+
+    def known_limits(self, given: Mapping[str, object], known: frozenset[str]) -> dict[str, int]:
+        """Return of these limits the known ones."""
+        limits: dict[str, int] = {}
+        for limit, value in sorted(given.items()):
+            if not is_integer(value):
+                raise Fault(f"limit {limit} is {shown(value)}, not a whole number")
+            assert isinstance(value, int)
+            if limit in known:
+                limits[limit] = value
+            else:
+                self.notes.append(f"limit {limit} left out: it is not known")
+        return limits
+
+
+def is_integer(value: object) -> bool:
+    """Tell whether a value of JSON is a whole number."""
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def label(kind: str, index: int, content: object, field: str = "name") -> str:
+    """Name an entry in a message, by what it calls itself if it does."""
+    name = content.get(field) if isinstance(content, dict) else None
+    text = f"{kind}[{index}]"
+    if not isinstance(name, str) or not is_text(name):
+        return text
+    host = content.get("vhost") if isinstance(content, dict) else None
+    where = f" in virtual host {shown(host)}" if isinstance(host, str) else ""
+    return f"{text} {shown(name)}{where}"

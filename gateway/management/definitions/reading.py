@@ -1,0 +1,364 @@
+"""RabbitMQ's definitions, from bytes to objects: all of them judged, none of them compared.
+
+Pure: nothing is asked of the server, so that it may run anywhere and on any bytes.
+"""
+
+import re
+from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, TypeVar
+
+from gateway.broker.access.model import VIRTUAL_HOST_LIMITS
+from gateway.management.definitions import sections
+from gateway.management.definitions.document import entries_of, read_document
+from gateway.management.definitions.entry import Entry, Fault, Needless, Skip, label
+from gateway.management.definitions.errors import PROBLEMS_SHOWN_MAX, DefinitionsError, shown
+from gateway.management.definitions.objects import (
+    BindingObject,
+    DefinedObject,
+    Definitions,
+    HostObject,
+    place_of,
+)
+from gateway.management.definitions.report import Outcome, Row
+from gateway.management.definitions.sections import Context
+
+PARTITION_ORDER: Final = "x-stream-partition-order"
+_SINGLE_HOST: Final = "single_virtual_host"
+_WITHIN_HOSTS: Final = (
+    *("queues", "exchanges", "bindings", "policies", "parameters"),
+    *("permissions", "topic_permissions"),
+)
+_SECTIONS: Final = (
+    # section of the file, the same in Definitions, the reader, the field that names an entry
+    ("vhosts", "hosts", sections.host, "name"),
+    ("users", "users", sections.user, "name"),
+    ("permissions", "permissions", sections.permission, "user"),
+    ("policies", "policies", sections.policy, "name"),
+    ("queues", "streams", sections.stream, "name"),
+    ("exchanges", "exchanges", sections.exchange, "name"),
+    ("bindings", "bindings", sections.binding, "source"),
+)
+_NOT_HERE: Final[Mapping[str, tuple[str, str, str]]] = {
+    # section: the kind, the field that names an entry, why it is skipped
+    "topic_permissions": ("topic permission", "user", "there are no topic permissions"),
+    "parameters": ("parameter", "name", "belongs to a plugin that is not here"),
+    "global_parameters": ("global parameter", "name", "nothing here reads it"),
+}
+_NOBODYS: Final = frozenset({"global_parameters"})
+"""Every export has some, which say things about its cluster."""
+_LIMITS_COMPONENT: Final = "vhost-limits"
+_DIGITS: Final = re.compile(r"(\d{1,9})")
+
+Thing = TypeVar("Thing", bound=DefinedObject)
+
+
+@dataclass(slots=True)
+class ReadDefinitions:
+    """What a file says.
+
+    Attributes:
+        definitions: Everything that has a counterpart here.
+        skipped: A row for everything that has none.
+        notes: What of an object could not be taken as it is, by section and key.
+    limits: Limits for virtual hosts that are not in the file.
+    only_named: Virtual hosts of which the file says no more than the name.
+    faulty: What entries with faults are about, by section and name, so that it is not missed.
+    problems: A line for each fault, the first ones of many.
+    problem_count: How many faults there are.
+    """
+
+    definitions: Definitions = field(default_factory=Definitions)
+    skipped: list[Row] = field(default_factory=list)
+    notes: dict[tuple[str, Hashable], list[str]] = field(default_factory=dict)
+    limits: dict[str, dict[str, int]] = field(default_factory=dict)
+    only_named: set[Hashable] = field(default_factory=set)
+    faulty: set[tuple[str, str]] = field(default_factory=set)
+    problems: list[str] = field(default_factory=list)
+    problem_count: int = 0
+
+    def complain(self, line: str) -> None:
+        """Remember what is wrong; of very many only the first are kept."""
+        self.problem_count += 1
+        if len(self.problems) < PROBLEMS_SHOWN_MAX:
+            self.problems.append(line)
+
+    def demand_no_problems(self) -> None:
+        """Raise DefinitionsError if anything is wrong."""
+        if self.problem_count:
+            raise DefinitionsError(*self.problems, count=self.problem_count)
+
+
+def read_definitions(
+    content: bytes,
+    *,
+    virtual_host: str | None = None,
+) -> ReadDefinitions:
+    """Read RabbitMQ's definitions: of a whole broker, or of one virtual host.
+
+    Args:
+        content: The file.
+        virtual_host: Where the export of one virtual host goes; its own name if None.
+
+    Raises:
+        DefinitionsError: A line for everything that is wrong, named by its object.
+    """
+    read = read_with_problems(content, virtual_host=virtual_host)
+    read.demand_no_problems()
+    return read
+
+
+def read_with_problems(content: bytes, *, virtual_host: str | None = None) -> ReadDefinitions:
+    """Read definitions, and what is wrong with single objects beside them.
+
+    Raises:
+        DefinitionsError: Nothing can be read of them.
+    """
+    document = read_document(content)
+    only_host = _only_host(document, virtual_host)
+    described = _host_of_export(document)
+    if only_host is not None:
+        document = document | {"vhosts": [described], "users": []}
+    reader = _Reader(only_host)
+    if only_host is not None and not described:
+        reader.result.only_named.add(only_host)
+    for section, kind, read, named_by in _SECTIONS:
+        reader.read(document, section, kind, read, named_by)
+    reader.take_parameters(document)
+    reader.skip_the_rest(document)
+    reader.order_partitions()
+    return reader.result
+
+
+def _only_host(document: Mapping[str, object], wanted: str | None) -> str | None:
+    """Return where the export of one virtual host goes, None for that of a whole broker."""
+    original = document.get("original_vhost_name")
+    is_whole = bool(document.keys() & {"vhosts", "users", "permissions"}) or any(
+        _names_a_host(document, section, wanted) for section in _WITHIN_HOSTS
+    )
+    # What says nothing is of no virtual host in particular.
+    is_nothing = not (wanted or original or any(document.get(each) for each in _WITHIN_HOSTS))
+    is_single = document.get("rabbitmq_definition_format") == _SINGLE_HOST
+    if not is_single and (is_whole or is_nothing):
+        if wanted is not None:
+            raise DefinitionsError(
+                "is not the export of one virtual host, so it cannot be sent into another: import"
+                " it without --vhost"
+            )
+        return None
+    name = wanted if wanted is not None else original
+    if not isinstance(name, str) or not name:
+        raise DefinitionsError(
+            "is the export of one virtual host and does not say which: name it, by --vhost"
+        )
+    return name
+
+
+def _names_a_host(document: Mapping[str, object], section: str, wanted: str | None) -> bool:
+    """Tell whether an entry names a virtual host, other than the one that is wanted anyway."""
+    entries = document.get(section)
+    if not isinstance(entries, list):
+        return False
+    return any(
+        isinstance(entry, dict) and entry.get("vhost", wanted) != wanted for entry in entries
+    )
+
+
+def _host_of_export(document: Mapping[str, object]) -> dict[str, object]:
+    described = ("description", "metadata", "limits", "tags", "default_queue_type")
+    return {field: document[field] for field in described if field in document}
+
+
+class _Reader:
+    def __init__(self, only_host: str | None) -> None:
+        self.result = ReadDefinitions()
+        self._queue_types: dict[str, str | None] = {}
+        self._context = Context(only_host, self._queue_types)
+
+    def read(
+        self,
+        document: dict[str, object],
+        section: str,
+        kind: str,
+        read: Callable[[Entry, Context], Any],
+        named_by: str,
+    ) -> None:
+        """Read the entries of one section."""
+        things = getattr(self.result.definitions, kind)
+        for index, content in self._entries(document, section):
+            where = label(section, index, content, named_by)
+            try:
+                entry = Entry(content)
+                thing = read(entry, self._context)
+            except Fault as fault:
+                self.result.complain(f"{where}: {fault}")
+                if isinstance(content, dict):
+                    self.result.faulty.add((kind, _text(content.get(named_by))))
+            except Skip as skip:
+                self._skip(section, content, named_by, skip)
+            else:
+                self._keep(things, kind, thing, entry.notes, where)
+
+    def _entries(self, document: dict[str, object], section: str) -> list[tuple[int, object]]:
+        try:
+            return list(entries_of(document, section))
+        except DefinitionsError as error:
+            self.result.complain(str(error))
+            return []
+
+    def _keep(
+        self,
+        things: dict[Hashable, Thing],
+        kind: str,
+        thing: Thing,
+        notes: list[str],
+        where: str,
+    ) -> None:
+        known = things.setdefault(thing.key, thing)
+        if known is not thing:
+            if known != thing:
+                self.result.complain(f"{where}: is there before, and says something else")
+            return
+        if notes:
+            self.result.notes[kind, thing.key] = notes
+        if isinstance(thing, HostObject):
+            self._queue_types[thing.name] = thing.default_queue_type
+
+    def _skip(self, section: str, content: object, named_by: str, reason: Skip) -> None:
+        assert isinstance(content, dict)
+        host, name = content.get("vhost", self._context.virtual_host), content.get(named_by)
+        if section == "bindings":
+            name = f"{name} → {content.get('destination')}"
+        kind = _KIND_IN_WORDS.get(section, section)
+        is_lost = not isinstance(reason, Needless)
+        self.result.skipped.append(
+            Row(kind, _text(host), _text(name), Outcome.SKIPPED, str(reason), is_lost)
+        )
+
+    def _take_operator_policy(self, index: int, content: object) -> None:
+        where = label("parameters", index, content)
+        try:
+            entry = Entry(content)
+            thing = sections.operator_policy(entry, self._context)
+        except Fault as fault:
+            self.result.complain(f"{where}: {fault}")
+        except Skip as skip:
+            self._skip("operator_policies", content, "name", skip)
+        else:
+            kept = self.result.definitions.operator_policies
+            self._keep(kept, "operator_policies", thing, entry.notes, where)
+
+    def take_parameters(self, document: dict[str, object]) -> None:
+        """Take operators' policies, and the limits of virtual hosts as older exports have them."""
+        hosts = self.result.definitions.hosts
+        for index, content in self._entries(document, "parameters"):
+            component = content.get("component") if isinstance(content, dict) else None
+            if component == sections.OPERATOR_POLICIES:
+                self._take_operator_policy(index, content)
+            if component != _LIMITS_COMPONENT:
+                continue
+            try:
+                entry = Entry(content)
+                name = self._context.host_of(entry)
+                limits = entry.limits("value", VIRTUAL_HOST_LIMITS)
+            except Fault as fault:
+                self.result.complain(f"{label('parameters', index, content)}: {fault}")
+                continue
+            known = hosts.get(name)
+            if known is None:
+                self.result.limits[name] = limits
+                self.result.notes["hosts", name] = entry.notes
+            elif not known.limits:
+                hosts[known.key] = replace(known, limits=limits)
+                if entry.notes:
+                    self.result.notes.setdefault(("hosts", known.key), []).extend(entry.notes)
+
+    def skip_the_rest(self, document: dict[str, object]) -> None:
+        """Write down what is in the file and has no counterpart here at all."""
+        for section, (kind, named_by, reason) in _NOT_HERE.items():
+            for _, content in self._entries(document, section):
+                if not isinstance(content, dict):
+                    content = {}  # noqa: PLW2901
+                component = content.get("component")
+                if component in (_LIMITS_COMPONENT, sections.OPERATOR_POLICIES):
+                    continue
+                shown_kind = kind if component is None else f"{kind} of {_text(component)}"
+                host = content.get("vhost", self._context.virtual_host)
+                self.result.skipped.append(
+                    Row(
+                        shown_kind,
+                        _text(host),
+                        _text(content.get(named_by)),
+                        Outcome.SKIPPED,
+                        reason,
+                        is_lost=section not in _NOBODYS,
+                    )
+                )
+
+    def order_partitions(self) -> None:
+        """Number the partitions of super streams that an older export has without order."""
+        definitions = self.result.definitions
+        partitions: dict[Hashable, list[BindingObject]] = {}
+        for binding in definitions.bindings.values():
+            exchange = definitions.exchanges.get((binding.virtual_host, binding.source))
+            if exchange is not None and exchange.is_super_stream:
+                partitions.setdefault(exchange.key, []).append(binding)
+        for bindings in partitions.values():
+            if all(PARTITION_ORDER not in binding.arguments for binding in bindings):
+                self._number(sorted(bindings, key=_natural_order))
+
+    def _number(self, bindings: list[BindingObject]) -> None:
+        kept, notes = self.result.definitions.bindings, self.result.notes
+        for order, binding in enumerate(bindings):
+            numbered = replace(binding, arguments={**binding.arguments, PARTITION_ORDER: order})
+            del kept[binding.key]
+            kept[numbered.key] = numbered
+            notes["bindings", numbered.key] = [
+                *notes.pop(("bindings", binding.key), []),
+                f"had no {PARTITION_ORDER}: by its name it is partition {order}",
+            ]
+
+
+_KIND_IN_WORDS: Final = {
+    "vhosts": "virtual host",
+    "users": "user",
+    "permissions": "permission",
+    "policies": "policy",
+    "operator_policies": "operator policy",
+    "queues": "queue",
+    "exchanges": "exchange",
+    "bindings": "binding",
+    "parameters": "parameter",
+}
+
+
+def _natural_order(binding: BindingObject) -> list[object]:
+    """`orders-10` after `orders-9`."""
+    parts = _DIGITS.split(binding.destination)
+    return [int(part) if index % 2 else part for index, part in enumerate(parts)]
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    text = value if isinstance(value, str) else shown(value)
+    return text[:200]
+
+
+def row_of(kind: str, thing: DefinedObject, outcome: Outcome, reason: str = "") -> Row:
+    """Return the line of the report for an object."""
+    host, name = place_of(thing)
+    return Row(KIND_OF[kind], host, name, outcome, reason)
+
+
+KIND_OF: Final = {
+    "hosts": "virtual host",
+    "users": "user",
+    "permissions": "permission",
+    "policies": "policy",
+    "operator_policies": "operator policy",
+    "streams": "stream",
+    "exchanges": "exchange",
+    "bindings": "binding",
+}
+"""The name of a kind in the report."""

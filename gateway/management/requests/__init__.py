@@ -1,0 +1,1 @@
+"""What administrators ask of a running server, whichever way the request comes."""

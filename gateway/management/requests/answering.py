@@ -1,0 +1,155 @@
+"""Every request an administrator can make, and the one place that judges who may make it."""
+
+import logging
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+from gateway.broker.access.authorisation import refused
+from gateway.broker.access.errors import (
+    AccessError,
+    NoSuchPermission,
+    NoSuchUser,
+    NoSuchVirtualHost,
+    VirtualHostBusy,
+    VirtualHostExists,
+)
+from gateway.broker.arguments import InvalidArgument
+from gateway.broker.errors import (
+    BrokerError,
+    ExchangeDoesNotExist,
+    ExchangeExists,
+    InternalError,
+    StreamDoesNotExist,
+    StreamExists,
+    StreamNotAvailable,
+)
+from gateway.broker.policies import NoSuchPolicy
+from gateway.management.administration import OWNER, Actor, Administration, Role, Row
+from gateway.management.errors import (
+    AdministrationError,
+    Conflict,
+    Failed,
+    NotAllowed,
+    NotFound,
+    WrongRequest,
+)
+from gateway.management.requests import (
+    clients,
+    definitions,
+    hosts,
+    people,
+    records,
+    service,
+    streams,
+    topology,
+)
+from gateway.management.requests.arguments import Arguments
+from gateway.management.wire import Request
+from store.errors import DiskFull, StoreError
+
+log = logging.getLogger(__name__)
+
+ROWS: Final[Mapping[str, Row]] = {
+    row.name: row
+    for row in (
+        *people.ROWS,
+        *hosts.ROWS,
+        *service.ROWS,
+        *streams.ROWS,
+        *clients.ROWS,
+        *topology.ROWS,
+        *definitions.ROWS,
+        *records.ROWS,
+    )
+}
+
+_LOGGED: Final = (
+    *("name", "user", "virtual_host", "source", "destination"),
+    *("peer", "number", "resource", "timeout_ms", "dry_run"),
+)
+"""Of all arguments these: which object it is about, and nothing that could be a secret."""
+
+_IN_WORDS: Final[tuple[tuple[type[Exception], type[AdministrationError], str], ...]] = (
+    # the first that fits
+    (StreamDoesNotExist, NotFound, "there is no stream '{}'"),
+    (StreamExists, Conflict, "there is a stream '{}'"),
+    (ExchangeDoesNotExist, NotFound, "there is no exchange '{}'"),
+    (ExchangeExists, Conflict, "there is an exchange '{}'"),
+    (StreamNotAvailable, Failed, "stream '{}' cannot be used now; the server's log says why"),
+    (NoSuchUser, NotFound, "{}"),
+    (NoSuchVirtualHost, NotFound, "{}"),
+    (NoSuchPermission, NotFound, "{}"),
+    (NoSuchPolicy, NotFound, "{}"),
+    (VirtualHostExists, Conflict, "{}"),
+    (VirtualHostBusy, Conflict, "{}"),
+    (AccessError, WrongRequest, "{}"),
+    (InternalError, Failed, "the store refused: {}"),
+    (BrokerError, WrongRequest, "{}"),
+    (DiskFull, Failed, "the disk is full, and this takes space: {}"),
+    (StoreError, Failed, "{}"),
+)
+
+
+async def answer(administration: Administration, actor: Actor, request: Request) -> object:
+    """Do what somebody asks for.
+
+    Returns:
+        What JSON can hold.
+
+    Raises:
+        AdministrationError: It was refused, or failed; the message is for who asked.
+    """
+    row = ROWS.get(request.name)
+    if row is None:
+        raise WrongRequest(f"there is no request {request.name[:100]!r}")
+    _require_role(actor, row)
+    if request.body and not row.takes_body:
+        raise WrongRequest(f"{request.name} takes no body")
+    judge = partial(_demand, administration, actor, row, request)
+    try:
+        judge()
+        arguments = Arguments(request.arguments, judge)
+        result = await row.handler(administration, arguments, request.body)
+    except (AccessError, BrokerError, StoreError) as error:
+        raise translated(error) from error
+    if row.role is Role.ADMINISTRATOR or row.needs is not None:
+        log.info(
+            "administration request=%s by=%r about=%r%s",
+            row.name,
+            actor.name or "owner",
+            {name: request.arguments[name] for name in _LOGGED if name in request.arguments},
+            f" answer={result!r}" if row.tells else "",
+        )
+    return result
+
+
+def _require_role(actor: Actor, row: Row) -> None:
+    if row.role not in actor.roles:
+        raise NotAllowed(f"{row.name} is for users with the tag {row.role.value}")
+
+
+def _demand(administration: Administration, actor: Actor, row: Row, request: Request) -> None:
+    """Demand what a request takes by now, of everybody but the owner. Raises NotAllowed."""
+    if actor is OWNER:
+        return
+    if row.needs is None:  # the tag alone
+        _require_role(actor.now(administration.access), row)
+        return
+    virtual_host = Arguments(request.arguments).text("virtual_host", "/")
+    administration.host(virtual_host)
+    access = administration.access
+    if not actor.may_see(virtual_host):  # as if there were none
+        raise NotFound(f"there is no virtual host {virtual_host!r} for user {actor.name!r}")
+    needs = row.needs(administration, Arguments(request.arguments))
+    missing = refused(access, actor.name, virtual_host, needs)
+    if missing is not None:
+        raise NotAllowed(f"user {actor.name!r} has {missing} in virtual host {virtual_host!r}")
+
+
+def translated(error: AccessError | BrokerError | StoreError) -> AdministrationError:
+    """Say an error of the broker in an administrator's words."""
+    if isinstance(error.__cause__, InvalidArgument):  # whatever code the wire has for it
+        return WrongRequest(str(error))
+    kind, words = next((kind, words) for base, kind, words in _IN_WORDS if isinstance(error, base))
+    return kind(words.format(error))

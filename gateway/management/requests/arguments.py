@@ -1,0 +1,124 @@
+"""The arguments of an administrator's request, taken one by one and judged."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from gateway.broker.locks import Check, unchecked
+from gateway.management.definitions.document import VALUE_DEPTH_MAX, fault_within
+from gateway.management.errors import WrongRequest
+
+_TEXT_MAX: Final = 65_536
+_INTEGER_MAX: Final = 2**63 - 1
+_AS_BYTES: Final = ("utf-8", "surrogateescape")
+
+
+class Arguments:
+    """Arguments of a request. Every method raises WrongRequest, naming the argument.
+
+    Attributes:
+        judge: Judges again, by the state of that moment, whether the request is allowed; raises
+            NotAllowed or NotFound.
+    """
+
+    def __init__(self, given: Mapping[str, Any], judge: Check = unchecked) -> None:
+        self._given = dict(given)
+        self.judge = judge
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Take a text; one without a default is demanded."""
+        value = self._short(name, default)
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise WrongRequest(f"{name} is not Unicode text") from None
+        return value
+
+    def name(self, name: str = "name", default: str | None = None) -> str:
+        """Take the name of something that clients make: bytes, which need not be UTF-8.
+
+        Those that are not are written as Python and JSON write them, 0xff as U+DCFF.
+        """
+        value = self._short(name, default)
+        try:
+            # What was escaped and need not have been is the same name as without.
+            return value.encode(*_AS_BYTES).decode(*_AS_BYTES)
+        except UnicodeEncodeError:
+            raise WrongRequest(f"{name} is not Unicode text") from None
+
+    def _short(self, name: str, default: str | None = None) -> str:
+        value = self._given.pop(name, default)
+        if not isinstance(value, str):
+            raise WrongRequest(f"{name} is missing" if value is None else f"{name} is not text")
+        if len(value) > _TEXT_MAX:
+            raise WrongRequest(f"{name} has {len(value)} characters, more than {_TEXT_MAX}")
+        return value
+
+    def optional_text(self, name: str) -> str | None:
+        """Take a text if there is one."""
+        return None if self._given.get(name) is None else self.text(name)
+
+    def integer(self, name: str, default: int) -> int:
+        """Take a whole number."""
+        value = self._given.pop(name, default)
+        if type(value) is not int:  # a bool is one to isinstance
+            raise WrongRequest(f"{name} is not a whole number")
+        if abs(value) > _INTEGER_MAX:
+            raise WrongRequest(f"{name} is not within -{_INTEGER_MAX} and {_INTEGER_MAX}")
+        return value
+
+    def number(self, name: str, default: float) -> float:
+        """Take a number, a whole one of any size."""
+        value = self._given.pop(name, default)
+        if type(value) not in (int, float):  # a bool is an int to isinstance
+            raise WrongRequest(f"{name} is not a number")
+        assert isinstance(value, int | float)
+        return value
+
+    def optional_integer(self, name: str) -> int | None:
+        """Take a whole number if there is one."""
+        return None if self._given.get(name) is None else self.integer(name, 0)
+
+    def flag(self, name: str, *, default: bool) -> bool:
+        """Take a bool."""
+        value = self._given.pop(name, default)
+        if not isinstance(value, bool):
+            raise WrongRequest(f"{name} is neither true nor false")
+        return value
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """Take a list of texts, empty if it is missing."""
+        value = self._given.pop(name, [])
+        if not isinstance(value, list):
+            raise WrongRequest(f"{name} is not a list")
+        return tuple(Arguments({name: item}).text(name) for item in value)
+
+    def mapping(self, name: str) -> dict[str, Any]:
+        """Take an object, empty if it is missing; definitions can hold it."""
+        value = self._given.pop(name, {})
+        if not isinstance(value, dict):
+            raise WrongRequest(f"{name} is not an object")
+        if fault := fault_within(value, VALUE_DEPTH_MAX):
+            raise WrongRequest(f"{name} {fault}"[:200])
+        return value
+
+    def values(self, name: str) -> dict[str, Any]:
+        """Take an object of values that all protocols have: none of them is null."""
+        value = self.mapping(name)
+        if _holds_null(value):
+            raise WrongRequest("null_not_allowed")
+        return value
+
+    def end(self) -> None:
+        """Demand that nothing is left: an argument misspelt must not be lost."""
+        if self._given:
+            raise WrongRequest(f"there is no argument {min(self._given)!r}"[:200])
+
+
+def _holds_null(value: object) -> bool:
+    left = [value]
+    while left:
+        one = left.pop()
+        if one is None:
+            return True
+        left += one.values() if isinstance(one, dict) else one if isinstance(one, list) else ()
+    return False

@@ -1,0 +1,204 @@
+"""Requests to import and export definitions."""
+
+import logging
+from functools import partial
+from typing import Final
+
+from gateway.broker.locks import Check, unchecked
+from gateway.management.administration import Administration, Row
+from gateway.management.definitions import report
+from gateway.management.definitions.errors import PROBLEMS_SHOWN_MAX, DefinitionsError, shown
+from gateway.management.definitions.exporting import export_definitions
+from gateway.management.definitions.planning import Plan, plan_import
+from gateway.management.definitions.reading import (
+    ReadDefinitions,
+    read_definitions,
+    read_with_problems,
+)
+from gateway.management.errors import AdministrationError, Failed, WrongRequest
+from gateway.management.requests.applying import ApplyFailed, Stopped, apply_plan
+from gateway.management.requests.arguments import Arguments
+from gateway.management.requests.state import current_definitions
+from gateway.management.requests.taking_back import pack, remember, take_back, unpack
+from gateway.management.requests.unfinished import Source, Unfinished
+from store.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+BUILT_IN_EXCHANGES: Final = frozenset({"amq.direct", "amq.fanout", "amq.topic"})
+
+
+class Unusable(WrongRequest):
+    """The definitions cannot be imported: nothing was changed."""
+
+    code = "unusable_definitions"
+
+
+async def import_definitions(
+    administration: Administration, arguments: Arguments, body: bytes
+) -> object:
+    """Import RabbitMQ's definitions, or only say what that would do."""
+    dry_run = arguments.flag("dry_run", default=False)
+    is_whole = arguments.flag("whole", default=False)
+    virtual_host = arguments.optional_text("virtual_host")
+    arguments.end()
+    read = partial(read_with_problems, body, virtual_host=virtual_host)
+    try:
+        plan = await import_read(
+            administration,
+            await administration.in_thread(read),
+            dry_run=dry_run,
+            is_whole=is_whole,
+            source=Source(body, virtual_host),
+            check=arguments.judge,
+        )
+    except DefinitionsError as error:
+        raise Unusable(str(error)) from error
+    return {
+        "changes": plan.change_count,
+        "is_dry_run": dry_run,
+        "rows": [
+            [row.kind, row.virtual_host, row.name, row.outcome.value, row.reason]
+            for row in plan.rows
+        ],
+    }
+
+
+async def import_read(
+    administration: Administration,
+    read: ReadDefinitions,
+    *,
+    dry_run: bool,
+    is_whole: bool = False,
+    source: Source | None = None,
+    check: Check = unchecked,
+) -> Plan:
+    """Compare definitions with the server, and make it so; all or nothing.
+
+    Args:
+        administration: What is changed.
+        read: The definitions.
+        dry_run: Only compare.
+        is_whole: Refuse what cannot all be imported, where RabbitMQ could.
+        source: What they were read from, for the next start to finish what this one may not;
+            None if that is taken care of.
+        check: Called in the turn; what it raises ends this.
+
+    Raises:
+        DefinitionsError: They cannot be imported.
+        Failed: The server could not do it.
+    """
+    turn = administration.importing
+    await turn.take()
+    try:
+        check()
+        current = current_definitions(administration)
+        plan = await administration.in_thread(
+            partial(
+                plan_import,
+                read,
+                current,
+                built_in_exchanges=BUILT_IN_EXCHANGES,
+                partitions_max=administration.partitions_max,
+            )
+        )
+        if is_whole:
+            _demand_all(plan)
+        if not dry_run:
+            await _apply(administration, plan, source)
+    finally:
+        turn.end()
+    if not dry_run:
+        sums = report.sums(plan.rows)
+        log.info("definitions imported changes=%d objects=%s", plan.change_count, sums)
+    return plan
+
+
+def _demand_all(plan: Plan) -> None:
+    """Demand that nothing is left out that somebody may miss. Raises DefinitionsError."""
+    lost = [row for row in plan.rows if row.is_lost]
+    if lost:
+        lines = (
+            f"{row.kind} {shown(row.name)} in virtual host {shown(row.virtual_host)}: {row.reason}"
+            for row in lost[:PROBLEMS_SHOWN_MAX]
+        )
+        raise DefinitionsError(*lines, count=len(lost))
+
+
+async def _apply(administration: Administration, plan: Plan, source: Source | None) -> None:
+    unfinished = administration.unfinished if source is not None and plan.change_count else None
+    if source is not None and unfinished is not None:
+        before = remember(administration, plan)
+        packed = await administration.in_thread(partial(pack, before))
+        await unfinished.begin(source._replace(before=packed))
+    try:
+        await apply_plan(administration, plan)
+    except ApplyFailed as failure:
+        log.warning(
+            "definitions not imported is_undone=%s reason=%s", failure.is_undone, failure.reason
+        )
+        if isinstance(failure.reason, Stopped):
+            raise Failed(f"not all was imported: {failure}; its next start goes on") from failure
+        await _forget(unfinished)
+        if failure.is_undone:
+            raise Failed(f"nothing was imported: {failure}") from failure
+        raise Failed(
+            f"not all was imported, and not all of it could be undone: {failure}; the same import"
+            " again finishes it"
+        ) from failure
+    await _forget(unfinished)
+
+
+async def _forget(unfinished: Unfinished | None) -> None:
+    """Let no later start do it again."""
+    try:
+        if unfinished is not None:
+            await unfinished.end()
+    except StoreError as error:  # what was asked for has its own outcome
+        log.error("the next start will import the same once more error=%s", error)  # noqa: TRY400
+
+
+async def finish_import(administration: Administration, unfinished: Unfinished) -> None:
+    """Finish the import that was under way when the server died or stopped, if there was one.
+
+    What was done of it is left alone, and nobody has changed anything since. One that cannot be
+    finished is taken back. Raises StoreError.
+    """
+    source = await unfinished.load()
+    if source is None:
+        return
+    read = partial(read_definitions, source.content, virtual_host=source.virtual_host)
+    try:
+        plan = await import_read(
+            administration, await administration.in_thread(read), dry_run=False
+        )
+    except (DefinitionsError, AdministrationError) as error:
+        log.error("the import that was cut off cannot be finished error=%s", error)  # noqa: TRY400
+        if administration.importing.is_over:  # it could have been
+            return
+        if not await take_back(administration, unpack(source.before)):
+            log.error("the next start tries again to finish the import or to take it back")  # noqa: TRY400
+            return
+        log.warning("the import that was cut off is taken back: nothing of it is there")
+    else:
+        log.warning("an import that was cut off is finished changes=%d", plan.change_count)
+    await unfinished.end()
+
+
+async def export(administration: Administration, arguments: Arguments, _: bytes) -> object:
+    """Return definitions in RabbitMQ's form, and what of them RabbitMQ cannot use."""
+    virtual_host = arguments.optional_text("virtual_host")
+    arguments.end()
+    if virtual_host is not None:
+        administration.host(virtual_host)
+    current = current_definitions(administration)
+    tree, warnings = await administration.in_thread(
+        partial(export_definitions, current, virtual_host=virtual_host)
+    )
+    return {"definitions": tree, "warnings": warnings}
+
+
+ROWS: Final = (
+    Row("import_definitions", import_definitions, takes_body=True),
+    Row("export_definitions", export),
+)

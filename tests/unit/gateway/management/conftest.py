@@ -1,0 +1,3 @@
+from tests.unit.gateway.stream.conftest import broker
+
+__all__ = ["broker"]

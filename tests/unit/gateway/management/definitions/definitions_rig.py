@@ -1,0 +1,57 @@
+"""Definitions for tests: real exports of RabbitMQ 4.3, and small ones made here."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+from gateway.management.definitions.objects import Definitions, HostObject
+from gateway.management.definitions.planning import Plan, plan_import
+from gateway.management.definitions.reading import ReadDefinitions, read_definitions
+from gateway.management.definitions.report import Row
+
+HERE = Path(__file__).parent
+FULL = (HERE / "rabbitmq-4.3.json").read_bytes()
+ONE_HOST = (HERE / "rabbitmq-4.3-one-host.json").read_bytes()
+
+
+def read(**sections: object) -> ReadDefinitions:
+    return read_definitions(json.dumps({"vhosts": [{"name": "/"}]} | sections).encode())
+
+
+def with_default_host() -> Definitions:
+    current = Definitions()
+    current.hosts["/"] = HostObject("/")
+    return current
+
+
+def plan(current: Definitions | None = None, **sections: object) -> Plan:
+    return plan_import(read(**sections), current or with_default_host())
+
+
+def row(rows: list[Row], name: str, kind: str | None = None) -> Row:
+    found = [row for row in rows if row.name == name and kind in (None, row.kind)]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def applied(plan: Plan, current: Definitions) -> Definitions:
+    """What there would be after an import."""
+    after = Definitions(
+        **{kind: dict(getattr(current, kind)) for kind in Definitions.__dataclass_fields__}
+    )
+    for kind, things in plan.changes.items():
+        getattr(after, kind).update({thing.key: thing for thing in things})
+    return after
+
+
+def queue(
+    name: str = "log", arguments: dict[str, object] | None = None, **fields: object
+) -> dict[str, Any]:
+    return {
+        "name": name,
+        "vhost": "/",
+        "durable": True,
+        "auto_delete": False,
+        "type": "stream",
+        "arguments": {"x-queue-type": "stream"} | (arguments or {}),
+    } | fields

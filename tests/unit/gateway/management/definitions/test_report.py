@@ -1,0 +1,51 @@
+from gateway.management.definitions.report import Outcome, Row, report_table, sums, table
+
+ROWS = [
+    Row("user", "", "app", Outcome.IMPORTED),
+    Row("stream", "/", "log", Outcome.ADAPTED, "argument x-a left out"),
+    Row("queue", "/", "work", Outcome.SKIPPED, "is a classic queue, not a stream"),
+]
+
+
+def test_the_report_has_a_line_for_each_object_and_the_sums() -> None:
+    lines = report_table(ROWS).splitlines()
+
+    assert [line.split()[0] for line in lines if line] == [
+        "outcome",
+        "imported",
+        "adapted",
+        "skipped",
+        "1",
+    ]
+    assert lines[3].endswith("is a classic queue, not a stream")
+    assert lines[-1] == "1 imported, 1 adapted, 1 skipped"
+
+
+def test_the_report_can_leave_out_what_went_as_it_was() -> None:
+    assert "app" not in report_table(ROWS, only_odd=True)
+    assert report_table(ROWS[:1], only_odd=True) == "1 imported, 0 adapted, 0 skipped\n"
+
+
+def test_names_cannot_move_the_cursor_nor_begin_a_line() -> None:
+    text = table(("name", "why"), [("a\nb\x1b[2J\x9b", "c\u202ed\ud800\u2028")])
+
+    assert text.splitlines()[1] == "a\\x0ab\\x1b[2J\\x9b  c\\u202ed\\ud800\\u2028"
+    text.encode()
+
+
+def test_a_long_name_is_cut_and_a_long_reason_is_not() -> None:
+    line = table(("name", "why"), [("n" * 500, "w" * 500)]).splitlines()[1]
+
+    assert "w" * 500 in line
+    assert "n" * 100 not in line
+
+
+def test_a_row_as_fields() -> None:
+    assert ROWS[1].fields() == {
+        "kind": "stream",
+        "virtual_host": "/",
+        "name": "log",
+        "outcome": "adapted",
+        "reason": "argument x-a left out",
+    }
+    assert sums([]) == "0 imported, 0 adapted, 0 skipped"
