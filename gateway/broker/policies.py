@@ -177,6 +177,11 @@ class PolicyTable:
         """Return all policies, by name."""
         return [self._ready[name].policy for name in sorted(self._ready)]
 
+    def find(self, name: str) -> Policy | None:
+        """Return the policy of a name; None if there is none."""
+        found = self._ready.get(name)
+        return None if found is None else found.policy
+
     def of(self, stream_name: str) -> Policy | None:
         """Return the policy that counts for a stream of this name."""
         found = self._find(stream_name)

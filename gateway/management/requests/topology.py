@@ -25,6 +25,7 @@ from gateway.broker.policy_settings import check_known, check_values
 from gateway.broker.virtual_host import VirtualHost
 from gateway.management.administration import Administration, Role, Row
 from gateway.management.errors import WrongRequest
+from gateway.management.kinds import BINDINGS, EXCHANGES, POLICIES
 from gateway.management.requests.arguments import Arguments
 from gateway.management.requests.streams import stream_arguments
 
@@ -133,15 +134,7 @@ async def list_exchanges(administration: Administration, arguments: Arguments, _
     virtual_host = arguments.optional_text("virtual_host")
     arguments.end()
     return [
-        {
-            "virtual_host": host.name,
-            "name": exchange.name,
-            "type": exchange.type,
-            "durable": exchange.durable,
-            "auto_delete": exchange.auto_delete,
-            "internal": exchange.internal,
-            "arguments": dict(exchange.arguments),
-        }
+        {"virtual_host": host.name, **EXCHANGES.shown(exchange)}
         for host in administration.hosts(virtual_host)
         for exchange in sorted(host.exchanges.all(), key=lambda each: each.name)
     ]
@@ -186,13 +179,7 @@ async def list_bindings(administration: Administration, arguments: Arguments, _:
     virtual_host = arguments.optional_text("virtual_host")
     arguments.end()
     return [
-        {
-            "virtual_host": host.name,
-            "source": binding.source,
-            "routing_key": binding.routing_key,
-            "destination": binding.destination,
-            "arguments": dict(binding.arguments),
-        }
+        {"virtual_host": host.name, **BINDINGS.shown(binding)}
         for host in administration.hosts(virtual_host)
         for binding in host.exchanges.bindings()
     ]
@@ -244,20 +231,10 @@ def _listed(
     virtual_host = arguments.optional_text("virtual_host")
     arguments.end()
     return [
-        {"virtual_host": host.name, **_policy_fields(policy)}
+        {"virtual_host": host.name, **POLICIES.shown(policy)}
         for host in administration.hosts(virtual_host)
         for policy in table(host).all()
     ]
-
-
-def _policy_fields(policy: Policy) -> dict[str, Any]:
-    return {
-        "name": policy.name,
-        "pattern": policy.pattern,
-        "apply_to": policy.apply_to,
-        "definition": dict(policy.definition),
-        "priority": policy.priority,
-    }
 
 
 async def set_policy(administration: Administration, arguments: Arguments, _: bytes) -> object:
@@ -283,13 +260,7 @@ async def set_operator_policy(
 
 
 def _policy(arguments: Arguments) -> Policy:
-    policy = Policy(
-        arguments.text("name"),
-        arguments.text("pattern"),
-        arguments.text("apply_to", "streams"),
-        arguments.mapping("definition"),
-        arguments.number("priority", 0),
-    )
+    policy = POLICIES.taken(arguments, apply_to=arguments.text("apply_to", "streams"))
     arguments.end()
     if fault := length_fault(policy.pattern):
         raise Unusable(f"the pattern of policy {policy.name!r} {fault}")

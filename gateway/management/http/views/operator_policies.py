@@ -22,17 +22,17 @@ async def get(call: Call) -> Response:
     """One of them."""
     call.require(Role.ADMINISTRATOR)
     host = call.host()
-    for policy in host.policies.operators.all():
-        if policy.name == call.path["policy"]:
-            return object_answer(call, policy_view(host.name, policy))
-    raise NotFound("there is no such operator policy")
+    policy = host.policies.operators.find(call.path["policy"])
+    if policy is None:
+        raise NotFound("there is no such operator policy")
+    return object_answer(call, policy_view(host.name, policy))
 
 
 async def put(call: Call) -> Response:
     """Create one, or replace the one of that name."""
     call.require(Role.ADMINISTRATOR)
     host, name = call.host(), call.path["policy"]
-    is_new = all(policy.name != name for policy in host.policies.operators.all())
+    is_new = host.policies.operators.find(name) is None
     await call.ask("set_operator_policy", policy_said(call, host.name, name))
     return made_answer(is_new=is_new)
 

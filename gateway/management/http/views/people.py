@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from starlette.responses import Response
 
-from gateway.broker.access.model import Permission, User
+from gateway.broker.access.model import User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.broker.policies import Policy
 from gateway.management.administration import Role
@@ -16,6 +16,7 @@ from gateway.management.errors import NotFound, WrongRequest
 from gateway.management.http.answers import empty_answer, made_answer
 from gateway.management.http.call import Call
 from gateway.management.http.listing import listed, listed_whole, object_answer
+from gateway.management.kinds import PERMISSIONS, POLICIES
 
 _LIMITS: Final = "vhost-limits"
 _PARAMETER: Final = (_LIMITS, "limits")
@@ -118,16 +119,6 @@ async def delete_users(call: Call) -> Response:
 # Permissions
 
 
-def _permission_view(permission: Permission) -> dict[str, object]:
-    return {
-        "user": permission.user,
-        "vhost": permission.virtual_host,
-        "configure": permission.configure,
-        "write": permission.write,
-        "read": permission.read,
-    }
-
-
 async def list_permissions(call: Call) -> Response:
     """All permissions, those of a user, or those in a virtual host."""
     call.require(Role.ADMINISTRATOR)
@@ -141,7 +132,7 @@ async def list_permissions(call: Call) -> Response:
         for one in call.administration.access.permissions()
         if user in (None, one.user) and host in (None, one.virtual_host)
     ]
-    return await listed_whole(call, found, _permission_view)
+    return await listed_whole(call, found, PERMISSIONS.outer)
 
 
 def _place(call: Call) -> dict[str, str]:
@@ -155,7 +146,7 @@ async def get_permission(call: Call) -> Response:
     found = call.administration.access.permission(where["user"], where["virtual_host"])
     if found is None:
         raise NotFound("there is no such permission")
-    return object_answer(call, _permission_view(found))
+    return object_answer(call, PERMISSIONS.outer(found))
 
 
 async def put_permission(call: Call) -> Response:
@@ -320,14 +311,7 @@ async def list_global_parameters(call: Call) -> Response:
 
 def policy_view(host: str, policy: Policy) -> dict[str, object]:
     """Show a policy, of users or of operators."""
-    return {
-        "vhost": host,
-        "name": policy.name,
-        "pattern": policy.pattern,
-        "apply-to": policy.apply_to,
-        "definition": dict(policy.definition),
-        "priority": policy.priority,
-    }
+    return {"vhost": host, **POLICIES.outer(policy)}
 
 
 async def list_policies(call: Call) -> Response:
@@ -339,17 +323,17 @@ async def list_policies(call: Call) -> Response:
 async def get_policy(call: Call) -> Response:
     """One policy."""
     host = call.host()
-    for policy in host.policies.all():
-        if policy.name == call.path["policy"]:
-            return object_answer(call, policy_view(host.name, policy))
-    raise NotFound("there is no such policy")
+    policy = host.policies.find(call.path["policy"])
+    if policy is None:
+        raise NotFound("there is no such policy")
+    return object_answer(call, policy_view(host.name, policy))
 
 
 async def put_policy(call: Call) -> Response:
     """Create a policy, or replace the one of that name."""
     call.require(Role.POLICYMAKER)
     host, name = call.host(), call.path["policy"]
-    is_new = all(policy.name != name for policy in host.policies.all())
+    is_new = host.policies.find(name) is None
     await call.ask("set_policy", policy_said(call, host.name, name))
     return made_answer(is_new=is_new)
 

@@ -18,6 +18,7 @@ from gateway.management.http.listing import listed, listed_whole, object_answer
 from gateway.management.http.paths import encode
 from gateway.management.http.views.figures import messages
 from gateway.management.http.views.streams import count_messages
+from gateway.management.kinds import BINDINGS, EXCHANGES
 
 _DEFAULT: Final = "amq.default"
 """What paths call the exchange without a name."""
@@ -116,16 +117,8 @@ async def delete_host(call: Call) -> Response:
 
 
 def _exchange_view(placed: PlacedExchange) -> dict[str, object]:
-    exchange = placed.exchange
-    return {
-        "name": exchange.name,
-        "vhost": placed.host,
-        "type": exchange.type,
-        "durable": exchange.durable,
-        "auto_delete": exchange.auto_delete,
-        "internal": exchange.internal,
-        "arguments": dict(exchange.arguments),
-    }
+    shown = EXCHANGES.outer(placed.exchange)
+    return {"name": shown.pop("name"), "vhost": placed.host, **shown}
 
 
 def _exchanges(host: VirtualHost) -> list[PlacedExchange]:
@@ -200,15 +193,14 @@ def _key_of(binding: Binding) -> str:
 
 
 def _binding_view(placed: PlacedBinding) -> dict[str, object]:
-    binding = placed.binding
+    shown = BINDINGS.outer(placed.binding)
     return {
-        "source": binding.source,
+        "source": shown.pop("source"),
         "vhost": placed.host,
-        "destination": binding.destination,
+        "destination": shown.pop("destination"),
         "destination_type": "queue",
-        "routing_key": binding.routing_key,
-        "arguments": dict(binding.arguments),
-        "properties_key": _key_of(binding),
+        **shown,
+        "properties_key": _key_of(placed.binding),
     }
 
 
@@ -255,13 +247,7 @@ async def post_binding(call: Call) -> Response:
 
 
 def _fields(call: Call, binding: Binding) -> dict[str, object]:
-    return {
-        "virtual_host": call.path["virtual_host"],
-        "source": binding.source,
-        "destination": binding.destination,
-        "routing_key": binding.routing_key,
-        "arguments": dict(binding.arguments),
-    }
+    return {"virtual_host": call.path["virtual_host"], **BINDINGS.shown(binding)}
 
 
 def _keyed(call: Call) -> PlacedBinding:
