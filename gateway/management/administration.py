@@ -2,20 +2,18 @@
 
 import enum
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from gateway.broker.access.access import Access
 from gateway.broker.access.attempts import AttemptLedger
-from gateway.broker.access.authorisation import Demand
 from gateway.broker.access.passwords import PasswordHash
 from gateway.broker.connections import Connections
 from gateway.broker.service import Service
 from gateway.broker.virtual_host import VirtualHost
 from gateway.broker.virtual_hosts import VirtualHosts
 from gateway.management.errors import NotAllowed, NotFound
-from gateway.management.requests.arguments import Arguments
 from gateway.management.requests.unfinished import Unfinished
 from gateway.pending import Pending
 
@@ -171,29 +169,3 @@ class Actor:
 
 OWNER: Final = Actor("", frozenset(Role))
 """Who may open the admin socket."""
-
-Handler = Callable[[Administration, Arguments, bytes], Coroutine[Pending[Any], None, object]]
-
-Needs = Callable[[Administration, Arguments], Iterable[Demand]]
-"""What a request takes beside the tag: rights in the virtual host that its arguments name."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A request there is.
-
-    Attributes:
-        name: As it is asked for.
-        handler: Does it and returns what JSON can hold.
-        role: Who may ask for it.
-        takes_body: Whether bytes may come along.
-        needs: The rights that it takes; the tag does not stand in for them.
-        tells: Whether the line of the log that says who asked has the answer too.
-    """
-
-    name: str
-    handler: Handler
-    role: Role = Role.ADMINISTRATOR
-    takes_body: bool = False
-    needs: Needs | None = None
-    tells: bool = False

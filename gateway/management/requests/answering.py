@@ -25,7 +25,7 @@ from gateway.broker.errors import (
     StreamNotAvailable,
 )
 from gateway.broker.policies import NoSuchPolicy
-from gateway.management.administration import OWNER, Actor, Administration, Role, Row
+from gateway.management.administration import OWNER, Actor, Administration, Role
 from gateway.management.errors import (
     AdministrationError,
     Conflict,
@@ -37,14 +37,17 @@ from gateway.management.errors import (
 from gateway.management.requests import (
     clients,
     definitions,
-    hosts,
-    people,
-    records,
+    exchanges,
+    policies,
+    publishing,
     service,
     streams,
-    topology,
+    super_streams,
+    users,
+    virtual_hosts,
 )
 from gateway.management.requests.arguments import Arguments
+from gateway.management.requests.row import Row
 from gateway.management.wire import Request
 from store.errors import DiskFull, StoreError
 
@@ -52,16 +55,12 @@ log = logging.getLogger(__name__)
 
 ROWS: Final[Mapping[str, Row]] = {
     row.name: row
-    for row in (
-        *people.ROWS,
-        *hosts.ROWS,
-        *service.ROWS,
-        *streams.ROWS,
-        *clients.ROWS,
-        *topology.ROWS,
-        *definitions.ROWS,
-        *records.ROWS,
+    for module in (
+        *(users, virtual_hosts, service, streams, clients),
+        *(super_streams, exchanges, policies, definitions, publishing),
     )
+    for row in vars(module).values()
+    if isinstance(row, Row)
 }
 
 _LOGGED: Final = (
@@ -109,8 +108,8 @@ async def answer(administration: Administration, actor: Actor, request: Request)
     judge = partial(_demand, administration, actor, row, request)
     try:
         judge()
-        arguments = Arguments(request.arguments, judge)
-        result = await row.handler(administration, arguments, request.body)
+        arguments = Arguments(request.arguments, judge, request.body)
+        result = await row.do(administration, arguments)
     except (AccessError, BrokerError, StoreError) as error:
         raise translated(error) from error
     if row.role is Role.ADMINISTRATOR or row.needs is not None:
@@ -141,7 +140,7 @@ def _demand(administration: Administration, actor: Actor, row: Row, request: Req
     access = administration.access
     if not actor.may_see(virtual_host):  # as if there were none
         raise NotFound(f"there is no virtual host {virtual_host!r} for user {actor.name!r}")
-    needs = row.needs(administration, Arguments(request.arguments))
+    needs = row.demands(administration, Arguments(request.arguments))
     missing = refused(access, actor.name, virtual_host, needs)
     if missing is not None:
         raise NotAllowed(f"user {actor.name!r} has {missing} in virtual host {virtual_host!r}")

@@ -18,11 +18,15 @@ class Arguments:
     Attributes:
         judge: Judges again, by the state of that moment, whether the request is allowed; raises
             NotAllowed or NotFound.
+        body: The bytes that came along.
     """
 
-    def __init__(self, given: Mapping[str, Any], judge: Check = unchecked) -> None:
+    def __init__(
+        self, given: Mapping[str, Any], judge: Check = unchecked, body: bytes = b""
+    ) -> None:
         self._given = dict(given)
         self.judge = judge
+        self.body = body
 
     def text(self, name: str, default: str | None = None) -> str:
         """Take a text; one without a default is demanded."""

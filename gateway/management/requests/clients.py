@@ -1,19 +1,60 @@
-"""Requests on who uses streams: publishers, consumers, and their groups."""
+"""Requests on clients: connections, publishers, consumers, and their groups."""
 
 from collections.abc import Iterator
-from typing import Final
 
 from gateway.broker.connections import ConsumerDetails, OpenConnection
 from gateway.broker.stream import Stream
-from gateway.management.administration import Administration, Role, Row
-from gateway.management.errors import NotFound
-from gateway.management.requests.arguments import Arguments
+from gateway.management.administration import Administration, Role
+from gateway.management.errors import NotFound, WrongRequest
+from gateway.management.requests.row import Host, Name, request
 
 
-async def list_publishers(administration: Administration, arguments: Arguments, _: bytes) -> object:
+@request(Role.MONITORING)
+async def list_connections(
+    administration: Administration, user: str | None, virtual_host: str | None
+) -> object:
+    """Return the connections, the longest connected first."""
+    return [
+        {
+            "number": administration.connections.number_of(connection),
+            "name": f"{connection.peer} -> {connection.local}",
+            "peer": connection.peer,
+            "user": connection.user,
+            "virtual_host": connection.virtual_host_name,
+            "client_properties": dict(connection.client_properties),
+        }
+        for connection in administration.connections.of(user=user, virtual_host=virtual_host)
+    ]
+
+
+@request()
+async def close_connections(
+    administration: Administration,
+    peer: str | None,
+    number: int | None,
+    user: str | None,
+    virtual_host: str | None,
+    reason: str = "closed by an administrator",
+) -> object:
+    """End a connection by its peer's address or its number, or all of a user or a virtual host."""
+    if peer is None and number is None and user is None and virtual_host is None:
+        raise WrongRequest("say which: a peer, a number, a user or a virtual host")
+    connections = administration.connections
+    found = [
+        connection
+        for connection in connections.of(user=user, virtual_host=virtual_host)
+        if peer in (None, connection.peer) and number in (None, connections.number_of(connection))
+    ]
+    if not found and (peer is not None or number is not None):
+        raise NotFound(f"there is no such connection: {number if peer is None else repr(peer)}")
+    for connection in found:
+        connection.end(reason)
+    return {"closed": len(found)}
+
+
+@request(Role.MONITORING)
+async def list_publishers(administration: Administration, host: Host) -> object:
     """Return the publishers of a virtual host; entries are counted, a sub-batch as one."""
-    host = administration.host(arguments.text("virtual_host", "/"))
-    arguments.end()
     return [
         {
             **_whose(administration, connection),
@@ -29,10 +70,9 @@ async def list_publishers(administration: Administration, arguments: Arguments, 
     ]
 
 
-async def list_consumers(administration: Administration, arguments: Arguments, _: bytes) -> object:
+@request(Role.MONITORING)
+async def list_consumers(administration: Administration, host: Host) -> object:
     """Return the consumers of a virtual host."""
-    host = administration.host(arguments.text("virtual_host", "/"))
-    arguments.end()
     return [
         {
             **_whose(administration, connection),
@@ -50,10 +90,9 @@ async def list_consumers(administration: Administration, arguments: Arguments, _
     ]
 
 
-async def list_groups(administration: Administration, arguments: Arguments, _: bytes) -> object:
+@request(Role.MONITORING)
+async def list_groups(_: Administration, host: Host) -> object:
     """Return the groups of single active consumers of a virtual host."""
-    host = administration.host(arguments.text("virtual_host", "/"))
-    arguments.end()
     names = {stream.entry.generation: stream.name for stream in host.streams}
     return [
         {
@@ -66,24 +105,23 @@ async def list_groups(administration: Administration, arguments: Arguments, _: b
     ]
 
 
+@request(Role.MONITORING)
 async def list_group_consumers(
-    administration: Administration, arguments: Arguments, _: bytes
+    administration: Administration, host: Host, stream: Name, reference: Name
 ) -> object:
     """Return the single active consumers of one name on a stream. Raises NotFound if none is."""
-    host = administration.host(arguments.text("virtual_host", "/"))
-    stream, reference = host.streams.find(arguments.name("stream")), arguments.name("reference")
-    arguments.end()
+    read = host.streams.find(stream)
     found = [
         {
             "subscription_id": consumer.subscription_id,
             "connection_name": f"{connection.peer} -> {connection.local}",
             "is_active": consumer.is_active,
         }
-        for connection, consumer in consumers_of(administration, host.name, stream)
+        for connection, consumer in consumers_of(administration, host.name, read)
         if consumer.is_single and consumer.properties.get("name") == reference
     ]
     if not found:
-        raise NotFound(f"stream {stream.name!r} has no group {reference!r}")
+        raise NotFound(f"stream {stream!r} has no group {reference!r}")
     return found
 
 
@@ -99,11 +137,3 @@ def consumers_of(
 
 def _whose(administration: Administration, connection: OpenConnection) -> dict[str, object]:
     return {"connection_number": administration.connections.number_of(connection)}
-
-
-ROWS: Final = (
-    Row("list_publishers", list_publishers, Role.MONITORING),
-    Row("list_consumers", list_consumers, Role.MONITORING),
-    Row("list_groups", list_groups, Role.MONITORING),
-    Row("list_group_consumers", list_group_consumers, Role.MONITORING),
-)

@@ -5,10 +5,10 @@ from functools import partial
 from typing import Final
 
 from gateway.broker.locks import Check, unchecked
-from gateway.management.administration import Administration, Row
+from gateway.management.administration import Administration
 from gateway.management.definitions import report
 from gateway.management.definitions.errors import PROBLEMS_SHOWN_MAX, DefinitionsError, shown
-from gateway.management.definitions.exporting import export_definitions
+from gateway.management.definitions.exporting import export_definitions as written
 from gateway.management.definitions.planning import Plan, plan_import
 from gateway.management.definitions.reading import (
     ReadDefinitions,
@@ -17,7 +17,7 @@ from gateway.management.definitions.reading import (
 )
 from gateway.management.errors import AdministrationError, Failed, WrongRequest
 from gateway.management.requests.applying import ApplyFailed, Stopped, apply_plan
-from gateway.management.requests.arguments import Arguments
+from gateway.management.requests.row import request
 from gateway.management.requests.state import current_definitions
 from gateway.management.requests.taking_back import pack, remember, take_back, unpack
 from gateway.management.requests.unfinished import Source, Unfinished
@@ -34,23 +34,26 @@ class Unusable(WrongRequest):
     code = "unusable_definitions"
 
 
+@request()
 async def import_definitions(
-    administration: Administration, arguments: Arguments, body: bytes
+    administration: Administration,
+    *,
+    dry_run: bool = False,
+    whole: bool = False,
+    virtual_host: str | None,
+    body: bytes,
+    judge: Check,
 ) -> object:
     """Import RabbitMQ's definitions, or only say what that would do."""
-    dry_run = arguments.flag("dry_run", default=False)
-    is_whole = arguments.flag("whole", default=False)
-    virtual_host = arguments.optional_text("virtual_host")
-    arguments.end()
     read = partial(read_with_problems, body, virtual_host=virtual_host)
     try:
         plan = await import_read(
             administration,
             await administration.in_thread(read),
             dry_run=dry_run,
-            is_whole=is_whole,
+            is_whole=whole,
             source=Source(body, virtual_host),
-            check=arguments.judge,
+            check=judge,
         )
     except DefinitionsError as error:
         raise Unusable(str(error)) from error
@@ -185,20 +188,13 @@ async def finish_import(administration: Administration, unfinished: Unfinished) 
     await unfinished.end()
 
 
-async def export(administration: Administration, arguments: Arguments, _: bytes) -> object:
+@request()
+async def export_definitions(administration: Administration, virtual_host: str | None) -> object:
     """Return definitions in RabbitMQ's form, and what of them RabbitMQ cannot use."""
-    virtual_host = arguments.optional_text("virtual_host")
-    arguments.end()
     if virtual_host is not None:
         administration.host(virtual_host)
     current = current_definitions(administration)
     tree, warnings = await administration.in_thread(
-        partial(export_definitions, current, virtual_host=virtual_host)
+        partial(written, current, virtual_host=virtual_host)
     )
     return {"definitions": tree, "warnings": warnings}
-
-
-ROWS: Final = (
-    Row("import_definitions", import_definitions, takes_body=True),
-    Row("export_definitions", export),
-)

@@ -1,25 +1,30 @@
 """Requests on streams."""
 
-from typing import Final
+from typing import Any
 
 from gateway.broker.access.authorisation import Demand, to_configure
 from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.errors import StreamNotAvailable
+from gateway.broker.locks import Check
 from gateway.broker.mending import super_streams_of
 from gateway.broker.naming import without_line_ends
 from gateway.broker.stream import Stream
 from gateway.broker.virtual_host import VirtualHost
-from gateway.management.administration import Administration, Role, Row
+from gateway.management.administration import Administration, Role
 from gateway.management.errors import WrongRequest
-from gateway.management.requests.arguments import Arguments
 from gateway.management.requests.clients import consumers_of
+from gateway.management.requests.row import Host, Hosts, Name, request
 from store.errors import StoreError
 
 
-async def list_streams(administration: Administration, arguments: Arguments, _: bytes) -> object:
+def to_configure_it(name: Name) -> list[Demand]:
+    """Demand to configure what is named."""
+    return to_configure(without_line_ends(name))
+
+
+@request(Role.MONITORING)
+async def list_streams(_: Administration, hosts: Hosts) -> object:
     """Return the streams of a virtual host, or of all."""
-    virtual_host = arguments.optional_text("virtual_host")
-    arguments.end()
     return [
         {
             "virtual_host": host.name,
@@ -27,7 +32,7 @@ async def list_streams(administration: Administration, arguments: Arguments, _: 
             "arguments": dict(stream.entry.arguments),
             **await _sizes(host, stream),
         }
-        for host in administration.hosts(virtual_host)
+        for host in hosts
         for stream in sorted(host.streams, key=lambda each: each.name)
     ]
 
@@ -41,13 +46,10 @@ async def _sizes(host: VirtualHost, stream: Stream) -> dict[str, object]:
     return {"message_bytes": size, "segments": host.streams.logs.limits_of(stream).units_of(size)}
 
 
-async def status_of_stream(
-    administration: Administration, arguments: Arguments, _: bytes
-) -> object:
+@request(Role.MONITORING)
+async def status_of_stream(administration: Administration, host: Host, name: Name) -> object:
     """Return where a stream begins and ends, and how many read it; -1 while nothing is in it."""
-    host = administration.host(arguments.text("virtual_host", "/"))
-    stream = host.streams.find(arguments.name())
-    arguments.end()
+    stream = host.streams.find(name)
     log = await host.streams.logs.of(stream)
     last = -1 if log.is_empty else log.committed_next_offset - 1
     return {
@@ -62,25 +64,29 @@ async def status_of_stream(
     }
 
 
-async def add_stream(administration: Administration, arguments: Arguments, _: bytes) -> object:
+@request(Role.MANAGEMENT, needs=to_configure_it)
+async def add_stream(
+    _: Administration, host: Host, name: str, arguments: dict[str, Any], judge: Check
+) -> None:
     """Create a stream."""
-    host = administration.host(arguments.text("virtual_host", "/"))
-    name, given = arguments.text("name"), arguments.mapping("arguments")
-    arguments.end()
-    await host.streams.create(name, stream_arguments(given), check=arguments.judge)
-    return None
+    await host.streams.create(name, stream_arguments(arguments), check=judge)
 
 
-async def delete_stream(administration: Administration, arguments: Arguments, _: bytes) -> object:
-    """Delete a stream, or only one without records; those who use it are told."""
-    host = administration.host(arguments.text("virtual_host", "/"))
-    name, if_empty = arguments.name(), arguments.flag("if_empty", default=False)
-    spares_partitions = arguments.flag("spares_partitions", default=False)
-    arguments.end()
+@request(Role.MANAGEMENT, needs=to_configure_it)
+async def delete_stream(
+    _: Administration,
+    *,
+    host: Host,
+    name: Name,
+    if_empty: bool = False,
+    spares_partitions: bool = False,
+    judge: Check,
+) -> None:
+    """Delete a stream, or only one without records; its clients are told."""
     log = await host.streams.logs.of(host.streams.find(name)) if if_empty else None
 
     def check() -> None:
-        arguments.judge()
+        judge()
         whole = super_streams_of(host, name) if spares_partitions else []
         if whole:
             raise WrongRequest(
@@ -95,33 +101,31 @@ async def delete_stream(administration: Administration, arguments: Arguments, _:
             raise WrongRequest(f"queue {name!r} in vhost {host.name!r} is not empty")
 
     await host.streams.delete(name, host.streams.logs.tell_watchers, check=check)
-    return None
 
 
-async def truncate_stream(administration: Administration, arguments: Arguments, _: bytes) -> object:
+@request()
+async def truncate_stream(
+    _: Administration,
+    host: Host,
+    name: Name,
+    before_offset: int | None,
+    before_timestamp_ms: int | None,
+) -> object:
     """Remove what is before an offset, or older than a time."""
-    host = administration.host(arguments.text("virtual_host", "/"))
-    name = arguments.name()
-    offset = arguments.optional_integer("before_offset")
-    timestamp_ms = arguments.optional_integer("before_timestamp_ms")
-    arguments.end()
-    if (offset is None) == (timestamp_ms is None):
+    if (before_offset is None) == (before_timestamp_ms is None):
         raise WrongRequest("say either an offset or a time")
-    if (offset or timestamp_ms or 0) < 0:
+    if (before_offset or before_timestamp_ms or 0) < 0:
         raise WrongRequest("an offset or a time is not below 0")
     first = await host.streams.logs.truncate(
-        host.streams.find(name), offset=offset, timestamp_ms=timestamp_ms
+        host.streams.find(name), offset=before_offset, timestamp_ms=before_timestamp_ms
     )
     return {"first_offset": first}
 
 
-async def restart_stream(administration: Administration, arguments: Arguments, _: bytes) -> object:
-    """Let everybody who uses a stream go, and open it anew."""
-    host = administration.host(arguments.text("virtual_host", "/"))
-    name = arguments.name()
-    arguments.end()
+@request()
+async def restart_stream(_: Administration, host: Host, name: Name) -> None:
+    """Close a stream for all its clients, and open it anew."""
     await host.streams.logs.restart(host.streams.find(name))
-    return None
 
 
 def stream_arguments(given: dict[str, object]) -> dict[str, str]:
@@ -136,17 +140,3 @@ def stream_arguments(given: dict[str, object]) -> dict[str, str]:
     except InvalidArgument as error:
         raise WrongRequest(str(error)) from None
     return texts
-
-
-def _to_configure(_: Administration, arguments: Arguments) -> list[Demand]:
-    return to_configure(without_line_ends(arguments.name()))
-
-
-ROWS: Final = (
-    Row("list_streams", list_streams, Role.MONITORING),
-    Row("status_of_stream", status_of_stream, Role.MONITORING),
-    Row("add_stream", add_stream, Role.MANAGEMENT, needs=_to_configure),
-    Row("delete_stream", delete_stream, Role.MANAGEMENT, needs=_to_configure),
-    Row("truncate_stream", truncate_stream),
-    Row("restart_stream", restart_stream),
-)

@@ -10,9 +10,9 @@ from gateway.broker.exchanges import DEFAULT_EXCHANGE
 from gateway.broker.virtual_host import VirtualHost
 from gateway.log.log import StreamLog
 from gateway.log.records.writing import RECORD_BYTES_MAX, RecordTooLarge, RecordWriter
-from gateway.management.administration import Administration, Role, Row
+from gateway.management.administration import Administration, Role
 from gateway.management.errors import WrongRequest
-from gateway.management.requests.arguments import Arguments
+from gateway.management.requests.row import Host, request
 from gateway.pending import Pending
 from store.errors import StoreError
 
@@ -25,12 +25,23 @@ _WRITTEN_TIMES: Final = 2
 """A small record goes through the journal as well."""
 
 
-async def publish(administration: Administration, arguments: Arguments, body: bytes) -> object:
+def _to_publish(host: Host, exchange: str) -> list[Demand]:
+    """Demand to write to the exchange, which is there: where it leads to is its own affair."""
+    if exchange not in host.exchanges:
+        raise ExchangeDoesNotExist(exchange)
+    return to_publish(exchange)
+
+
+@request(Role.MANAGEMENT, needs=_to_publish)
+async def publish(
+    administration: Administration,
+    host: Host,
+    exchange: str,
+    routing_keys: tuple[str, ...],
+    filter_value: str | None,
+    body: bytes,
+) -> object:
     """Add one message to every stream that any of its routing keys leads to, once."""
-    host = administration.host(arguments.text("virtual_host", "/"))
-    exchange, routing_keys = arguments.text("exchange"), arguments.texts("routing_keys")
-    filter_value = arguments.optional_text("filter_value")
-    arguments.end()
     if not administration.service.takes_publishers:
         raise WrongRequest("nobody may publish: the server is short of disk")
     if exchange != DEFAULT_EXCHANGE and host.exchanges.declared(exchange).exchange.internal:
@@ -92,17 +103,15 @@ def _routed(host: VirtualHost, exchange: str, routing_keys: Iterable[str]) -> li
     return sorted({name for key in routing_keys for name in host.route(exchange, key)})
 
 
-async def list_tracking(administration: Administration, arguments: Arguments, _: bytes) -> object:
+@request(Role.MANAGEMENT, needs=to_read)
+async def list_tracking(_: Administration, host: Host, name: str, type: str = "all") -> object:  # noqa: A002  # as the request calls it
     """Return the stored offsets of a stream, and the last publishing ids of its publishers."""
-    host = administration.host(arguments.text("virtual_host", "/"))
-    stream = host.streams.find(arguments.text("name"))
-    kind = arguments.text("type", "all")
-    arguments.end()
+    stream = host.streams.find(name)
     result: dict[str, dict[str, int]] = {}
     log = await host.streams.logs.of(stream)
-    if kind != "offset":
+    if type != "offset":
         result["writers"] = _named(log.sequences.all())
-    if kind != "writer":
+    if type != "writer":
         offsets = await host.streams.logs.tracking.offsets_of(
             stream.entry.generation, log.first_offset
         )
@@ -112,22 +121,3 @@ async def list_tracking(administration: Administration, arguments: Arguments, _:
 
 def _named(found: dict[bytes, int]) -> dict[str, int]:
     return {raw.decode("utf-8", "surrogateescape"): found[raw] for raw in sorted(found)}
-
-
-def _to_publish(administration: Administration, arguments: Arguments) -> list[Demand]:
-    """Demand to write to the exchange, which is there: where it leads to is its own affair."""
-    host = administration.host(arguments.text("virtual_host", "/"))
-    exchange = arguments.text("exchange")
-    if exchange not in host.exchanges:
-        raise ExchangeDoesNotExist(exchange)
-    return to_publish(exchange)
-
-
-def _to_read(_: Administration, arguments: Arguments) -> list[Demand]:
-    return to_read(arguments.text("name"))
-
-
-ROWS: Final = (
-    Row("publish", publish, Role.MANAGEMENT, takes_body=True, needs=_to_publish),
-    Row("list_tracking", list_tracking, Role.MANAGEMENT, needs=_to_read),
-)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from gateway.management.errors import WrongRequest
-from gateway.management.requests.records import KEYS_MAX
+from gateway.management.requests.publishing import KEYS_MAX
 from tests.unit.gateway.management.requests.administration_rig import Rig
 
 STREAMS = [f"s-{number}" for number in range(8)]

@@ -1,0 +1,109 @@
+"""Requests on exchanges and bindings."""
+
+from typing import Annotated, Any, TypeAlias
+
+from gateway.broker.access.authorisation import (
+    Demand,
+    to_bind,
+    to_configure,
+    to_publish,
+    to_read,
+)
+from gateway.broker.exchange import ALTERNATE_EXCHANGE
+from gateway.broker.exchanges import Binding, Exchange
+from gateway.broker.locks import Check
+from gateway.broker.naming import without_line_ends
+from gateway.management.administration import Administration, Role
+from gateway.management.errors import WrongRequest
+from gateway.management.kinds import BINDINGS, EXCHANGES
+from gateway.management.requests.arguments import Arguments
+from gateway.management.requests.row import Host, Hosts, Name, request
+from gateway.management.requests.streams import to_configure_it
+
+
+@request(Role.MONITORING)
+async def list_exchanges(_: Administration, hosts: Hosts) -> object:
+    """Return the exchanges of a virtual host, or of all."""
+    return [
+        {"virtual_host": host.name, **EXCHANGES.shown(exchange)}
+        for host in hosts
+        for exchange in sorted(host.exchanges.all(), key=lambda each: each.name)
+    ]
+
+
+def _exchange(_: Administration, arguments: Arguments, __: str) -> Exchange:
+    return EXCHANGES.taken(
+        arguments, type=arguments.text("type"), arguments=arguments.values("arguments")
+    )
+
+
+def _to_declare(host: Host, name: Name, arguments: dict[str, Any]) -> list[Demand]:
+    """Demand to configure the exchange; of a new one also to pass on to its alternate exchange."""
+    name = without_line_ends(name)
+    demands = to_configure(name)
+    alternate = arguments.get(ALTERNATE_EXCHANGE)
+    if isinstance(alternate, str) and name not in host.exchanges:
+        demands += [*to_read(name), *to_publish(alternate)]
+    return demands
+
+
+@request(Role.MANAGEMENT, needs=_to_declare)
+async def add_exchange(
+    _: Administration, host: Host, exchange: Annotated[Exchange, _exchange], judge: Check
+) -> None:
+    """Make sure that there is an exchange."""
+    if not isinstance(exchange.arguments.get(ALTERNATE_EXCHANGE, ""), str):
+        raise WrongRequest(f"invalid arg {ALTERNATE_EXCHANGE!r}: it is not text")
+    await host.exchanges.declare(exchange, check=judge)
+
+
+@request(Role.MANAGEMENT, needs=to_configure_it)
+async def delete_exchange(
+    _: Administration, *, host: Host, name: Name, if_unused: bool = False, judge: Check
+) -> None:
+    """Delete an exchange and its bindings, or only one that has none; the streams stay."""
+
+    def check() -> None:
+        judge()
+        if if_unused and host.exchanges.declared(name).bindings:
+            raise WrongRequest(f"exchange {name!r} in vhost {host.name!r} in use")
+
+    await host.exchanges.delete(name, check=check)
+
+
+@request(Role.MONITORING)
+async def list_bindings(_: Administration, hosts: Hosts) -> object:
+    """Return the bindings of a virtual host, or of all."""
+    return [
+        {"virtual_host": host.name, **BINDINGS.shown(binding)}
+        for host in hosts
+        for binding in host.exchanges.bindings()
+    ]
+
+
+def _binding(_: Administration, arguments: Arguments, __: str) -> Binding:
+    return Binding(
+        arguments.name("source"),
+        arguments.name("destination"),
+        arguments.name("routing_key", ""),
+        arguments.values("arguments"),
+    )
+
+
+Bound: TypeAlias = Annotated[Binding, _binding]
+
+
+def _to_bind(source: Name, destination: Name) -> list[Demand]:
+    return to_bind(source, destination)
+
+
+@request(Role.MANAGEMENT, needs=_to_bind)
+async def bind(_: Administration, host: Host, binding: Bound, judge: Check) -> None:
+    """Let a routing key of an exchange lead to a stream."""
+    await host.exchanges.bind(binding, check=judge)
+
+
+@request(Role.MANAGEMENT, needs=_to_bind)
+async def unbind(_: Administration, host: Host, binding: Bound, judge: Check) -> None:
+    """Undo `bind`."""
+    await host.exchanges.unbind(binding, check=judge)

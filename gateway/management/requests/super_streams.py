@@ -1,0 +1,138 @@
+"""Requests on super streams."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, islice
+from typing import Any, Final
+
+from gateway.broker import super_streams
+from gateway.broker.access.authorisation import Demand, to_configure, to_manage_super_stream
+from gateway.broker.errors import ExchangeExists
+from gateway.broker.locks import Check
+from gateway.broker.mending import mend_super_stream
+from gateway.broker.naming import without_line_ends
+from gateway.broker.virtual_host import VirtualHost
+from gateway.management.administration import Administration, Role
+from gateway.management.errors import WrongRequest
+from gateway.management.requests.row import Host, Hosts, Name, request
+from gateway.management.requests.streams import stream_arguments
+
+PARTITIONS_MAX: Final = 10_000
+"""Absurd counts are refused before names are made; the configured limit is checked later."""
+
+
+@request(Role.MONITORING)
+async def list_super_streams(_: Administration, hosts: Hosts) -> object:
+    """Return the super streams of a virtual host, or of all, with their partitions."""
+    return [
+        {
+            "virtual_host": host.name,
+            "name": exchange.name,
+            "partitions": list(super_streams.partitions_of(host, exchange.name)),
+        }
+        for host in hosts
+        for exchange in sorted(host.exchanges.all(), key=lambda each: each.name)
+        if super_streams.is_super_stream(exchange)
+    ]
+
+
+def _keys(
+    partitions: int | None, binding_keys: Sequence[str], numbers: Iterable[int]
+) -> Sequence[str]:
+    """Return the binding keys: those that are given, or so many of some numbers."""
+    if (partitions is None) == (not binding_keys):
+        raise WrongRequest("say either how many partitions, or the binding keys")
+    if partitions is None:
+        return binding_keys
+    if not 1 <= partitions <= PARTITIONS_MAX:
+        raise WrongRequest(f"{partitions} partitions are not possible")
+    return [str(number) for number in islice(numbers, partitions)]
+
+
+def _to_add(
+    administration: Administration,
+    name: str,
+    partitions: int | None,
+    binding_keys: tuple[str, ...],
+) -> list[Demand]:
+    name, keys = without_line_ends(name), _keys(partitions, binding_keys, count())
+    if len(keys) > administration.partitions_max:  # so many are not even looked at
+        return to_configure(name)
+    return to_manage_super_stream(name, [without_line_ends(f"{name}-{key}") for key in keys])
+
+
+@request(Role.MANAGEMENT, needs=_to_add)
+async def add_super_stream(
+    _: Administration,
+    *,
+    host: Host,
+    name: str,
+    partitions: int | None,
+    binding_keys: tuple[str, ...],
+    arguments: dict[str, Any],
+    mends: bool = False,
+    judge: Check,
+) -> object:
+    """Create a super stream with numbered partitions, or with one for each binding key."""
+    keys = _keys(partitions, binding_keys, count())
+    given = stream_arguments(arguments)
+    names = [f"{name}-{key}" for key in keys]
+
+    async def check() -> None:
+        judge()
+
+    try:
+        await super_streams.create_super_stream(host, name, names, keys, given, check=check)
+    except ExchangeExists:
+        if not mends:
+            raise
+        await mend_super_stream(host, name, names, keys, given, check=judge)
+    return {"partitions": names}
+
+
+@request()
+async def add_partitions(
+    _: Administration,
+    host: Host,
+    name: str,
+    partitions: int | None,
+    binding_keys: tuple[str, ...],
+) -> object:
+    """Add partitions to a super stream, behind those it has."""
+    keys = _keys(partitions, binding_keys, _free_numbers(host, name))
+    names = [f"{name}-{key}" for key in keys]
+    await super_streams.add_partitions(host, name, names, keys)
+    return {"partitions": names}
+
+
+def _free_numbers(host: VirtualHost, super_stream: str) -> Iterator[int]:
+    """Number partitions to come: behind those there are, without what is a stream or a key."""
+    declared = host.exchanges.declared(super_stream)
+    keys = {binding.routing_key for binding in declared.bindings.values()}
+    return (
+        number
+        for number in count(max(0, declared.last_order + 1))
+        if str(number) not in keys and f"{super_stream}-{number}" not in host.streams
+    )
+
+
+def _to_delete(host: Host, name: Name) -> list[Demand]:
+    partitions = super_streams.partitions_of(host, name) if name in host.exchanges else ()
+    return to_manage_super_stream(name, partitions)
+
+
+@request(Role.MANAGEMENT, needs=_to_delete)
+async def delete_super_stream(_: Administration, host: Host, name: Name, judge: Check) -> None:
+    """Delete a super stream with all its partitions."""
+
+    def require() -> None:
+        if not super_streams.is_super_stream(host.exchanges.declared(name).exchange):
+            raise WrongRequest(f"exchange {name!r} is no super stream")
+
+    async def check(_: Sequence[str]) -> None:
+        judge()  # by the partitions that there are now
+        require()
+
+    require()
+    await super_streams.delete_super_stream(
+        host, name, check=check, gone=host.streams.logs.tell_watchers
+    )
