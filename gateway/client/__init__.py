@@ -14,8 +14,8 @@
 `Client` is for programs. Beneath it, `Connection` has each command with the ids that its user
 chooses, and `Channel` the frames of a socket, right or wrong ones. All errors are ClientErrors.
 
-This package imports its neighbours relatively, and beside them Python alone: the data source for
-Spark has it under another name.
+This package uses relative imports and Python's own library alone, because the data source for Spark
+has it under another name.
 """
 
 from ..stream.wire.offsets import FIRST, LAST, NEXT, at_offset, at_timestamp

@@ -1,7 +1,7 @@
-"""Sending to a server that takes no more until what it has sent is read.
+"""Sending to a server that takes no more until its own frames are read.
 
 A server may write confirms and read frames in one thread. If it waits for room to write, and we
-wait for room to write, neither goes on. So while it takes nothing, what has come from it is taken.
+wait for room to write, neither goes on. So while it takes nothing, we read what it has sent.
 """
 
 import select

@@ -18,7 +18,7 @@ from .inbox import Inbox
 from .login import Endpoint
 
 BEATS: Final = 3
-"""Heartbeats sent in the time in which one is due."""
+"""Heartbeats sent in each interval that the server expects one in."""
 
 _LOOK_S: Final = 0.001
 _LOOKS_S: Final = 1.0
@@ -32,8 +32,8 @@ class Channel:
     Attributes:
         endpoint: The address that was connected to.
         socket: The connected socket, which is the channel's own from now on.
-        lock: Held while something is sent or awaited; by its user also for longer.
-        is_broken: Whether an error has left it in a state that nothing can be asked in.
+        lock: Held while something is sent or awaited; the user may hold it for longer.
+        is_broken: True after an error; the channel is of no further use.
         timeout_s: The longest wait for an answer, or for the server to take a frame.
         heartbeat_s: Agreed with the server; 0: none are sent.
         inbox: What the server pushed while something else was awaited.
@@ -68,7 +68,7 @@ class Channel:
         self.socket.close()
 
     def is_alive(self) -> bool:
-        """Look whether the server has ended the connection meanwhile; drops what has come."""
+        """Tell whether the server has ended the connection meanwhile; drops what has come."""
         end = time.monotonic() + _LOOKS_S
         try:
             while time.monotonic() < end:
@@ -94,7 +94,7 @@ class Channel:
     def send_much(
         self, data: bytes | bytearray | memoryview, timeout_s: float | None = None
     ) -> None:
-        """Send whole frames; what the server pushes meanwhile is kept in the inbox.
+        """Send whole frames; the inbox keeps what the server pushes meanwhile.
 
         Some servers take nothing more while their confirms are not read.
         """
@@ -199,7 +199,7 @@ class Channel:
         return ClosedByServer(text, said.code, said.reason)
 
     def decode(self, frame: memoryview | bytes) -> Decoded:
-        """Return what a frame says; raises BadAnswer."""
+        """Decode a frame; raises BadAnswer."""
         try:
             return decode_reply(frame)
         except ProtocolError as error:

@@ -27,8 +27,8 @@ class Client:
     minutes calls `connection.beat()` now and then, or logs in with a heartbeat of 0.
 
     Attributes:
-        connection: For what this class has no word for: `client.connection.request(...)`.
-        codecs: What opens sub-batches of records, by number (2 snappy, 3 lz4, 4 zstd), beside gzip.
+        connection: For commands that have no method here: `client.connection.request(...)`.
+        codecs: Functions that open sub-batches, by number (2 snappy, 3 lz4, 4 zstd), beside gzip.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Close the connection in order; what is not confirmed may be stored or not."""
+        """Close the connection in order; unconfirmed records may be stored or not."""
         self.connection.close()
 
     # ---- streams -------------------------------------------------------------------------------
@@ -173,7 +173,7 @@ class Client:
 
         Args:
             stream: The stream.
-            offset: Where to begin: `FIRST`, `LAST`, `NEXT`, `at_offset(n)` or `at_timestamp(ms)`.
+            offset: The start: `FIRST`, `LAST`, `NEXT`, `at_offset(n)` or `at_timestamp(ms)`.
                 LAST and a time begin with the chunk that has the place.
             credit: Chunks under way.
             properties: Of the subscription: `name`, `single-active-consumer`, filters.
@@ -210,7 +210,7 @@ class Client:
     # ---- what the server pushes ----------------------------------------------------------------
 
     def _settle(self) -> None:
-        """Take in what is kept, so that news of a deleted stream do not meet its successor."""
+        """Take in the kept frames, so news of a deleted stream cannot reach its successor."""
         while self.connection.inbox:
             self._take(0.0)
 

@@ -1,7 +1,6 @@
-"""One connection: logging in, what each command says, and what the server pushes.
+"""One connection: logging in, the commands, and what the server pushes.
 
-It knows nothing of what a program does with the commands: publishers and
-subscriptions have the ids that its user gives them.
+It keeps no state for a program: the caller chooses the ids of publishers and subscriptions.
 """
 
 import socket
@@ -129,7 +128,7 @@ class Connection(Conversation):
         self.tune_and_open(login.virtual_host, heartbeat_s=heartbeat_s)
 
     def authenticate(self, login: Login) -> None:
-        """Exchange properties, show who the user is, and await the limits of the server."""
+        """Exchange properties, authenticate the user, and await the server's limits."""
         shown = m.PeerProperties(login.properties)
         said = self.ask(m.PeerPropertiesReply, "peer_properties", shown)
         self.peer_properties = said.properties
@@ -216,7 +215,7 @@ class Connection(Conversation):
         credit: int = 10,
         properties: Mapping[str, str] | None = None,
     ) -> None:
-        """Subscribe with credit for so many chunks; raises Refused."""
+        """Subscribe with credit for a number of chunks; raises Refused."""
         self.subscribed.add(subscription_id)
         request = m.Subscribe(subscription_id, stream, offset, credit, properties or {})
         try:

@@ -1,7 +1,7 @@
 """The records of a delivered chunk, those in sub-batches among them.
 
-Sub-batches that are compressed by another codec than gzip need a library, which is the program's to
-give: this package does without any.
+This package needs no library. To open sub-batches of other codecs than gzip, the program passes
+in a function for each codec.
 
 Source: RabbitMQ stream protocol, Deliver; RabbitMQ osiris, the log's header comment.
 """
@@ -28,7 +28,7 @@ def records_of(
 
     Args:
         chunk: Header and data, as a Deliver carries them.
-        codecs: What opens sub-batches, by the number of the codec; beside none and gzip.
+        codecs: Functions that open sub-batches, by the codec's number; beside none and gzip.
 
     Raises:
         BadAnswer: The chunk is damaged.
@@ -89,7 +89,7 @@ def _decompressed(body: bytes, head: SubBatch, codecs: Mapping[int, Decompress])
 
 
 def gunzip(body: bytes, raw_bytes: int) -> bytes:
-    """Decompress gzip of one member or several to at most so many bytes.
+    """Decompress gzip of one member or several, up to a limit of bytes.
 
     Raises:
         ValueError: It is cut short, or has more bytes.

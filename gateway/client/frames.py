@@ -7,7 +7,7 @@ from typing import Final
 from .errors import BadAnswer, ConnectionLost, ServerSilent
 
 FRAME_BYTES_MAX: Final = 256 * 1024 * 1024
-"""A server's frames have no agreed limit; a size above this one is taken for nonsense."""
+"""A larger size is taken for nonsense; servers and clients agree on no limit for these frames."""
 
 _SIZE_BYTES: Final = 4
 _BUFFER_BYTES: Final = 64 * 1024

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Final
 
 INBOX_BYTES_MAX: Final = 64 * 1024 * 1024
-"""A server that follows the protocol pushes no more than it has credit for, which is far less."""
+"""Far more than the credit that a server has, which bounds what it may push."""
 
 _FRAME_BYTES: Final = 128
 """Memory of a kept frame beside its own bytes, roughly."""

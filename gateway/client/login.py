@@ -1,4 +1,4 @@
-"""From an address to a connected socket, and what a log-in says."""
+"""Addresses, credentials, and the way to a connected socket."""
 
 import platform
 import socket
@@ -31,7 +31,7 @@ class Endpoint:
 
 
 def described(product: str, connection_name: str) -> dict[str, str]:
-    """Return what a client says of itself: administrators see it beside the connection."""
+    """Return a client's properties, which administrators see beside the connection."""
     try:
         ours = version("hutch-streams")
     except PackageNotFoundError:  # from an archive of sources
@@ -46,13 +46,13 @@ def described(product: str, connection_name: str) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """The user that logs in, and where to.
+    """Credentials of a user, and the virtual host to enter.
 
     Attributes:
         user: Its name. With EXTERNAL the server takes it from the certificate of the TLS context.
         password: For PLAIN.
-        virtual_host: The one to enter.
-        mechanism: Of SASL. EXTERNAL sends no password.
+        virtual_host: Its name.
+        mechanism: The SASL mechanism. EXTERNAL sends no password.
         heartbeat_s: The most seconds between two signs of life, unless the server wants it
             shorter; 0: none are needed.
         properties: Shown to administrators; see `described`.

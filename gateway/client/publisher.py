@@ -106,18 +106,18 @@ class Publisher:
             raise failure
 
     def confirmed(self, count: int) -> None:
-        """Take in that so many records are stored."""
+        """Note that a number of records are stored."""
         self.unconfirmed = max(0, self.unconfirmed - count)
 
     def refused(self, errors: Iterable[m.PublishingError]) -> None:
-        """Take in that records are refused; the next call tells it."""
+        """Note that records are refused; the next call raises."""
         for error in errors:
             self.unconfirmed = max(0, self.unconfirmed - 1)
             about = f"record {error.publishing_id} for stream {self.stream!r}"
             self._failure = self._failure or refusal(about, error.code)
 
     def end(self, code: int) -> None:
-        """Take in that the stream has gone or moved: no more is confirmed."""
+        """Note that the stream has gone or moved: no more is confirmed."""
         self.unconfirmed = 0
         self.is_open = False
         self._failure = refusal(f"stream {self.stream!r}", code)

@@ -37,7 +37,7 @@ class Subscription:
             take: Takes in what the server pushes next, until a moment of `time.monotonic()`.
             stream: The stream.
             first: Records below this offset are left out: a chunk begins where it was written.
-            codecs: What opens sub-batches.
+            codecs: Functions that open sub-batches.
         """
         self.stream: Final = stream
         self.subscription_id: Final = connection.new_subscription_id()
@@ -89,5 +89,5 @@ class Subscription:
         self._chunks.append(chunk)
 
     def end(self, code: int) -> None:
-        """Take in that the stream has gone or moved: no more chunks come."""
+        """Note that the stream has gone or moved: no more chunks come."""
         self._failure = refusal(f"stream {self.stream!r}", code)

@@ -1,10 +1,10 @@
-"""Addresses of peers: what is on this machine, and which addresses count as one."""
+"""Addresses of peers: those of this machine, and those that count as one."""
 
 import ipaddress
 from typing import Final
 
 _NETWORK_BITS: Final = 64
-"""Of IPv6: one peer has all addresses of such a network."""
+"""Size of an IPv6 network, whose addresses all belong to one peer."""
 
 
 def is_loopback(address: str) -> bool:
@@ -15,7 +15,7 @@ def is_loopback(address: str) -> bool:
 
 
 def source_of(address: str) -> str:
-    """Return what an address counts as: itself, or its network.
+    """Return the address or network that an address counts as.
 
     Args:
         address: Of IPv4 or IPv6, perhaps with a zone; anything else counts as itself.

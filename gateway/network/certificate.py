@@ -43,7 +43,7 @@ _AS_TEXT: Final = frozenset(_KEYWORDS) - {NameOID.USER_ID} | {_NAME, NameOID.DN_
 """Kinds with values that RabbitMQ reads; it writes the bytes of others as Erlang shows them."""
 
 _ENCODINGS: Final = {b"\x14": "latin-1", b"\x1c": "utf-32-be", b"\x1e": "utf-16-be"}
-"""Of texts by their tags; all others are UTF-8 or a part of it."""
+"""Encodings of texts by their tags; all others are UTF-8 or a part of it."""
 
 _SEQUENCE: Final = b"\x30"
 _ESCAPED: Final = frozenset('"+,;<>\\')
@@ -66,7 +66,7 @@ class Unreadable(ValueError):
 
 @contextmanager
 def _unreadable() -> Iterator[None]:
-    """Let whatever is wrong with the bytes be Unreadable."""
+    """Turn every error about the bytes into Unreadable."""
     try:
         yield
     except ValueError as error:
@@ -74,7 +74,7 @@ def _unreadable() -> Iterator[None]:
 
 
 Naming = Callable[[bytes], str]
-"""From a certificate, DER, to the name of a user; empty if it has none. Raises Unreadable."""
+"""Gives the user's name in a certificate (DER); empty if it has none. Raises Unreadable."""
 
 
 @asn1.sequence
@@ -84,7 +84,7 @@ class _Attribute:
 
 
 _Name = list[asn1.TLV]
-"""Of groups of attributes: sets, which some authorities do not put in order as DER wants it."""
+"""Groups of attributes. They are sets, which some authorities do not sort as DER demands."""
 _Time = asn1.UTCTime | asn1.GeneralizedTime
 
 
@@ -153,7 +153,7 @@ class _Group:
 
 @asn1.sequence
 class _AlternativeNames:
-    """As `_Group`."""
+    """A sequence around names, for the same reason as `_Group`."""
 
     names: list[asn1.TLV]
 
@@ -211,7 +211,7 @@ def revocation_list_issuer(revocation_list: bytes) -> str:
 
 
 def alternative_name(kind: AlternativeName, index: int) -> Naming:
-    """Return what finds the alternative name of a kind with that index, from 0 on."""
+    """Return a function that finds the alternative name of a kind with that index, from 0 on."""
 
     @_unreadable()
     def find(certificate: bytes) -> str:
@@ -227,7 +227,7 @@ def alternative_name(kind: AlternativeName, index: int) -> Naming:
 
 
 def _escaped(text: str) -> str:
-    """Escape a value as RabbitMQ does: whatever is not a plain character by the bytes of UTF-8."""
+    """Escape a value as RabbitMQ does: each character beyond ASCII by its bytes of UTF-8."""
     written: list[str] = []
     last = len(text) - 1
     for place, character in enumerate(text):

@@ -1,9 +1,10 @@
-"""Which congestion control a connection uses: none that guesses, where both ends are one machine.
+"""Congestion control of a connection: none that guesses, where both ends are one machine.
 
-Between machines it is the system's choice. Within one there is no congestion to guess at, and a
-guess has a price: an algorithm that paces what is sent (BBR) does so with a timer for each few
-packets, and a socket that was ever paced stays so. So a listening socket gets one that does not,
-which those that it accepts inherit; who comes from elsewhere gets the system's choice back.
+Between machines it is the system's choice. Within one machine there is no congestion to guess,
+and a guess has a price: an algorithm that paces (BBR) sets a timer for every few packets, and a
+socket that was ever paced stays paced. So a listening socket gets an algorithm that does not pace.
+The sockets that it accepts inherit it; a connection from another machine gets the system's choice
+back.
 """
 
 import contextlib

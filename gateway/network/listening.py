@@ -11,7 +11,7 @@ _OF_THE_PORT: Final = frozenset((errno.EADDRINUSE, errno.EACCES, errno.EPERM))
 
 
 def bind(host: str, port: int) -> socket.socket:
-    """Take the address; who connects is refused until a `Listener` starts. Raises OSError."""
+    """Take the address; connections are refused until a `Listener` starts. Raises OSError."""
     try:
         infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except UnicodeError as error:  # a label of more than 63 characters, or none

@@ -1,8 +1,8 @@
 """Connections that have not logged in: counted by address, so that the right one gives way.
 
-Where there is no room for another connection, the oldest stranger goes of the address that has the
-most of them. One address may have a share of its own and no more; with one more its oldest goes.
-What has logged in is no stranger any more, and gives way to none.
+If there is no room for another connection, the address with most strangers loses its oldest one.
+One address may have a share of the places and no more; with one more its oldest goes. A connection
+that has logged in is no stranger any more, and gives way to none.
 """
 
 from collections.abc import Hashable
@@ -13,7 +13,7 @@ from gateway.network.addresses import source_of
 T = TypeVar("T", bound=Hashable)
 
 OWN_SHARE: Final = 2
-"""One address may hold one in so many of the places."""
+"""Divides the places: one address may hold one part."""
 
 
 class Strangers(Generic[T]):
@@ -32,7 +32,7 @@ class Strangers(Generic[T]):
         return len(self._source_of)
 
     def address_of(self, stranger: T) -> str:
-        """Return what the address of a stranger counts as; empty if it is none."""
+        """Return the address or network that a stranger counts as; empty if it is no stranger."""
         return self._source_of.get(stranger, "")
 
     def in_the_way(self, address: str, *, is_full: bool) -> T | None:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class TlsDetails:
-    """How a connection is protected.
+    """The TLS protection of a connection.
 
     Attributes:
-        version: Of TLS, as OpenSSL calls it: `TLSv1.3`.
+        version: The TLS version, as OpenSSL calls it: `TLSv1.3`.
         cipher: As OpenSSL calls it: `ECDHE-RSA-AES256-GCM-SHA384`.
-        certificate: What the client showed, DER; None if nothing.
+        certificate: The client's certificate, DER; None if it showed none.
     """
 
     version: str
@@ -20,7 +20,7 @@ class TlsDetails:
 
 @dataclass(frozen=True, slots=True)
 class Transport:
-    """What a connection's socket knows of it: bytes received and sent so far, and of TLS."""
+    """Facts that the socket knows of its connection: bytes received and sent so far, and TLS."""
 
     received_bytes: int
     sent_bytes: int

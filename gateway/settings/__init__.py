@@ -1,1 +1,1 @@
-"""The settings: described, taken from where users write them, and put in words."""
+"""The settings: their descriptions, their sources, and their reference page."""

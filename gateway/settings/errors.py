@@ -1,4 +1,4 @@
-"""What is wrong with the settings, in words that name them as they were written."""
+"""Errors in the settings, with the names that the user wrote."""
 
 from pathlib import Path
 from typing import NamedTuple, Self

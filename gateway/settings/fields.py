@@ -1,4 +1,4 @@
-"""What settings are described with: their words, units and ranges."""
+"""Types and words to describe settings with: meanings, units and ranges."""
 
 import re
 from pathlib import Path
@@ -59,13 +59,13 @@ def setting(
     """Describe a setting.
 
     Args:
-        default: What it is where nobody sets it.
-        meaning: In words.
-        unit: Of its value.
+        default: Its value if it is not set.
+        meaning: A sentence for the user.
+        unit: The unit of its value.
         ge: The least it can be.
         le: The most.
         unset: What the default None means.
-        takes: Which values it takes, where its type and bounds do not say it.
+        takes: Its valid values, if its type and bounds do not say them.
     """
     words: JsonDict = {"unit": unit, "unset": unset, "takes": takes}
     return Field(default, description=meaning, ge=ge, le=le, json_schema_extra=words)
@@ -78,8 +78,8 @@ class Section(BaseModel):
 
 
 class OutOfOrder(ValueError):
-    """Of two settings of a section the first is above the second."""
+    """Two settings of a section contradict: the first is above the second."""
 
 
 class Needs(ValueError):
-    """Of two settings of a section the first was given and the second, which it needs, was not."""
+    """A setting was given without another one of its section that it needs."""

@@ -24,7 +24,7 @@ ENVIRONMENT_PREFIX: Final = "HUTCH_"
 
 
 class LogFormat(enum.Enum):
-    """How a line of the logs looks."""
+    """Form of a line of the logs."""
 
     TEXT = "text"
     JSON = "json"
@@ -151,7 +151,7 @@ class StreamSettings(_Section):
     busy_poll_us: Integer = _setting(
         50,
         "How long the server looks for more to do before it sleeps, after it had something to do: "
-        "a client that waits for each answer gets it sooner. Where nobody does, it soon stops "
+        "a client that waits for each answer gets it sooner. Without such clients it soon stops "
         "doing so.",
         unit="microseconds",
         ge=0,
@@ -217,15 +217,15 @@ class ManagementSettings(_Section):
 
 
 class StoreSettings(_Section):
-    """Where the data is, and what a confirm promises."""
+    """The data directory, and what a confirm promises."""
 
     data_directory: SomePath = _setting(
         Path("data"), "Directory of everything stored, made if missing; one server at a time."
     )
     must_exist: bool = _setting(
         False,  # noqa: FBT003 (it is the default of a field)
-        "Refuse to begin a new store: what is started with true serves what is there, or not at "
-        "all. For where the disk may not be mounted; set it after the first start.",
+        "Refuse to begin a new store: the server opens the existing one or does not start. For "
+        "disks that may not be mounted; set it after the first start.",
     )
     durability: Durability = _setting(
         Durability.DISK,
@@ -250,7 +250,7 @@ class StoreSettings(_Section):
 
 
 class StreamsSettings(_Section):
-    """What the server keeps for each stream."""
+    """Limits on what the server keeps for each stream."""
 
     publisher_references_max: Integer = _setting(
         10_000,
@@ -286,7 +286,7 @@ class StreamsSettings(_Section):
 
 
 class UsersSettings(_Section):
-    """Who may log in."""
+    """The first users, and rules of logging in."""
 
     file: SomePath | None = _setting(
         None,
@@ -302,14 +302,14 @@ class UsersSettings(_Section):
     )
     anonymous: str | None = _setting(
         None,
-        "The user that a client becomes who logs in by ANONYMOUS, without a password. For guest "
-        "guest_loopback_only counts then too.",
+        "User that clients become by logging in with ANONYMOUS, without a password. If that is "
+        "guest, guest_loopback_only counts too.",
         unset="ANONYMOUS is not offered",
     )
     failed_logins_a_second_max: Integer = _setting(
         100,
-        "How many passwords of one user may be wrong in a second from one address. Until it is "
-        "over, more are refused unread, but for one that was right from there within a minute. "
+        "Wrong passwords of one user that are compared in a second from one address. Further ones "
+        "in that second are refused unread, except one that was right from there within a minute. "
         "An address of IPv6 stands for its network of 64 bits. 0 sets no limit.",
         ge=0,
         le=1_000_000,
@@ -317,19 +317,19 @@ class UsersSettings(_Section):
 
 
 class DefinitionsSettings(_Section):
-    """What there is from the first start on."""
+    """Objects to create at the first start."""
 
     file: SomePath | None = _setting(
         None,
-        "Definitions as RabbitMQ exports them, imported at the very first start, before anybody is "
-        "served; afterwards the file is not looked at, and `hutch import` takes its place. Users "
-        "in it take the place of the user guest.",
+        "File with definitions as RabbitMQ exports them. They are imported at the first start, "
+        "before clients are served. Later starts ignore the file; use `hutch import`. Its users "
+        "take the place of the user guest.",
         unset="nothing is imported",
     )
 
 
 class LogsSettings(_Section):
-    """What the server says about itself, on standard error."""
+    """The logs, on standard error."""
 
     level: LogLevel = _setting(LogLevel.INFO, "Least important lines that are still written.")
     format: LogFormat = _setting(

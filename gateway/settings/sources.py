@@ -1,4 +1,4 @@
-"""Where settings come from: flags, the environment, a file; merged, checked, and each traced.
+"""Sources of settings: flags, the environment, a file; merged, checked, and each traced.
 
 A setting is taken from the first of these that has it:
 
@@ -34,7 +34,7 @@ from gateway.settings.model import (
 
 CONFIG_VARIABLE: Final = "HUTCH_CONFIG"
 _SHOWN_MAX: Final = 80
-"""So many characters of a wrong value are told."""
+"""Characters of a wrong value that are shown."""
 
 FLAGS: Final[Mapping[str, Key]] = {
     "--data": ("store", "data_directory"),
@@ -78,7 +78,7 @@ def load(flags: Mapping[str, str], config: str | None = None) -> Loaded:
     problems: list[Problem] = []
     in_file = _known(_file_layer(config, problems), problems)
     in_environment = _known(_environment_layer(problems), problems)
-    # What is overwritten is checked all the same: it counts as soon as nobody overwrites it.
+    # An overridden value is checked too: it counts as soon as it is not overridden.
     problems.extend(_wrong_values(in_file, is_typed=True))
     problems.extend(_wrong_values(in_environment))
     problems.extend(_wrong_values(_flag_layer(flags)))
@@ -122,11 +122,11 @@ def as_written(error: ConfigError, origins: Mapping[Key, str]) -> ConfigError:
 
 
 _Layer = dict[Key, tuple[object, str]]
-"""For each setting of one source: the value, and the setting's name as it was written there."""
+"""Settings of one source: the value of each, and its name as it was written there."""
 
 
 def _known(layer: _Layer, problems: list[Problem]) -> _Layer:
-    """Leave out, and report, what is no setting."""
+    """Report unknown settings and leave them out."""
     for key, (_, written) in layer.items():
         if field_of(key) is None:
             problems.append(Problem(written, _unknown(key)))

@@ -9,7 +9,7 @@ from gateway.settings.fields import HOST_IN_WORDS, Host, Integer, Needs, Section
 
 
 class LoginFrom(enum.Enum):
-    """What of a client's certificate names the user."""
+    """Part of a client's certificate that names the user."""
 
     DISTINGUISHED_NAME = "distinguished_name"
     COMMON_NAME = "common_name"
@@ -56,8 +56,8 @@ class TlsSettings(Section):
     )
     ca: SomePath | None = setting(
         None,
-        "PEM file with the authorities whose certificates of clients are believed. With it clients "
-        "are asked for one, and who shows one may log in by EXTERNAL. Lists of revoked "
+        "PEM file with the authorities that are trusted to sign certificates of clients. With it "
+        "clients are asked for one, and may log in with it by EXTERNAL. Lists of revoked "
         "certificates in the file are heeded, and then there must be one of each authority.",
         unset="clients are not asked for certificates",
     )
@@ -76,19 +76,19 @@ class TlsSettings(Section):
     )
     require_client_certificate: bool = setting(
         False,  # noqa: FBT003 (it is the default of a field)
-        "Turn away who shows no certificate.",
+        "Refuse clients that show no certificate.",
     )
     login_from: LoginFrom = setting(
         LoginFrom.DISTINGUISHED_NAME,
-        "What of a client's certificate is the user's name for EXTERNAL. distinguished_name: the "
-        'whole subject, its last part first, as "CN=app,O=acme". common_name: its CN. '
+        "Part of a client's certificate that names the user for EXTERNAL. distinguished_name: "
+        'the whole subject, its last part first, as "CN=app,O=acme". common_name: its CN. '
         "subject_alternative_name: one of the alternative names.",
     )
     login_san_type: AlternativeName = setting(
-        AlternativeName.DNS, "Of which kind the alternative name is that names the user."
+        AlternativeName.DNS, "Kind of the alternative name that names the user."
     )
     login_san_index: Integer = setting(
-        0, "Which of the alternative names of that kind names the user.", ge=0, le=1_000
+        0, "Index of the alternative name of that kind that names the user.", ge=0, le=1_000
     )
     handshake_timeout_ms: Integer = setting(
         5_000,
@@ -99,8 +99,8 @@ class TlsSettings(Section):
     )
     handshakes_max: Integer = setting(
         1_000,
-        "Clients that may be setting up TLS at a time. With one more, that one goes of which "
-        "nothing has come for longest.",
+        "Clients that may be setting up TLS at a time. One more ends the one that has been silent "
+        "for longest.",
         ge=1,
         le=100_000,
     )

@@ -1,1 +1,1 @@
-"""Work from time to time, beside serving: retention, and a look whether there is disk space."""
+"""Periodic work beside serving: retention, and a check for disk space."""

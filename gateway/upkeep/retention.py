@@ -1,4 +1,4 @@
-"""What is done from time to time beside serving: streams are looked at for records that may go."""
+"""Retention on a timer: checks all streams for records that may be removed."""
 
 import asyncio
 import logging
@@ -21,9 +21,9 @@ class Awaits(Protocol):
 
 
 async def keep_retention(virtual_hosts: VirtualHosts, interval_s: int, awaits: Awaits) -> None:
-    """Look at all streams from time to time: the first time after one interval.
+    """Check all streams periodically; the first time after one interval.
 
-    Until then the clock of a machine that has just been switched on may have been set.
+    By then the clock of a machine that was just switched on is likely to be set.
     """
     while True:
         await asyncio.sleep(interval_s)

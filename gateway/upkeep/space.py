@@ -1,4 +1,4 @@
-"""Whether publishes find space on the disk: told as an alarm while they do not."""
+"""Alarm for a full disk: set while publishes find no space."""
 
 import asyncio
 import errno
@@ -14,14 +14,14 @@ from store.errors import DiskFull, StoreError
 log = logging.getLogger(__name__)
 
 AGAIN_S: Final = 1.0
-"""How often it is looked whether there is space again."""
+"""Time between two checks for space."""
 ROOM_BYTES: Final = 4 * 1024 * 1024
-"""So much has to be free: what the store keeps for deletions, and as much for messages."""
+"""Space that has to be free: the store's room for deletions, and as much for messages."""
 _NO_SPACE: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
 
 
 class Space:
-    """Notes refusals for want of space, and looks whether there is space again."""
+    """Notes refusals for want of space, and checks for free space until there is some."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, service: Service) -> None:
         self._loop = loop
@@ -36,7 +36,7 @@ class Space:
             self._looking = self._loop.create_task(self._look())
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         if self._looking is not None:
             self._looking.cancel()
 
@@ -53,7 +53,7 @@ class Space:
 def has_room(directory: Path) -> bool:
     """Tell whether a file of `ROOM_BYTES` finds space in a directory; blocks.
 
-    Tried, and not asked for: a quota is no property of the file system.
+    It writes the file, since no query tells a quota: that is no property of the file system.
     """
     try:
         with tempfile.TemporaryFile(dir=directory) as file:
