@@ -26,7 +26,7 @@ from store.errors import StoreError
 T = TypeVar("T")
 
 Done = Callable[[T | StoreError], None]
-"""How a result arrives: called once, with the value or the error."""
+"""Callback for a result: called once, with the value or the error."""
 
 ABSENT: Final = -(2**63)
 """The value of an attribute (or event number of a writer) that does not exist."""
@@ -52,14 +52,14 @@ TABLE_BATCH_BYTES_MAX: Final = 16 * 1024 * 1024
 """Keys and values of one conditional update together."""
 
 READ_BYTES_MAX: Final = 2 * 1024 * 1024
-"""What one read returns at most, whatever was asked."""
+"""Largest result of one read, whatever size was asked for."""
 
 RESEND_WINDOW: Final = 1024
-"""How many of its own event numbers a session remembers to recognise a resend."""
+"""Number of its own event numbers that a session remembers to recognise a resend."""
 
 
 class Durability(enum.Enum):
-    """What an acknowledgement means."""
+    """Meaning of an acknowledgement."""
 
     DISK = "disk"
     """The bytes have been synced to the disk."""
@@ -86,7 +86,7 @@ class SegmentInfo:
 
 
 class Appended(NamedTuple):
-    """Where an append landed: [position, position + size), and the committed length after it."""
+    """Place of an append: [position, position + size), and the committed length after it."""
 
     position: int
     size: int
@@ -103,7 +103,7 @@ class ReadResult:
 
 
 class Holder(Protocol):
-    """A file of which somebody has a region. `dead`: it is deleted, and takes space until then."""
+    """A file with a region in use. `dead`: it is deleted, and takes space until the release."""
 
     dead: bool
 
@@ -149,9 +149,9 @@ class TablePage:
 
 @dataclass(frozen=True, slots=True)
 class TableDelta:
-    """What changed from a position on, in the order it was written.
+    """Changes from a position on, in the order of writing.
 
-    `should_clear`: the position lies before a compaction, so forget what you knew.
+    `should_clear`: the position lies before a compaction, so forget all earlier entries.
     `position` is where the next delta read goes on; `reached_end`: nothing is left for now.
     """
 
@@ -162,7 +162,7 @@ class TableDelta:
 
 
 class Cancel(Protocol):
-    """What a waiting read returns: call it to give up. `done` is then not called."""
+    """Handle of a waiting read: call it to give up. `done` is then not called."""
 
     def __call__(self) -> None: ...
 
@@ -424,8 +424,8 @@ class Operations(Protocol):
     ) -> None:
         """Read the entries written from `position` on (0: from the beginning), oldest first.
 
-        Within one reply a later entry of a key replaces the earlier. A removal need not show: who
-        follows a table writes a tombstone value. PositionOutOfRange past the end.
+        Within one reply a later entry of a key replaces the earlier. A removal need not show:
+        write a tombstone value if readers follow the table. PositionOutOfRange past the end.
         """
         ...
 
@@ -439,7 +439,7 @@ class SegmentStore(Operations, Protocol):
 
     @property
     def for_removal(self) -> Operations:
-        """The same operations, for callers that will remove something in consequence.
+        """The same operations, for callers that free space with them.
 
         On a full disk, what they and the writers opened here write may use the space that is kept
         for deletions, truncations and the removal of keys.

@@ -1,4 +1,4 @@
-"""What can go wrong in a segment store, in words of segments, writers and records.
+"""Errors of a segment store, in words of segments, writers and records.
 
 StoreError
 ├── NoSuchSegment          the name is not known (or was deleted)

@@ -109,7 +109,7 @@ class Catalogue:
         self.discard(files)
 
     def discard(self, files: Iterable[DataFile]) -> None:
-        """Note files that nobody refers to any more."""
+        """Note files without any reference left."""
         for file in files:
             file.dead = True
             self.dirty.discard(file)
@@ -117,7 +117,7 @@ class Catalogue:
             self.discarded.append(file)
 
     def reset_names(self, names: Iterable[str]) -> None:
-        """Take the issued view of some names back to the committed one."""
+        """Roll the issued view of some names back to the committed one."""
         for name in names:
             segment = self.committed_names.get(name)
             if segment is None:

@@ -1,7 +1,7 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""Changes on their way into the journal: what each does when it is committed or taken back.
+"""Changes on their way into the journal, and their effects when committed or rolled back.
 
-When a change is issued, whoever issues it changes the pending state and puts it into a round.
+The caller that issues a change also changes the pending state, and puts the change into a round.
 `apply` does the same to the committed state once the round is committed; then `report` tells the
 caller. If the change is dropped instead, only `report` is called, with the reason.
 """
@@ -17,7 +17,7 @@ from store.local.records import AttributeValues
 from store.local.segment import Extent, Segment
 
 Key = int | str
-"""What a change touches: the number of a segment (its content) or a name (who has it)."""
+"""Object of a change: a segment by its number (the content), or a name (its owner)."""
 
 NOTHING: Final = b""
 
@@ -36,7 +36,7 @@ class Change(Protocol):
     place: int
 
     def touches(self) -> tuple[Key, ...]:
-        """Tell what it touches: if one of these is taken back, so is the change."""
+        """Give the objects of the change: if one of them is rolled back, so is the change."""
         ...
 
     def apply(self, at_ms: int) -> None:

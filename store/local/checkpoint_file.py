@@ -48,7 +48,7 @@ _DAMAGED: Final = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointHead:
-    """What a checkpoint says of the store as a whole.
+    """Facts in a checkpoint about the store as a whole.
 
     Attributes:
         place: The first frame that is not contained.
@@ -59,7 +59,7 @@ class CheckpointHead:
         store_id: Seed of the heads of the journal's files.
         journal_size: Bytes of the journal file of `place`.
         loose: Numbers of data files that may be there although no segment has them.
-        version: Of the format; in version 1 there were no such id, size and numbers.
+        version: The format's version; version 1 had no such id, size and numbers.
     """
 
     place: JournalPlace

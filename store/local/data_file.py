@@ -1,8 +1,8 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""Data files as the running store sees them: numbers, open handles, what of them is synced.
+"""Data files as the running store sees them: numbers, open handles, unsynced writes.
 
-A data file holds bytes of one segment only and is never reused or shortened, only unlinked, and
-holes are made only where nobody reads, so an open descriptor is all that a reader needs.
+A data file holds bytes of one segment only and is never reused or shortened, only unlinked. Holes
+are made only where no reader is. So an open descriptor is all that a reader needs.
 """
 
 import heapq
@@ -30,8 +30,8 @@ def path_of(number: int) -> str:
 class DataFile:
     """One data file. Everything but `sync` and opening happens on the loop's thread.
 
-    `writes` counts writes, and `synced` is what it was when the last good sync began; so the file
-    is clean when they are equal. `pins` counts who needs the handle to stay open, and `reads` says
+    `writes` counts writes, and `synced` is its value when the last good sync began; so the file is
+    clean when they are equal. `pins` counts the users that need an open handle, and `reads` says
     where in the file they read. The bytes before `hole_end` are given up for good, and those before
     `punched` are given back, or about to be.
     """
@@ -65,7 +65,7 @@ class DataFile:
         # An append that would make the file longer begins another one.
         self.size_max = 0
         self.pins = 0
-        # Position → count of those who read there.
+        # Position → number of readers there.
         self.reads: dict[int, int] = {}
         self.hole_end = 0
         self.punched = 0
@@ -105,7 +105,7 @@ class OpenFiles:
 
         Args:
             files: The data directory.
-            count_max: How many handles may be open when nobody pins more.
+            count_max: Number of handles that may be open, unless more are pinned.
             retire: Syncs (if need be) and closes a handle on another thread.
         """
         self._files = files
@@ -144,7 +144,7 @@ class OpenFiles:
         file.used = self._tick
 
     def trim(self) -> None:
-        """Close what was not used for longest, if too many are open. The loop's thread."""
+        """Close the least recently used files, if too many are open. The loop's thread."""
         if len(self._open) <= self._count_max:
             return
         with self._lock:
@@ -155,7 +155,7 @@ class OpenFiles:
         self._close(chosen)
 
     def close_dead(self, files: Iterable[DataFile]) -> None:
-        """Close the handles of deleted files that nobody pins."""
+        """Close the handles of deleted files that have no pins."""
         self._close([file for file in files if not file.pins])
 
     def begin_read(self, file: DataFile, position: int) -> None:

@@ -1,4 +1,4 @@
-"""What a data directory holds: how a store is told from any other directory, and taken away."""
+"""Content of a data directory: recognition of a store among other files, and its removal."""
 
 import enum
 import shutil
@@ -26,11 +26,11 @@ _OF_A_STORE: Final = frozenset(
     )
 )
 _OF_A_FILE_SYSTEM: Final = frozenset(("lost+found",))
-"""In the root directory of a file system that was just made."""
+"""Names in the root directory of a new file system."""
 
 
 class Found(enum.Enum):
-    """What is in a directory."""
+    """Kind of content of a directory."""
 
     STORE = "a store"
     NOTHING = "nothing, or what a first start left that was cut off"

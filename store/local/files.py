@@ -36,7 +36,7 @@ _CANNOT: Final = frozenset((errno.EOPNOTSUPP, errno.ENOSYS))
 
 
 Watch = Callable[[int, Callable[[], object] | None], object]
-"""Has a function called whenever a descriptor can be read; None ends that."""
+"""Registers a callback for whenever a descriptor can be read; None removes it."""
 
 
 class OutOfDescriptors(SegmentFailed):
@@ -223,7 +223,7 @@ class PosixFile:
         try:
             os.fdatasync(self.fileno)
         except OSError as error:
-            # Never DiskFull: after a failed sync nobody knows which bytes are on the disk.
+            # Never DiskFull: after a failed sync it is unknown which bytes are on the disk.
             raise SegmentFailed(f"{self._path}: sync failed: {error.strerror}") from error
 
     def close(self) -> None:
@@ -390,7 +390,7 @@ class DirectoryFiles:
         if self._is_read_only:
             return file
         name = f"{os.getpid()}\n".encode()
-        # Who holds it is for messages only; on a full disk there may be no room to say it.
+        # The holder's id is for messages only; a full disk may have no room for it.
         with contextlib.suppress(DiskFull):
             # Over the old one, whose space is there.
             file.write_at(name, 0)

@@ -30,12 +30,12 @@ log = logging.getLogger(__name__)
 UNIT_BYTES: Final = PAGESIZE * PAGESIZE // 8
 """Holes end at a multiple of this, 2 MiB where pages have 4 KiB.
 
-It is the most that the page cache keeps in one piece. Of a piece that is only in part in the hole
-the system clears that part in place, also where a socket still has to send it: `sendfile` hands
-over the pages themselves, and is done before they are sent.
+This is the largest piece of the page cache. If a piece is only partly in the hole, the system
+clears that part in place, even if a socket still has to send it: `sendfile` hands over the pages
+themselves, and returns before they are sent.
 """
 
-# So much leads to a checkpoint, but no sooner than so long after the last; sooner on a full disk.
+# Space that leads to a checkpoint, and the time since the last one; less on a full disk.
 SOON_BYTES: Final = 16 * 1024 * 1024
 SOON_S: Final = 10.0
 FULL_S: Final = 1.0
@@ -46,7 +46,7 @@ _SLICE_BYTES: Final = 8 * 1024 * 1024
 
 
 class Hole(NamedTuple):
-    """What could be given back: the bytes of a file before `end`."""
+    """Space that could be given back: the bytes of a file before `end`."""
 
     segment: Segment
     file: DataFile
@@ -94,7 +94,7 @@ class Holes:
         open_files.left = self._give_back
 
     def stop(self) -> None:
-        """Ask for no further look."""
+        """Schedule no further look."""
         self._stopping.set()
 
     def stop_threads(self) -> None:
@@ -130,7 +130,7 @@ class Holes:
             self._look()
 
     def _count(self) -> None:
-        """Take in what was truncated since the last call."""
+        """Note all truncations since the last call."""
         truncated, self._catalogue.truncated = self._catalogue.truncated, []
         if not self._can_punch:
             return
@@ -213,7 +213,7 @@ def punch(files: Files, file: DataFile, begin: int, end: int) -> bool:
 
 
 def punch_all(files: Files, segments: Iterable[Segment]) -> None:
-    """Give back what is not needed, at an opening whose checkpoint is durable."""
+    """Give back unneeded space, at an opening after its checkpoint is durable."""
     for hole in filter(None, map(hole_of, segments)):
         try:
             if not punch(files, hole.file, 0, hole.end):

@@ -51,7 +51,7 @@ class IntervalSync:
         self._is_late = False
 
     def note(self, soon: Iterable[DataFile]) -> None:
-        """Note a committed round that has left these files and the journal to be synced."""
+        """Note a committed round whose files and journal are still to be synced."""
         self._soon.update(soon)
         self._noted = True
         if not self._running:
@@ -59,7 +59,7 @@ class IntervalSync:
             self._worker.submit(self._wait)
 
     def stop(self) -> None:
-        """Begin no further sync. On the loop: a begin that waits for its turn there sees it."""
+        """Begin no further sync. Call it on the loop, where a scheduled begin then sees it."""
         self._stopping.set()
 
     def stop_threads(self) -> None:

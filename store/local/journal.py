@@ -42,16 +42,16 @@ from store.local.records import (
 
 log = logging.getLogger(__name__)
 
-# A frame is held in memory a few times while it is written and read: a round with more is several.
+# Frames are held in memory a few times while written and read: a larger round is split.
 FRAME_BYTES_MAX: Final = 1024 * 1024
 
-# The end of the current file that is kept while there is no other file, so that there is room to
-# say what is deleted when the disk is full: 1,300 deletions in a file of 1 MiB.
+# The end of the current file, kept for deletions while there is no other file. With a full disk a
+# file of 1 MiB then has room for 1,300 deletions.
 RESERVE_PART: Final = 16
 
 
 class JournalPlace(NamedTuple):
-    """Where a frame is or will be."""
+    """Place of a frame, present or future."""
 
     sequence: int
     file: int
@@ -59,7 +59,7 @@ class JournalPlace(NamedTuple):
 
 
 class Tail(NamedTuple):
-    """The end of a journal that is to be gone on with.
+    """The end of a journal that this opening continues.
 
     Attributes:
         files: The numbers of the files that hold the frames, in their order.
@@ -86,7 +86,7 @@ class Journal:
         tail: Tail | None = None,
         may_be_small: bool = False,
     ) -> None:
-        """Take over the ring as recovery left it.
+        """Continue the ring as recovery left it.
 
         Args:
             files: The data directory.
@@ -215,7 +215,7 @@ class Journal:
         self._reserved_from = self._end - file.size // RESERVE_PART
 
     def _take_back(self, file: File, frame: bytes) -> None:
-        """See to it that a frame that was written in part is never found: another has its place.
+        """Make sure that a partly written frame is never found: another one takes its place.
 
         The rest of it may be what was there before, and after a power cut also what comes next.
         """
@@ -259,14 +259,14 @@ class Journal:
             self.sync()
 
     def sync_the_rest(self) -> None:
-        """Sync, after a failure, what can be synced: it was promised to be on the disk soon."""
+        """Sync what can be synced, after a failure: the data was promised to be on disk soon."""
         with self._sync_lock:
             for each in (*self._used, self._current):
                 with contextlib.suppress(StoreError):
                     each.file.sync()
 
     def begin_sync(self) -> int | None:
-        """Begin what `sync` does, for somebody who syncs the descriptor and calls `end_sync`.
+        """Begin what `sync` does, for a caller that syncs the descriptor and calls `end_sync`.
 
         Returns:
             The descriptor; None if that is not all: then `sync` must do it.
@@ -314,8 +314,8 @@ class Journal:
     def release_before(self, place: JournalPlace) -> None:
         """Make spares of the files that only hold frames before `place`.
 
-        A durable checkpoint contains these frames, and recovery begins behind them: nobody needs
-        them on the disk any more, so a sync that they still waited for is given up.
+        A durable checkpoint contains these frames, and recovery begins behind them. So they are
+        not needed on the disk any more, and a pending sync of them is dropped.
         """
         while self._used and self._used[0].number != place.file:
             released = self._used.popleft()

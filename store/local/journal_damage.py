@@ -1,9 +1,9 @@
-"""What lies behind the end of the journal: whether frames that were synced are cut off.
+"""Damage behind the end of the journal: synced frames that are cut off.
 
-The journal ends at the first frame that does not check out, and after a crash that is the normal
-end: a frame was torn, or the system wrote later ones before earlier ones. But each frame says which
-ones were durable when it was written. Where one behind the end says so of the one that is missing,
-that was on the disk once, and it is damage.
+The journal ends at the first frame that does not check out. After a crash that is the normal end: a
+frame was torn, or the system wrote later ones before earlier ones. But each frame says which frames
+were durable when it was written. If one behind the end says so of the missing frame, that frame was
+on the disk once, and its loss is damage.
 """
 
 import logging
@@ -106,7 +106,7 @@ def _missing(reader: JournalReader) -> list[Damage]:
 
 
 class Evidence:
-    """Where what is damaged or given up is kept, for a person to look at.
+    """Copies of damaged and dropped files, for a person to inspect.
 
     Made again with the same contents if the opening dies before its checkpoint is there.
     """

@@ -20,7 +20,7 @@ JOURNAL_DIRECTORY: Final = "journal"
 # What a file holds beside its frames.
 OWN_BYTES: Final = FILE_HEAD_BYTES + LINK_FRAME_BYTES
 
-# After a spare file that could not be made: the disk is full, and a try takes what is left of it.
+# Wait after a spare file could not be made: the disk is full, and each try takes the rest of it.
 SPARE_AGAIN_S: Final = 5.0
 _SAY_AGAIN_S: Final = 60.0
 
@@ -124,7 +124,7 @@ class SpareFiles:
         return any(spare.size >= size + OWN_BYTES for spare in tuple(self.ready))
 
     def take(self, size: int, *, may_be_small: bool) -> JournalFile:
-        """Give one that a frame of `size` bytes fits into, made if need be.
+        """Give a file that a frame of `size` bytes fits into, made if need be.
 
         With `may_be_small` a full disk gets a small one, at the cost of the reserve.
 
@@ -157,7 +157,7 @@ class SpareFiles:
         return True
 
     def prepare(self) -> None:
-        """Make one, ahead of need and on another thread."""
+        """Make a spare file, ahead of need and on another thread."""
         try:
             self.ready.append(self._make(self._file_bytes))
             self._prepare_at = self._say_at = 0.0
@@ -168,7 +168,7 @@ class SpareFiles:
             self._preparing = False
 
     def surplus(self) -> JournalFile | None:
-        """Take away one that is too many."""
+        """Remove one surplus file."""
         return self.ready.pop() if len(self.ready) > self._count_max else None
 
     def _no_spare(self, error: StoreError) -> None:

@@ -83,7 +83,7 @@ class JournalReader:
 
     @cached_property
     def frames_max(self) -> int:
-        """How many frames the ring has room for; files that were cut short count as whole ones."""
+        """Number of frames that fit into the ring; files that were cut short count as whole."""
         sizes = [self._size]
         for number in self.numbers:
             file = self._files.open(path_of(number))
@@ -94,7 +94,7 @@ class JournalReader:
         return len(sizes) * max(sizes) // self.form.head.size
 
     def tail(self) -> Tail:
-        """Tell what a journal must keep that goes on behind the last frame."""
+        """Give the tail for a journal that continues behind the last frame."""
         return Tail(tuple(self.visited or [self.end.file]), self.end, self.salt)
 
     def needed(self) -> frozenset[int]:

@@ -1,9 +1,9 @@
 """Data files that no segment has: what a process that died has left, or damage.
 
-Which files there may be is known: the checkpoint names those that were neither committed nor
-unlinked yet, later ones have higher numbers, and the journal's frames give up files that segments
-had. Any other one has lost its owner to damage, or was put there. After a good stop there is none
-with a higher number; and where there is damage, one may hold what another file has lost.
+The expected ones are known: the checkpoint names those that were neither committed nor unlinked
+yet, later ones have higher numbers, and the journal's frames give up files that segments had. Any
+other file has lost its owner to damage, or was put there. After a good stop there is none with a
+higher number. If there is damage, a file may hold the bytes that another one has lost.
 """
 
 from collections.abc import Collection
@@ -36,7 +36,7 @@ def set_ownerless_aside(
     *,
     is_clean: bool,
 ) -> None:
-    """Move away the files that there may not be.
+    """Move unexpected files away.
 
     Args:
         files: The data directory.

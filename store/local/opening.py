@@ -1,7 +1,7 @@
 """Opening a data directory: recovery, then the journal of this opening and its first checkpoint.
 
-On a full disk there may be no room for the checkpoint. Then the journal is gone on with where it
-ends, upon the checkpoint that is there, and the next one is tried when something was committed.
+On a full disk there may be no room for the checkpoint. Then the journal continues where it ends,
+upon the old checkpoint, and the next checkpoint is tried after a commit.
 """
 
 import logging
@@ -161,10 +161,10 @@ def _begin_journal(
 
 
 def _can_go_on(recovered: Recovered) -> bool:
-    """Tell whether the journal can be gone on with.
+    """Tell whether the journal can be continued.
 
-    Not that of a new store or of version 1; nor where what is built upon the segments as they are
-    now would be lost with what the journal still says of them.
+    A new store's cannot, nor one of version 1. Nor can it if recovery dropped records that the
+    journal still has: the next recovery would drop later changes with them.
     """
     return recovered.reader is not None and recovered.version > 1 and not recovered.has_lost
 
@@ -172,7 +172,7 @@ def _can_go_on(recovered: Recovered) -> bool:
 def _go_on_with_journal(
     files: Files, spares: SpareFiles, recovered: Recovered, error: DiskFull
 ) -> Journal:
-    """Go on where the journal ends, upon the checkpoint that is there.
+    """Continue where the journal ends, upon the old checkpoint.
 
     A frame says that there was this opening, where the checkpoint says that the store was closed.
     """

@@ -280,7 +280,7 @@ class SegmentOperations:
         self._rounds.add(AttributesChange(self._catalogue, segment, record, done, values), segment)
 
     def alive(self, segment: Segment) -> StoreError | None:
-        """Why nothing can be said of a segment any more."""
+        """Return the error of every call on a segment that is closed or gone."""
         if self._rounds.closed is not None:
             return self._rounds.closed
         if segment.dead or not segment.created:
@@ -291,7 +291,7 @@ class SegmentOperations:
         return (durability or self._staging.durability) is Durability.DISK
 
     def _prepare(self, segment: Segment, durability: Durability | None) -> None:
-        """See to what the durability of the next change of a segment needs."""
+        """Prepare the syncs that the durability of the next change of a segment needs."""
         if self._is_durable(durability):
             self._staging.make_durable(segment)
         self._note(durability)
@@ -339,7 +339,7 @@ def _values_of(
 
 
 def _merge_error(target: Segment, source: Segment) -> StoreError | None:
-    """Why a merge is refused, apart from its conditions on attributes."""
+    """Return the reason to refuse a merge, apart from its conditions on attributes."""
     if target is source:
         return InvalidArgument(f"segment {target.name!r} cannot be merged into itself")
     table = next((segment for segment in (target, source) if segment.is_table), None)

@@ -1,4 +1,4 @@
-"""A data directory that is looked at and not changed: what is written stays in memory.
+"""A data directory that is read and not changed: all writes stay in memory.
 
 A store opens on it as on the real files: it recovers, takes over what an older version wrote, makes
 its checkpoint and journal. All of that is kept here in pages, and gone at the end. The real files
@@ -19,7 +19,7 @@ _ZEROS: Final = bytes(PAGE_BYTES)
 
 
 class OverlayNode:
-    """What a file holds, whatever its name is now and whoever has it open.
+    """Content of a file, independent of its name and of its open handles.
 
     Args:
         files: The real directory.

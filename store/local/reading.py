@@ -33,12 +33,12 @@ T = TypeVar("T")
 # Data that is in memory is checked by a thread of its own, so that a cold reader delays no hot one.
 COLD_THREADS: Final = 2
 
-# How far apart the pages are that are looked at to guess whether a run of bytes is in memory.
+# Distance of the pages that are probed to guess whether a run of bytes is in memory.
 PROBE_STEP: Final = 256 * 1024
 
 
 class Reading:
-    """What readers share."""
+    """State that readers share."""
 
     def __init__(
         self,

@@ -47,7 +47,7 @@ from store.errors import StoreError
 
 
 class FrameForm(NamedTuple):
-    """How frames lie in the files of a journal, by the version of the store's format.
+    """Layout of frames in the files of a journal, by the version of the store's format.
 
     Attributes:
         head: A frame's head: checksum, sequence, at_ms, (synced,) size, count.
@@ -91,7 +91,7 @@ AttributeValues = Sequence[tuple[bytes, int]]
 
 
 class Kind(enum.IntEnum):
-    """What a change does."""
+    """Kinds of changes."""
 
     CREATE = 1
     APPEND = 2

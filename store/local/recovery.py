@@ -271,7 +271,7 @@ class Check:
 
 
 def recover(files: Files, data_file_bytes: int, findings: Findings) -> Recovered:
-    """Find out what the store holds, and make it durable. Writes no checkpoint.
+    """Recover the content of the store, and make it durable. Writes no checkpoint.
 
     Raises:
         StoreError: The directory holds something that this version cannot open.
@@ -348,7 +348,7 @@ def _folded(images: list[SegmentImage], frames: list[Frame], check: Check) -> Fo
 
 
 def _set_aside(files: Files, reader: JournalReader, catalogue: Catalogue) -> None:
-    """Keep what a damaged journal was about. Before the checkpoint that would let it go."""
+    """Keep the files of a damaged journal, before the checkpoint that would release them."""
     evidence = Evidence(files, reader.salt)
     evidence.copy(CHECKPOINT)
     for number in reader.numbers:

@@ -1,7 +1,7 @@
 """Room for deletions on a full disk: a file of zeros, removed when a deletion finds no space.
 
-From then on growth is refused, so that what is free is there for deletions, until there is room to
-make the file anew. What it holds is of no use, so no crash needs to be thought of.
+From then on growth is refused, so that the free space serves deletions, until there is room to make
+the file anew. Its content has no use, so a crash can do it no harm.
 """
 
 import logging
@@ -32,7 +32,7 @@ class Reserve:
     """The room that is kept. Any thread may call all of it but `ask`, which is the loop's.
 
     Attributes:
-        is_short: It is not there: only what gives space may grow anything.
+        is_short: The room is used up: only changes that give space may grow a file.
         told: Told of each change of that, on the thread that makes it.
     """
 
@@ -52,7 +52,7 @@ class Reserve:
                 self._set(is_short=False)
 
     def give_up(self) -> bool:
-        """Give the room to somebody who deletes; tells whether there was any."""
+        """Give the room to a deletion; tells whether there was any."""
         with self._lock:
             if self.is_short:
                 return False
@@ -60,7 +60,7 @@ class Reserve:
             return self._remove()
 
     def lend(self, use: Callable[[], object]) -> None:
-        """Do something in that room that needs it no more in the end. Raises what that raises."""
+        """Do something in that room, and take the room back. Raises what that raises."""
         with self._lock:
             self._remove()
             try:
@@ -101,7 +101,7 @@ class Reserve:
             self._remove()
             return False
         except StoreError as error:
-            # What is wrong is no want of space.
+            # The reason is not a lack of space.
             log.warning("no room is kept for deletions error=%s", error)
             self._remove()
         return True

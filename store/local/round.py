@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""One commit round: what is committed together, and what became of it."""
+"""One commit round: the changes that are committed together, and their outcome."""
 
 from collections.abc import Callable, Iterable
 
@@ -54,7 +54,7 @@ class Round:
 
 
 class Outcome:
-    """What became of a round."""
+    """Result of a round."""
 
     __slots__ = ("at_ms", "dropped", "failed", "fatal", "touched")
 
@@ -74,7 +74,7 @@ class Outcome:
         self.touched.setdefault(file.owner, error)
 
     def drop(self, change: Change, error: StoreError) -> None:
-        """Leave a change out, and so whatever builds upon it."""
+        """Leave a change out, with everything that builds upon it."""
         self.dropped[change] = error
         if isinstance(change, Later):
             return

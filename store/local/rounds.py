@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""Commit rounds: what one turn of the loop issued is made durable and acknowledged together.
+"""Commit rounds: the changes of one turn of the loop, made durable and acknowledged together.
 
     loop       | gather round 1 | gather round 2 ...        | finish 1, hand over 2 | ...
     journal    |                | write 1, sync, 1 is done  |                       | write 2 ...
@@ -179,7 +179,7 @@ class Rounds:
         return not self._journal.fits(round_.record_bytes)
 
     def _leaves_loop(self, round_: Round) -> bool:
-        """Whether the loop is free for something else while a round is on its way."""
+        """Tell whether the loop is free for other work while a round is on its way."""
         return round_.must_sync or self._needs_thread(round_)
 
     def _sync_and_finish(self, round_: Round, outcome: Outcome) -> None:
@@ -234,7 +234,7 @@ class Rounds:
 
     def _commit(self, round_: Round, at_ms: int) -> None:
         if round_.has_later:
-            # Who asks between two changes sees the first and not the second.
+            # A query between two changes sees the first and not the second.
             for change in round_.changes:
                 change.apply(at_ms)
                 self._report(change, None)
@@ -252,7 +252,7 @@ class Rounds:
         self._end(round_)
 
     def _is_overdue(self) -> bool:
-        """Whether a round waits whose turn of the loop is over; others wait for theirs."""
+        """Tell whether a round waits although its turn of the loop is over."""
         return bool(self.gathering.changes) and not self._scheduled and self.in_flight is None
 
     def _count_writes(self, round_: Round, outcome: Outcome) -> None:
@@ -283,7 +283,7 @@ class Rounds:
             self._guarded(call)
 
     def _take_back(self, round_: Round, outcome: Outcome) -> None:
-        """Part of the round failed: drop what was issued upon it, then tell everybody, in order."""
+        """Roll back after a partial failure: drop dependent changes, then report all in order."""
         for change in round_.changes:
             if change not in outcome.dropped:
                 change.apply(outcome.at_ms)
@@ -298,7 +298,7 @@ class Rounds:
                 self._report(change, outcome.dropped[change])
 
     def _reset(self, outcome: Outcome) -> None:
-        """Take the issued view of what was touched back to the committed one."""
+        """Roll the issued view of the touched objects back to the committed one."""
         catalogue = self._catalogue
         for file, error in outcome.failed.items():
             catalogue.file_failed(file, error)
@@ -314,7 +314,7 @@ class Rounds:
                 segment.abort(error)
 
     def _fail(self, round_: Round, error: StoreClosed) -> None:
-        """The journal failed: nothing more is acknowledged, now or later."""
+        """Stop after a failure of the journal: nothing more is acknowledged, now or later."""
         self.stop(error)
         late, self.gathering = self.gathering, Round()
         for change in round_.changes:
@@ -346,7 +346,7 @@ class Rounds:
 
 
 def _broken(error: Exception) -> Outcome:
-    """Give what becomes of a round in which we had a bug: nobody knows what was written."""
+    """Give the outcome of a round after a bug of ours: it is unknown what was written."""
     log.error("commit failed", exc_info=error)
     outcome = Outcome(0)
     outcome.fatal = StoreClosed(f"the store has stopped after an internal error: {error!r}")

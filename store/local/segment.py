@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""A segment: its state as committed, its state with everything issued, and who waits for it."""
+"""A segment: its state as committed, its state with everything issued, and its waiters."""
 
 from bisect import bisect_right
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ class Extent(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where bytes are: `size` of them at `position` in the file."""
+    """Place of bytes: `size` of them at `position` in the file."""
 
     file: DataFile
     position: int
@@ -34,7 +34,7 @@ _base_of = attrgetter("base")
 
 
 class SegmentState:
-    """What a segment is at one moment; the same steps lead the committed and the issued one."""
+    """State of a segment at one moment; the committed and the issued one take the same steps."""
 
     __slots__ = ("attributes", "extents", "length", "modified_at_ms", "sealed", "start")
 
@@ -91,7 +91,7 @@ class SegmentState:
 
 
 class Waiter(Protocol):
-    """Someone who waits for bytes of a segment."""
+    """A read that waits for bytes of a segment."""
 
     def attempt(self) -> bool:
         """Try again; tells whether it is finished."""
@@ -176,7 +176,7 @@ class Segment:
         self.block()
 
     def wake(self) -> None:
-        """Let everyone who waits try again."""
+        """Let all waiters try again."""
         waiting, self.waiters = self.waiters, []
         for waiter in waiting:
             if not waiter.attempt():

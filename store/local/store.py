@@ -289,7 +289,7 @@ class LocalStore(TableOperations):
         self._interval.sync_the_rest()
 
     def _stop(self, reason: StoreClosed) -> None:
-        """Accept nothing more; who waits for data is told so."""
+        """Accept nothing more, and tell the reads that wait for data."""
         failed, self._failed = self._failed, None
         if failed is not None and self._closing is None:
             failed(reason)

@@ -16,7 +16,7 @@ GARBAGE_BYTES_MIN: Final = 1024 * 1024
 
 
 class KeyEntry(NamedTuple):
-    """Where the latest entry of a key is. `value` is None if it is not kept in memory."""
+    """Place of a key's latest entry. `value` is None if it is not kept in memory."""
 
     version: int
     position: int

@@ -19,7 +19,7 @@ DELTA_BYTES: Final = 64 * 1024
 
 
 class DeltaRange(NamedTuple):
-    """What a delta read asks for: up to `count_max` entries of those in `whole`."""
+    """Range of a delta read: up to `count_max` entries of those in `whole`."""
 
     whole: range
     length: int

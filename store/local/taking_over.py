@@ -37,7 +37,7 @@ SAY_AGAIN_S: Final = 5.0
 
 @contextlib.contextmanager
 def taken_over(files: Files, recovered: Recovered) -> Iterator[None]:
-    """Have a store of version 1 in the form of version 2, while the caller makes that durable.
+    """Convert a store of version 1 to version 2, and let the caller make that durable.
 
     A store of version 2 is left as it is.
 
@@ -163,7 +163,7 @@ class TableWriter:
                 end = entry.position + entry.size
         except CorruptSegment as error:
             log.warning("table cannot be read to its end segment=%s error=%s", segment.name, error)
-        # Of bytes that are not those that were written nothing is known for sure.
+        # Nothing is certain about bytes that differ from those that were written.
         return latest, count, segment.committed.start if segment.corrupt else end
 
     def _set_aside(self, segment: Segment) -> None:

@@ -29,7 +29,7 @@ class Worker:
         self._is_stopped = False
 
     def submit(self, job: Job) -> None:
-        """Queue a job. Its result is its own business; what it raises is logged as our bug.
+        """Queue a job. It delivers its own result; an exception is logged as our bug.
 
         After `stop_threads` it is done at once, by the caller: a thread that was started anew would
         do it when what it needs has been closed.

@@ -1,15 +1,15 @@
 """Version 1 of the store's format, which is only read: by the take-over of a data directory.
 
-What it had otherwise, but for its checkpoint (checkpoint_file) and frames (records):
+Its differences, beside those of the checkpoint (checkpoint_file) and of frames (records):
 
 Table entries had no checksum:
 
     entry   | format | key size | value size | version | key | value
     bytes   | 1      | 4        | 4          | 8       |
 
-Frames did not say which of them were synced. But one that was acknowledged after a sync was only
-followed by one of another round when that sync had succeeded. So where behind the journal's end
-there is such a frame and then one of a later round, all before it was on the disk once.
+Frames did not say which of them were synced. But after a frame that was acknowledged with a sync, a
+frame of another round followed only when that sync had succeeded. So if such a frame lies behind
+the journal's end, and then one of a later round, everything before that was on the disk once.
 """
 
 import struct

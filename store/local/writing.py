@@ -54,7 +54,7 @@ _OS: Final = Durability.OS
 
 @dataclass(frozen=True, slots=True)
 class WriteSettings:
-    """What decides where bytes go.
+    """Settings that decide where bytes go.
 
     `inline_bytes_max`: new data of a segment in one round that is also put into the journal.
     """
@@ -81,9 +81,9 @@ class Staging:
         self._inline_bytes_max = settings.inline_bytes_max
         self._call_soon_threadsafe = call_soon_threadsafe
         self._allocator = Worker("allocate")
-        # Of data since the opening.
+        # Bytes of data since the opening.
         self.written_bytes = 0
-        # What room there is, is for deletions; and who is asked for more when that refuses data.
+        # All room is kept for deletions; and the callback for more room, when that refuses data.
         self.is_short = False
         self.ask_for_room: Callable[[], object] = _do_nothing
 
@@ -418,7 +418,7 @@ class LocalWriter:
         return None
 
     def _lost(self) -> StoreError | None:
-        """Why what the session had issued may be lost."""
+        """Give the reason why issued appends of the session may be lost."""
         if self._error is None and self._segment.aborts != self._aborts:
             self._error = self._segment.abort_error
         return self._error
