@@ -4,7 +4,7 @@ Spark imports every package named `pyspark_*` to find its data sources and takes
 from it. So this module loads nothing until a name is asked for, and cannot fail before.
 
     DefaultSource     the format itself
-    lag               rows that a streaming query is behind, by stream
+    lag               number of rows that a streaming query is behind, by stream
     OffsetListener    stores the position of `consumerName` after a query's last batch too
 """
 

@@ -1,7 +1,7 @@
 """Stores the position of a streaming query after its last batch too.
 
-Spark tells a source only with the next batch that one is done, so the source itself stores the
-position of `consumerName` a batch late. A listener hears of each batch when it ends.
+Spark tells a source about the end of a batch only with the next batch. So the source itself stores
+the position of `consumerName` a batch late. A listener hears of each batch when it ends.
 """
 
 import json
@@ -54,7 +54,7 @@ class OffsetListener(StreamingQueryListener):
         """Hear that a query begins, which changes nothing."""
 
     def onQueryProgress(self, event: QueryProgressEvent) -> None:
-        """Store where a batch has ended."""
+        """Store the end of a batch."""
         if self._query_name in (None, event.progress.name):
             for source in event.progress.sources:
                 position = _position(source.endOffset)

@@ -1,1 +1,1 @@
-"""The servers behind a query: a pool of connections, where streams live, one range of a stream."""
+"""The servers behind a query: a pool of connections, places of streams, one range of a stream."""

@@ -1,4 +1,4 @@
-"""The servers behind the endpoints: which stream lives where, and questions to many streams."""
+"""The servers behind the endpoints: places of streams, and questions to many streams."""
 
 import logging
 import time
@@ -32,7 +32,7 @@ class Bounds(NamedTuple):
 
     Attributes:
         first: The first offset that is there; the same as `next` if nothing is.
-        next: Behind the last committed offset.
+        next: The offset behind the last committed one.
     """
 
     first: int
@@ -48,7 +48,7 @@ class Cluster:
         """Keep the settings.
 
         Args:
-            settings: Where and how to connect.
+            settings: Addresses, credentials and time limits.
             name: Of the connections, as administrators see them.
             retries_first: Whether a server that has never answered is worth more than one try.
         """
@@ -58,7 +58,7 @@ class Cluster:
 
     @contextmanager
     def connection(self, endpoint: Endpoint | None = None) -> Iterator[Connection]:
-        """Lend a connection to one server, or to the first endpoint that lets us in."""
+        """Lend a connection to one server, or to the first endpoint that accepts us."""
         with ExitStack() as stack:
             if endpoint is not None:
                 yield stack.enter_context(POOL.connection(endpoint, self.settings, self.name))

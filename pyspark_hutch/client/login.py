@@ -1,4 +1,4 @@
-"""Connections as the settings of a read or a write say."""
+"""Connections by the settings of a read or a write."""
 
 import ssl
 

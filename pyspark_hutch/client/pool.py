@@ -1,9 +1,9 @@
 """Connections of this process, kept for a while after a task, since Spark uses its workers again.
 
-A process keeps one idle connection for each server and user. One that was named for another query
-is closed rather than used, since its name would mislead. A thread of its own closes those that
-nothing has used for a while, and sends the heartbeats of those whose user is busy elsewhere: a
-Spark task may take minutes over one batch.
+A process keeps one idle connection for each server and user. A connection that was named for
+another query is closed and not used, since its name would mislead. A thread closes connections that
+were idle for a while. It also sends heartbeats for tasks that are busy elsewhere: a Spark task may
+take minutes over one batch.
 """
 
 import os
@@ -59,7 +59,7 @@ class Pool:
         os.register_at_fork(after_in_child=self._begin)
 
     def _begin(self) -> None:
-        """Have nothing; also in a forked process, where the lock may have been held for ever."""
+        """Begin empty; also in a forked process, where the lock may have been held for ever."""
         self._lock = threading.Lock()
         self._idle: dict[_Key, _Idle] = {}
         self._lent: set[Connection] = set()
@@ -87,7 +87,7 @@ class Pool:
             connection.disconnect()  # forked meanwhile: it belongs to the other process
 
     def close(self) -> None:
-        """Close what is idle."""
+        """Close idle connections."""
         with self._lock:
             ended, self._idle = self._idle, {}
         for idle in ended.values():
@@ -124,7 +124,7 @@ class Pool:
             connection.close()
 
     def _keep(self) -> None:
-        """Have the thread that looks after connections; it ends when there are none."""
+        """Start the thread that looks after connections; it ends when there are none."""
         if self._keeper is None:
             self._keeper = threading.Thread(
                 target=self._look_after, name="hutch connections", daemon=True
@@ -154,7 +154,7 @@ def _beat(connection: Connection) -> None:
     if connection.is_broken or not connection.lock.acquire(blocking=False):
         return
     try:
-        with suppress(ClientError):  # whoever uses it next will see
+        with suppress(ClientError):  # the next user will see it
             connection.beat()
     finally:
         connection.lock.release()

@@ -1,7 +1,7 @@
 """The chunks of a range of offsets of one stream, across lost connections, to the last offset.
 
-Where a range ends cannot be told by counting. A Deliver may reach past it, since Hutch joins small
-chunks. And RabbitMQ has offsets that hold no message; so the reader asks for chunks of every kind
+Counting does not tell where a range ends. A Deliver may reach past it, since Hutch joins small
+chunks, and RabbitMQ has offsets that hold no message. So the reader asks for chunks of every kind
 (`chunk_selector`), which cover each offset, and is done when one reaches the end of the range.
 
 With a filter, chunks that do not match never come. A chunk that matches, in the range or behind it,
@@ -38,13 +38,13 @@ CREDIT: Final = 4
 
 _QUIET_S_MIN, _QUIET_S_MAX = 0.2, 10.0
 _ROWS_A_SECOND: Final = 1_000_000
-"""Roughly what a read does without a filter."""
+"""Bytes a second of a read without a filter, roughly."""
 _SKIPPED_LOOK_S: Final = 1.0
 _OFFSETS_MAX: Final = 1 << 63
 
 
 class DataLoss(ClientError):
-    """Rows of the range are gone: removed by retention, or with a stream that was deleted."""
+    """Rows of the range are gone, by retention or with a deleted stream."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Range:
         stream: Its name.
         leader: Where it is read.
         low: The first offset.
-        high: Behind the last; all before it is committed.
+        high: The offset behind the last; all before it is committed.
         filters: Filter values; chunks that have none of them are skipped up to the last that has.
         match_unfiltered: Whether chunks without filter values come too.
         fails_on_loss: Whether rows that are gone are an error, else a line in the log.
@@ -70,7 +70,7 @@ class Range:
     fails_on_loss: bool = True
 
     def properties(self) -> dict[str, str]:
-        """Return what Subscribe says of it."""
+        """Return the properties for Subscribe."""
         if not self.filters:
             return {"chunk_selector": "all"}
         wanted = {f"filter.{index}": value for index, value in enumerate(self.filters)}
@@ -195,7 +195,7 @@ class RangeReader:
         self._next = self._high
 
     def _judge_chunk(self, chunk: memoryview) -> Piece | None:
-        """Move on behind a chunk; None if nothing of it is in the range."""
+        """Move behind a chunk; None if nothing of it is in the range."""
         stream, low = self._range.stream, self._next
         if len(chunk) < HEADER_BYTES:
             raise BadAnswer(f"stream {stream!r}: a chunk behind offset {low} is cut short")
@@ -257,7 +257,7 @@ class RangeReader:
             self._next = first
 
     def _look_at_skipped(self, connection: Connection) -> None:
-        """Now and then see whether chunks that a filter skipped are still there."""
+        """Check now and then that chunks that a filter skipped are still there."""
         now = time.monotonic()
         if self._skipped_from is not None and now - self._looked_at > _SKIPPED_LOOK_S:
             self._looked_at = now

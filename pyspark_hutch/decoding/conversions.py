@@ -1,4 +1,4 @@
-"""A value of AMQP as a column's type, where that changes nothing of it; else null.
+"""Conversion of AMQP values to a column's type, if nothing is lost by it; else null.
 
 column      | takes
 string      | any value, as its text
@@ -31,7 +31,7 @@ Converted = str | int | float | bool | bytes | None
 
 
 def converter(kind: pa.DataType) -> Callable[[Value], Converted]:
-    """Return what converts values to a type of Arrow. Raises KeyError for one that it has not."""
+    """Return the converter of values to a type of Arrow. Raises KeyError for an unknown type."""
     return _CONVERTERS[str(kind)]
 
 

@@ -28,7 +28,7 @@ _USER_CHUNK: Final = 0
 _KINDS_MAX: Final = 2
 _OFFSET_MAX: Final = (1 << 63) - 1
 _DATA_BYTES_MAX: Final = (1 << 31) - 1 - HEADER_BYTES
-"""So that places in a chunk fit into 31 bits; a frame of a server is far smaller."""
+"""Limit that makes places in a chunk fit into 31 bits; a server's frame is far smaller."""
 _SMALL_ENTRIES_MAX: Final = 256
 
 _Batches = Generator[pa.RecordBatch, None, tuple[int, int, int]]
@@ -36,7 +36,7 @@ _Batches = Generator[pa.RecordBatch, None, tuple[int, int, int]]
 
 
 class _Entries(NamedTuple):
-    """Entries that are left to take, and what is known of them."""
+    """Entries that are left to take, and the known facts about them."""
 
     source: Source
     position: int

@@ -245,7 +245,7 @@ _WHOLE: Final = _among(*_UNSIGNED_CODES, *_SIGNED_CODES)
 
 _ID_TYPES: Final = pa.array(["ulong", "binary", "string", "uuid", None])
 _TYPE_INDEXES: Final = np.full(256, 4, np.int32)
-"""By a constructor: where in `_ID_TYPES` an id's type is."""
+"""Index of an id's type in `_ID_TYPES`, by constructor."""
 _TYPE_INDEXES[[*_UNSIGNED_CODES, *_SIGNED_CODES, 0x80]] = 0
 _TYPE_INDEXES[list(_BINARY_CODES)] = 1
 _TYPE_INDEXES[[*_TEXT_CODES, 0x73]] = 2
@@ -257,7 +257,7 @@ _QUICK: Final[dict[str, tuple[tuple[Flags, Callable[[Fields, Flags], pa.Array]],
     str(pa.int64()): ((_WHOLE, _bigints),),
     str(TIMESTAMP): ((_among(_MOMENT), _moments),),
 }
-"""By a type's name: constructors whose values are decoded all at once, and what does it."""
+"""Constructors with values that are decoded all at once, and their decoders, by type name."""
 
 
 # ---- sections --------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from pyspark_hutch.decoding.wanted import Wanted
 from pyspark_hutch.shared.log.amqp.sections import Source
 
 ROWS_MAX: Final = 10_000
-"""Rows of a batch: what Spark takes at the least cost."""
+"""Rows of a batch: the number that costs Spark least."""
 BATCH_BYTES_MAX: Final = 8 << 20
 """Bytes of the messages of a batch, of more than one: larger batches cost Spark twice as much."""
 SECTION_ROWS_MAX: Final = 1_024
@@ -147,7 +147,7 @@ class Gathered:
         return batch
 
     def _maker(self, name: str) -> Callable[[Numbers], pa.Array]:
-        """Return what makes a column from the runs."""
+        """Return the function that makes a column from the runs."""
         if name in self._constants:
             return lambda _: self._constants[name].slice(0, self.row)
         makers: dict[str, Callable[[Numbers], pa.Array]] = {

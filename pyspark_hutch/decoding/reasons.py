@@ -1,9 +1,9 @@
-"""Numbers that the compiled loops and their counterparts use for what they found."""
+"""Result numbers of the compiled loops and of their counterparts."""
 
 from typing import Final
 
 DONE: Final = 0
-"""As many records as were asked for."""
+"""Done: as many records as were asked for."""
 SUB_BATCH: Final = 1
 """The entry at the place is a sub-batch."""
 BEYOND: Final = 2
@@ -21,7 +21,7 @@ NOTHING: Final = 4
 ODD_BODY: Final = 5
 
 BODY_TYPES: Final = ("data", "amqp-value", "amqp-sequence", "raw", None)
-"""Names of what a body is, by its number; a message of sections without a body has none."""
+"""Names of kinds of bodies, by number; a message of sections without a body has none."""
 
 EXTENTS: Final = 14
 """Numbers for each record: start and end of six sections, and two that the loops use."""

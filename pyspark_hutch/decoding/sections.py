@@ -119,7 +119,7 @@ class Section:
             return None
 
     def makers(self, count: Callable[[], int]) -> dict[str, Callable[[object], pa.Array]]:
-        """Return what makes each column of a batch, by name; `count` tells the batch's rows."""
+        """Return a function for each column of a batch, by name; `count` tells the batch's rows."""
 
         def maker(index: int) -> Callable[[object], pa.Array]:
             return lambda _: self._column(index, count())

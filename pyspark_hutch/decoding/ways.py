@@ -18,7 +18,7 @@ KERNEL: Final = "pyspark_hutch.kernel.entries"
 
 
 class Way(Protocol):
-    """The loops over entries; `pyspark_hutch/kernel/entries.py` says what they do."""
+    """The loops over entries; `pyspark_hutch/kernel/entries.py` describes them."""
 
     def skip_records(
         self, source: Source, position: int, limit: int, count: int, /

@@ -20,7 +20,7 @@ Octets: TypeAlias = npt.NDArray[np.uint8]
 
 
 def as_bytes(values: pa.Array) -> pa.Array:
-    """Take texts or byte strings as byte strings; what they hold is not copied."""
+    """Take texts or byte strings as byte strings, without a copy."""
     return values.cast(BYTES)
 
 
@@ -31,7 +31,7 @@ def sizes_of(values: pa.Array) -> Counts:
 
 
 def nulls_of(values: pa.Array) -> Bools:
-    """Tell which values are null."""
+    """Return a mask of the null values."""
     if not values.null_count:
         return np.zeros(len(values), np.bool_)
     nulls: Bools = np.asarray(values.is_null())
@@ -55,7 +55,7 @@ def data_of(values: pa.Array) -> memoryview:
 
 
 def positions_of(values: pa.Array) -> Counts:
-    """Give where each row begins in the array's data, and where the last one ends."""
+    """Give the begin of each row in the array's data, and the end of the last one."""
     return np.frombuffer(values.buffers()[1], np.int64, len(values) + 1, values.offset * 8)
 
 

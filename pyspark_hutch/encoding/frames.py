@@ -52,8 +52,8 @@ class Frame:
     """A Publish frame.
 
     Attributes:
-        data: All of it, with its size.
-        ids: The publishing ids of its entries, in their order: what the server will confirm.
+        data: The whole frame, with its size.
+        ids: The publishing ids of its entries, in their order. The server will confirm these.
         records: How many rows it holds; with sub-batches more than it has ids.
     """
 
@@ -102,7 +102,7 @@ class Packer(Protocol):
         """Give the frames that became full."""
 
     def flush(self) -> Iterator[Frame]:
-        """Give what waits; more may be added after it."""
+        """Give frames of the waiting rows; more may be added afterwards."""
 
 
 class MessagePacker:

@@ -23,7 +23,7 @@ STREAM: Final = "stream"
 # Routes that are remembered: at about 200 bytes each 13 MB, and more keys than bindings can be.
 KEYS_MAX: Final = 1 << 16
 NAME_BYTES_MAX: Final = 255
-"""Of the name of a stream, and of a key that a partition is bound to."""
+"""Size limit of a stream's name, and of a key that a partition is bound to."""
 
 Targets: TypeAlias = npt.NDArray[np.int32]
 Lookup: TypeAlias = Callable[[Sequence[str]], Mapping[str, Sequence[str]]]
@@ -35,7 +35,7 @@ class Share:
     """The rows of a batch that go to one stream.
 
     Attributes:
-        stream: Where they go.
+        stream: Their target.
         rows: Their indices, ascending; None for all rows.
     """
 
@@ -44,7 +44,7 @@ class Share:
 
 
 class Routing(Protocol):
-    """Tells where rows go."""
+    """Divides rows among streams."""
 
     def split(self, batch: pa.RecordBatch) -> list[Share]:
         """Divide a batch among streams; a stream without rows has no share."""

@@ -39,7 +39,7 @@ SUB_BATCH_BYTES: Final = 8 << 20
 ARRAYS_BYTES: Final = 2 << 10
 """About the memory of the arrays of one call that waits, without what they hold."""
 ROW_BYTES: Final = 32
-"""Of each row in them: where its parts begin, its size and its publishing id."""
+"""Memory for each row in them: the begin of its parts, its size and its publishing id."""
 
 
 class SubBatchPacker:
@@ -203,7 +203,7 @@ class Packing:
         return f"subBatchSize={self.sub_batch_size}" if self.sub_batch_size > 1 else ""
 
     def packer(self, stream: str, publisher_id: int, limits: Limits) -> Packer:
-        """Make what packs the messages of a stream."""
+        """Make the packer of a stream's messages."""
         if not self.option:
             return MessagePacker(stream, publisher_id, limits)
         codec = Codec[self.compression.upper()]

@@ -1,8 +1,8 @@
-"""A streaming query whose batches a job handles one by one, watched from outside.
+"""A streaming query with batches that a job handles one by one, watched from outside.
 
-Each batch comes with a name, which is the same when it comes again after a kill: the query's id,
-which is in the checkpoint, and its number. A job marks its output with it and leaves out what is
-marked already.
+Each batch has a name, which is the same when it comes again after a kill: the query's id, which is
+in the checkpoint, and its number. A job marks its output with that name, and leaves out output that
+is marked already.
 """
 
 import threading
@@ -25,7 +25,7 @@ from pyspark_hutch.jobs.sources import BUDGETS, Pace, reading
 from pyspark_hutch.progress import lag
 
 FIRST: Final = 0
-"""Number of the batch that, of streams, has no rows: it notes where the query began."""
+"""Number of the batch without rows, which notes where a query over streams began."""
 
 LOOK_EVERY_S: Final = 1  # Spark takes whole seconds; an end is heard at once
 PAUSE_S: Final = 0.05
@@ -67,7 +67,7 @@ class Done:
     is_interrupted: bool = False
 
     def with_batch(self, batch: "Done") -> "Done":
-        """Return the sum of what was done before and in a batch."""
+        """Return the sum of all earlier results and of a batch's."""
         return replace(
             self,
             rows=self.rows + batch.rows,
@@ -79,7 +79,7 @@ class Done:
 
 Handle = Callable[[DataFrame, BatchName], Done]
 Left = Callable[[Mapping[str, Any] | None, Standing], Standing]
-"""Adds to a standing what is left, from the query's latest progress."""
+"""Adds the work that is left to a standing, from the query's latest progress."""
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The jobs as `hutch pipeline` runs them: from the arguments of a command line to its exit code.
 
-A job's own module is imported once the packages that it needs were looked for, and all that can be
-wrong with the arguments is told before Spark is started.
+A job's own module is imported after a check for the packages that it needs. All faults of the
+arguments are reported before Spark is started.
 """
 
 import sys
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 EXIT_INTERRUPTED: Final = 130
 ENDPOINTS: Final = "localhost:5552"
 NAMESPACE: Final = "streams"
-"""Of Iceberg tables that are given no other."""
+"""Default namespace and name of Iceberg tables."""
 
 ENDINGS: Final = {
     ".parquet": "parquet",
@@ -41,7 +41,7 @@ ENDINGS: Final = {
 
 
 def _session(options: Namespace, *packages: str) -> "AbstractContextManager[SparkSession]":
-    """Return a session that is started when it is entered, once what it needs is there."""
+    """Return a session that starts when it is entered, after a check for its packages."""
     require(*OF_SPARK, *packages)
     from pyspark_hutch.jobs.session import session  # noqa: PLC0415
 

@@ -1,4 +1,4 @@
-"""Packages that a job needs beside the server's, and what installs those that are missing."""
+"""Packages that a job needs beside the server's, and the extra that installs each."""
 
 from importlib.util import find_spec
 from typing import Final

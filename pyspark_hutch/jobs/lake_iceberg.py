@@ -18,7 +18,7 @@ BATCH: Final = "hutch.batch"
 
 
 class IcebergLake(TableLake):
-    """A table of the warehouse in a folder, whose catalog is the file `catalog.db` there.
+    """A table of the warehouse in a folder, with the file `catalog.db` there as its catalog.
 
     Query and number of a batch are properties of its snapshot. The number is also a property of the
     table, set by the same commit, since old snapshots may be expired.

@@ -36,7 +36,7 @@ class Lake(ABC):
         return f"{self.folder}/_checkpoints/{name}"  # readers pass over what begins with _
 
     def check(self, spark: SparkSession) -> None:
-        """Check that the folder is not that of another kind of lake, whose checkpoints it has.
+        """Check that the folder does not belong to another kind of lake, with its checkpoints.
 
         Raises:
             WrongArgument: It is.

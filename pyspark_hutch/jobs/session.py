@@ -1,4 +1,4 @@
-"""A quiet Spark session for a job: what Spark prints by default, a person would have to read."""
+"""A quiet Spark session for a job: Spark's default output would bury the job's own lines."""
 
 import logging
 import os

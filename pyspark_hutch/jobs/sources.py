@@ -69,7 +69,7 @@ def writing(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def name_of(options: Mapping[str, str]) -> str:
-    """Return a name for what is read, which can be that of a file and differs between sources."""
+    """Return a name for a source, which can be a file's name and differs between sources."""
     lowered = {name.lower(): text for name, text in options.items()}
     texts = [lowered[key] for key in ("stream", "superstream", "assign") if key in lowered]
     text = texts[0] if texts else ""

@@ -291,7 +291,7 @@ def _stop_at(
     limit: cython.Py_ssize_t,
     budget: cython.Py_ssize_t,
 ) -> cython.int:
-    """Why the entry at `position` cannot be taken; DONE if it can."""
+    """Reason why the entry at `position` cannot be taken; DONE if it can."""
     head: cython.uint
     if limit - position < 4:
         return _BEYOND

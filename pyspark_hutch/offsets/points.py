@@ -29,7 +29,7 @@ def offsets_of(
         cluster: Is asked where times are.
         leaders: Where each stream lives; all streams of the query.
         bounds: What each stream held when the query began. What came later counts as the end.
-        where: What the user said.
+        where: The user's choice.
         unmatched: What a time means that is later than all rows: an error, or the end.
 
     Raises:

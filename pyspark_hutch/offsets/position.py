@@ -16,7 +16,7 @@ OFFSETS_MAX: Final = 1 << 63
 
 
 class WrongPosition(ValueError):
-    """A checkpoint holds what is no position of this source."""
+    """A checkpoint holds something that is no position of this source."""
 
 
 @dataclass(frozen=True, slots=True)

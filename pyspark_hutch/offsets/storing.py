@@ -1,6 +1,6 @@
 """The position of a query as stored offsets, which the tools of servers show.
 
-They are for people alone: Spark's checkpoint says where a query goes on. So a failure to store one
+They are only for display: Spark's checkpoint says where a query goes on. So a failure to store one
 is a line in the log and nothing more.
 """
 
@@ -32,7 +32,7 @@ class StoredOffsets:
         self._stored: dict[str, int] = {}
 
     def store(self, position: Position, leaders: Mapping[str, Endpoint] | None = None) -> None:
-        """Store what has changed since the last call.
+        """Store the offsets that have changed since the last call.
 
         The offset that is stored is that of the last row that was read, as clients do it.
 

@@ -1,5 +1,5 @@
-"""Options of a read and a write: one table, and what is derived from it.
+"""Options of a read and a write: one table, and everything derived from it.
 
-`read_settings` and `write_settings` turn what Spark hands over into frozen settings; `document`
+`read_settings` and `write_settings` turn Spark's options into frozen settings; `document`
 gives the page of all options. Nothing here needs Spark or a server.
 """

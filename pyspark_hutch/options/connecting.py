@@ -1,4 +1,4 @@
-"""Connection settings from options: what a URI and the single options say, made one."""
+"""Connection settings from options: a URI and the single options, merged."""
 
 from typing import Final, Literal
 
@@ -41,7 +41,7 @@ def connection_settings(given: Given) -> ConnectionSettings:
 
 
 def _one(given: Given, name: str, in_uri: str | None) -> str | None:
-    """Return what an option or the URI says; both must say the same."""
+    """Return the value of an option or of the URI; if both have one, it must be the same."""
     alone = given.value(name, str)
     if alone is not None and in_uri is not None and alone != in_uri:
         given.clash(("uri", name), "they say different things")

@@ -9,7 +9,7 @@ class WrongOption(ValueError):
     """Options that cannot be used, each problem in its own words, all in one line.
 
     Attributes:
-        problems: What is wrong, in the order of the table of options.
+        problems: All faults, in the order of the table of options.
     """
 
     def __init__(self, *problems: str) -> None:

@@ -125,7 +125,7 @@ class Given:
         self.problems.append(f"option {self.shown(name)} needs {other}")
 
     def settle(self) -> None:
-        """Raise what was found wrong.
+        """Raise all problems that were found.
 
         Raises:
             WrongOption: There was something.

@@ -1,4 +1,4 @@
-"""Kinds of values: what an option takes, in words and as a function of its text."""
+"""Kinds of values: the range of an option, in words and as a function of its text."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""A row of the table of options: its name, what it is for, what it takes and what it means."""
+"""A row of the table of options: name, purpose, values and meaning."""
 
 from dataclasses import dataclass
 from enum import Flag, auto

@@ -14,7 +14,7 @@ from pyspark_hutch.shared.log.chunk import unpack_header
 LOG: Final = logging.getLogger(__name__)
 
 KEPT_S: Final = 60.0
-"""An estimate is used for so long: a look takes some round trips for each stream."""
+"""Lifetime of an estimate: a new one takes some round trips for each stream."""
 
 _ANY_BYTES: Final = 100.0
 """Bytes of a row where nothing could be looked at."""

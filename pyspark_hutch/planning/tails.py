@@ -1,4 +1,4 @@
-"""Asks what the streams of a query hold, no more often than is good for an idle server."""
+"""Asks for the ends of a query's streams, but seldom enough to spare an idle server."""
 
 from collections.abc import Callable, Container, Mapping
 from typing import Final
@@ -11,10 +11,10 @@ from pyspark_hutch.shared.client.login import Endpoint
 from pyspark_hutch.shared.stream.wire.codes import ResponseCode
 
 LOOK_S: Final = 0.2
-"""An idle query asks for new rows so often, which is about its delay too."""
+"""Time between two questions of an idle query for new rows; about its delay, too."""
 
 LIST_S: Final = 5.0
-"""After so long the partitions of super streams are listed anew."""
+"""Time after which the partitions of super streams are listed anew."""
 
 
 class Tails:

@@ -15,7 +15,7 @@ class Stored(NamedTuple):
     """Frames and rows that a confirm has completed.
 
     Attributes:
-        frames: All of whose entries are confirmed now.
+        frames: Frames with all entries confirmed now.
         frame_bytes: Of these.
         rows: In these.
     """

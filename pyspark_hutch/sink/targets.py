@@ -18,7 +18,7 @@ class Targets:
 
     Attributes:
         stream: All of them; None if there are partitions, or each row names its stream.
-        super_stream: Whose partitions they go to.
+        super_stream: The super stream that has the partitions.
         partitions: The streams of the super stream, in their order.
     """
 
