@@ -1,4 +1,4 @@
-"""Certificates to try TLS with: an authority, and what it signs. Nobody should ever trust them.
+"""Certificates to try TLS with: an authority, and what it signs. Never trust them.
 
 `python -m compat.certificates FOLDER` makes what a server and a client need:
 
@@ -69,12 +69,12 @@ class Certificates:
 
     @property
     def server(self) -> Pair:
-        """What a server shows."""
+        """Certificate of a server."""
         return Pair(self.folder / "server.pem", self.folder / "server-key.pem")
 
     @property
     def client(self) -> Pair:
-        """What a client shows."""
+        """Certificate of a client."""
         return Pair(self.folder / "client.pem", self.folder / "client-key.pem")
 
 
@@ -167,7 +167,7 @@ class Authority:
         Args:
             folder: Where it is written.
             file_name: What its files are called, before `.pem` and `-key.pem`.
-            subject: Whom it names.
+            subject: The name in it.
             alternatives: Its subject's alternative names.
             life: How long it is valid from now on; below zero: it ran out so long ago.
             serial: Its number, None for one of its own.

@@ -25,7 +25,7 @@ Report = Callable[[str], None]
 
 @dataclass(slots=True)
 class Outcome:
-    """What a run gave.
+    """Result of a run.
 
     Attributes:
         samples: By row and server, the figures of each round in order.

@@ -44,7 +44,7 @@ REQUEST_TIMEOUT_S: Final = 60.0
 
 
 class Address(NamedTuple):
-    """Where a server listens for stream connections, and who may log in.
+    """Address of a server for stream connections, and a user that may log in.
 
     Attributes:
         ca: The authority's certificate, a path; with it the connection is over TLS.
@@ -65,7 +65,7 @@ class Connection:
 
         Raises:
             BenchError: The server refused, or hung up.
-            OSError: Nobody listens there.
+            OSError: The connection was refused.
         """
         self._correlation = 0
         self.socket = socket.create_connection(
@@ -92,7 +92,7 @@ class Connection:
         self.close()
 
     def close(self) -> None:
-        """Hang up; what the server still sends is nobody's concern any more."""
+        """Hang up; the rest of the server's output is dropped."""
         self.socket.close()
 
     def create(self, stream: str) -> None:

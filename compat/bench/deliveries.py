@@ -31,7 +31,7 @@ DELIVER_OVERHEAD_BYTES: Final = DELIVER_HEAD.size - 4
 RECEIVE_BYTES: Final = 1 << 20
 # A CRC costs about a fifth of receiving the bytes, so a timed run checks a sample.
 SAMPLE_EVERY: Final = 16
-# Data of a large chunk that nobody looks at is dropped by the kernel without a copy; with the
+# Unread data of a large chunk is dropped by the kernel without a copy; with the
 # copy a reader is slower than a server that sends from the page cache.
 DISCARD_FROM_BYTES: Final = 1 << 16
 DISCARD: Final = socket.MSG_TRUNC | socket.MSG_WAITALL
@@ -74,7 +74,7 @@ class DeliveryReader:
         self._data = bytearray(RECEIVE_BYTES)
         self._view = memoryview(self._data)
         self._filled = 0
-        # What is still to come of the chunk whose header was read last.
+        # Bytes still to come of the chunk whose header was read last.
         self._data_left = 0
         self._is_sampled = False
         self._is_next_a_header = False

@@ -1,4 +1,4 @@
-"""What can go wrong in a benchmark, apart from being slow."""
+"""Errors of a benchmark."""
 
 
 class BenchError(Exception):

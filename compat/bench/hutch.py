@@ -70,7 +70,7 @@ class Hutch:
         """
         if self._process is not None and self._process.poll() is None:
             return
-        # Settings of the person who runs the benchmark are not the benchmark's.
+        # The user's own settings are not the benchmark's.
         environment = {k: v for k, v in os.environ.items() if not k.startswith("HUTCH_")}
         with self._output.open("wb") as output:
             self._process = subprocess.Popen(

@@ -1,4 +1,4 @@
-"""What the generator's process is told to do, and what it answers, as JSON on its pipes."""
+"""Jobs of the generator's process and its answers, as JSON on its pipes."""
 
 import json
 from dataclasses import asdict, dataclass

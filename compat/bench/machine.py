@@ -1,4 +1,4 @@
-"""What a figure depends on besides the servers: the machine, its disk, the versions."""
+"""Conditions of a figure besides the servers: the machine, its disk, the versions."""
 
 import os
 import platform

@@ -1,4 +1,4 @@
-"""The work that asks for long lists over HTTP while somebody else is served."""
+"""Work that asks for long lists over HTTP while another client is served."""
 
 import base64
 import http.client

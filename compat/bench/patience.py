@@ -1,4 +1,4 @@
-"""How long the generator waits on a blocking socket before it gives up."""
+"""Timeouts of the generator on a blocking socket."""
 
 import socket
 import struct

@@ -61,7 +61,7 @@ class Pump:
 
     @property
     def is_done(self) -> bool:
-        """Whether every message of the sendings begun is confirmed."""
+        """Tell whether every message of the sendings begun is confirmed."""
         return self.arena.confirmed >= self._blocks_wanted * self._block.message_count
 
     def step(self) -> bool:

@@ -1,4 +1,4 @@
-"""How much work a run does: the counts for figures, and those for a smoke test."""
+"""Amounts of work of a run: the counts for figures, and those for a smoke test."""
 
 from dataclasses import dataclass
 from typing import Final

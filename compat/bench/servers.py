@@ -23,15 +23,15 @@ class Server(Protocol):
 
     @property
     def name(self) -> ServerName:
-        """Which one it is."""
+        """Name of the server."""
 
     @property
     def address(self) -> Address:
-        """Where it listens; known once it has been started."""
+        """Address of its port; known once it has been started."""
 
     @property
     def tls_address(self) -> Address | None:
-        """Where it listens for TLS; None if that is not known."""
+        """Address of its TLS port; None if that is not known."""
 
     @property
     def pids(self) -> tuple[int, ...]:
@@ -39,15 +39,15 @@ class Server(Protocol):
 
     @property
     def management_port(self) -> int:
-        """Where its management API listens, 0 where that is not known."""
+        """Port of its management API; 0 if that is not known."""
 
     @property
     def data_folder(self) -> Path | None:
-        """Where its data lies, None where that is not known."""
+        """Its data directory; None if that is not known."""
 
     @property
     def can_restart(self) -> bool:
-        """Whether `restart` keeps the data, so that a drain after it makes sense."""
+        """Tell whether `restart` keeps the data, so that a drain after it makes sense."""
 
     def start(self) -> None:
         """Start it and wait until it serves; nothing happens if it runs."""

@@ -16,7 +16,7 @@ MODES: Final = ("os", "disk")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings(SharedSettings):
-    """What the command line asks for.
+    """Settings of the command line.
 
     Attributes:
         scale: Counts and rounds.

@@ -1,4 +1,4 @@
-"""How each row is measured on one server: the jobs, in order, that give its figures.
+"""Steps of each row on one server: the jobs, in order, that give its figures.
 
 A step gives several rows where they need the same stream. Steps run in the order of
 `STEPS`: memory first, while the servers are fresh.
@@ -52,7 +52,7 @@ class Step:
 
 
 def idle_memory(server: Server, _scale: Scale, _wanted: Collection[str]) -> Results:
-    """Read the memory of a server that nobody has used."""
+    """Read the memory of an unused server."""
     memory = memory_of(tree_of(server.pids))
     return {"idle_memory": {"rss": float(memory.rss), "pss": float(memory.pss)}}
 

@@ -1,4 +1,4 @@
-"""What Hutch must reach, as a table, and whether a set of medians reaches it."""
+"""Table of the targets for Hutch, and the check of medians against it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -64,7 +64,7 @@ TARGETS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What came of a target: the figure, and whether it is reached (None: cannot be told)."""
+    """Result of a target: the figure, and whether it is reached (None: unknown)."""
 
     target: Target
     value: float | None

@@ -1,4 +1,4 @@
-"""What a server's processes use: CPU time and memory, as Linux counts them."""
+"""CPU time and memory of a server's processes, as Linux counts them."""
 
 import os
 import time

@@ -17,7 +17,7 @@ STAT_START_TICKS = 19
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a process has used so far."""
+    """Resources that a process has used so far."""
 
     cpu_s: float
     resident_bytes: int

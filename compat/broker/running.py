@@ -1,4 +1,4 @@
-"""What is known of a broker that runs: its addresses, its process, and how to end it."""
+"""A running broker: its addresses, its process, and a way to end it."""
 
 from __future__ import annotations
 

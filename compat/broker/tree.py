@@ -27,7 +27,7 @@ APT_SOURCES = Path("/etc/apt")
 
 
 class CannotBuild(Exception):
-    """This machine cannot make the tree; the text says why."""
+    """The tree cannot be made on this machine; the text says why."""
 
 
 def cache_folder() -> Path:
@@ -90,8 +90,8 @@ def build(folder: Path) -> None:
         raise CannotBuild("the machine's apt sources name no Debian mirror")
     if folder.exists():
         shutil.rmtree(folder)  # a build that was interrupted
-    # Shut in, so that its own mounts go with it if it is killed: what a later build removes must
-    # never be somebody's /proc.
+    # Shut in, so that its own mounts go with it if it is killed: a later build must never remove
+    # the /proc of the machine.
     command = [*SHUT_IN, "debootstrap", "--variant=minbase", f"--include={','.join(PACKAGES)}"]
     run([*command, SUITE, str(folder), mirror, str(SCRIPT)], timeout_s=BUILD_TIMEOUT_S)
     archives = folder / "var/cache/apt/archives"

@@ -35,7 +35,7 @@ MARKS: Final = "abcdefghijkl"
 
 
 class Run(NamedTuple):
-    """Which scenario, by which client, against which server."""
+    """A scenario, by a client, against a server."""
 
     client: str
     scenario: str
@@ -43,7 +43,7 @@ class Run(NamedTuple):
 
 
 class Crossing(NamedTuple):
-    """Who reads what was written by whom, how, and on which server."""
+    """Reader, writer, codec and server of an exchange between clients."""
 
     writer: str
     codec: str
@@ -57,7 +57,7 @@ class Comparison:
 
     Attributes:
         unavailable: Clients whose program cannot be had here, with the reason.
-        broken: Clients whose program did not start against some server, with what it said.
+        broken: Clients whose program did not start against some server, with its output.
         versions: The version of each client that ran.
         offered: What each client's program says that it offers.
         runs: The scenarios.

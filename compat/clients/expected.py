@@ -118,7 +118,7 @@ OTHERWISE: Final[dict[tuple[str, str], tuple[dict[str, Any], str]]] = {
         "it cannot ask for messages without a filter value beside those with one",
     ),
 }
-"""By client and scenario: the fields whose values are others, and the reason."""
+"""Fields with other values, and the reason, by client and scenario."""
 
 
 def expected(client: str, scenario: str) -> Any:  # noqa: ANN401 - JSON

@@ -12,14 +12,14 @@ LARGE_SIZES: Final = (1, 127, 255, 256, 4095, 65_535, 65_536, 1_000_000)
 
 
 class Summary(TypedDict):
-    """What stands for many messages: their number, and a SHA-256 of all bodies with their sizes."""
+    """Digest of many messages: their number, and a SHA-256 of all bodies with their sizes."""
 
     count: int
     sha256: str
 
 
 class WrongBody(Exception):
-    """A message was read that nobody wrote."""
+    """A message was read that was never written."""
 
 
 def body(index: int, mark: str = "m") -> bytes:

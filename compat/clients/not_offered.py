@@ -1,4 +1,4 @@
-"""What a client's library does not offer, by client and scenario, and why.
+"""Scenarios that a client's library does not offer, and the reason.
 
 A program lists what it offers when it starts; both lists together must be all scenarios, and a
 version that offers more makes an entry here wrong, which a test says.

@@ -98,7 +98,7 @@ def built(program: Program) -> Path:
     target = cache / f"{program.folder}-{digest(program.folder)}"
     kept = cache / f"{program.folder}-cache"
     kept.mkdir(parents=True, exist_ok=True)
-    # One build of a program at a time; whoever waited finds it done.
+    # One build of a program at a time; the next caller finds it done.
     with (cache / f"{program.folder}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if target.is_dir():

@@ -25,7 +25,7 @@ REPOSITORY: Final = Path(__file__).parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a scenario ended.
+    """Outcome of a scenario.
 
     Attributes:
         result: What the program found; None if it failed.
@@ -37,7 +37,7 @@ class Outcome:
 
     @property
     def is_ok(self) -> bool:
-        """Whether there is a result."""
+        """Tell whether there is a result."""
         return not self.error
 
 
@@ -47,7 +47,7 @@ class NoAnswer(Exception):
 
 @dataclass(slots=True)
 class About:
-    """What a program says of itself when it starts."""
+    """First line of a program: facts about itself."""
 
     client: str
     version: str

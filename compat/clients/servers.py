@@ -31,11 +31,11 @@ REPOSITORY: Final = Path(__file__).parents[2]
 
 
 class Server(Protocol):
-    """What the programs run against."""
+    """A server that the programs run against."""
 
     @property
     def name(self) -> ServerName:
-        """Which one it is."""
+        """Name of the server."""
 
     @property
     def options(self) -> list[str]:
@@ -178,7 +178,7 @@ class Hutch:
 
 
 def environment() -> dict[str, str]:
-    """Return the variables for Hutch: those of whoever runs this are not the comparison's."""
+    """Return the environment for Hutch, without the user's own settings."""
     return {key: value for key, value in os.environ.items() if not key.startswith("HUTCH_")}
 
 

@@ -31,7 +31,7 @@ class Delivery:
     """One Deliver frame.
 
     Attributes:
-        subscription_id: Whose it is.
+        subscription_id: The subscription that got it.
         head: The version of the command, and the header's fields that are the same on every
             server if the chunk has the same entries.
         pieces: Its entries.
@@ -45,7 +45,7 @@ class Delivery:
 
     @property
     def record_count(self) -> int:
-        """How many records it brings."""
+        """Number of records in it."""
         return sum(piece.records for piece in self.pieces)
 
 

@@ -38,7 +38,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a comparison found.
+    """Findings of a comparison.
 
     Attributes:
         unexpected: Differences that no entry of the list speaks of.

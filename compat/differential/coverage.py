@@ -1,4 +1,4 @@
-"""Which command was seen to give which code, in which script; and what there is to be seen.
+"""Codes of each command that scripts have shown, and the codes that could be shown.
 
 `GIVEN` says what a single node can be made to answer, `ELSEWHERE` what it cannot, with the reason
 and the tests that show it on Hutch alone. Every other pair is one that RabbitMQ's handler of that
@@ -22,7 +22,7 @@ CLOSE = "close"
 
 # Codes of the answer, or of the frame itself where the server speaks unasked. A publish is answered
 # by confirms (1) and PublishErrors. 13 is the server's Close after a frame of that command which is
-# malformed or in a version that nobody knows.
+# malformed or in an unknown version.
 GIVEN: Mapping[str, tuple[int, ...]] = {
     "declare_publisher": (1, 2, 13, 16, 17),
     "publish": (1, 13, 17, 18),
@@ -137,7 +137,7 @@ ELSEWHERE: tuple[Elsewhere, ...] = (
         "sasl_authenticate",
         11,
         "only the configuration file says who is bound to the node's own machine, and the "
-        "reference broker lets everybody in from everywhere",
+        "reference broker lets all users in from everywhere",
         "tests/unit/gateway/stream/handlers/test_handshake.py"
         "::test_guest_comes_from_this_machine_only",
     ),
@@ -194,7 +194,7 @@ def missing(found: Iterable[Pair]) -> list[Pair]:
 
 
 def unlisted(found: Iterable[Pair]) -> list[Pair]:
-    """Return what scripts showed but nobody has listed."""
+    """Return the codes that scripts showed but that are not listed."""
     return sorted(set(found) - given())
 
 
@@ -218,7 +218,7 @@ def document(found: Mapping[Pair, Sequence[str]], scripts: Sequence[Script]) -> 
         "pair of the 31 commands and 21 codes no branch of RabbitMQ's leads.",
         "",
         "A publish is answered by confirms (1) and PublishErrors; 13 is the server's Close after a",
-        "malformed frame of that command, or of a version that nobody knows; 14 its Close after a",
+        "malformed frame of that command, or of an unknown version; 14 its Close after a",
         "frame above the limit, of whatever command.",
         "",
         "| command | code | scripts | one of them |",

@@ -1,8 +1,8 @@
-"""What RabbitMQ does with a group of single active consumers, rule by rule, as it was observed.
+"""Model of RabbitMQ's groups of single active consumers, rule by rule, as observed.
 
 It keeps a status for every member and looks them up; Hutch keeps one active member and whether it
-steps down. The two have nothing in common but what they must say. One thing is left out: who is to
-step down and has not answered is asked again by RabbitMQ when others come or go.
+steps down. The two share no code, and must give the same answers. One thing is left out: a member
+that has not yet answered a step down is asked again by RabbitMQ when others come or go.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from enum import Enum
 
 
 class Status(Enum):
-    """What a member is for its group."""
+    """Status of a member in its group."""
 
     WAITING = "waiting"
     ACTIVE = "active"
@@ -35,11 +35,11 @@ class ModelGroup:
 
     @property
     def wanted(self) -> object:
-        """Whom the partition index means."""
+        """The member that the partition index picks."""
         return list(self.rows)[self.partition_index % len(self.rows)]
 
     def register(self, member: object) -> list[Told]:
-        """A member comes."""
+        """Add a member."""
         assert member not in self.rows
         self.rows[member] = Status.WAITING
         if len(self.rows) == 1:
@@ -50,19 +50,19 @@ class ModelGroup:
         return self._rebalance()
 
     def unregister(self, members: Iterable[object]) -> list[Told]:
-        """Members go, at once."""
+        """Remove members, at once."""
         statuses = {self.rows.pop(member) for member in members}
         if not self.rows:
             return []
         if self.partition_index == -1:
             first = next(iter(self.rows))
             return self._activate(first) if Status.ACTIVE in statuses else []
-        if Status.DEACTIVATING in statuses:  # nobody answers any more
+        if Status.DEACTIVATING in statuses:  # its answer will not come any more
             return self._activate(self.wanted)
         return self._rebalance()
 
     def answered_step_down(self, member: object) -> list[Told]:
-        """A member has stepped down: whom the index means now follows, be it the same one."""
+        """Note a step down: the member that the index picks now follows, perhaps the same one."""
         assert self.rows[member] is Status.DEACTIVATING
         self.rows[member] = Status.WAITING
         return self._activate(self.wanted)

@@ -74,7 +74,7 @@ class Arrived:
 
     @property
     def is_grouped_freely(self) -> bool:
-        """Whether its place among its like may differ."""
+        """Tell whether its place among its like may differ."""
         return self.key in (CONFIRM, DELIVER)
 
 

@@ -46,7 +46,7 @@ class Fields:
 
     @property
     def is_done(self) -> bool:
-        """Whether everything was read."""
+        """Tell whether everything was read."""
         return self.position == len(self.data)
 
     def require_done(self) -> None:

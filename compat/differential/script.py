@@ -1,4 +1,4 @@
-"""What a script is made of: steps on named connections, each with what it waits for.
+"""Scripts: steps on named connections, each with the answers that it waits for.
 
     script("an unknown publisher", opened("A"), ask("A", frames.delete_publisher(9)))
 
@@ -21,7 +21,7 @@ PASSWORD = "secret"
 
 
 class Action(Enum):
-    """What a step does."""
+    """Kinds of steps."""
 
     CONNECT = "connect"
     REACH = "reach"
@@ -35,7 +35,7 @@ class Action(Enum):
 
 
 class Reached(Enum):
-    """How far a connection is brought before the script begins; answers are not compared."""
+    """States of a connection when the script begins; the answers until then are not compared."""
 
     PROPERTIES = "peer properties exchanged"
     MECHANISMS = "mechanisms known"
@@ -46,7 +46,7 @@ class Reached(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """How much must have come before a step is over; all of it, or the time is up.
+    """Frames and records that end a step; all of them, or the time is up.
 
     Attributes:
         frames: Frames other than confirms and deliveries.
@@ -66,7 +66,7 @@ class Wait:
 
 
 class Login(NamedTuple):
-    """Who a connection logs in as, and where it goes; `~` stands for the run."""
+    """User and virtual host of a connection; `~` stands for the run."""
 
     user: str = "guest"
     password: str = "guest"
@@ -90,7 +90,7 @@ class Step:
         linger_s: How long to listen for more than was waited for.
         reached: For `REACH`.
         tuning: For `REACH`: the frame limit and heartbeat that the client answers.
-        login: For `REACH`: who, and where.
+        login: For `REACH`: user and virtual host.
         change: For `ADMINISTER`.
         may_fail: For `ADMINISTER`: compare whether it is refused, in whatever words.
         piece_bytes: Send in pieces of this size, a write each; 0 sends everything at once.
@@ -133,12 +133,12 @@ class Script:
 
     @property
     def is_administered(self) -> bool:
-        """Whether the script changes users or virtual hosts."""
+        """Tell whether the script changes users or virtual hosts."""
         return any(step.change is not None for step in self.steps)
 
     @property
     def exchange_count(self) -> int:
-        """How many times something is sent."""
+        """Number of sendings."""
         return sum(step.action is Action.SEND for step in self.steps)
 
 
@@ -188,7 +188,7 @@ def judged(request: str, /, *, label: str = "", **arguments: object) -> Step:
 
 
 def add_user(name: str, password: str = PASSWORD) -> Step:
-    """Create a user who may do nothing; without a password if that is empty."""
+    """Create a user without rights; without a password if that is empty."""
     return administer("add_user", name=name, password_hash=hashed(password))
 
 

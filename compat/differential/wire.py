@@ -25,7 +25,7 @@ class HandshakeFailed(Exception):
 
 @dataclass(slots=True)
 class Collected:
-    """What came during one step."""
+    """Frames that came during one step."""
 
     events: list[Arrived | str] = field(default_factory=list)
     frames: int = 0

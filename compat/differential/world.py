@@ -1,4 +1,4 @@
-"""What a server holds while a sequence is played, as far as it tells how much to wait for.
+"""Model of a server's content during a sequence, to know how many answers to wait for.
 
 It is no oracle: what comes is compared with what the other server sends.
 """

@@ -26,7 +26,7 @@ CLASS_SECONDS: Final = 15 * 60
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a suite is run.
+    """Place in which a suite is run.
 
     Attributes:
         checkout: Its repository, with its dependencies downloaded.

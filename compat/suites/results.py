@@ -1,4 +1,4 @@
-"""What a suite's own report says, in one form for all of them."""
+"""Results of a suite's own report, in one form for all of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _GINKGO: Final = {"passed": PASSED, "skipped": SKIPPED, "pending": SKIPPED}
 
 @dataclass(slots=True)
 class Results:
-    """How each test of a suite ended, by its name.
+    """Outcome of each test of a suite, by its name.
 
     Attributes:
         outcomes: PASSED, FAILED or SKIPPED; tests of one name are told apart by a number.

@@ -76,10 +76,10 @@ def rabbitmq(folder: Path, checkout: Path) -> Iterator[Path]:
 SERVERS: Final[dict[str, Server]] = {"hutch": hutch, "rabbitmq": rabbitmq}
 
 _SET_UP: Final[Sequence[Sequence[str]]] = (
-    ("add_user", "rabbit", "rabbit"),  # as whom the Node suite logs in; it ends others' connections
+    ("add_user", "rabbit", "rabbit"),  # user of the Node suite; it ends others' connections
     ("set_user_tags", "rabbit", "administrator"),
     ("set_permissions", "rabbit", ".*", ".*", ".*"),
-    ("add_user", CLIENT_NAME, "-"),  # whom a client's certificate names
+    ("add_user", CLIENT_NAME, "-"),  # user that a client's certificate names
     ("set_permissions", CLIENT_NAME, ".*", ".*", ".*"),
 )
 

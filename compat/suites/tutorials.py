@@ -17,13 +17,13 @@ from typing import IO, Final
 from compat.suites.results import FAILED, PASSED, Results
 
 PROGRAM_SECONDS: Final = 120
-"""What one program may take; the slowest compiles itself first."""
+"""Time limit of one program; the slowest compiles itself first."""
 PAUSE_SECONDS: Final = 1.0
-"""How long a person looks at the screen before pressing Enter."""
+"""Time that a person looks at the screen before pressing Enter."""
 
 
 class End(Enum):
-    """What ends a program once it has shown what it should."""
+    """Ways to end a program after it has shown its output."""
 
     ITSELF = "itself"
     ENTER = "Enter"

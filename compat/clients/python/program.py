@@ -1,4 +1,4 @@
-"""What a program on a Python client has around its scenarios: arguments, requests, results."""
+"""Frame of a program on a Python client: arguments, requests, results."""
 
 from __future__ import annotations
 

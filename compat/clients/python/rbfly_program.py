@@ -47,8 +47,8 @@ async def client_of(
     """Give a client, which connects when it is first used.
 
     Args:
-        request: Whose server.
-        authority: Whom to trust on the TLS port; None for the plain port.
+        request: Names the server.
+        authority: Certificate to trust on the TLS port; None for the plain port.
         address: Another address.
     """
     if authority is None:
@@ -64,7 +64,7 @@ async def client_of(
 
 
 class Reading:
-    """What a subscription brings.
+    """Messages of a subscription.
 
     Attributes:
         records: Offset and body of each message.
@@ -185,7 +185,7 @@ async def large(request: Request) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Where to begin, and how many messages there are from there.
+    """A place to begin, and the number of messages from there.
 
     Attributes:
         offset: Where; None for a time.
@@ -309,7 +309,7 @@ async def reconnect(request: Request) -> Result:
             before = reading.indexes()
             await harness("restart")
             for one in bodies(10, 19):
-                await publisher.send(one)  # waits 30 s once it found nobody listening
+                await publisher.send(one)  # waits 30 s once its connection was refused
             await eventually(
                 lambda: set(reading.indexes()) >= set(range(20)), lambda: str(reading.indexes())
             )
@@ -323,7 +323,7 @@ async def tls(request: Request) -> Result:
 
 
 async def tls_distrust(request: Request) -> Result:
-    """Find the server's certificate signed by somebody else."""
+    """Find the server's certificate signed by another authority."""
     try:
         async with client_of(request, request.where.other_ca) as client:
             await client.create_stream(request.stream)

@@ -102,7 +102,7 @@ async def sub_entries(request: Request, codec: CompressionType) -> Result:
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """Where to begin, and how many messages there are from there.
+    """A place to begin, and the number of messages from there.
 
     Attributes:
         kind: What the offset is told by.
@@ -268,7 +268,7 @@ async def tls(request: Request) -> Result:
 
 
 async def tls_distrust(request: Request) -> Result:
-    """Find the server's certificate signed by somebody else."""
+    """Find the server's certificate signed by another authority."""
     try:
         async with producer_of(request, **over_tls(request, request.where.other_ca)):
             return {"connected": True}

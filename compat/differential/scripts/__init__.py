@@ -1,4 +1,4 @@
-"""What is sent, by theme."""
+"""The scripts, by theme."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ WRONG = {
 
 
 def anonymous() -> tuple[Step, ...]:
-    """Begin on A as nobody in particular."""
+    """Begin on A without a user."""
     return (
         reached("A", Reached.MECHANISMS),
         ask("A", f.sasl_authenticate("ANONYMOUS", b"who"), wait=Wait(frames=2)),

@@ -1,4 +1,4 @@
-"""Single active consumers whose user loses rights: who is followed, and by whom."""
+"""Single active consumers whose user loses rights: the members that go, and those that follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Groups of single active consumers on random walks: who comes, goes and answers is drawn.
+"""Groups of single active consumers on random walks: members come, go and answer at random.
 
 The model says what to wait for, and what may be answered; what is compared is what comes.
 """
@@ -43,7 +43,7 @@ class Walk:
         self.pairs = SINGLE if is_plain else of_parts()
 
     def steps(self) -> Iterator[Step]:
-        """Give the steps of the walk; at its end everybody has answered."""
+        """Give the steps of the walk; at its end all members have answered."""
         for _ in range(STEPS):
             yield from self.event()
         while asked := [each for each in self.members if each.is_asked]:

@@ -1,4 +1,4 @@
-"""Single active consumers: who is told what, and when, as members come, answer and go."""
+"""Single active consumers: the questions to members as they come, answer and go."""
 
 from __future__ import annotations
 

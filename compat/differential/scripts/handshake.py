@@ -1,4 +1,4 @@
-"""From the first byte to an open connection: states, their order, repeats, what comes too early."""
+"""The way from the first byte to an open connection: states, their order, repeats, early frames."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single active consumers over the partitions of a super stream: who reads which of them."""
+"""Single active consumers over the partitions of a super stream, and the partitions of each."""
 
 from __future__ import annotations
 

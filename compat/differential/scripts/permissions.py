@@ -1,4 +1,4 @@
-"""Who may do what: every command with every set of rights, and what a pattern matches."""
+"""Rights: every command with every set of them, and the names that a pattern matches."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from compat.differential.script import (
 from compat.differential.scripts.retention import SEGMENT, SETTLED_S, described, message, read
 
 CHANGED_S = 0.8
-"""How long RabbitMQ takes to tell a stream of another policy, and the stream to act on it."""
+"""Time in which RabbitMQ tells a stream of another policy, and the stream acts on it."""
 
 
 def policy(definition: dict[str, object], **arguments: object) -> Step:

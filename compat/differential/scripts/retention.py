@@ -1,4 +1,4 @@
-"""What goes by size and age, what is left, and the offset that a stream begins with.
+"""Retention by size and age, the records that are left, and the first offset of a stream.
 
 Segments are so small that three messages fill one. RabbitMQ looks at them only when it begins
 another, without what that will hold, and does so in a process of its own: limits leave room, and
@@ -164,8 +164,8 @@ KEPT = (
     ),
 )
 
-# Ten messages in four segments, all there or the last two left: whoever is told where to begin must
-# get what is behind it.
+# Ten messages in four segments, all there or the last two left: a client that is told its start
+# must get all records from there.
 SEGMENTS_AT = tuple(
     script(
         f"retention: four segments, {name}",

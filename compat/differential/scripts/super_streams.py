@@ -438,7 +438,7 @@ EXCHANGES = (
 
 
 def member(**patterns: str) -> tuple[Step, ...]:
-    """Return the steps that make a user with these patterns, who connects as B."""
+    """Return the steps that make a user with these patterns, and connect it as B."""
     everything = {"configure": ".*", "write": ".*", "read": ".*"}
     return add_user("~u"), allow("~u", **(everything | patterns)), opened("B", user="~u")
 

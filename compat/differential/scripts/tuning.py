@@ -1,4 +1,4 @@
-"""What Tune decides: the largest frame, and heartbeats."""
+"""Tune: the largest frame, and heartbeats."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What connections are told when a stream goes, and which versions of commands they speak."""
+"""News of deleted streams to connections, and the versions of commands that they speak."""
 
 from __future__ import annotations
 

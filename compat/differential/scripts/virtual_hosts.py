@@ -1,4 +1,4 @@
-"""Virtual hosts: who gets in, what is seen there, what is left when one is deleted; limits."""
+"""Virtual hosts: entering them, listing them, deleting them; limits."""
 
 from __future__ import annotations
 

@@ -74,7 +74,7 @@ def _cell(value: Any) -> str:  # noqa: ANN401  # whatever a row holds
             return quoted(value)
         case str():
             return visible(value)
-        case [[_, _, _], *_]:  # without empty texts, which who reads a table can't read
+        case [[_, _, _], *_]:  # without empty texts, which readers of a table can't read
             pairs = (f"{{{quoted(name)},{quoted(item)}}}" for name, _, item in value if item)
             return f"[{','.join(pairs)}]"
         case list():

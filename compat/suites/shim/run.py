@@ -1,4 +1,4 @@
-"""Which commands there are, and how one is run."""
+"""The commands, and the way to run one."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
 PIPE_CLOSED = 141
-"""As a shell says of a process that SIGPIPE has ended."""
+"""Exit code of a shell for a process that SIGPIPE has ended."""
 
 
 class Command:
@@ -111,7 +111,7 @@ LISTINGS: Mapping[str, Command] = {
         is_listing=True,
     ),
 }
-"""Of both tools."""
+"""Commands of both tools."""
 CTL: Mapping[str, Command] = {
     "status": Command(status, "", f"Status of node {NODE} ..."),
     "await_startup": Command(status, "", f"Status of node {NODE} ..."),
@@ -185,7 +185,7 @@ TOOLS: Mapping[str, Mapping[str, Command]] = {
     "rabbitmqctl": CTL,
     "rabbitmq-streams": {**STREAMS, **CTL},
 }
-"""What rabbitmqctl does can be asked of both here."""
+"""Commands of each tool; here both tools have those of rabbitmqctl."""
 
 
 def help_of(tool: str, words: Words) -> str:

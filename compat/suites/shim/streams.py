@@ -17,7 +17,7 @@ STATUS = (
     *("first_offset", "readers", "segments"),
 )
 PARTITIONS = 3
-"""Of a super stream if nothing is said."""
+"""Default number of a super stream's partitions."""
 
 
 def list_stream_connections(words: Words) -> str:
@@ -80,7 +80,7 @@ def _tracking(words: Words, found: dict[str, dict[str, int]]) -> str:
 
 
 def restart_stream(words: Words) -> str:
-    """Let everybody who uses a stream go; it comes back at once."""
+    """End all users of a stream; it comes back at once."""
     words.demand_count(1)
     ask("restart_stream", NO_SUCH_THING, virtual_host=words.host, name=words.plain[0])
     return NODE

@@ -49,7 +49,7 @@ _NUMBER = re.compile(r"[-+]?[0-9]{1,18}")
 
 
 class Words:
-    """What was typed behind the tool's name.
+    """Words that were typed behind the tool's name.
 
     Attributes:
         plain: All that is neither an option nor an option's value.
@@ -101,17 +101,17 @@ class Words:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether only what was asked for is to be printed."""
+        """Tell whether to print only the requested rows."""
         return "quiet" in self or "silent" in self
 
     @property
     def has_titles(self) -> bool:
-        """Whether a table begins with the names of its columns."""
+        """Tell whether a table begins with the names of its columns."""
         return "silent" not in self and "no-table-headers" not in self
 
     @property
     def host(self) -> str:
-        """Which virtual host is meant."""
+        """Name of the virtual host that is meant."""
         return self.options.get("vhost", "/")
 
     def number(self, name: str, default: int) -> int:
