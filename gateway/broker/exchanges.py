@@ -1,8 +1,8 @@
 """The exchanges of one virtual host, and the bindings by which they lead to streams."""
 
 import logging
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 from gateway.broker.catalogue import Catalogue
@@ -175,13 +175,10 @@ class Exchanges:
                 added[row.key] = row, binding, stream
         if not added:
             return
-        self.keep(declared)
-        try:
+        async with self.kept(declared):
             await self._put(declared, *(row for row, _, _ in added.values()))
             for key, (_, binding, stream) in added.items():
                 self.join(declared, key, binding, stream)
-        finally:
-            await self.let_go(declared)
 
     async def unbind(self, binding: Binding, *, check: Check = unchecked) -> None:
         """Undo a binding; nothing happens if there is none like this.
@@ -201,8 +198,7 @@ class Exchanges:
 
     async def _unbind(self, declared: Declared, key: bytes, stream: Stream) -> None:
         is_last = len(declared.bindings) == 1 and declared.exchange.auto_delete
-        self.keep(declared)
-        try:
+        async with self.kept(declared):
             await self._remove(declared, key, *([declared.key] if is_last else []))
             if is_last:
                 declared.is_stored = False
@@ -210,8 +206,6 @@ class Exchanges:
                 declared.remove(key)
                 stream.bound_by.discard(key)
                 self._lost_binding(declared)
-        finally:
-            await self.let_go(declared)
 
     # What is known, apart from the table
 
@@ -236,21 +230,24 @@ class Exchanges:
             del self._declared[declared.exchange.name]
         self.by_number.pop(declared.number, None)
 
-    def keep(self, declared: Declared) -> None:
-        """Let an exchange not go with its last binding until `let_go`; whose turn it is may."""
-        declared.is_kept = True
+    @asynccontextmanager
+    async def kept(self, declared: Declared) -> AsyncIterator[None]:
+        """Let an exchange not go with its last binding while it is changed, but perhaps then.
 
-    async def let_go(self, declared: Declared) -> None:
-        """End `keep`: if the exchange should have gone meanwhile, and nothing is bound, it goes."""
-        is_to_go = declared.is_bereft and not declared.bindings
-        declared.is_kept = declared.is_bereft = False
-        if not is_to_go:
-            return
-        self.drop(declared)
+        The caller holds its lock.
+        """
+        declared.is_kept = True
         try:
-            await self._remove(declared, declared.key)
-        except InternalError as error:
-            log.warning("exchange without bindings not removed error=%s", error)
+            yield
+        finally:
+            is_to_go = declared.is_bereft and not declared.bindings
+            declared.is_kept = declared.is_bereft = False
+            if is_to_go:
+                self.drop(declared)
+                try:
+                    await self._remove(declared, declared.key)
+                except InternalError as error:
+                    log.warning("exchange without bindings not removed error=%s", error)
 
     def join(self, declared: Declared, key: bytes, binding: Binding, stream: Stream) -> None:
         """Know a binding that is stored."""

@@ -12,6 +12,12 @@ def without_line_ends(name: str) -> str:
     return name.replace("\r", "").replace("\n", "")
 
 
+def check_name(name: str) -> None:
+    """Raise PreconditionFailed if a stream or exchange cannot get this name."""
+    if not name or name.startswith(_RESERVED_PREFIX):
+        raise PreconditionFailed(f"name {name!r} is empty or reserved")
+
+
 def clean_name(name: str) -> str:
     """Return a new stream's or exchange's name without CR and LF.
 
@@ -19,6 +25,5 @@ def clean_name(name: str) -> str:
         PreconditionFailed: Nothing is left, or it is a reserved name.
     """
     name = without_line_ends(name)
-    if not name or name.startswith(_RESERVED_PREFIX):
-        raise PreconditionFailed(f"name {name!r} is empty or reserved")
+    check_name(name)
     return name

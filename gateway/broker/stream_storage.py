@@ -111,15 +111,13 @@ class StreamStorage:
             raise InternalError(str(error)) from error
 
     async def make_together(
-        self,
-        streams: Sequence[Stream],
-        topology: Callable[[Sequence[Stream]], Sequence[TableEntry]],
+        self, streams: Sequence[Stream], topology: Sequence[TableEntry]
     ) -> None:
         """Make what streams in state CREATING need; then, in one write, they are LIVE.
 
         Args:
             streams: Any number of them, also none.
-            topology: Says what is written together with that.
+            topology: Rows that are written together with that.
 
         Raises:
             InternalError: The store refused; all of it is undone.
@@ -131,7 +129,7 @@ class StreamStorage:
                 await made
             for entry in entries:
                 entry.state = LIVE
-            await self._catalogue.put(*entries, topology=topology(streams))
+            await self._catalogue.put(*entries, topology=topology)
         except StoreError as error:
             self._not_created.error(self._virtual_host, [entry.name for entry in entries], error)
             with suppress(InternalError):

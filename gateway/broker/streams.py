@@ -6,7 +6,8 @@ watcher is told when the stream is deleted or has failed, after which nothing of
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from contextlib import contextmanager, suppress
+from typing import Final
 
 from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.catalogue import CREATING, LIVE, Catalogue, StreamEntry
@@ -19,7 +20,6 @@ from gateway.broker.errors import (
 from gateway.broker.locks import Check, Locks, unchecked
 from gateway.broker.naming import clean_name
 from gateway.broker.policies import Policies, open_policies
-from gateway.broker.room import Room
 from gateway.broker.stream import Stream, Watcher
 from gateway.broker.stream_logs import NOT_TOLD, StreamLogs
 from gateway.broker.stream_storage import StreamStorage
@@ -32,6 +32,9 @@ from store.api import TableEntry
 __all__ = ["Stream", "Streams", "StreamsPorts", "Watcher", "open_streams"]
 
 log = logging.getLogger(__name__)
+
+_STREAMS_MAX: Final = "max-queues"
+"""The limit of a virtual host that counts streams; below 0 is no limit."""
 
 
 class Streams:
@@ -52,7 +55,9 @@ class Streams:
         """Told of a stream at the moment in which it is gone for clients."""
         self._ports = ports
         self._streams: dict[str, Stream] = {}
-        self.room = Room(self.__len__)
+        self._promised = 0
+        self.limits: Callable[[], Mapping[str, int]] = dict
+        """Returns the limits of the virtual host."""
         self.storage = StreamStorage(virtual_host, ports.store, ports.clock_ms, catalogue, tracking)
         # For creations and deletions of one name.
         self.locks = Locks()
@@ -108,7 +113,7 @@ class Streams:
             if existing.arguments == arguments:
                 raise StreamExists(name)
             raise PreconditionFailed(f"stream {name!r} exists with other arguments")
-        with self._room_for(1):
+        with self.room_for(1):
             await self.storage.discard_leftovers([name])
             stream = self._new_stream(name, arguments, LIVE)
             await self.storage.make(stream)
@@ -116,49 +121,48 @@ class Streams:
         log.info("stream created stream=%s generation=%d", self._at(name), stream.entry.generation)
         return stream
 
-    def _room_for(self, count: int) -> AbstractContextManager[None]:
-        """Keep room for streams, or raise InternalError or PreconditionFailed."""
+    @contextmanager
+    def room_for(self, count: int) -> Iterator[None]:
+        """Keep room for streams while they are created, which waits for the store.
+
+        Raises:
+            PreconditionFailed: There would be more streams than the limit allows.
+            InternalError: The virtual host is being deleted.
+        """
         if self._is_going:
             raise InternalError("the virtual host is being deleted")
-        if not self.room.is_there(count):
+        if 0 <= self.limits().get(_STREAMS_MAX, -1) < len(self) + self._promised + count:
             raise PreconditionFailed("the virtual host has as many streams as its limit allows")
-        return self.room.kept(count)
+        self._promised += count
+        try:
+            yield
+        finally:
+            self._promised -= count
 
     def _new_stream(self, name: str, arguments: StreamArguments, state: str) -> Stream:
         born = self._ports.openings.unclean_count
         entry = StreamEntry(name, self.storage.new_generation(), arguments.texts(), born, state)
         return Stream(entry, arguments)
 
+    def drafts(self, stream_names: Iterable[str], arguments: StreamArguments) -> list[Stream]:
+        """Return new streams that are neither stored nor known yet, for `create_together`."""
+        return [self._new_stream(name, arguments, CREATING) for name in stream_names]
+
     async def create_together(
-        self,
-        stream_names: Sequence[str],
-        arguments: StreamArguments,
-        topology: Callable[[Sequence[Stream]], Sequence[TableEntry]],
-        born: Callable[[Sequence[Stream]], object],
+        self, drafts: Sequence[Stream], topology: Sequence[TableEntry]
     ) -> None:
         """Create several streams, all or none of them, also if the process dies meanwhile.
 
         Args:
-            stream_names: Their names, each once and clean.
-            arguments: Those of each.
-            topology: Says what to write in the instant in which they begin to exist.
-            born: Told of them when they exist, before anybody else can delete one.
+            drafts: The streams. The caller holds the locks of their names, and room for them.
+            topology: Rows to write in the instant in which they begin to exist.
 
         Raises:
-            StreamExists: One of the names is taken.
-            PreconditionFailed: There would be more streams than the limit allows.
             InternalError: The store refused; nothing is left.
         """
-        async with self.locks.hold(*stream_names):
-            for name in stream_names:
-                if name in self._streams:
-                    raise StreamExists(name)
-            with self._room_for(len(stream_names)):
-                await self.storage.discard_leftovers(stream_names)
-                streams = [self._new_stream(name, arguments, CREATING) for name in stream_names]
-                await self.storage.make_together(streams, topology)
-                self._streams.update((stream.name, stream) for stream in streams)
-            born(streams)
+        await self.storage.discard_leftovers(stream.name for stream in drafts)
+        await self.storage.make_together(drafts, topology)
+        self._streams.update((stream.name, stream) for stream in drafts)
 
     async def delete(
         self, name: str, gone: Callable[[Stream], object], *, check: Check = unchecked
@@ -191,34 +195,39 @@ class Streams:
                     await self.delete(name, self.logs.tell_watchers)
             await self.locks.all_released()
 
-    async def delete_together(
-        self,
-        stream_names: Sequence[str],
-        gone: Callable[[Stream], object],
-        *,
-        marks: Sequence[TableEntry] = (),
-        removed: Iterable[bytes] = (),
-        done: Callable[[], object],
-    ) -> None:
-        """Delete those of several streams that exist: all or none, unless the store fails later.
+    async def begin_deletion(
+        self, stream_names: Iterable[str], marks: Sequence[TableEntry]
+    ) -> list[Stream]:
+        """Mark those of several streams that exist as deleted, all or none; return them.
 
         Args:
-            stream_names: Their names, each once.
-            gone: As for `delete`, for each of them, when nothing can bring it back.
+            stream_names: Their names, each once. The caller holds their locks until
+                `end_deletion` has returned.
             marks: Topology to write in the instant in which they cease to exist.
-            removed: Keys of the topology to remove in the end.
-            done: Told that the marks are written, before `gone`.
 
         Raises:
-            InternalError: The store refused.
+            InternalError: The store refused; nothing has changed.
         """
-        async with self.locks.hold(*stream_names):
-            streams = [self._streams[name] for name in stream_names if name in self._streams]
-            await self.storage.mark(streams, marks)
-            done()
-            for stream in streams:
-                self._take_out(stream, gone)
-            await self.storage.discard(*streams, topology=removed, is_marked=True)
+        streams = [self._streams[name] for name in stream_names if name in self._streams]
+        await self.storage.mark(streams, marks)
+        return streams
+
+    async def end_deletion(
+        self, streams: Sequence[Stream], gone: Callable[[Stream], object], topology: Iterable[bytes]
+    ) -> None:
+        """Remove streams that are marked.
+
+        Args:
+            streams: What `begin_deletion` returned.
+            gone: As for `delete`, for each of them.
+            topology: Keys of the topology to remove in the end.
+
+        Raises:
+            InternalError: The store refused; what is left goes before a name is used again.
+        """
+        for stream in streams:
+            self._take_out(stream, gone)
+        await self.storage.discard(*streams, topology=topology, is_marked=True)
 
     def _take_out(self, stream: Stream, gone: Callable[[Stream], object]) -> None:
         """Let a stream be gone for clients."""

@@ -8,9 +8,10 @@ Source: RabbitMQ, "Super Streams"; order of checks and codes as observed on Rabb
 """
 
 import logging
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Final, TypeAlias
 
+from gateway.broker.access.authorisation import Demand, to_configure, to_manage_super_stream
 from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.catalogue import DELETING
 from gateway.broker.errors import (
@@ -28,7 +29,7 @@ from gateway.broker.exchanges import (
     Exchange,
     is_predeclared,
 )
-from gateway.broker.naming import clean_name
+from gateway.broker.naming import check_name, clean_name, without_line_ends
 from gateway.broker.streams import Stream
 from gateway.broker.virtual_host import VirtualHost
 from gateway.logs import InHost
@@ -44,6 +45,14 @@ _LOCATOR: Final = "queue-leader-locator"
 _SUPER_STREAM_LOCATOR: Final = "balanced"
 
 
+Require: TypeAlias = Callable[[Iterable[Demand]], Coroutine[Pending[Any], None, None]]
+"""Raises unless the caller may do what takes these rights."""
+
+
+async def _allow(_: Iterable[Demand]) -> None:
+    """Require nothing: callers that may do all."""
+
+
 def _ignore(_: object) -> None:
     return None
 
@@ -55,7 +64,7 @@ async def create_super_stream(
     binding_keys: Sequence[str],
     arguments: Mapping[str, str],
     *,
-    check: Callable[[], Coroutine[Pending[Any], None, None]] | None = None,
+    require: Require = _allow,
 ) -> None:
     """Create a super stream with all its partitions, or nothing.
 
@@ -65,7 +74,7 @@ async def create_super_stream(
         partitions: The streams to create, in order.
         binding_keys: The n-th leads to the n-th partition; may repeat.
         arguments: Those of each stream.
-        check: Called in the turn; may take its time, or raise to prevent it.
+        require: Judges rights before anything is waited for, and again while the locks are held.
 
     Raises:
         PreconditionFailed: A bad name, too many partitions, one twice, or not a key for each; or
@@ -75,19 +84,21 @@ async def create_super_stream(
         InternalError: A bad argument, or the store refused; nothing is left.
     """
     name = clean_name(name)
-    partitions = _checked(partitions, binding_keys, virtual_host.partitions_max)
-    exchanges = virtual_host.exchanges
-    async with exchanges.locks.hold(name):
-        if check is not None:
-            await check()
-        if not virtual_host.streams.room.is_there(len(partitions)):
-            raise PreconditionFailed("the virtual host has no room for so many streams")
-        if name in exchanges:
-            raise ExchangeExists(name)
-        declared = exchanges.draft(Exchange(name, DIRECT, arguments={SUPER_STREAM: True}))
-        await _create_partitions(
-            virtual_host, declared, partitions, binding_keys, arguments, first_order=0
-        )
+    await require(to_configure(name))
+    # RabbitMQ counts them last; this way the number of permissions to look at has a limit.
+    _check_count(partitions, virtual_host.partitions_max)
+    partitions = [without_line_ends(partition) for partition in partitions]
+    demands = to_manage_super_stream(name, partitions)
+    await require(demands)
+    _check_partitions(partitions, binding_keys)
+    exchanges, streams = virtual_host.exchanges, virtual_host.streams
+    async with exchanges.locks.hold(name), streams.locks.hold(*partitions):
+        await require(demands)
+        with streams.room_for(len(partitions)):
+            if name in exchanges:
+                raise ExchangeExists(name)
+            declared = exchanges.draft(Exchange(name, DIRECT, arguments={SUPER_STREAM: True}))
+            await _create_partitions(virtual_host, declared, partitions, binding_keys, arguments)
     shown = InHost(name, virtual_host.name)
     log.info("super stream created super_stream=%s partitions=%d", shown, len(partitions))
 
@@ -121,13 +132,15 @@ async def add_partitions(
         if not is_super_stream(declared.exchange):
             raise PreconditionFailed(f"exchange {name!r} is no super stream")
         existing = declared.partitions
-        room = max(0, virtual_host.partitions_max - len(set(existing)))
-        partitions = _checked(partitions, binding_keys, room)
+        _check_count(partitions, max(0, virtual_host.partitions_max - len(set(existing))))
+        partitions = [without_line_ends(partition) for partition in partitions]
+        _check_partitions(partitions, binding_keys)
         arguments = dict(streams.find(existing[0]).entry.arguments) if existing else {}
-        first_order = declared.last_order + 1
-        await _create_partitions(
-            virtual_host, declared, partitions, binding_keys, arguments, first_order=first_order
-        )
+        async with streams.locks.hold(*partitions):
+            with streams.room_for(len(partitions)):
+                await _create_partitions(
+                    virtual_host, declared, partitions, binding_keys, arguments
+                )
     shown = InHost(name, virtual_host.name)
     log.info("partitions added super_stream=%s partitions=%d", shown, len(partitions))
     for partition in existing:
@@ -135,16 +148,20 @@ async def add_partitions(
             streams.logs.tell_watchers(streams.find(partition))
 
 
-def _checked(partitions: Sequence[str], keys: Sequence[str], room: int) -> list[str]:
-    """Return the clean names of partitions to create. Raises PreconditionFailed."""
+def _check_count(partitions: Sequence[str], room: int) -> None:
+    """Raise PreconditionFailed if there are too many partitions."""
     if len(partitions) > room:
         raise PreconditionFailed(f"{len(partitions)} partitions are too many, {room} are allowed")
+
+
+def _check_partitions(partitions: Sequence[str], keys: Sequence[str]) -> None:
+    """Raise PreconditionFailed if there cannot be such partitions."""
     if len(partitions) != len(keys):
         raise PreconditionFailed(f"{len(partitions)} partitions with {len(keys)} binding keys")
-    clean = [clean_name(partition) for partition in partitions]
-    if len(set(clean)) != len(clean):
+    for partition in partitions:
+        check_name(partition)
+    if len(set(partitions)) != len(partitions):
         raise PreconditionFailed("a partition is named twice")
-    return clean
 
 
 async def _create_partitions(
@@ -153,9 +170,11 @@ async def _create_partitions(
     partitions: Sequence[str],
     binding_keys: Sequence[str],
     arguments: Mapping[str, str],
-    *,
-    first_order: int,
 ) -> None:
+    """Create partitions behind those that an exchange has, and it if it is new.
+
+    The caller holds the locks, and room for the streams.
+    """
     exchanges, streams = virtual_host.exchanges, virtual_host.streams
     for partition in partitions:
         if partition in streams:
@@ -165,41 +184,24 @@ async def _create_partitions(
         parsed = StreamArguments.parse(given)
     except InvalidArgument as error:
         raise InternalError(str(error)) from error
-    bindings = [
-        Binding(declared.exchange.name, partition, key, {PARTITION_ORDER: order})
-        for order, (partition, key) in enumerate(
-            zip(partitions, binding_keys, strict=True), start=first_order
-        )
-    ]
-
-    def rows(created: Sequence[Stream]) -> list[TableEntry]:
-        return [
-            declared.binding_row(binding, stream.entry.generation)
-            for binding, stream in zip(bindings, created, strict=True)
-        ]
-
-    def born(created: Sequence[Stream]) -> None:
+    drafts = streams.drafts(partitions, parsed)
+    made = list[tuple[TableEntry, Binding, Stream]]()
+    first_order = declared.last_order + 1
+    for order, (stream, key) in enumerate(zip(drafts, binding_keys, strict=True), first_order):
+        binding = Binding(declared.exchange.name, stream.name, key, {PARTITION_ORDER: order})
+        made.append((declared.binding_row(binding, stream.entry.generation), binding, stream))
+    async with exchanges.kept(declared):
+        await streams.create_together(drafts, [declared.row(), *(row for row, _, _ in made)])
         exchanges.adopt(declared)
-        for row, binding, stream in zip(rows(created), bindings, created, strict=True):
+        for row, binding, stream in made:
             exchanges.join(declared, row.key, binding, stream)
-
-    exchanges.keep(declared)
-    try:
-        await streams.create_together(
-            partitions,
-            parsed,
-            topology=lambda created: [declared.row(), *rows(created)],
-            born=born,
-        )
-    finally:
-        await exchanges.let_go(declared)
 
 
 async def delete_super_stream(
     virtual_host: VirtualHost,
     name: str,
     *,
-    check: Callable[[Sequence[str]], Coroutine[Pending[Any], None, None]] | None = None,
+    require: Require = _allow,
     gone: Callable[[Stream], object] = _ignore,
 ) -> None:
     """Delete an exchange, of whatever kind, and every stream that is bound to it.
@@ -207,32 +209,32 @@ async def delete_super_stream(
     Args:
         virtual_host: Where.
         name: The super stream; those that are always there are not found.
-        check: Given the streams that will go; may take its time, or raise to prevent it.
+        require: As for `create_super_stream`.
         gone: Told of each stream, as by `Streams.delete`.
 
     Raises:
         ExchangeDoesNotExist: No such exchange.
         InternalError: The store refused.
     """
+    await require(to_configure(name))
     if is_predeclared(name):
         raise ExchangeDoesNotExist(name)
-    exchanges = virtual_host.exchanges
+    exchanges, streams = virtual_host.exchanges, virtual_host.streams
     async with exchanges.locks.hold(name):
-        checked: list[str] | None = None
+        judged: list[str] | None = None
         while True:
             declared = exchanges.declared(name)
             partitions = list(dict.fromkeys(declared.partitions))
-            if check is None or partitions == checked:
+            if partitions == judged:
                 break
-            await check(partitions)  # meanwhile a stream may have been deleted
-            checked = partitions
-        await virtual_host.streams.delete_together(
-            partitions,
-            gone,
-            marks=[declared.row(DELETING)] if declared.is_stored else [],
-            removed=[declared.key, *declared.bindings],
-            done=lambda: exchanges.drop(declared),
-        )
+            await require(to_manage_super_stream(name, partitions))
+            judged = partitions  # meanwhile a stream may have been deleted
+        async with streams.locks.hold(*partitions):
+            marks = [declared.row(DELETING)] if declared.is_stored else []
+            going = await streams.begin_deletion(partitions, marks)
+            rows = [declared.key, *declared.bindings]
+            exchanges.drop(declared)
+            await streams.end_deletion(going, gone, rows)
     shown = InHost(name, virtual_host.name)
     log.info("super stream deleted super_stream=%s partitions=%d", shown, len(partitions))
 

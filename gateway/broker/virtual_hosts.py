@@ -11,6 +11,7 @@ import json
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from gateway.broker.access.access import Access
@@ -123,8 +124,7 @@ class VirtualHosts:
 
     async def _open(self, name: str) -> VirtualHost:
         opened = await self._ports.open_host(name)
-        limits_of = self._ports.access.virtual_host_limits
-        opened.streams.room.limit = lambda: limits_of(name).get("max-queues", -1)
+        opened.streams.limits = partial(self._ports.access.virtual_host_limits, name)
         return opened
 
     async def create(

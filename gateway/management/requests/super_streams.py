@@ -77,11 +77,11 @@ async def add_super_stream(
     given = stream_arguments(arguments)
     names = [f"{name}-{key}" for key in keys]
 
-    async def check() -> None:
+    async def require(_: Iterable[Demand]) -> None:
         judge()
 
     try:
-        await super_streams.create_super_stream(host, name, names, keys, given, check=check)
+        await super_streams.create_super_stream(host, name, names, keys, given, require=require)
     except ExchangeExists:
         if not mends:
             raise
@@ -124,15 +124,15 @@ def _to_delete(host: Host, name: Name) -> list[Demand]:
 async def delete_super_stream(_: Administration, host: Host, name: Name, judge: Check) -> None:
     """Delete a super stream with all its partitions."""
 
-    def require() -> None:
+    def check() -> None:
         if not super_streams.is_super_stream(host.exchanges.declared(name).exchange):
             raise WrongRequest(f"exchange {name!r} is no super stream")
 
-    async def check(_: Sequence[str]) -> None:
+    async def require(_: Iterable[Demand]) -> None:
         judge()  # by the partitions that there are now
-        require()
+        check()
 
-    require()
+    check()
     await super_streams.delete_super_stream(
-        host, name, check=check, gone=host.streams.logs.tell_watchers
+        host, name, require=require, gone=host.streams.logs.tell_watchers
     )

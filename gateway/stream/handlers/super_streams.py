@@ -6,12 +6,8 @@ that name as much as on the stream.
 Source: RabbitMQ stream protocol; order of checks and codes as observed on RabbitMQ 4.3.
 """
 
-from collections.abc import Sequence
-
 from gateway.broker import super_streams
-from gateway.broker.access.authorisation import Demand, name_of_exchange, to_manage_super_stream
-from gateway.broker.errors import PreconditionFailed
-from gateway.broker.naming import clean_name, without_line_ends
+from gateway.broker.access.authorisation import Demand, name_of_exchange
 from gateway.broker.streams import Stream
 from gateway.stream.handlers.streams import OK
 from gateway.stream.link import RIGHTS, Link
@@ -22,40 +18,25 @@ from gateway.stream.wire.commands import Permission
 
 async def create_super_stream(link: Link, request: m.CreateSuperStream) -> m.Status:
     """Create a super stream with its partitions, all or nothing."""
-    name = clean_name(request.super_stream)
-    link.require(Permission.CONFIGURE, name)
-    # RabbitMQ counts them last; this way the number of permissions to look at has a limit.
-    if len(request.partitions) > link.virtual_host.partitions_max:
-        raise PreconditionFailed(f"{len(request.partitions)} partitions are too many")
-    partitions = [without_line_ends(each) for each in request.partitions]
-
-    async def check() -> None:
-        await link.require_each(to_manage_super_stream(name, partitions))
-
-    await check()
     await super_streams.create_super_stream(
         link.virtual_host,
-        name,
+        request.super_stream,
         request.partitions,
         request.binding_keys,
         request.arguments,
-        check=check,
+        require=link.require_each,
     )
     return OK
 
 
 async def delete_super_stream(link: Link, request: m.DeleteSuperStream) -> m.Status:
     """Delete an exchange and all streams bound to it; who uses them is told after this reply."""
-    link.require(Permission.CONFIGURE, request.super_stream)
-
-    async def check(partitions: Sequence[str]) -> None:
-        await link.require_each(to_manage_super_stream(request.super_stream, partitions))
 
     def gone(stream: Stream) -> None:
         link.after_reply(lambda: link.streams.logs.tell_watchers(stream))
 
     await super_streams.delete_super_stream(
-        link.virtual_host, request.super_stream, check=check, gone=gone
+        link.virtual_host, request.super_stream, require=link.require_each, gone=gone
     )
     return OK
 

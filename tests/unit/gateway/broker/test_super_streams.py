@@ -1,7 +1,7 @@
 """Super streams as a whole: made or not made, deleted or not, whatever happens in between."""
 
 import itertools
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from gateway.broker import super_streams
+from gateway.broker.access.authorisation import Demand, to_configure, to_manage_super_stream
 from gateway.broker.errors import (
     BrokerError,
     ExchangeDoesNotExist,
@@ -231,7 +232,7 @@ def test_a_refused_permission_leaves_a_super_stream_as_it_is(broker: Broker) -> 
     with pytest.raises(PreconditionFailed):
         run(
             broker,
-            lambda it: super_streams.delete_super_stream(it.virtual_host, "x", check=forbid),
+            lambda it: super_streams.delete_super_stream(it.virtual_host, "x", require=forbid),
         )
     assert_nothing_is_left_over(broker)
     run(broker, addition, deletion)
@@ -242,17 +243,41 @@ def test_permissions_are_looked_at_again_if_the_partitions_changed_meanwhile(
     broker: Broker,
 ) -> None:
     run(broker, creation)
-    seen: list[list[str]] = []
+    seen: list[list[Demand]] = []
 
-    async def check(found: Sequence[str]) -> None:
-        seen.append(list(found))
-        if len(seen) == 1:
-            await broker.streams.delete(found[1], broker.streams.logs.tell_watchers)
+    async def require(demands: Iterable[Demand]) -> None:
+        seen.append(list(demands))
+        if len(seen) == 2:
+            await broker.streams.delete("x-1", broker.streams.logs.tell_watchers)
 
-    run(broker, lambda it: super_streams.delete_super_stream(it.virtual_host, "x", check=check))
+    run(broker, lambda it: super_streams.delete_super_stream(it.virtual_host, "x", require=require))
 
-    assert seen == [["x-0", "x-1", "x-2"], ["x-0", "x-2"]]
+    assert seen == [
+        to_configure("x"),
+        to_manage_super_stream("x", ["x-0", "x-1", "x-2"]),
+        to_manage_super_stream("x", ["x-0", "x-2"]),
+    ]
     assert partitions(broker) is None
+
+
+def test_rights_are_judged_by_clean_names_before_the_wait_and_while_the_locks_are_held(
+    broker: Broker,
+) -> None:
+    seen: list[tuple[list[Demand], bool]] = []
+
+    async def require(demands: Iterable[Demand]) -> None:
+        are_held = bool(broker.virtual_host.exchanges.locks and broker.streams.locks)
+        seen.append((list(demands), are_held))
+
+    broker.store_rig.run(
+        super_streams.create_super_stream(
+            broker.virtual_host, "x\n", ("x-\r0", "x-1"), ("0", "1"), {}, require=require
+        )
+    )
+
+    whole = to_manage_super_stream("x", ["x-0", "x-1"])
+    assert seen == [(to_configure("x"), False), (whole, False), (whole, True)]
+    assert partitions(broker) == ("x-0", "x-1")
 
 
 # Adding partitions
@@ -366,16 +391,16 @@ def test_names_are_checked_before_anything_is_made(broker: Broker) -> None:
 
 
 def test_the_limit_of_streams_counts_partitions(broker: Broker) -> None:
-    broker.streams.room.limit = lambda: 3
+    broker.streams.limits = lambda: {"max-queues": 3}
     with pytest.raises(PreconditionFailed):
         run(broker, creation)
-    broker.streams.room.limit = lambda: 4
+    broker.streams.limits = lambda: {"max-queues": 4}
     run(broker, creation)
     assert partitions(broker) == THREE
 
 
 def test_creations_at_once_do_not_exceed_the_limit_together(broker: Broker) -> None:
-    broker.streams.room.limit = lambda: 4
+    broker.streams.limits = lambda: {"max-queues": 4}
     before = len(broker.streams)
     started: list[Pending[Any]] = [
         start(broker.streams.create(f"one-{number}", {})) for number in range(3)

@@ -1,7 +1,10 @@
 """Decode, is it legal, handler, reply: in this order, for every command."""
 
+from collections.abc import Iterable
+
 import pytest
 
+from gateway.broker.access.authorisation import Demand
 from gateway.broker.errors import (
     InternalError,
     PreconditionFailed,
@@ -12,7 +15,7 @@ from gateway.broker.errors import (
 from gateway.pending import Pending
 from gateway.stream import dispatch as dispatch_module
 from gateway.stream.handlers.table import HANDLERS
-from gateway.stream.link import Link
+from gateway.stream.link import RIGHTS, Link
 from gateway.stream.refusals import Refusal
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import encode_request
@@ -74,17 +77,19 @@ def test_no_two_commands_share_a_handler() -> None:
 
 
 class Asked:
-    """Takes the place of `Link.require` and remembers; refuses what it is told to."""
+    """Takes the place of `Visit.refused` and remembers; refuses what it is told to."""
 
     def __init__(self, client: LinkRig, refused: Permission | None = None) -> None:
-        self.calls: list[tuple[Permission, str]] = []
-        self._refused = refused
-        client.link.require = self  # type: ignore[method-assign]  # a test's stand-in
+        self.calls: list[Demand] = []
+        self._refused = None if refused is None else RIGHTS[refused]
+        client.link.refused = self  # type: ignore[method-assign]  # a test's stand-in
 
-    def __call__(self, permission: Permission, name: str) -> None:
-        self.calls.append((permission, name))
-        if permission is self._refused:
-            raise Refusal(ResponseCode.ACCESS_REFUSED, name)
+    def __call__(self, demands: Iterable[Demand]) -> Demand | None:
+        for demand in demands:
+            self.calls.append(demand)
+            if demand.rights == self._refused:
+                return demand
+        return None
 
 
 def first_of(permission: Permission) -> Permission:
@@ -106,7 +111,7 @@ def test_the_permission_of_a_row_is_asked_for_on_what_it_names(client: LinkRig, 
 
     client.tell(name, REQUESTS[name])
 
-    assert asked.calls[0] == (first_of(row.permission), "s")
+    assert asked.calls[0] == Demand(RIGHTS[first_of(row.permission)], "s")
 
 
 @pytest.mark.parametrize(
@@ -131,7 +136,7 @@ def test_an_offset_that_may_not_be_stored_is_dropped_without_a_word(client: Link
     client.tell("store_offset", m.StoreOffset("ref", "s", 1))
 
     assert client.received() == []
-    del client.link.require
+    del client.link.refused
     answer = client.ask(m.StoredOffset, "query_offset", m.QueryOffset("ref", "s"))
     assert answer.code == ResponseCode.NO_OFFSET
 
