@@ -22,6 +22,7 @@ HOT_OBJECTS: Final = (
     "gateway.log.cursor",
     "gateway.log.index",
     "gateway.log.log",
+    "gateway.log.lookahead",
     "gateway.log.open_chunk",
     "gateway.server.connection",
     "gateway.server.delivery",

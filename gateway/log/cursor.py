@@ -7,7 +7,6 @@ by a thread of the store first: `next` then gives nothing and `wake` is called w
 """
 
 import logging
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -22,7 +21,6 @@ from gateway.log.chunk import (
     unpack_header,
 )
 from gateway.log.filters import SubscriptionFilter
-from gateway.log.index import NO_END
 from gateway.log.kernel.chunks import (
     MALFORMED,
     NEEDS_BYTES,
@@ -30,10 +28,9 @@ from gateway.log.kernel.chunks import (
     join_chunks,
 )
 from gateway.log.log import StreamLog
-from gateway.log.salvage import next_chunk
+from gateway.log.lookahead import Lookahead
 from gateway.log.sieve import Sieve
-from gateway.log.skipping import ONE_CHUNK, end_of_damage, find_behind, say_damaged
-from gateway.log.verifying import Verified, verify
+from gateway.log.skipping import find_behind, say_damaged
 from store.api import APPEND_BYTES_MAX, FileRegion
 from store.errors import NoSuchSegment, SegmentTruncated, StoreClosed, StoreError
 
@@ -92,26 +89,21 @@ class Cursor:
         self._takes_regions = takes_regions
         self._joined_bytes_max = chunk_bytes_max - HEADER_BYTES
         self._window_bytes = _GLANCE_BYTES
-        # Checked from the start of a span on: its offset is in the index.
-        self._verified_to = position
-        if position < stream_log.trusted_position:
-            self._verified_to = max(stream_log.index.span_start(position), stream_log.start)
-        self._known: tuple[int, int | None] = (0, None)
-        """A position behind checked chunks, and the offset of the next one."""
         self._next_offset = 0
         """Behind what was given last."""
-        self._damaged: deque[tuple[int, int]] = deque()
         self._is_waiting = False
-        self._is_checking = False
         self._is_closed = False
         self._was_late = False
         self.failure: StoreError | None = None
-        # Where reading, and checking, failed once.
-        self._failed_at = self._unchecked_at = -1
+        # Where reading failed once.
+        self._failed_at = -1
         self.is_sifting = False
         self._sieve = None if wanted is None else Sieve(stream_log, wanted)
         # Who skips most of it wants little of what lies ahead.
         self._ahead_bytes = 0 if wanted else _CHECK_BYTES
+        self._lookahead = Lookahead(
+            stream_log, position, self._ahead_bytes, self._woken, self._end_or_retry
+        )
 
     def close(self) -> None:
         """Stop; `wake` is not called any more."""
@@ -136,6 +128,7 @@ class Cursor:
     def _find_next(self, scratch: bytearray) -> Delivery | None:
         """Look for the next chunk. Raises StoreError: what is here cannot be read."""
         delivery = None
+        ahead = self._lookahead
         while (
             delivery is None
             and not self._is_waiting
@@ -149,16 +142,18 @@ class Cursor:
                 self.log.when_more(self._woken)
             elif self._sieve is not None and not (available := self._sift(self._sieve)):
                 continue
-            elif self.position < self._verified_to or self._is_verified():
+            elif self.position < ahead.verified_to or ahead.is_verified(self.position):
                 begin = self.position
                 delivery = self._next(available, scratch)
                 if delivery is not None and delivery.chunk_id < self._next_offset:
                     self._refuse(begin, delivery)
                     delivery = None
+            else:
+                self._is_waiting = True
         if delivery is not None:
             self._next_offset = delivery.next_offset
-        if self._sieve is None and self.position + _CHECK_BYTES > self._verified_to:
-            self._check_ahead()
+        if self._sieve is None and self.position + _CHECK_BYTES > ahead.verified_to:
+            ahead.go_on(self.position)
         return delivery
 
     def _step_over(self) -> None:
@@ -173,8 +168,8 @@ class Cursor:
             )
             self._was_late = True
             self.position = self.log.start
-        while self._damaged and self.position >= self._damaged[0][0]:
-            self.position = max(self.position, self._damaged.popleft()[1])
+        if self._lookahead.damaged:
+            self.position = self._lookahead.past_damage(self.position)
 
     def _sift(self, sieve: Sieve) -> int:
         """Go to what the filter lets through; return how many bytes of it, 0 if it is not known."""
@@ -204,7 +199,7 @@ class Cursor:
             return None
         event_bytes = EVENT_HEAD_BYTES + int.from_bytes(glance[4:8], "big")
         if event_bytes > available:
-            self._skip_bad(begin, MALFORMED)
+            self._skip_bad(MALFORMED)
             return None
         if event_bytes >= _ALONE_BYTES:
             return self._alone(glance, event_bytes)
@@ -227,7 +222,7 @@ class Cursor:
         size = HEADER_BYTES + header.data_bytes
         position = self.position + EVENT_HEAD_BYTES
         if EVENT_HEAD_BYTES + size > event_bytes:
-            self._skip_bad(self.position, MALFORMED)
+            self._skip_bad(MALFORMED)
             return None
         is_recent = self.position >= max(
             self.log.committed_length - _WARM_BYTES, self.log.trusted_position
@@ -295,9 +290,7 @@ class Cursor:
             self._window_bytes = _GLANCE_BYTES
         header = unpack_header(source, EVENT_HEAD_BYTES)
         if count == 0 and reason != NOT_JOINABLE:
-            self._skip_bad(
-                self.position, reason, find_behind(self.log, self.position, source, reason)
-            )
+            self._skip_bad(reason, find_behind(self.log, self.position, source, reason))
             return None
         if count <= 1:
             self.position += event_bytes
@@ -318,127 +311,6 @@ class Cursor:
 
     # Fetching
 
-    def _is_verified(self) -> bool:
-        """Tell whether what begins here has been checked; if not, wait for it."""
-        if self.position >= self._verified_to:
-            index = self.log.index
-            verified_end = index.verified_end(self.position)
-            if self.position >= self.log.trusted_position:
-                self._verified_to = NO_END
-            elif verified_end > self.position:
-                self._verified_to = verified_end
-            else:
-                span_start = max(index.span_start(self.position), self.log.start)
-                self._verified_to = max(self._verified_to, span_start)
-        if self.position < self._verified_to:
-            return True
-        self._is_waiting = True
-        self._check_ahead()
-        return False
-
-    def _check_ahead(self) -> None:
-        """Have what follows the verified bytes checked, unless that is under way."""
-        position = self._verified_to
-        if self._is_checking or position >= self.log.trusted_position:
-            return
-        if self._unchecked_at != position:
-            self._is_checking = True
-            self._check(position, self.log.index.span_end(position, self._ahead_bytes))
-        elif self._is_waiting:  # the cursor has come to what could not be read: by one chunk
-            head = self.log.reader.read_cached(position, EVENT_HEAD_BYTES) or b""
-            self._is_checking = True
-            event_bytes = EVENT_HEAD_BYTES + int.from_bytes(head[4:], "big")
-            self._check(position, position + max(event_bytes, DATA_POSITION))
-
-    def _check(self, position: int, end: int) -> None:
-        """Have the chunks in [position, end) checked: whole spans, if the index is right."""
-        size = min(end - position, self.log.trusted_position - position, APPEND_BYTES_MAX)
-        known_at, known = self._known
-        first = known if known_at == position else None
-        marks = self.log.marks(position, position + size)
-        seals = self.log.seals.behind(position)
-        self.log.reader.check(
-            position,
-            size,
-            lambda view: verify(view, seals, first, None, marks),
-            done=lambda outcome: self._looked(position, size, outcome),
-            fills=True,
-        )
-
-    def _looked(self, position: int, size: int, outcome: Verified | StoreError) -> None:
-        """Go on with what a check found."""
-        self._is_checking = False
-        rest = min(self.log.trusted_position - position, APPEND_BYTES_MAX)
-        if isinstance(outcome, StoreError):
-            is_again = self._unchecked_at == position
-            self._unchecked_at = position
-            self._failed(outcome, is_again=is_again)
-            return
-        if outcome.end:
-            self._checked(position, outcome)
-        elif outcome.reason == NEEDS_BYTES and size < rest:
-            self._is_checking = True
-            # An end that is not a chunk's: the index is wrong.
-            self._check(position, self.log.trusted_position)
-            return
-        elif outcome.reason in ONE_CHUNK:
-            self._skip_bad(position, outcome.reason, position + outcome.damaged_bytes)
-            self._known = self._verified_to, outcome.following
-        elif self.log.start < position < min(self.position, self.log.seals.begin):
-            self._distrust(position)
-        else:
-            self._search(position, outcome.reason)
-            return
-        if self._is_waiting:
-            self._woken()
-
-    def _checked(self, position: int, outcome: Verified) -> None:
-        """Note that chunks from `position` on are sound."""
-        index, reached = self.log.index, position + outcome.end
-        self._verified_to = max(self._verified_to, reached)
-        self._known = reached, outcome.next
-        if outcome.first is not None and index.offset_at(position) not in {None, outcome.first}:
-            log.warning("index is wrong stream=%s position=%d", self.log.stream, position)
-            index.correct(position, outcome.first)
-        is_rest_trusted = reached == self.log.trusted_position
-        index.verify(position, reached, is_rest_trusted=is_rest_trusted)
-
-    def _distrust(self, position: int) -> None:
-        """Go on where no chunk without a seal begins between a span's start and the cursor in it.
-
-        If the index says so, it is wrong; else there is damage, and the cursor is behind it.
-        """
-        index = self.log.index
-        if index.offset_at(position) is None:
-            self._verified_to = self.position
-            return
-        log.warning("index is wrong stream=%s position=%d", self.log.stream, position)
-        index.drop(position)
-        self._verified_to = max(index.span_start(self.position), self.log.start)
-
-    def _search(self, position: int, reason: int) -> None:
-        """Go past what is no chunk, to the next whole one."""
-        self._is_checking = True
-        size, first_offset, end_offset = self.log.span_around(position)
-        seals = self.log.seals.behind(position)
-
-        def done(outcome: int | StoreError | None) -> None:
-            self._is_checking = False
-            if isinstance(outcome, StoreError):
-                self._failed(outcome)
-                return
-            self._skip_bad(position, reason, 0 if outcome is None else position + outcome)
-            if self._is_waiting:
-                self._woken()
-
-        self.log.reader.check(
-            position,
-            min(size, APPEND_BYTES_MAX),
-            lambda view: next_chunk(view, seals, first_offset, end_offset),
-            done=done,
-            fills=True,
-        )
-
     def _fetch(self, position: int, size: int, *, fills: bool = False) -> None:
         """Have bytes (and some of what follows) read into memory by the store's thread, then wake.
 
@@ -457,16 +329,19 @@ class Cursor:
         size = min(size, APPEND_BYTES_MAX)
         self.log.reader.check(position, size, len, done=done, fills=fills)
 
-    def _failed(self, error: StoreError, *, is_again: bool | None = None) -> None:
-        """Try again, once at a place; what cannot be read then ends this reader and no other."""
+    def _failed(self, error: StoreError) -> None:
+        """Try again, once at a place."""
+        is_again = self._failed_at == self.position
+        self._failed_at = self.position
+        self._end_or_retry(error, is_again)
+
+    def _end_or_retry(self, error: StoreError, is_again: bool) -> None:  # noqa: FBT001 - a callback
+        """Go on after a failure; the second one of a place ends this reader and no other."""
         if self._is_closed:
             return
         if isinstance(error, NoSuchSegment | StoreClosed):
             self.log.read_failed(error)
             return
-        if is_again is None:
-            is_again = self._failed_at == self.position
-            self._failed_at = self.position
         if is_again and not isinstance(error, SegmentTruncated):
             self.failure = error
             log.error(
@@ -477,12 +352,6 @@ class Cursor:
             )
         self._woken()
 
-    def _skip_bad(self, position: int, reason: int, found: int = 0) -> None:
-        """Go past what is damaged, to the next chunk that was `found`: it is not delivered."""
-        end = found if found > position else end_of_damage(self.log, position, reason)
-        say_damaged(self.log, position, end)
-        self._verified_to = end
-        if self.position == position:
-            self.position = end
-        else:
-            self._damaged.append((position, end))
+    def _skip_bad(self, reason: int, found: int = 0) -> None:
+        """Go past what is damaged here, to the next chunk that was `found`: it is not delivered."""
+        self.position = self._lookahead.skip(self.position, reason, found)

@@ -55,7 +55,7 @@ class StoredChunks(Cursor):
             return False
         event_bytes = EVENT_HEAD_BYTES + int.from_bytes(window[4:EVENT_HEAD_BYTES], "big")
         if event_bytes > available:
-            self._skip_bad(begin, MALFORMED)
+            self._skip_bad(MALFORMED)
             return False
         if len(window) < event_bytes:
             window = self._read(begin, event_bytes)
@@ -69,7 +69,7 @@ class StoredChunks(Cursor):
             # The index knows the chunk behind the span; one before that is looked for here.
             end = min(self.log.index.span_end(begin, 0), self.log.committed_length)
             rest = self._read(begin, end - begin)
-            self._skip_bad(begin, found.reason, find_behind(self.log, begin, rest, found.reason))
+            self._skip_bad(found.reason, find_behind(self.log, begin, rest, found.reason))
             return False
         self._window, self._window_from, self._sound_to = window, begin, begin + found.end
         return True

@@ -151,7 +151,7 @@ def test_damaged_chunks_that_were_found_ahead_of_a_slow_reader_are_left_out(
         delivery.region.release()
         for _ in range(5):
             rig.loop.run_for(0.01)
-            tap.cursor._check_ahead()
+            tap.cursor._lookahead.go_on(tap.cursor.position)
 
     assert delivered == [0, 1, 4]
 

@@ -1,0 +1,210 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
+"""Verification of stored chunks ahead of a reader: those that this process did not write.
+
+What was verified once is noted in the index, so other readers need not wait for it. Chunks that
+are damaged are noted for the reader, which goes past them when it comes to them.
+"""
+
+import logging
+from bisect import insort
+from collections.abc import Callable
+
+from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES
+from gateway.log.index import NO_END
+from gateway.log.kernel.chunks import NEEDS_BYTES
+from gateway.log.log import StreamLog
+from gateway.log.salvage import next_chunk
+from gateway.log.skipping import ONE_CHUNK, end_of_damage, say_damaged
+from gateway.log.verifying import Verified, verify
+from store.api import APPEND_BYTES_MAX
+from store.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+
+class Lookahead:
+    """Verifies chunks of one log for one reader, on threads of the store.
+
+    Attributes:
+        verified_to: A reader needs to ask nothing before it comes to this position.
+        damaged: What is not delivered, ahead of the reader: where each begins and ends.
+    """
+
+    def __init__(
+        self,
+        stream_log: StreamLog,
+        position: int,
+        ahead_bytes: int,
+        wake: Callable[[], object],
+        failed: Callable[[StoreError, bool], object],
+    ) -> None:
+        """Begin with a reader at a position.
+
+        Args:
+            stream_log: The log that it reads.
+            position: Where it begins.
+            ahead_bytes: How much is verified at once, if the index has places so close together.
+            wake: Called when a reader that waits may go on.
+            failed: Told why nothing can be verified, and whether the same place failed before.
+        """
+        self._log = stream_log
+        self._ahead_bytes = ahead_bytes
+        self._wake = wake
+        self._failed = failed
+        # Where the reader was when it last asked, and whether it waits there.
+        self._reader_at = position
+        self._is_awaited = False
+        self.damaged: list[tuple[int, int]] = []
+        self.verified_to = NO_END
+        # Chunks are checked from the start of a span on: its offset is in the index.
+        if position < stream_log.trusted_position:
+            self.verified_to = max(stream_log.index.span_start(position), stream_log.start)
+        self._known: tuple[int, int | None] = (0, None)
+        """A position behind checked chunks, and the offset of the next one."""
+        self._is_checking = False
+        # Where checking failed once.
+        self._failed_at = -1
+
+    def is_verified(self, position: int) -> bool:
+        """Tell whether what begins at a position is verified; if not, `wake` will be called."""
+        if position >= self.verified_to:
+            index = self._log.index
+            verified_end = index.verified_end(position)
+            if position >= self._log.trusted_position:
+                self.verified_to = NO_END
+            elif verified_end > position:
+                self.verified_to = verified_end
+            else:
+                span_start = max(index.span_start(position), self._log.start)
+                self.verified_to = max(self.verified_to, span_start)
+        if position < self.verified_to:
+            return True
+        self._is_awaited = True
+        self.go_on(position)
+        return False
+
+    def go_on(self, position: int) -> None:
+        """Verify what follows for a reader at `position`, unless that is under way."""
+        self._reader_at = position
+        begin = self.verified_to
+        if self._is_checking or begin >= self._log.trusted_position:
+            return
+        if self._failed_at != begin:
+            self._check(begin, self._log.index.span_end(begin, self._ahead_bytes))
+        elif self._is_awaited:  # the reader has come to what could not be read: by one chunk
+            head = self._log.reader.read_cached(begin, EVENT_HEAD_BYTES) or b""
+            event_bytes = EVENT_HEAD_BYTES + int.from_bytes(head[4:], "big")
+            self._check(begin, begin + max(event_bytes, DATA_POSITION))
+
+    def skip(self, position: int, reason: int, found: int = 0) -> int:
+        """Give up what is damaged, up to the next chunk that was `found`; return its position."""
+        end = found if found > position else end_of_damage(self._log, position, reason)
+        say_damaged(self._log, position, end)
+        self.verified_to = end
+        return end
+
+    def past_damage(self, position: int) -> int:
+        """Return where a reader at `position` goes on: behind what is damaged there."""
+        while self.damaged and position >= self.damaged[0][0]:
+            position = max(position, self.damaged.pop(0)[1])
+        return position
+
+    def _check(self, position: int, end: int) -> None:
+        """Have the chunks in [position, end) checked: whole spans, if the index is right."""
+        self._is_checking = True
+        size = min(end - position, self._log.trusted_position - position, APPEND_BYTES_MAX)
+        known_at, known = self._known
+        first = known if known_at == position else None
+        marks = self._log.marks(position, position + size)
+        seals = self._log.seals.behind(position)
+        self._log.reader.check(
+            position,
+            size,
+            lambda view: verify(view, seals, first, None, marks),
+            done=lambda outcome: self._checked(position, size, outcome),
+            fills=True,
+        )
+
+    def _checked(self, position: int, size: int, outcome: Verified | StoreError) -> None:
+        """Go on with what a check found."""
+        self._is_checking = False
+        rest = min(self._log.trusted_position - position, APPEND_BYTES_MAX)
+        if isinstance(outcome, StoreError):
+            self._could_not_read(position, outcome)
+            return
+        if outcome.end:
+            self._verified(position, outcome)
+        elif outcome.reason == NEEDS_BYTES and size < rest:
+            # An end that is not a chunk's: the index is wrong.
+            self._check(position, self._log.trusted_position)
+            return
+        elif outcome.reason in ONE_CHUNK:
+            self._note_damage(position, outcome.reason, position + outcome.damaged_bytes)
+            self._known = self.verified_to, outcome.following
+        elif self._log.start < position < min(self._reader_at, self._log.seals.begin):
+            self._distrust(position)
+        else:
+            self._search(position, outcome.reason)
+            return
+        self._settled()
+
+    def _verified(self, position: int, outcome: Verified) -> None:
+        """Note that chunks from `position` on are sound."""
+        index, reached = self._log.index, position + outcome.end
+        self.verified_to = max(self.verified_to, reached)
+        self._known = reached, outcome.next
+        if outcome.first is not None and index.offset_at(position) not in {None, outcome.first}:
+            log.warning("index is wrong stream=%s position=%d", self._log.stream, position)
+            index.correct(position, outcome.first)
+        is_rest_trusted = reached == self._log.trusted_position
+        index.verify(position, reached, is_rest_trusted=is_rest_trusted)
+
+    def _distrust(self, position: int) -> None:
+        """Go on where no chunk without a seal begins between a span's start and the reader in it.
+
+        If the index says so, it is wrong; else there is damage, and the reader is behind it.
+        """
+        index = self._log.index
+        if index.offset_at(position) is None:
+            self.verified_to = self._reader_at
+            return
+        log.warning("index is wrong stream=%s position=%d", self._log.stream, position)
+        index.drop(position)
+        self.verified_to = max(index.span_start(self._reader_at), self._log.start)
+
+    def _search(self, position: int, reason: int) -> None:
+        """Go past what is no chunk, to the next whole one."""
+        self._is_checking = True
+        size, first_offset, end_offset = self._log.span_around(position)
+        seals = self._log.seals.behind(position)
+
+        def done(outcome: int | StoreError | None) -> None:
+            self._is_checking = False
+            if isinstance(outcome, StoreError):
+                self._could_not_read(position, outcome)
+                return
+            self._note_damage(position, reason, 0 if outcome is None else position + outcome)
+            self._settled()
+
+        self._log.reader.check(
+            position,
+            min(size, APPEND_BYTES_MAX),
+            lambda view: next_chunk(view, seals, first_offset, end_offset),
+            done=done,
+            fills=True,
+        )
+
+    def _note_damage(self, position: int, reason: int, found: int) -> None:
+        insort(self.damaged, (position, self.skip(position, reason, found)))
+
+    def _could_not_read(self, position: int, error: StoreError) -> None:
+        is_again = self._failed_at == position
+        self._failed_at = position
+        self._is_awaited = False
+        self._failed(error, is_again)
+
+    def _settled(self) -> None:
+        """Wake the reader, if it waits for this."""
+        if self._is_awaited:
+            self._is_awaited = False
+            self._wake()
