@@ -229,7 +229,7 @@ class Retention:
     async def _remove(self, stream: Stream, stream_log: StreamLog, cut: Cut) -> None:
         if cut.position <= stream_log.start:
             return
-        if stream_log.snapshot_position < cut.position and not stream.is_deleted:
+        if stream_log.saved.snapshot_position < cut.position and not stream.is_deleted:
             # Publishers whose chunks go are remembered by the snapshot alone from then on.
             snapshot = stream_log.take_snapshot()
             # Not if it takes more space than the chunks, or a full disk would be fuller after it.
@@ -237,7 +237,7 @@ class Retention:
             snapshot = replace(snapshot, gives_space=gives_space)
             await self._ports.save(stream.entry, stream_log, snapshot)
             # Where there was no room for it, what the last snapshot covers can go all the same.
-            within = cut_within(stream_log, cut, stream_log.snapshot_position)
+            within = cut_within(stream_log, cut, stream_log.saved.snapshot_position)
             if within is None:
                 raise NothingRemoved(stream_log.stream)
             cut = within

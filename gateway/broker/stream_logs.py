@@ -121,7 +121,7 @@ class StreamLogs:
         finally:
             stream.opening = None
         stream.log = opened
-        if opened.has_lost_what_was_stored:
+        if opened.saved.is_behind(opened.start):
             save(opened, opened.take_snapshot())
         return opened
 

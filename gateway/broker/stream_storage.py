@@ -252,6 +252,5 @@ async def _let_finish(stream: Stream) -> None:
     if stream.opening is not None:
         with suppress(Exception):  # whoever opens it is told
             await stream.opening
-    if stream.log is not None and stream.log.saving is not None:
-        stream.log.to_save = None
-        await stream.log.saving
+    if stream.log is not None:
+        await stream.log.saved.stop()

@@ -108,7 +108,7 @@ class Cursor:
     def close(self) -> None:
         """Stop; `wake` is not called any more."""
         self._is_closed = True
-        self.log.forget(self._woken)
+        self.log.readers.forget(self._woken)
 
     def next(self, scratch: bytearray) -> Delivery | None:
         """Return the next chunk, or None; then `wake` will be called when there may be one.
@@ -139,7 +139,7 @@ class Cursor:
             available = self.log.committed_length - self.position
             if available <= 0:
                 self._is_waiting = True
-                self.log.when_more(self._woken)
+                self.log.readers.when_more(self._woken)
             elif self._sieve is not None and not (available := self._sift(self._sieve)):
                 continue
             elif self.position < ahead.verified_to or ahead.is_verified(self.position):
@@ -185,7 +185,8 @@ class Cursor:
 
     def _next(self, available: int, scratch: bytearray) -> Delivery | None:
         """Give what is at the cursor; None if it has to be fetched, or was damaged."""
-        shared, begin = self.log.shared, self.position
+        readers, begin = self.log.readers, self.position
+        shared = readers.shared
         if shared is not None and shared[0] == begin and self._sieve is None:
             delivery: Delivery | None
             _, self.position, delivery = shared
@@ -204,8 +205,8 @@ class Cursor:
         if event_bytes >= _ALONE_BYTES:
             return self._alone(glance, event_bytes)
         delivery = self._joined(glance, event_bytes, available, scratch)
-        if delivery is not None and self._sieve is None and self.log.has_company:
-            self.log.share(begin, self.position, delivery)
+        if delivery is not None and self._sieve is None and readers.has_company:
+            readers.share(begin, self.position, delivery)
         return delivery
 
     def _woken(self) -> None:

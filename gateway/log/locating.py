@@ -61,7 +61,7 @@ async def locate(log: StreamLog, kind: StartKind, value: int = 0) -> Start:
         StoreError: The segment cannot be read.
         CorruptChunk: It does not hold chunks where it should.
     """
-    if kind is StartKind.TIMESTAMP and not log.is_time_remarked:
+    if kind is StartKind.TIMESTAMP:
         _remark(log, value)
     while True:
         try:
@@ -72,8 +72,8 @@ async def locate(log: StreamLog, kind: StartKind, value: int = 0) -> Start:
 
 def _remark(log: StreamLog, timestamp_ms: int) -> None:
     """Say once for a stream if a time that is sought cannot be meant: it may be in seconds."""
-    if 0 < timestamp_ms < _PLAUSIBLE_FROM_MS or timestamp_ms > log.now_ms() + _DAY_MS:
-        log.is_time_remarked = True
+    is_odd = 0 < timestamp_ms < _PLAUSIBLE_FROM_MS or timestamp_ms > log.now_ms() + _DAY_MS
+    if is_odd and log.readers.note_odd_time():
         logger.warning(
             "a time that is sought is not plausible, it has to be in milliseconds since 1970"
             " stream=%s timestamp_ms=%d",

@@ -1,12 +1,19 @@
 from gateway.log.open_chunk cimport OpenChunk
+cdef class Readers:
+    cdef public object _stream, _schedule, shared
+    cdef public list waiting
+    cdef public bint has_company, _has_odd_time
+    cpdef wake(self)
+
 cdef class StreamLog:
-    cdef public object stream, reader, index, sequences, seals, failure, _writer, _ports, shared, filter_notes, filter_pages, index_writer, saving, to_save, read_only
+    cdef public Readers readers
+    cdef public object stream, reader, index, sequences, seals, failure, _writer, _ports, read_only, saved
     cdef public OpenChunk _open
-    cdef public bint _is_scheduled, is_time_remarked, has_company
+    cdef public bint _is_scheduled
     cdef public object _in_flight
-    cdef public list _waiting, _drained
+    cdef public list _drained
     cdef public Py_ssize_t in_flight_bytes, _burst_entries_max, _chunks_since_snapshot, _bytes_since_snapshot
-    cdef public long long epoch, _next_offset, _timestamp_ms, _committed_timestamp_ms, committed_next_offset, committed_length, first_chunk_id, last_chunk_id, last_chunk_position, snapshot_position, trusted_position, trusted_offset, index_saved_to
+    cdef public long long epoch, _next_offset, _timestamp_ms, _committed_timestamp_ms, committed_next_offset, committed_length, first_chunk_id, last_chunk_id, last_chunk_position, trusted_position, trusted_offset
     cpdef OpenChunk open_chunk(self, Py_ssize_t bytes_expected)
     cpdef OpenChunk make_room(self, Py_ssize_t bytes_expected)
     cpdef _size_bursts(self, Py_ssize_t entry_count)

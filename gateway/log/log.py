@@ -18,6 +18,7 @@ from gateway.log.filter_pages import FilterNotes, FilterPages
 from gateway.log.index import ChunkIndex
 from gateway.log.names import OFFSETS_END, event_number
 from gateway.log.open_chunk import ChunkBuffers, ConfirmSink, OpenChunk, confirm_all
+from gateway.log.saved import Saved
 from gateway.log.sequences import PublisherSequences
 from gateway.log.snapshot import Snapshot
 from gateway.pending import Pending
@@ -95,6 +96,60 @@ class LogState:
     filter_pages: FilterPages | None = None
 
 
+class Readers:
+    """Readers of one log: those that wait at its tail, and what several are given together.
+
+    Attributes:
+        waiting: Called once each when the next chunk is committed.
+        has_company: Several waited last, and will want the same next.
+        shared: What one was given in this turn: where it begins and ends, and the delivery.
+    """
+
+    def __init__(self, stream: str, schedule: Callable[[Callable[[], None]], object]) -> None:
+        """`schedule` calls a function at the end of this turn of the event loop."""
+        self._stream = stream
+        self._schedule = schedule
+        self._has_odd_time = False
+        self.waiting: list[Callable[[], object]] = []
+        self.has_company = False
+        self.shared: tuple[int, int, Any] | None = None
+
+    def when_more(self, wake: Callable[[], object]) -> None:
+        """Call `wake` once when the next chunk is committed."""
+        self.waiting.append(wake)
+
+    def forget(self, wake: Callable[[], object]) -> None:
+        """Take back `when_more`."""
+        if wake in self.waiting:
+            self.waiting.remove(wake)
+
+    def wake(self) -> None:
+        """Wake those that wait."""
+        waiting, self.waiting = self.waiting, []
+        self.has_company = len(waiting) > 1
+        for wake in waiting:
+            try:
+                wake()
+            except Exception:
+                # One reader's trouble is not the others'.
+                log.exception("waking a reader failed stream=%s", self._stream)
+
+    def share(self, position: int, end: int, delivery: Any) -> None:  # noqa: ANN401 - the cursor knows
+        """Keep what one reader was given for those that come to the same place in this turn."""
+        if self.shared is None:
+            self._schedule(self._unshare)
+        self.shared = position, end, delivery
+
+    def _unshare(self) -> None:
+        self.shared = None
+
+    def note_odd_time(self) -> bool:
+        """Note that a reader seeks a time that cannot be meant; False if that was noted before."""
+        is_new = not self._has_odd_time
+        self._has_odd_time = True
+        return is_new
+
+
 class StreamLog:
     """A stream that is open for writing and reading."""
 
@@ -119,12 +174,8 @@ class StreamLog:
         self._open: OpenChunk | None = None
         self._is_scheduled = False
         self._in_flight: deque[OpenChunk] = deque()
-        self._waiting: list[Callable[[], object]] = []
         self._drained: list[Callable[[], object]] = []
-        self.has_company = False
-        """Whether several readers wait at the tail, and will want the same next."""
-        self.shared: tuple[int, int, Any] | None = None
-        """What `share` was given in this turn: where it begins and ends, and what is given."""
+        self.readers = Readers(stream, ports.schedule)
         self.in_flight_bytes = 0
         self._burst_entries_max = _BURST_ENTRIES_MIN
         self.epoch = state.epoch
@@ -140,17 +191,12 @@ class StreamLog:
         """From here on every byte was written by this process."""
         self.trusted_offset = state.next_offset
         """The offset of the first chunk there."""
-        self.filter_notes = FilterNotes(state.epoch)
-        self.filter_pages = state.filter_pages
-        self.index_writer: Writer | None = None
-        self.index_saved_to = state.index_saved_to
-        self.snapshot_position = state.snapshot_position
-        """What the stored snapshot describes."""
-        # For `gateway.log.persisting`: what is being saved, and what is to be saved after it.
-        self.saving: Pending[None] | None = None
-        self.to_save: Snapshot | None = None
-        self.is_time_remarked = False
-        """Whether the log says already that somebody seeks an impossible time."""
+        self.saved = Saved(
+            FilterNotes(state.epoch),
+            state.filter_pages,
+            index_end=state.index_saved_to,
+            snapshot_position=state.snapshot_position,
+        )
         self.read_only = state.read_only
         """Why nothing can be appended, though what is there can be read."""
         self._chunks_since_snapshot = state.scanned_chunks
@@ -195,11 +241,6 @@ class StreamLog:
     def is_idle(self) -> bool:
         """Whether nothing waits to be appended or acknowledged."""
         return not self._in_flight and (self._open is None or not self._open.entry_count)
-
-    @property
-    def has_lost_what_was_stored(self) -> bool:
-        """Whether no snapshot knows all removed chunks, or the index does not go as far as it."""
-        return self.snapshot_position < self.start or self.index_saved_to < self.snapshot_position
 
     # Writing
 
@@ -332,7 +373,7 @@ class StreamLog:
         if self.failure is not None or not self.is_idle:
             return None
         # Behind what is stored, as where it could not be: publishers whose chunks were removed.
-        is_new = self._chunks_since_snapshot or self.snapshot_position < self.start
+        is_new = self._chunks_since_snapshot or self.saved.snapshot_position < self.start
         return self.take_snapshot() if is_new else None
 
     def _appended(self, outcome: Appended | StoreError) -> None:
@@ -343,30 +384,21 @@ class StreamLog:
             return
         self._commit(chunk, outcome)
         confirm_all(chunk.confirms)
-        if self._waiting:
-            self._wake()
+        if self.readers.waiting:
+            self.readers.wake()
         if not self._in_flight and self._open is not None and not self._is_scheduled:
             self._is_scheduled = True
             self._ports.schedule(self.flush)
         if self._drained and self.in_flight_bytes <= DRAINED_BYTES:
             self._tell_drained()
 
-    def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
-        self.has_company = len(waiting) > 1
-        for wake in waiting:
-            try:
-                wake()
-            except Exception:
-                # One reader's trouble is not the others'.
-                log.exception("waking a reader failed stream=%s", self.stream)
-
     def _commit(self, chunk: OpenChunk, appended: Appended) -> None:
         """Let readers see a chunk."""
         is_indexed = self.index.offer(chunk.chunk_id, chunk.timestamp_ms, appended.position)
         filters = chunk.packed_filters
-        if filters or self.filter_notes.has_values:
-            self.filter_notes.note(appended.position, appended.size, chunk.chunk_id, filters)
+        notes = self.saved.filter_notes
+        if filters or notes.has_values:
+            notes.note(appended.position, appended.size, chunk.chunk_id, filters)
         if self.last_chunk_id < 0:
             self.first_chunk_id = chunk.chunk_id
         self.last_chunk_id = chunk.chunk_id
@@ -418,7 +450,7 @@ class StreamLog:
                 sink.lost()
             self._open.release()
             self._open = None
-        self._waiting.clear()
+        self.readers.waiting.clear()
         self._ports.failed(self, error)
         self._tell_drained()
 
@@ -429,26 +461,6 @@ class StreamLog:
     def now_ms(self) -> int:
         """Return the time that a chunk would get."""
         return self._ports.clock_ms()
-
-    # Waiting
-
-    def when_more(self, wake: Callable[[], object]) -> None:
-        """Call `wake` once when the next chunk is committed."""
-        self._waiting.append(wake)
-
-    def forget(self, wake: Callable[[], object]) -> None:
-        """Take back `when_more`."""
-        if wake in self._waiting:
-            self._waiting.remove(wake)
-
-    def share(self, position: int, end: int, delivery: Any) -> None:  # noqa: ANN401 - the cursor knows
-        """Keep what one reader was given for those who come to the same place in this turn."""
-        if self.shared is None:
-            self._ports.schedule(self._unshare)
-        self.shared = position, end, delivery
-
-    def _unshare(self) -> None:
-        self.shared = None
 
     def when_drained(self, callback: Callable[[], object]) -> None:
         """Call `callback` when little is on its way any more (or the log has failed)."""

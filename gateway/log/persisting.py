@@ -8,7 +8,6 @@ chunks.
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 from gateway.log.chunk import seal_seed
 from gateway.log.index import ENTRY_BYTES, last_place_before
@@ -45,12 +44,11 @@ def save_log(
 
     A log is saved once at a time. What is to be saved meanwhile waits, and only the latest of it.
     """
-    if stream_log.to_save is not None and stream_log.to_save.gives_space:
-        snapshot = replace(snapshot, gives_space=True)
-    stream_log.to_save = snapshot
-    if stream_log.saving is None or stream_log.saving.is_settled:
-        stream_log.saving = start(_save_latest(store, tracking, generation, names, stream_log))
-    return stream_log.saving
+    saved = stream_log.saved
+    saved.ask(snapshot)
+    if saved.saving is None or saved.saving.is_settled:
+        saved.saving = start(_save_latest(store, tracking, generation, names, stream_log))
+    return saved.saving
 
 
 async def _save_latest(
@@ -60,8 +58,7 @@ async def _save_latest(
     names: LogNames,
     stream_log: StreamLog,
 ) -> None:
-    while stream_log.to_save is not None:
-        snapshot, stream_log.to_save = stream_log.to_save, None
+    while (snapshot := stream_log.saved.take()) is not None:
         await _save(store, tracking, generation, names, stream_log, snapshot)
         await _save_filters(names, stream_log)
 
@@ -79,19 +76,20 @@ async def _save(
         saved: Pending[Sequence[int]] = Pending()
         tracking.save_snapshot(generation, snapshot, saved.settle)
         await saved
-        stream_log.snapshot_position = snapshot.position
+        stream_log.saved.snapshot_position = snapshot.position
     except StoreError as error:
-        stream_log.index_writer = None  # its session may be dead: the next save opens another
+        stream_log.saved.index_writer = None  # its session may be dead: the next save opens another
         log.warning("snapshot not stored stream=%s error=%s", names.stream, error)
     except Exception:  # the edge of a save: deletions and removals wait for it, and must go on
         log.exception("snapshot not stored stream=%s", names.stream)
 
 
 async def _save_filters(names: LogNames, stream_log: StreamLog) -> None:
-    if stream_log.filter_pages is None:
+    saved = stream_log.saved
+    if saved.filter_pages is None:
         return
     try:
-        await stream_log.filter_pages.append(stream_log.filter_notes, stream_log.start)
+        await saved.filter_pages.append(saved.filter_notes, stream_log.start)
     except StoreError as error:
         log.warning("filter values not stored stream=%s error=%s", names.stream, error)
     except Exception:  # as for the snapshot
@@ -101,14 +99,15 @@ async def _save_filters(names: LogNames, stream_log: StreamLog) -> None:
 async def _save_index(
     store: SegmentStore, names: LogNames, stream_log: StreamLog, snapshot: Snapshot
 ) -> None:
-    writer = stream_log.index_writer
+    saved = stream_log.saved
+    writer = saved.index_writer
     if snapshot.gives_space:
-        stream_log.index_writer = None  # the next save opens a session of its own
+        saved.index_writer = None  # the next save opens a session of its own
         writer = await _index_writer(store.for_removal, names)
     elif writer is None:
-        writer = stream_log.index_writer = await _index_writer(store, names)
-    entries, saved_to = stream_log.index.pack_after(
-        stream_log.index_saved_to, snapshot.position, seal_seed(names.index_segment)
+        writer = saved.index_writer = await _index_writer(store, names)
+    entries, end = stream_log.index.pack_after(
+        saved.index_end, snapshot.position, seal_seed(names.index_segment)
     )
     if not entries:
         return
@@ -116,7 +115,7 @@ async def _save_index(
     appended: Pending[Appended] = Pending()
     writer.append(entries, last_number + 1, done=appended.settle)
     await appended
-    stream_log.index_saved_to = saved_to
+    saved.index_end = end
 
 
 async def _index_writer(store: Operations, names: LogNames) -> Writer:

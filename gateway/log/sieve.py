@@ -82,7 +82,7 @@ class Sieve:
         runs = self._runs
         while runs and runs[0][0] <= position:
             runs.popleft()
-        pages = self._log.filter_pages
+        pages = self._log.saved.filter_pages
         if not runs and pages is not None:
             if not pages.is_loaded:
                 self.loading = pages.load()

@@ -103,7 +103,7 @@ def test_an_index_that_was_dropped_is_stored_anew_at_once(
     damage_index(broker, BACKWARDS)
 
     log = broker.log("s")
-    broker.loop.run_until(lambda: log.saving is not None and log.saving.is_settled)
+    broker.loop.run_until(lambda: log.saved.saving is not None and log.saved.saving.is_settled)
     assert "stored index or snapshot does not fit" in caplog.text
     caplog.clear()
     again = Broker(broker.store_rig.crash_copy(tmp_path / "second"))
@@ -144,8 +144,8 @@ def test_an_emptied_stream_that_lost_snapshot_and_index_is_opened_goes_on_and_is
     broker = Broker(broker.store_rig.crash_copy(tmp_path / "first"))
     again = broker.link()
     log = broker.log("s")
-    broker.loop.run_until(lambda: log.saving is not None and log.saving.is_settled)
-    assert log.snapshot_position == log.start == log.committed_length
+    broker.loop.run_until(lambda: log.saved.saving is not None and log.saved.saving.is_settled)
+    assert log.saved.snapshot_position == log.start == log.committed_length
     declare = m.DeclarePublisher(1, "ref", "s")
     assert again.code("declare_publisher", declare) == ResponseCode.INTERNAL_ERROR
     write(again, 1)
@@ -177,7 +177,7 @@ def test_a_snapshot_of_an_emptied_stream_that_could_not_be_stored_is_stored_by_t
     with monkeypatch.context() as patch:
         patch.setattr(Tracking, "save_snapshot", fail)
         log = broker.log("s")
-    assert log.snapshot_position == 0
+    assert log.saved.snapshot_position == 0
     broker.stop()
 
     broker = Broker(broker.store_rig.crash_copy(tmp_path / "second"))

@@ -129,7 +129,7 @@ def test_a_snapshot_on_its_way_leaves_nothing_behind_a_deletion(
     generation = broker.stream("s").entry.generation
     index = names.index_segment("/", "s", generation)
     client.publish_filtered(1, (1, "fig", b"a"))
-    broker.loop.run_until(lambda: log.saving is not None)
+    broker.loop.run_until(lambda: log.saved.saving is not None)
 
     client.tell("delete_stream", m.DeleteStream("s"))
     broker.loop.run_for(0.1)

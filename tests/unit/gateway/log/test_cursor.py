@@ -405,7 +405,7 @@ def test_readers_that_wait_together_are_given_the_same_without_reading_again(rig
     assert chunk_of(bytes_of(first)).records() == [b"a", b"b"]
     rig.settle(log)
     rig.loop.run_for(0.01)
-    assert log.shared is None
+    assert log.readers.shared is None
     rig.commit(log, b"c")
     assert [[chunk.records() for chunk in tap.all_now()] for tap in taps] == [[[b"c"]]] * 3
 

@@ -270,7 +270,7 @@ def test_waiting_for_all_that_was_taken_ends_with_its_commit(rig: LogRig) -> Non
 def test_who_waits_for_more_is_woken_once_by_the_next_commit(rig: LogRig) -> None:
     log = rig.create()
     woken: list[int] = []
-    log.when_more(lambda: woken.append(log.committed_next_offset))
+    log.readers.when_more(lambda: woken.append(log.committed_next_offset))
 
     put(log, [b"x"])
     rig.turn_until_appended(log)
@@ -288,9 +288,9 @@ def test_who_takes_its_wish_back_is_not_woken(rig: LogRig) -> None:
     def wake() -> None:
         woken.append(1)
 
-    log.when_more(wake)
-    log.forget(wake)
-    log.forget(wake)
+    log.readers.when_more(wake)
+    log.readers.forget(wake)
+    log.readers.forget(wake)
     rig.commit(log, b"x")
 
     assert woken == []
@@ -324,7 +324,7 @@ def failed_log(rig: LogRig) -> tuple[StreamLog, list[Sink], list[str]]:
     log.flush()
     put(log, [b"open"], sink=sinks[2])
     log.when_drained(lambda: told.append("drained"))
-    log.when_more(lambda: told.append("more"))
+    log.readers.when_more(lambda: told.append("more"))
     rig.loop.run_until(lambda: log.failure is not None and log.in_flight_bytes == 0)
     return log, sinks, told
 

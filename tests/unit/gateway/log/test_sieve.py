@@ -154,9 +154,9 @@ def test_small_chunks_not_in_memory_are_read_many_at_once(rig: LogRig) -> None:
 def test_who_finds_nothing_stops_to_let_others_in_and_goes_on_when_asked(rig: LogRig) -> None:
     log = rig.create()
     write(rig, log, [{b"fig"}] * 150, padding=33_000)
-    assert log.filter_pages is not None
-    log.filter_pages.load()
-    rig.loop.run_until(lambda: log.filter_pages.is_loaded)  # type: ignore[union-attr]  # asserted above
+    assert log.saved.filter_pages is not None
+    log.saved.filter_pages.load()
+    rig.loop.run_until(lambda: log.saved.filter_pages.is_loaded)  # type: ignore[union-attr]  # asserted above
     tap = rig.cursor(log, wanted=wants(b"pear"))
 
     assert tap.next() is None

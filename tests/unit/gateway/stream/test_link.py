@@ -174,7 +174,7 @@ def test_a_lost_connection_leaves_nothing_behind(client: LinkRig) -> None:
     assert client.ports.settled_count == 1
     assert not is_watching(client, "s")
     assert not is_watching(client, "t")
-    assert client.broker.log("t")._waiting == []
+    assert client.broker.log("t").readers.waiting == []
 
 
 @pytest.mark.parametrize(

@@ -69,9 +69,9 @@ def test_every_chunk_is_given_as_it_is_stored(
 def test_chunks_that_other_readers_share_are_given_as_they_are_stored(rig: LogRig) -> None:
     log = rig.create()
     commit_all(rig, log, [b"a"], [b"b"])
-    log.has_company = True
+    log.readers.has_company = True
     assert len(rig.cursor(log).all_now()) == 1
-    assert log.shared is not None
+    assert log.readers.shared is not None
 
     assert [chunk.records() for chunk in stored(rig, log)] == [[b"a"], [b"b"]]
 
