@@ -102,12 +102,6 @@ class ReadResult:
     end_of_segment: bool
 
 
-class Holder(Protocol):
-    """A file with a region in use. `dead`: it is deleted, and takes space until the release."""
-
-    dead: bool
-
-
 class FileRegion(NamedTuple):
     """A run of committed bytes inside one open file, for `os.sendfile`.
 
@@ -118,7 +112,6 @@ class FileRegion(NamedTuple):
     position: int
     size: int
     release: Callable[[], None]
-    holder: Holder | None = None
 
 
 @dataclass(frozen=True, slots=True)

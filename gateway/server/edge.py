@@ -235,8 +235,7 @@ class PlainEdge:
 
     def is_stuck_on_deleted(self) -> bool:
         """Tell whether it sends from a deleted file, and nothing went out since the last call."""
-        holders = [item.holder for item in self._queue if not isinstance(item, bytes | memoryview)]
-        if not any(holder is not None and holder.dead for holder in holders):
+        if not any(map(_is_of_deleted, self._queue)):
             self._stuck_at = -1
             return False
         is_stuck = self._stuck_at == self.sent_bytes
@@ -299,3 +298,8 @@ class PlainEdge:
         owner, self._owner = self._owner, None
         if owner is not None:
             owner.lost()
+
+
+def _is_of_deleted(item: bytes | memoryview | Region) -> bool:
+    """Tell whether an item is a region of a deleted file, which takes space until its release."""
+    return not isinstance(item, bytes | memoryview) and os.fstat(item.fileno).st_nlink == 0

@@ -16,15 +16,6 @@ from gateway.pending import Pending
 # What a front hands to the server.
 
 
-class Holder(Protocol):
-    """A file that a region lies in."""
-
-    @property
-    def dead(self) -> bool:
-        """Whether the file is deleted: it takes space until its regions are released."""
-        ...
-
-
 class Region(Protocol):
     """A run of bytes in an open file, for `os.sendfile`."""
 
@@ -46,11 +37,6 @@ class Region(Protocol):
     @property
     def release(self) -> Callable[[], None]:
         """Call it once, when the bytes are sent or will not be."""
-        ...
-
-    @property
-    def holder(self) -> Holder | None:
-        """The file, where it may be deleted while the region is held."""
         ...
 
 

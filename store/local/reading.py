@@ -84,7 +84,7 @@ class Reading:
         self._open_files.begin_read(file, place.position)
         release = partial(self._open_files.end_read, file, place.position)
         self._open_files.trim()
-        return FileRegion(handle.fileno, place.position, place.size, release, file)
+        return FileRegion(handle.fileno, place.position, place.size, release)
 
     def load(
         self,

@@ -104,13 +104,6 @@ def region_of(path: Path, data: bytes, released: list[int], start: int = 3) -> F
     return FileRegion(fileno, start, len(data), release)
 
 
-class Held:
-    """A file that may be deleted."""
-
-    def __init__(self, *, dead: bool) -> None:
-        self.dead = dead
-
-
 LARGE = bytes(range(256)) * 8_192  # 2 MiB: more than both buffers take
 
 
@@ -290,15 +283,15 @@ async def test_a_reset_by_the_peer_while_sending_ends_it(line: Line) -> None:
 async def test_who_takes_nothing_of_a_deleted_file_is_stuck_and_who_takes_some_is_not(
     line: Line, tmp_path: Path
 ) -> None:
-    held = Held(dead=False)
-    region = region_of(tmp_path / "file", LARGE * 8, [])._replace(holder=held)
+    path = tmp_path / "file"
+    region = region_of(path, LARGE * 8, [])
     assert not line.edge.is_stuck_on_deleted()
     line.edge.write_region(region)
     line.edge.flush()
     await asyncio.sleep(0.05)
     assert [line.edge.is_stuck_on_deleted() for _ in range(2)] == [False, False]
 
-    held.dead = True
+    path.unlink()
     assert [line.edge.is_stuck_on_deleted() for _ in range(2)] == [False, True]
     line.peer.setblocking(True)  # noqa: FBT003  # the standard library's signature
     taken = 0
