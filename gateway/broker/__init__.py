@@ -1,1 +1,1 @@
-"""What connections share: streams, users, permissions."""
+"""State that connections share: streams, users, permissions."""

@@ -29,7 +29,7 @@ NAMES: Final = (
     "stream-filter-size-bytes",
     "stream-initial-offset",
 )
-"""What `StreamArguments.parse` looks at."""
+"""The arguments that `StreamArguments.parse` reads."""
 LEADER_LOCATORS: Final = (
     "client-local",
     "balanced",
@@ -47,7 +47,7 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 _DIGITS_MAX: Final = 1_000
 """More than any number here can need: reading a number takes time that grows as its square."""
 _BEYOND_ALL: Final = (1 << 63) - 1
-"""What a number of more digits counts for: no disk is as large."""
+"""Value of a number of more digits: no disk is as large."""
 
 
 class InvalidArgument(ValueError):
@@ -56,7 +56,7 @@ class InvalidArgument(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class MaxAge:
-    """How long a stream keeps its records. Any text is accepted; two agree that mean the same."""
+    """An age that a stream's records may reach. Any text is accepted; equal meanings are equal."""
 
     text: str = field(compare=False)
     """As the client wrote it."""
@@ -79,7 +79,7 @@ class MaxAge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamArguments:
-    """What a stream was created with; None where nothing was said, which equals no value.
+    """Arguments that a stream was created with; None where none was given, which equals no value.
 
     Two are equal if they give the same arguments with the same meaning: `1h` is `60m`, and
     `05000` is `5000`.

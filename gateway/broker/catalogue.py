@@ -4,7 +4,7 @@ r"""The streams of one virtual host, kept in a table of the segment store.
     value    JSON: name, generation, arguments, born (see `gateway.broker.openings`), state
 
 A stream is written down before its segment is made and taken out after its segments are gone, so
-that nothing is ever left in the store that nobody knows of.
+that no segment is ever left in the store without an entry.
 
 No stream's name begins with `amq.`: such keys are those of exchanges and bindings
 (`gateway.broker.exchanges`), which lie here so that one write can change them with their streams.
@@ -93,8 +93,8 @@ async def read_whole_table(store: SegmentStore, table: str) -> list[TableEntry]:
     """Return every entry of a table.
 
     Raises:
-        CorruptSegment: The table is damaged: entries may be missing, and who took what is left for
-            all there is would tell clients that their streams do not exist.
+        CorruptSegment: The table is damaged: entries may be missing. A server that took the rest
+            for all would tell clients that their streams do not exist.
         StoreError: It cannot be read.
     """
     await _check_intact(store, table)

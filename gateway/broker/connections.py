@@ -1,4 +1,4 @@
-"""Who is connected, as far as administrators and limits are concerned.
+"""The connections, as far as administrators and limits are concerned.
 
 A connection is known from the moment it has entered a virtual host until it ends.
 """
@@ -15,10 +15,10 @@ from gateway.network.transport import Transport
 
 @dataclass(frozen=True, slots=True)
 class ConnectionDetails:
-    """What administrators are told of a connection; gathered when they ask, and not before.
+    """A connection as administrators see it; gathered when they ask, and not before.
 
     Attributes:
-        mechanism: By which the user logged in.
+        mechanism: Of SASL, by which the user logged in.
         heartbeat_s: As agreed on, 0 for none.
         frame_bytes_max: As agreed on, 0 for no limit.
         transport: What its socket knows.
@@ -32,7 +32,7 @@ class ConnectionDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublisherDetails:
-    """What administrators are told of a publisher; entries are counted, a sub-batch as one."""
+    """A publisher as administrators see it; entries are counted, a sub-batch as one."""
 
     publisher_id: int
     reference: str
@@ -44,7 +44,7 @@ class PublisherDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerDetails:
-    """What administrators are told of a subscription.
+    """A subscription as administrators see it.
 
     Attributes:
         consumed: Records sent.
@@ -86,12 +86,12 @@ class OpenConnection(Protocol):
 
     @property
     def user(self) -> str:
-        """Who logged in."""
+        """The user that logged in."""
         ...
 
     @property
     def virtual_host_name(self) -> str:
-        """Which virtual host it entered."""
+        """The virtual host that it entered."""
         ...
 
     def details(self) -> ConnectionDetails:
@@ -125,7 +125,7 @@ class OpenConnection(Protocol):
 
     @property
     def client_properties(self) -> Mapping[str, str]:
-        """What the client says of itself, as `connection_name`."""
+        """Properties that the client gives of itself, as `connection_name`."""
         ...
 
     def end(self, reason: str) -> None:
@@ -179,19 +179,19 @@ class Connections:
             _count_down(self._by_protocol, connection.protocol)
 
     def since_ms(self, connection: OpenConnection) -> int:
-        """When a connection was added, in milliseconds since 1970; 0 if it is gone."""
+        """Return when a connection was added, in milliseconds since 1970; 0 if it is gone."""
         return self._all.get(connection, (0, 0))[1]
 
     def count_of_user(self, name: str) -> int:
-        """How many a user has, in all virtual hosts."""
+        """Return how many a user has, in all virtual hosts."""
         return self._by_user[name]
 
     def count_of_virtual_host(self, name: str) -> int:
-        """How many are in a virtual host."""
+        """Return how many are in a virtual host."""
         return self._by_virtual_host[name]
 
     def count_of_protocol(self, name: str) -> int:
-        """How many speak a protocol."""
+        """Return how many speak a protocol."""
         return self._by_protocol[name]
 
     def of(

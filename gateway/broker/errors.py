@@ -1,4 +1,4 @@
-"""What a broker refuses, in words of streams; each protocol front has its own codes for them."""
+"""Refusals of a broker, in words of streams; each protocol front has its own codes for them."""
 
 from store.errors import StoreError
 

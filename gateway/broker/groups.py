@@ -1,14 +1,14 @@
-"""Single active consumers: who of a group is to read a stream, decided without any I/O.
+"""Single active consumers: the member of a group that reads a stream, decided without any I/O.
 
 A group is what subscribes to one stream under one name; of its members one reads, the active one.
 With a partition index the active one is the member at that place, counted round, so that the
-partitions of a super stream spread over the members; without, whoever was first.
+partitions of a super stream spread over the members; without, it is the first member.
 
 A change of the active member takes two steps. The old one is told to step down, and reads nothing
 from that instant; the new one is told to start once the old one has answered or is gone. Whatever
-happens meanwhile only changes the list: who is next is decided when the step-down ends.
+happens meanwhile only changes the list: the next one is chosen when the step-down ends.
 
-    nobody ──start──▶ active ──step down──▶ stepping down ──answered, or gone──▶ nobody
+    none ──start──▶ active ──step down──▶ stepping down ──answered, or gone──▶ none
 
 Every event returns at most one order, for the caller to carry out. A member that never answers is
 the caller's to remove: then, and only then, every hand-over ends.
@@ -58,7 +58,7 @@ class Member(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What is to be told to a member."""
+    """An order for a member."""
 
     member: Member
     is_active: bool
@@ -75,7 +75,7 @@ class Group:
         name: As its members give it.
         partition_index: 0 and up, or NO_PARTITION.
         members: In the order in which they came.
-        active: Who was told to start, and not to step down or has not answered yet.
+        active: The member that was told to start, until it has answered the order to step down.
         is_stepping_down: Whether the active one was told to step down, and reads no more.
     """
 
@@ -88,7 +88,7 @@ class Group:
 
     @property
     def wanted(self) -> Member | None:
-        """Who should read; None in an empty group."""
+        """Return the member that should read; None in an empty group."""
         if not self.members:
             return None
         if self.partition_index < 0:
@@ -183,5 +183,5 @@ class Groups:
         return None if group is None else group.stepped_down(member)
 
     def dissolve(self, generation: int) -> None:
-        """Forget the groups of a stream that is gone: nobody is to become active any more."""
+        """Forget the groups of a stream that is gone: no member becomes active any more."""
         self._groups.pop(generation, None)

@@ -1,8 +1,8 @@
-"""A small table that is held in memory as well: what administrators change and everybody reads.
+"""A small table that is held in memory as well: administrators change it, all connections read it.
 
 A change is one update of the store, all or nothing, whatever it holds; what goes is first written
 as empty, since the store has no update that writes and removes. Changes are synced to the disk
-whatever the durability of the streams: a user who was deleted stays deleted.
+whatever the durability of the streams: a deleted user stays deleted.
 """
 
 import logging

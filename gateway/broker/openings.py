@@ -1,7 +1,7 @@
-"""How often this store was opened after an end that was not a graceful stop.
+"""Count of the times this store was opened after an end that was not a graceful stop.
 
 Every stream remembers the count at its creation ("born"). Its epoch is 1 plus the unclean openings
-since: it rises exactly when bytes that nobody was promised may have been lost, so that an offset
+since: it rises exactly when bytes that were not confirmed may have been lost, so that an offset
 given out again can be told from its first use.
 """
 

@@ -48,7 +48,7 @@ APPLY_TO: Final = (
     "quorum_queues",
     "exchanges",
 )
-"""What RabbitMQ's policies may be for."""
+"""Kinds of objects that RabbitMQ's policies may be for."""
 _STREAMS: Final = frozenset(("all", "queues", "streams"))
 _EXCHANGES: Final = frozenset(("all", "exchanges"))
 
@@ -83,7 +83,7 @@ class Policy:
 
     @property
     def is_for_streams(self) -> bool:
-        """Whether it applies to the streams whose names it fits."""
+        """True if it applies to the streams whose names it fits."""
         return self.apply_to in _STREAMS and not not_of_streams(self.definition)
 
     def pack(self) -> bytes:
@@ -104,7 +104,7 @@ class _Ready:
     pattern: Pattern
     defined: StreamArguments
     fields: Mapping[str, Any]
-    """What is not None of it."""
+    """The fields of `defined` that are not None."""
 
     def comes_before(self) -> tuple[float, str]:
         return -self.policy.priority, self.policy.name

@@ -67,7 +67,7 @@ _OTHERS: Final[Mapping[str, tuple[str, Check]]] = {
     "queue-version": ("queue-version value", _one_of(1, 2)),
     "target-group-size": ("qq target count value", _from(1)),
 }
-"""What the others are called in a refusal, and what they may be."""
+"""Names of the others in a refusal, and the values that they may have."""
 
 KNOWN: Final = frozenset(DEFINED) | _OTHERS.keys()
 """The keys that RabbitMQ's own policies may have; its plugins bring more."""
@@ -125,7 +125,7 @@ def not_of_streams(definition: Mapping[str, Any]) -> list[str]:
 
 
 def check_known(definition: Mapping[str, Any], known: frozenset[str] = KNOWN) -> None:
-    """Refuse keys that mean nothing to anybody, as one misspelt. Raises Unusable."""
+    """Refuse keys that mean nothing in RabbitMQ, as one misspelt. Raises Unusable."""
     unknown = sorted(definition.keys() - known)
     if unknown:
         raise Unusable(f"{', '.join(unknown)[:200]} are not recognised policy settings")

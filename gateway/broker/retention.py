@@ -1,4 +1,4 @@
-"""Which streams are looked at for data that may go, and when: on a timer and when they have grown.
+"""Retention: streams are checked for data that may go, on a timer and when they have grown.
 
 One stream is looked at once at a time. What goes wrong with one stream is logged and tried again
 when it is looked at next; the others have nothing to do with it.
@@ -33,10 +33,10 @@ log = logging.getLogger(__name__)
 _MS: Final = 1_000
 
 _UNITS: Final = 8
-"""Into so many units a stream's size limit is divided if nobody says how large they are."""
+"""Units that a stream's size limit is divided into, if their size is not given."""
 _UNIT_BYTES_MIN: Final = 1024 * 1024
 _AGED_UNIT_BYTES: Final = 16 * 1024 * 1024
-"""The unit of a stream with a limit of age, if nobody says how large it is."""
+"""The unit of a stream with a limit of age, if its size is not given."""
 
 _AHEAD_MS: Final = 60_000
 _AT_ONCE: Final = 100
@@ -60,12 +60,12 @@ def limits_of(arguments: StreamArguments) -> Limits:
 
 @dataclass(frozen=True, slots=True)
 class RetentionPorts:
-    """What retention needs from outside.
+    """Ports of retention.
 
     Attributes:
         store: The segment store.
         schedule: Calls a function at the end of this turn of the event loop.
-        now_for_age_ms: The earliest time that it may be for who removes what is so old (ms).
+        now_for_age_ms: Given an age in ms, the earliest time that it can be now.
         log_of: Gives a stream's log.
         limits_of: Gives what a stream may keep.
         names_of: Gives a stream's segments.
@@ -165,7 +165,7 @@ class Retention:
             name = self._ports.names_of(stream.entry).data_segment
             self._ports.store.info(name, done=described.settle)
             info = await described
-            # Nobody opens a stream that cannot have more than one unit.
+            # A stream that cannot have more than one unit is not opened for this.
             if info.length - info.start <= limits.unit_bytes:
                 return
         stream_log = await self._ports.log_of(stream)
@@ -285,6 +285,6 @@ def _remark_clock(stream: Stream, stream_log: StreamLog, now_ms: int) -> None:
 
 
 def _ended(outcome: BaseException | None) -> None:
-    """Let a programming error be seen: nobody waits for these coroutines."""
+    """Let a programming error be seen: no caller waits for these coroutines."""
     if outcome is not None:
         log.error("looking at streams failed", exc_info=outcome)

@@ -1,4 +1,4 @@
-"""How the whole server serves just now: its doors, its alarms, and what administrators changed.
+"""State of service of the whole server: its doors, its alarms, and what administrators changed.
 
 Nothing of this is stored: the next start begins with the settings, without an alarm, in service.
 """
@@ -17,16 +17,16 @@ log = logging.getLogger(__name__)
 
 
 class Resource(enum.Enum):
-    """What the server may be short of."""
+    """A resource that the server may be short of."""
 
     DISK = "disk"
-    """Nobody may publish."""
+    """No client may publish."""
     MEMORY = "memory"
-    """Known to who asks; stream clients go on, as with RabbitMQ."""
+    """Shown to administrators; stream clients go on, as with RabbitMQ."""
 
 
 class Door(Protocol):
-    """Where clients come in."""
+    """A listener, as administrators see it."""
 
     @property
     def protocol(self) -> str:
@@ -40,11 +40,11 @@ class Door(Protocol):
 
     @property
     def is_shut(self) -> bool:
-        """Whether who connects now is refused."""
+        """True if new connections are refused."""
         ...
 
     def shut(self) -> None:
-        """Refuse whoever connects from now on; who is in stays."""
+        """Refuse new connections from now on; those that are open stay."""
         ...
 
     def cut(self) -> int:
@@ -62,7 +62,7 @@ class DoorBlocked(Exception):
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What the server says of itself to administrators.
+    """Facts about the server, for administrators.
 
     Attributes:
         version: Its own.
@@ -76,14 +76,14 @@ class About:
 
 
 class Service:
-    """What concerns all connections alike, and can change while they are there.
+    """State that concerns all connections alike, and can change while they are open.
 
     Attributes:
         about: The server.
         is_disk_full: Whether publishes are refused for want of space; clients are still read.
         consumer_update_timeout_ms: How long a single active consumer may take to answer.
-        is_draining: Whether clients are to be sent to other servers, and no more are let in.
-        is_stopped: Whether nobody is served, though all is kept.
+        is_draining: Clients are to be sent to other servers, and no more are let in.
+        is_stopped: No client is served, though all is kept.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Service:
 
     @property
     def doors(self) -> list[Door]:
-        """Where stream clients come in."""
+        """Listeners of the stream protocol."""
         return list(self._doors)
 
     def add_door(self, door: Door) -> None:
@@ -114,13 +114,13 @@ class Service:
 
     @property
     def alarms(self) -> list[Resource]:
-        """What the server is short of, in the order of their names."""
+        """Resources that the server is short of, by name."""
         full = {Resource.DISK} if self.is_disk_full else set()
         return sorted(self._alarms | full, key=lambda resource: resource.value)
 
     @property
     def takes_publishers(self) -> bool:
-        """Whether anybody may publish."""
+        """True if clients may publish."""
         return Resource.DISK not in self._alarms
 
     def set_alarm(self, resource: Resource) -> None:
@@ -148,7 +148,7 @@ class Service:
     # Maintenance
 
     def drain(self) -> None:
-        """Let nobody in any more, and say of no stream that it is here; who is in stays."""
+        """Let no more clients in, and say of no stream that it is here; open connections stay."""
         if not self.is_draining:
             self.is_draining = True
             log.warning("draining, no new connections")
@@ -163,7 +163,7 @@ class Service:
             log.warning("in service again")
 
     def stop(self) -> int:
-        """Let nobody in and end every connection; everything is kept. Returns how many ended."""
+        """Let no client in and end every connection; everything is kept. Returns how many ended."""
         self.is_stopped = True
         self._shut()
         log.warning("stopped, nobody is served until started again")

@@ -1,4 +1,4 @@
-"""A stream of a virtual host, as everybody who uses it holds it."""
+"""A stream of a virtual host, as all its users share it."""
 
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -34,13 +34,13 @@ class Stream:
     bound_by: set[bytes] = field(default_factory=set)
     is_deleted: bool = False
     limits: Limits | None = None
-    """What it may keep; None until somebody asks (`Streams.limits_of`)."""
+    """Its limits; None until they are needed (`Streams.limits_of`)."""
     evaluation: Pending[None] | None = None
     """Under way while what may go is looked for and removed."""
     is_to_be_evaluated: bool = False
-    """Whether it is to be looked at again when that is through."""
+    """True if it is to be checked again when that is through."""
     is_ahead_remarked: bool = False
-    """Whether the log says that its timestamps lie in the future."""
+    """True if the log says that its timestamps lie in the future."""
     removed_bytes: int = 0
     """Removed by retention since the log told of it."""
     removal_is_told_at_s: float = 0.0

@@ -1,4 +1,4 @@
-"""What the streams of a virtual host need from outside."""
+"""Ports of the streams of a virtual host."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from store.errors import StoreError
 
 @dataclass(frozen=True, slots=True)
 class StreamsPorts:
-    """What the streams need from outside.
+    """Ports of the streams.
 
     Attributes:
         store: The segment store.
@@ -23,8 +23,8 @@ class StreamsPorts:
         fatal: Told when the store takes nothing any more.
         references_max: Publisher references remembered per stream.
         offset_references_max: References under which a stream has offsets stored.
-        now_for_age_ms: The earliest time it may be, to whom removes what is older than so many
-            milliseconds (see `gateway.log.clock`); None: `clock_ms`.
+        now_for_age_ms: Given an age in ms, the earliest time it can be now; retention uses it, so
+            that a clock set forward deletes nothing (`gateway.log.clock`). None: `clock_ms`.
     """
 
     store: SegmentStore

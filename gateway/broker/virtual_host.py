@@ -28,7 +28,7 @@ PARTITIONS_MAX_DEFAULT: Final = 1_000
 
 @dataclass(slots=True, eq=False)
 class VirtualHost:
-    """What the connections of one virtual host share.
+    """State that the connections of one virtual host share.
 
     Attributes:
         name: As clients say it.
@@ -46,7 +46,7 @@ class VirtualHost:
 
     @property
     def policies(self) -> Policies:
-        """What administrators say of many streams at once."""
+        """Its policies."""
         return self.streams.logs.policies
 
     def route(self, exchange: str, routing_key: str) -> list[str]:
@@ -89,7 +89,7 @@ class VirtualHost:
         await self.streams.logs.close()
 
     async def delete_content(self, store: SegmentStore) -> None:
-        """Delete every stream, tell who uses them, then remove the tables.
+        """Delete every stream, tell their clients, then remove the tables.
 
         Raises:
             InternalError: The store refused, of a stream.

@@ -44,7 +44,7 @@ class VirtualHostEntry:
     default_queue_type: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
     is_going: bool = False
-    """Whether it is being deleted."""
+    """True if it is being deleted."""
 
     def pack(self) -> bytes:
         """Encode for the table."""
@@ -59,13 +59,13 @@ class VirtualHostEntry:
 
 @dataclass(frozen=True, slots=True)
 class VirtualHostsPorts:
-    """What the virtual hosts need from outside.
+    """Ports of the virtual hosts.
 
     Attributes:
         store: The segment store.
         open_host: Opens everything of one, creating what is missing.
         access: Forgets the permissions of one that goes.
-        connections: Who is to be sent away from one that goes.
+        connections: Ends those of one that goes.
     """
 
     store: SegmentStore
@@ -136,7 +136,7 @@ class VirtualHosts:
         default_queue_type: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> VirtualHost:
-        """Create a virtual host; nobody has permissions there yet.
+        """Create a virtual host; no user has permissions there yet.
 
         Raises:
             Unusable: It cannot have this name.

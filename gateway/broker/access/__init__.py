@@ -1,1 +1,1 @@
-"""Who may log in, and what for: users, passwords, permissions, limits."""
+"""Rights to log in and to act: users, passwords, permissions, limits."""

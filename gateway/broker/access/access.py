@@ -1,8 +1,8 @@
 """Users, their permissions, and limits: kept in a table, held in memory, changed by administrators.
 
-Who was there before loses at once what was taken away as a whole: a user, a virtual host, all of a
-user's permissions in one. A pattern that is replaced acts on what is asked from then on; what was
-declared or subscribed before is looked at again when the client renews its secret.
+A client that is connected loses at once what was taken away as a whole: a user, a virtual host, all
+of a user's permissions in one. A pattern that is replaced counts for later requests; publishers and
+consumers that are open are judged again when the client renews its secret.
 """
 
 import dataclasses
@@ -23,11 +23,11 @@ from store.api import SegmentStore
 
 
 class Access:
-    """Who may do what. Create it with `open_access`.
+    """Users, permissions and limits. Create it with `open_access`.
 
     Attributes:
         is_fresh: Nothing was ever written: there are no users, and `seed` has to make the first.
-        has_virtual_host: Tells whether there is a virtual host; set by who knows them.
+        has_virtual_host: Tells whether there is a virtual host; set by their owner.
         users_changed: Told after every change of a user; forgets what was learnt of passwords.
     """
 
@@ -54,7 +54,7 @@ class Access:
     # What is asked
 
     def users(self) -> list[User]:
-        """Everybody, by name."""
+        """Return all users, by name."""
         return [self._users[name] for name in sorted(self._users)]
 
     def user(self, name: str) -> User | None:
@@ -70,7 +70,7 @@ class Access:
         return self._permissions.get((user, virtual_host))
 
     def virtual_hosts_of(self, user: str) -> frozenset[str]:
-        """Where a user may be."""
+        """Return the virtual hosts that a user may enter."""
         return frozenset(host for name, host in self._permissions if name == user)
 
     def virtual_host_limits(self, name: str) -> Mapping[str, int]:
@@ -83,7 +83,7 @@ class Access:
         return permission is not None and permission.allows(right, name)
 
     def may_enter(self, user: str, virtual_host: str) -> bool:
-        """Tell whether a user may be in a virtual host: who has any permission entry there."""
+        """Tell whether a user may enter a virtual host: any permission entry there is enough."""
         return (user, virtual_host) in self._permissions
 
     def has_room(self, user: str, virtual_host: str) -> bool:

@@ -1,4 +1,4 @@
-"""What AMQPLAIN sends: an AMQP 0-9-1 field table without its outer length.
+"""The response of AMQPLAIN: an AMQP 0-9-1 field table without its outer length.
 
     field   u8 size of the key | key | u8 type | value of that type
 
@@ -39,7 +39,7 @@ def credentials_of(data: bytes) -> tuple[bytes, bytes]:
             is_text = kind[0] in _TEXTS
             if not is_text and key == b"LOGIN":
                 raise ValueError("a name that is no text")
-            found[key] = value if is_text else b""  # a number is nobody's password
+            found[key] = value if is_text else b""  # a number is no password
     if len(found) != 2:  # noqa: PLR2004  # both
         raise ValueError("a field is missing")
     return found[b"LOGIN"], found[b"PASSWORD"]

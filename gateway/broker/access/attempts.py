@@ -25,7 +25,7 @@ _NAME_CHARACTERS: Final = 255
 
 @dataclass(slots=True, kw_only=True)
 class Attempts:
-    """How often somebody tried to log in.
+    """Counts of attempts to log in.
 
     Attributes:
         succeeded: Logged in.
@@ -41,7 +41,7 @@ class Attempts:
 
 @dataclass(slots=True)
 class _Allowance:
-    """How many guesses more may fail: full again within a second, below 0 where it was overdrawn.
+    """Return how many more guesses may fail: full again within a second, below 0 if overdrawn.
 
     Passwords are compared for many at once, so more may fail than were left.
     """
@@ -51,7 +51,7 @@ class _Allowance:
 
 
 class AttemptLedger:
-    """Counts attempts and says when there were too many; bounded, whoever tries."""
+    """Counts attempts and says when there were too many; bounded, however many try."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class AttemptLedger:
             attempts.succeeded += 1
 
     def failed(self, source: str, protocol: str, *, is_unread: bool = False) -> None:
-        """Count a refusal; it does not count towards the limit of anybody."""
+        """Count a refusal; it does not count towards any limit."""
         for attempts in self._counters(source, protocol):
             attempts.failed += 1
             attempts.unread += is_unread
@@ -115,7 +115,7 @@ class AttemptLedger:
         return list(self._by_protocol.items())
 
     def reset(self) -> None:
-        """Count from 0 again; who is limited stays so."""
+        """Count from 0 again; limits that are reached stay so."""
         self._by_source.clear()
         self._by_protocol.clear()
 

@@ -28,14 +28,14 @@ GUEST: Final = "guest"
 
 
 class Refused(enum.Enum):
-    """Why somebody is not logged in."""
+    """Reason why a login is refused."""
 
     MECHANISM = "the mechanism is not offered"
     MALFORMED = "the data is not what the mechanism sends"
     CREDENTIALS = "unknown user or wrong password"
-    """Which of the two is not told."""
+    """The client is not told which of the two."""
     LOOPBACK_ONLY = "this user must come from the server's machine"
-    """Told only to who knows the password."""
+    """Told only to a client that knows the password."""
     TOO_MANY = "too many passwords of this user from there were wrong"
     """The password was not compared."""
     BUSY = "too many passwords wait to be compared"
@@ -46,7 +46,7 @@ _UNREAD: Final = frozenset((Refused.TOO_MANY, Refused.BUSY))
 
 
 class LoginRefused(Exception):
-    """Nobody is logged in."""
+    """The login is refused."""
 
     def __init__(self, reason: Refused, user: str = "") -> None:
         super().__init__(reason.value, user)
@@ -59,17 +59,17 @@ class Peer:
     """The other side, as far as mechanisms look at it."""
 
     is_loopback: bool
-    """Whether it is on this machine."""
+    """True if it is on this machine."""
     address: str = ""
     """Without the port."""
     protocol: str = "stream"
-    """What it speaks, as attempts to log in are counted."""
+    """Its protocol, by which attempts to log in are counted."""
     certificate_user: str | None = None
-    """Whom its certificate names, empty if nobody; None where certificates are not asked for."""
+    """The user of its certificate, empty if none; None if certificates are not asked for."""
 
 
 class Credentials(NamedTuple):
-    """Who somebody says to be; the password is None where none is asked for."""
+    """A user name that a client gives; the password is None where none is asked for."""
 
     name: str
     password: bytes | None
@@ -83,7 +83,7 @@ class Authentication:
     """Logs users in by the mechanisms that are configured.
 
     Attributes:
-        refusals: Where those that log somebody in write their lines about refusals.
+        refusals: Writes the lines about refusals.
     """
 
     def __init__(
@@ -101,10 +101,10 @@ class Authentication:
         Args:
             access: Knows the users.
             passwords: Compares passwords.
-            attempts: Counts who logs in and who is refused.
+            attempts: Counts logins and refusals.
             refusals: Limits the lines about that.
             guest_loopback_only: Whether guest must come from this machine.
-            anonymous: The user whom ANONYMOUS logs in; None does not offer it.
+            anonymous: The user that ANONYMOUS logs in; None does not offer it.
         """
         self._access = access
         self._passwords = passwords
@@ -125,7 +125,7 @@ class Authentication:
         return tuple(self._offered(peer))
 
     async def log_in(self, mechanism: str, data: bytes, peer: Peer) -> str:
-        """Return who logs in.
+        """Return the user that logs in.
 
         Args:
             mechanism: As the peer names it.
@@ -195,7 +195,7 @@ def _amqplain(data: bytes, _peer: Peer) -> Credentials:
 
 
 def _external(_data: bytes, peer: Peer) -> Credentials:
-    """The certificate alone says who it is: another name that is sent counts for nothing."""
+    """Take the user of the certificate: another name that is sent counts for nothing."""
     if not peer.certificate_user:
         raise LoginRefused(Refused.CREDENTIALS)
     return Credentials(peer.certificate_user, None)

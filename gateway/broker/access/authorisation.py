@@ -1,4 +1,4 @@
-"""Who may do what: the one place that every way to the server asks.
+"""Authorisation: the one place that every way to the server asks.
 
 The wire, the HTTP API and the commands of administrators say what they are about to do as a list
 of demands; `refused` judges it. A super stream is its exchange and its partitions, and to make or
@@ -14,7 +14,7 @@ from gateway.broker.access.access import Access
 from gateway.broker.access.model import Right
 
 DEFAULT_EXCHANGE: Final = "amq.default"
-"""What the exchange without a name is called where permissions are looked up."""
+"""Name of the exchange without a name, where permissions are looked up."""
 
 
 class Demand(NamedTuple):
@@ -43,12 +43,12 @@ def refused(
 
 
 def to_configure(name: str) -> list[Demand]:
-    """What it takes to create or delete a stream or an exchange."""
+    """Return the demands to create or delete a stream or an exchange."""
     return [Demand((Right.CONFIGURE,), name)]
 
 
 def to_read(name: str) -> list[Demand]:
-    """What it takes to look into a stream."""
+    """Return the demands to look into a stream."""
     return [Demand((Right.READ,), name)]
 
 
@@ -58,17 +58,17 @@ def name_of_exchange(exchange: str) -> str:
 
 
 def to_publish(exchange: str) -> list[Demand]:
-    """What it takes to publish to an exchange, to whichever streams that leads."""
+    """Return the demands to publish to an exchange, to whichever streams that leads."""
     return [Demand((Right.WRITE,), name_of_exchange(exchange))]
 
 
 def to_bind(source: str, destination: str) -> list[Demand]:
-    """What it takes to bind a stream to an exchange, or to undo that."""
+    """Return the demands to bind a stream to an exchange, or to undo that."""
     return [Demand((Right.WRITE,), destination), Demand((Right.READ,), source)]
 
 
 def to_manage_super_stream(super_stream: str, partitions: Iterable[str] = ()) -> list[Demand]:
-    """What it takes to create or delete a super stream with these partitions.
+    """Return the demands to create or delete a super stream with these partitions.
 
     Configure and read on the super stream, configure and write on each partition.
     """

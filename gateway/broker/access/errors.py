@@ -1,4 +1,4 @@
-"""What administrators are refused, in sentences for them."""
+"""Refusals of administrators' changes, in sentences for them."""
 
 
 class AccessError(Exception):

@@ -1,6 +1,6 @@
 """A bounded queue that many share: each source in its turn, and within a source each user.
 
-Whoever has the most waiting gives way.
+The one with the most waiting gives way.
 """
 
 from collections import Counter, OrderedDict
@@ -10,7 +10,7 @@ from typing import Final, Generic, TypeVar
 T = TypeVar("T", bound=Hashable)
 
 SOURCES_MAX: Final = 16
-"""So many sources of one item are told apart: looking for who has most takes time for each."""
+"""Sources of one item that are told apart: finding the one with the most takes time for each."""
 
 
 class FairQueue(Generic[T]):
@@ -32,7 +32,7 @@ class FairQueue(Generic[T]):
 
         Returns:
             The item there is no room for: of the source that has most waiting, and of its user that
-            has most, the newest. So who floods the queue pushes out what is its own.
+            has most, the newest. So a source that floods the queue pushes out its own items.
         """
         self._places[item] = {}
         self.join(item, source, user)

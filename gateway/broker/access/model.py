@@ -11,16 +11,16 @@ from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.broker.patterns import Pattern, UnusablePattern
 
 NAME_BYTES_MAX: Final = 255
-"""Of a user or a virtual host; what other protocols of RabbitMQ can say."""
+"""Longest name of a user or a virtual host: as long as other protocols of RabbitMQ can say."""
 
 USER_LIMITS: Final = frozenset(("max-connections", "max-channels"))
-"""Channels are of other protocols; the limit is kept for who takes it back to RabbitMQ."""
+"""Channels are of other protocols; the limit is kept for an export to RabbitMQ."""
 VIRTUAL_HOST_LIMITS: Final = frozenset(("max-connections", "max-queues"))
 """Queues are streams here."""
 
 
 class Right(enum.Enum):
-    """What a pattern allows to do with what it matches."""
+    """A right that a pattern gives on the names that it matches."""
 
     CONFIGURE = "configure"
     WRITE = "write"
@@ -29,16 +29,16 @@ class Right(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody who may log in."""
+    """A user, which may log in."""
 
     name: str
     password_hash: PasswordHash | None
     """None: this user has no password, and cannot log in with one."""
     tags: tuple[str, ...] = ()
     limits: Mapping[str, int] = field(default_factory=dict)
-    """Of USER_LIMITS; below 0 is no limit."""
+    """Some of USER_LIMITS; below 0 is no limit."""
     loopback_only: bool = False
-    """Whether this user must come from the server's own machine."""
+    """True if this user must come from the server's own machine."""
 
     def __post_init__(self) -> None:
         check_name(self.name, "user")
@@ -70,7 +70,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class Permission:
-    """What a user may do in one virtual host; each a pattern on names."""
+    """The rights of a user in one virtual host; each is a pattern on names."""
 
     user: str
     virtual_host: str
@@ -121,7 +121,7 @@ def check_name(name: str, what: str) -> None:
 
 
 def check_limits(limits: Mapping[str, int], known: frozenset[str]) -> None:
-    """Refuse limits that nobody knows, or that are no numbers. Raises Unusable."""
+    """Refuse limits that are not known, or that are no numbers. Raises Unusable."""
     for name, value in limits.items():
         if name not in known:
             raise Unusable(f"{name!r} is no limit; there are {', '.join(sorted(known))}")

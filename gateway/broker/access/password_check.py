@@ -24,8 +24,8 @@ from gateway.pending import Pending, run
 AT_ONCE: Final = 2
 """Checks that run at a time: each takes a thread and 19 MiB."""
 WAITING_MAX: Final = 256
-"""Checks that wait; of further ones, those of who has most waiting are refused. Two threads do some
-fifty a second, and who is not through a step of the handshake within its time limit is cut off."""
+"""Most checks that wait; beyond, the source with the most waiting is refused. Two threads do some
+fifty a second, and a client that misses the handshake's time limit is cut off."""
 REMEMBERED_MAX: Final = 4096
 REMEMBERED_S: Final = 60.0
 

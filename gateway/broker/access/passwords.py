@@ -3,7 +3,7 @@
     RabbitMQ's   base64( salt: 4 bytes | digest of (salt, password in UTF-8) )
     argon2id     $argon2id$v=19$m=19456,t=2,p=1$salt$digest
 
-RabbitMQ's are not stretched: whoever gets hold of one can try many millions of passwords a second.
+RabbitMQ's are not stretched: with a stolen one, many millions of passwords a second can be tried.
 With argon2id it is some tens, which is why it is used for new ones; checking a password takes a
 thread as long, too.
 

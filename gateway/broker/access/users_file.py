@@ -1,4 +1,4 @@
-"""Who there is on the very first start: the users of a file, or the one user guest.
+"""Users of the very first start: those of a file, or the one user guest.
 
 Afterwards users are kept in the store and the file is not looked at. It is TOML or (by its ending
 .json) JSON with a list `users`, and perhaps `permissions`; RabbitMQ's exported definitions
@@ -36,7 +36,7 @@ _FIELDS: Final = frozenset({"name", "password_hash", "hashing_algorithm", "tags"
 
 
 def first_users(settings: UsersSettings) -> tuple[list[User], list[Permission]]:
-    """Return who there is on the first start, and what they may do in the virtual host `/`.
+    """Return the users of the first start, and their permissions in the virtual host `/`.
 
     Without a file there is guest with the password guest. A file's users may do everything, unless
     it has permissions of its own.
@@ -139,7 +139,7 @@ def _content(path: Path) -> Mapping[str, object]:
 
 
 class _Fault(Exception):
-    """What is wrong with an entry, and in which field."""
+    """A fault of an entry, with the field that it is in."""
 
     def __init__(self, field: str, reason: str) -> None:
         super().__init__(reason)
