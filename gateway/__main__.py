@@ -35,7 +35,7 @@ def _run() -> int:
 
 
 def _run_and_print() -> int:
-    """Run a command whose output somebody reads, or not: `hutch ctl list_users | head -1`."""
+    """Run a command whose reader may close the pipe early: `hutch ctl list_users | head -1`."""
     try:
         try:
             return _run()
@@ -58,7 +58,7 @@ def _drop_output() -> None:
 
 
 def _open_standard_descriptors() -> None:
-    """Put the null device where whoever started the process left nothing.
+    """Open the null device where a standard stream is closed.
 
     Else the next file or socket would get the number: texts would be written into it, and the
     event loop ends the process when it closes one of the first three.
@@ -74,10 +74,10 @@ def _open_standard_descriptors() -> None:
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGINT end the process in good order while there is nobody to serve.
+    """Let SIGTERM and SIGINT end the process in good order while there is no client to serve.
 
-    Opening may take long, and no less is stored than after a crash. Who serves changes this, and
-    leaves it changed: there is nothing left to end then.
+    Opening may take long, and no less is stored than after a crash. The server changes this when it
+    serves, and leaves it changed: there is nothing left to end then.
     """
     before = {number: signal.signal(number, _end) for number in _STOP_SIGNALS}
     try:

@@ -51,7 +51,7 @@ LogFailed = Callable[[StreamLog, StoreError], None]
 STORED_BY_S: Final = 5.0
 SENT_BY_S: Final = 6.0
 CLOSED_BY_S: Final = 9.0
-"""When a graceful stop gives up a step and begins the next, from its start: below 10 s in all."""
+"""Times after which a graceful stop gives up a step and begins the next: below 10 s in all."""
 _REFUSED_IN_WORDS: Final = 256
 """Connections above the maximum that are let in, so that Open can refuse them in words."""
 _OTHER_DESCRIPTORS: Final = 64 + CONNECTIONS_MAX + ADMINISTRATORS_MAX
@@ -66,13 +66,13 @@ def own_version() -> str:
 
 
 def sockets_max(connections_max: int, descriptors: int) -> int:
-    """How many clients there may be, so that the store can open its files among `descriptors`."""
+    """Return how many clients there may be, so that the store finds room among `descriptors`."""
     left = descriptors - store_descriptors(descriptors) - _OTHER_DESCRIPTORS
     return min(connections_max + _REFUSED_IN_WORDS, max(left, descriptors // 4))
 
 
 def clients_max(connections_max: int, sockets: int) -> int:
-    """How many clients may have logged in, so that of all sockets strangers have their share."""
+    """Return how many clients may be logged in, so that sockets are left for others."""
     return min(connections_max, sockets - kept_for_strangers(sockets))
 
 

@@ -130,7 +130,7 @@ class Backend:
             )
         except StoreError as error:
             if isinstance(error, StoreLocked) or has_data(directory.path):
-                directory.keep()  # somebody else has begun a store there meanwhile
+                directory.keep()  # another process has begun a store there meanwhile
             raise
         if directory.is_new:
             log.info("a new store is begun directory=%s", directory.path)

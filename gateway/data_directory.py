@@ -1,4 +1,4 @@
-"""Where the data is to be: looked at, made, and tried, before the store takes it."""
+"""The data directory: checked, made, and tried, before the store takes it."""
 
 import errno
 import logging
@@ -28,7 +28,7 @@ _UNUSABLE: Final = frozenset(
         errno.EROFS,
     )
 )
-"""What says that this cannot be the directory; all else is about its state."""
+"""Errors that say that this cannot be the directory; all others are about its state."""
 
 
 class DataDirectory:
@@ -89,7 +89,7 @@ class DataDirectory:
             )
 
     def keep(self) -> None:
-        """Leave what is there if the start fails: it may be somebody's."""
+        """Leave what is there if the start fails: it may belong to another program."""
         self.is_new = False
 
     def unmake(self, remove: Callable[[Path], object]) -> None:

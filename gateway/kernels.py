@@ -1,4 +1,4 @@
-"""Which hot functions exist as compiled modules, and whether this process has them compiled.
+"""Hot modules that exist compiled, and those that this process runs compiled.
 
 The kernels are ordinary Python files that Cython can compile as they stand. Whether an import
 finds the built module or the source is decided by what lies on the disk, nowhere else.

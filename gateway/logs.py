@@ -1,4 +1,4 @@
-"""What the server says about itself: lines on standard error, for a person or for a machine.
+"""Log lines on standard error, for a person or for a machine.
 
 A record is a fixed sentence, then `key=value` with the values as arguments. As text that is the
 line; as JSON the sentence is `message` and each key a field of its own:
@@ -43,7 +43,7 @@ VISIBLE: Final = {
     **{code: f"\\u{code:04x}" for code in (*range(0x2028, 0x202F), *range(0x2066, 0x206A))},
     **{code: f"\\u{code:04x}" for code in range(0xD800, 0xE000)},
 }
-"""For `str.translate`: a name that somebody chose must not begin a line of its own, nor move the
+"""Table for `str.translate`: a name from outside must not begin a line of its own, nor move the
 cursor."""
 
 

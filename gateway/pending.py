@@ -1,7 +1,7 @@
 """A result that is not there yet, for coroutines that know no event loop.
 
-Handlers and the opening of a stream wait for the store by awaiting a Pending. Whoever runs a
-coroutine (`run`) goes on with it when the Pending is settled, on the same thread. A coroutine
+Handlers and the opening of a stream wait for the store by awaiting a Pending. The caller of
+`run` goes on with the coroutine when the Pending is settled, on the same thread. A coroutine
 that waits for nothing runs to its end at once, without a task.
 """
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Abandoned(Exception):
-    """Nobody wants any more what a coroutine is doing: it ends where it waits."""
+    """The result of a coroutine is not wanted any more: it ends where it waits."""
 
 
 class Pending(Generic[T]):
@@ -27,7 +27,7 @@ class Pending(Generic[T]):
 
     @property
     def is_settled(self) -> bool:
-        """Whether the value or exception has come."""
+        """True if the value or exception has come."""
         return self._is_settled
 
     def settle(self, outcome: T | BaseException) -> None:
@@ -54,7 +54,7 @@ class Pending(Generic[T]):
         return self._outcome  # type: ignore[return-value]  # settled, so it is a T
 
     def __await__(self) -> Generator["Pending[Any]", None, T]:
-        """Wait; yields itself to whoever runs the coroutine."""
+        """Wait; yields itself to the function that runs the coroutine."""
         if not self._is_settled:
             yield self
         return self.result()

@@ -12,8 +12,8 @@ from gateway.assembly import CLOSED_BY_S, Server
 from gateway.settings.model import Settings
 
 _SWITCH_S: Final = 0.0002
-"""How long a busy event loop keeps the interpreter from the thread that commits: Python's own 5 ms
-would be the price of every sync under load."""
+"""Longest time that a busy event loop keeps the interpreter from the thread that commits: Python's
+own 5 ms would be the price of every sync under load."""
 _STOP_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 
 
@@ -55,7 +55,7 @@ def serve(settings: Settings) -> int:
 async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
     stop = asyncio.Event()
     server = Server(settings, loop, stop)
-    # Opening may take long; until there is somebody to serve, SIGTERM and SIGINT do what
+    # Opening may take long; until clients are served, SIGTERM and SIGINT do what
     # `gateway.__main__` has set: they end the process at once.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # files are read now anyway
     try:

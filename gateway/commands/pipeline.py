@@ -167,4 +167,4 @@ JOBS: Final[dict[str, tuple[texts.JobHelp, Callable[[argparse.ArgumentParser], N
     "report": (texts.REPORT, _add_report),
     "zip": (texts.ZIP, _add_zip),
 }
-"""Of each job the texts of `--help`, and the function that adds its arguments."""
+"""Jobs, each with the texts of `--help` and the function that adds its arguments."""
