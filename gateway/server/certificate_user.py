@@ -1,4 +1,4 @@
-"""How the settings say that a client's certificate names a user."""
+"""The user that a client's certificate names, by the settings."""
 
 from gateway.network import certificate
 from gateway.network.certificate import Naming

@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""Which source of a connection is asked next, and how much in one turn."""
+"""The order in which a connection's sources are asked, and how much each sends in one turn."""
 
 from collections import deque
 from typing import Final

@@ -25,7 +25,7 @@ _MSG_MORE: Final = getattr(socket, "MSG_MORE", 0)
 
 
 class Owner(Protocol):
-    """Who is told what happens on the socket."""
+    """The owner of an edge: is told what happens on the socket."""
 
     def place(self) -> memoryview:
         """Return where the next bytes are to be read to."""
@@ -82,7 +82,7 @@ class PlainEdge:
 
     @property
     def is_drained(self) -> bool:
-        """Whether everything queued is with the operating system."""
+        """True if everything queued is with the operating system."""
         return not self._queue
 
     @property

@@ -47,7 +47,7 @@ class Backlog(Protocol):
 
     @property
     def in_flight_bytes(self) -> int:
-        """How many there are now."""
+        """Bytes that are in it now."""
         ...
 
     def when_drained(self, callback: Callable[[], object]) -> None:
@@ -84,12 +84,12 @@ class Source(Protocol):
 
     @property
     def is_sifting(self) -> bool:
-        """Whether `next` gave nothing but wants to go on looking, after others had their turn."""
+        """True if `next` gave nothing but wants to go on looking, after others had their turn."""
         ...
 
     @property
     def wants_more(self) -> bool:
-        """Whether the client takes more, after `next` gave something."""
+        """True if the client takes more, after `next` gave something."""
         ...
 
 
@@ -111,7 +111,7 @@ class Ports(Protocol):
 
     @property
     def peer_is_loopback(self) -> bool:
-        """Whether the client is on this machine."""
+        """True if the client is on this machine."""
         ...
 
     @property
@@ -121,7 +121,7 @@ class Ports(Protocol):
 
     @property
     def takes_regions(self) -> bool:
-        """Whether a region of a file is sent without a copy."""
+        """True if a region of a file is sent without a copy."""
         ...
 
     @property

@@ -18,7 +18,7 @@ _LOOKS_IN_VAIN_MAX: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class HeartbeatPorts:
-    """What heartbeats look at and do."""
+    """Ports of the heartbeats of a connection."""
 
     sent_bytes: Callable[[], int]
     received_bytes: Callable[[], int]

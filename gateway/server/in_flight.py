@@ -1,4 +1,4 @@
-"""How much all backlogs together have on its way to the store, and what waits until it is less.
+"""Bytes that all backlogs together have on their way to the store, and what waits for fewer.
 
 A slow disk must not fill the memory, however many of them there are. Every backlog knows its own
 bytes; here they are added up as connections see them, so that what brings little pays nothing.

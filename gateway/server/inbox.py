@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""What has come in and is not handled yet: between one read and the next; no I/O.
+"""Bytes that have come in and are not handled yet: between one read and the next; no I/O.
 
 All connections are read into one shared buffer, in turn. A connection keeps only what is left over:
 the beginning of a frame, or frames that must wait. A frame that fills half the shared buffer, or

@@ -21,7 +21,7 @@ _ACCEPTED_A_TURN: Final = 64
 _NO_DESCRIPTORS: Final = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
 _PAUSE_S: Final = 0.1
 _CUT_S: Final = 1.0
-"""How long a client that is cut off may take to read what was queued for it."""
+"""Time that a client that is cut off has to read what was queued for it."""
 
 
 class Listener:
@@ -65,11 +65,11 @@ class Listener:
 
     @property
     def is_shut(self) -> bool:
-        """Whether who connects is refused."""
+        """True if new connections are refused."""
         return self._socket.fileno() < 0
 
     def shut(self) -> None:
-        """Refuse whoever connects from now on."""
+        """Refuse new connections from now on."""
         self.stop_accepting()
 
     def reopen(self) -> None:
@@ -101,7 +101,7 @@ class Listener:
     # Accepting
 
     def start(self) -> None:
-        """Listen and accept from now on. Raises OSError: somebody else listens there by now."""
+        """Listen and accept from now on. Raises OSError: another process listens there by now."""
         self._socket.listen(_BACKLOG)
         self._watch()
 
@@ -117,7 +117,7 @@ class Listener:
         self._socket.close()
 
     def _is_busy(self) -> bool:
-        """Whether those that come next have to wait."""
+        """True if those that come next have to wait."""
         return False
 
     def _accept(self) -> None:

@@ -1,10 +1,10 @@
-"""Why connections are not read."""
+"""Reasons for which connections are not read."""
 
 from typing import Final
 
 
 class Pause:
-    """Why a connection is not read, as bits: a Flag costs a microsecond at each look."""
+    """Reasons not to read a connection, as bits: a Flag costs a microsecond at each look."""
 
     NONE: Final = 0
     HANDLER: Final = 1

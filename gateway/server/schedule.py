@@ -11,8 +11,8 @@ from typing import Any, Final
 log = logging.getLogger(__name__)
 
 _PASSES: Final = 4
-"""What one thing leads to (flush, commit, confirm, send) is done in the same turn, this deep:
-each turn of the event loop costs a system call."""
+"""Steps that lead to each other (flush, commit, confirm, send) and are done in the same turn: each
+turn of the event loop costs a system call."""
 
 
 _VAIN_POLLS_MAX: Final = 4
@@ -21,7 +21,7 @@ _TURNS_WITHOUT_POLL: Final = 16
 
 
 class Schedule:
-    """What is to be done at the end of this turn of the event loop."""
+    """Calls to make at the end of this turn of the event loop."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, *, busy_poll_us: int = 0) -> None:
         """Begin with nothing to do.
@@ -29,8 +29,8 @@ class Schedule:
         Args:
             loop: The event loop.
             busy_poll_us: How long the loop looks for more before it sleeps, after it had something
-                to do. To wake a sleeping processor takes as long as a message does; who answers
-                at once finds this one awake. Where that was in vain it is tried less often.
+                to do. To wake a sleeping processor takes as long as a message does; a client that
+                answers at once finds this one awake. After waits in vain it waits less often.
         """
         self._loop = loop
         self._actions: list[Callable[[], object]] = []
@@ -49,7 +49,7 @@ class Schedule:
             self._loop.call_soon(self._run)
 
     def call_soon(self, action: Callable[..., object], *arguments: Any) -> None:  # noqa: ANN401
-        """Like an event loop's `call_soon`, for who expects one."""
+        """Call a function soon, like an event loop's `call_soon`."""
         self(partial(action, *arguments) if arguments else action)
 
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""What the connections of a server have in common, whatever they speak."""
+"""State that the connections of a server share, whatever their protocol."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,7 +15,7 @@ of a logger, the client's address without the port, the line and its arguments."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shared:
-    """What all connections use in turn.
+    """Buffers that all connections use in turn.
 
     Attributes:
         receive_buffer: What is read, before it is taken.

@@ -17,7 +17,7 @@ _OWN_PART: Final = 8
 
 
 class Holder(Protocol):
-    """What holds a socket."""
+    """An owner of a socket."""
 
     def __hash__(self) -> int: ...
 
@@ -27,7 +27,7 @@ class Holder(Protocol):
 
 
 def kept_for_strangers(places: int) -> int:
-    """How many of so many sockets clients that have logged in leave to those that have not."""
+    """Return how many of the sockets are left to clients that have not logged in."""
     return min(_OWN_MAX, places // _OWN_PART)
 
 

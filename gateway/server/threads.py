@@ -58,7 +58,7 @@ class Threads:
             outcome: T | BaseException
             try:
                 outcome = function()
-            except Exception as error:  # noqa: BLE001  # handed to who waits
+            except Exception as error:  # noqa: BLE001  # handed to the caller that waits
                 outcome = error
             if not self._loop.is_closed():
                 self._loop.call_soon_threadsafe(pending.settle, outcome)

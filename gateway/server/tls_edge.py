@@ -25,7 +25,7 @@ _SEALED_BYTES: Final = 4 * _RECORD_BYTES
 
 _raw: Final = memoryview(bytearray(_READ_BYTES))
 _plain: Final = memoryview(bytearray(_SEALED_BYTES))
-"""Where all connections are read to, and sealed from, in turn: nothing stays there."""
+"""Buffer that all connections are read to, and sealed from, in turn: nothing stays there."""
 
 
 class Sealing:
@@ -87,7 +87,7 @@ class TlsEdge(PlainEdge):
 
     @property
     def is_drained(self) -> bool:
-        """Whether everything queued is with the operating system."""
+        """True if everything queued is with the operating system."""
         return not self._queue and not self._sealed
 
     # Reading

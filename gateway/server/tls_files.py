@@ -38,7 +38,7 @@ class Unusable(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """Where certificates are; PEM."""
+    """Files of certificates; PEM."""
 
     certificate: Path
     key: Path
@@ -54,7 +54,7 @@ class TlsFiles:
         if self.ca is not None:
             self._load_authorities(context, self.ca)
             context.verify_mode = ssl.CERT_REQUIRED if self.requires_client else ssl.CERT_OPTIONAL
-            # Who comes again shows its certificate again: it may have run out, or been revoked.
+            # A client that comes again shows its certificate again: it may have expired.
             context.num_tickets = 0
             context.options |= ssl.OP_NO_TICKET
         return context
@@ -154,7 +154,7 @@ class TlsContexts:
 
     @property
     def asks_for_certificates(self) -> bool:
-        """Whether clients may show certificates."""
+        """True if clients may show certificates."""
         return self._files.ca is not None
 
     def watch(self, interval_s: float) -> None:

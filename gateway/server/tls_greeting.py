@@ -1,7 +1,7 @@
 """A client that sets up TLS: everything up to where its protocol begins.
 
 The handshakes' arithmetic takes a millisecond each and is done on threads, at a lower priority than
-the event loop's: a flood of handshakes holds up handshakes. Who is not done in time goes.
+the event loop's: a flood of handshakes holds up handshakes. A slow client is cut off.
 """
 
 import asyncio
@@ -125,7 +125,7 @@ class Greeting:
             if self._sealed:
                 self._sealed = self._sealed[self._socket.send(self._sealed) :]
         except (BlockingIOError, InterruptedError):
-            return True  # goes with the next one: some kilobytes always fit, but for who plays
+            return True  # goes with the next: some kilobytes always fit, but for an attacker
         except OSError as error:
             self.end(str(error))
             return False

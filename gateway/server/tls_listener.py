@@ -20,8 +20,8 @@ log = logging.getLogger(__name__)
 
 _THREADS: Final = 2
 _WAITING_MAX: Final = 128
-"""Handshakes that wait for a thread; with more nobody is accepted for a moment: the system keeps
-who comes."""
+"""Most handshakes that wait for a thread; beyond, no client is accepted for a moment: new ones wait
+in the system's queue."""
 
 
 UserOf: TypeAlias = Callable[[bytes], str]
@@ -71,7 +71,7 @@ class TlsListener(Listener):
 
     @property
     def handshakes(self) -> int:
-        """How many are under way."""
+        """Return how many are under way."""
         return len(self._greetings)
 
     def stop_accepting(self) -> None:
@@ -108,7 +108,7 @@ class TlsListener(Listener):
         self._serve(edge, host, port, self._user_of(edge, host))
 
     def _user_of(self, edge: TlsEdge, host: str) -> str | None:
-        """Return whom the client's certificate names; None if nobody is asked for one."""
+        """Return the user of the client's certificate; None if clients are not asked for one."""
         if not self._contexts.asks_for_certificates:
             return None
         certificate = edge.peer_certificate()
