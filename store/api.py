@@ -54,6 +54,10 @@ TABLE_BATCH_BYTES_MAX: Final = 16 * 1024 * 1024
 READ_BYTES_MAX: Final = 2 * 1024 * 1024
 """Largest result of one read, whatever size was asked for."""
 
+CHECKS_KEPT: Final = 64
+CHECKED_BYTES_KEPT: Final = APPEND_BYTES_MAX
+"""What was checked before so many others, or so many bytes of others, may be forgotten."""
+
 RESEND_WINDOW: Final = 1024
 """Number of its own event numbers that a session remembers to recognise a resend."""
 
@@ -252,10 +256,14 @@ class Reader(Protocol):
     ) -> None:
         """Read bytes on a thread of the store, hand them to `look` there, report what it returned.
 
-        Afterwards the bytes are likely in memory. `look` must be thread-safe and must not keep the
-        view; what it raises (if not a StoreError) is a programming error. `size` may be above
-        READ_BYTES_MAX (up to APPEND_BYTES_MAX); the view is shorter where the committed bytes end.
-        Bytes that are lost because a file is too short are an error, or zeros if `fills`.
+        `look` must be thread-safe and must not keep the view; what it raises (if not a StoreError)
+        is a programming error. `size` may be above READ_BYTES_MAX (up to APPEND_BYTES_MAX); the
+        view is shorter where the committed bytes end. Bytes that are lost because a file is too
+        short are an error, or zeros if `fills`.
+
+        Afterwards `read_cached` gives the bytes at least once, in pieces perhaps, whatever else is
+        in memory; unless CHECKS_KEPT others, or CHECKED_BYTES_KEPT bytes of others, were checked
+        meanwhile. `is_cached` may say no all the same.
         """
         ...
 

@@ -95,8 +95,8 @@ class Cursor:
         self._is_closed = False
         self._was_late = False
         self.failure: StoreError | None = None
-        # Where reading failed once.
-        self._failed_at = -1
+        # Where reading failed once, and what was fetched last because it was not in memory.
+        self._failed_at = self._fetched_at = -1
         self.is_sifting = False
         self._sieve = None if wanted is None else Sieve(stream_log, wanted)
         # Who skips most of it wants little of what lies ahead.
@@ -228,16 +228,20 @@ class Cursor:
         is_recent = self.position >= max(
             self.log.committed_length - _WARM_BYTES, self.log.trusted_position
         )
+        takes_region = self._takes_regions
         if not is_recent and not reader.is_cached(position, size):
-            self._fetch(self.position, event_bytes)
-            return None
-        region = reader.region(position, size) if self._takes_regions else None
+            if self._fetched_at != self.position:
+                self._fetched_at = self.position
+                self._fetch(self.position, event_bytes)
+                return None
+            takes_region = False  # the system has dropped it, the store has not
+        region = reader.region(position, size) if takes_region else None
         if region is not None and region.size < size:  # damage may put it into two files
             region.release()
             region = None
         head = b""
         if region is None:
-            head = self._read(position, size)
+            head = self._whole(glance, EVENT_HEAD_BYTES, size)
             if len(head) < size:
                 self._fetch(self.position, event_bytes)
                 return None
@@ -249,6 +253,19 @@ class Cursor:
         if delivery.region is not None:
             delivery.region.release()
         say_damaged(self.log, begin, self.position)
+
+    def _whole(self, glance: bytes, place: int, size: int) -> bytes:
+        """Read what begins at a place behind the cursor; short if some of it is not there.
+
+        It may be in pieces: damage puts it into two files, and what was only just fetched, so that
+        a store need give it but once, is partly in the glance.
+        """
+        data = self._read(self.position + place, size)
+        if len(data) < size:
+            behind = len(glance)
+            rest = self._read(self.position + behind, place + size - behind)
+            data = glance[place : place + size] + rest
+        return data
 
     def _read(self, position: int, size: int) -> bytes:
         """Read cached bytes, in as many pieces as the store likes; short if some are not there."""
@@ -271,7 +288,7 @@ class Cursor:
         if len(glance) < wanted:
             source = self.log.reader.read_cached(self.position, wanted) or b""
         if len(source) < event_bytes:
-            source = self._read(self.position, event_bytes)  # damage may put it into two files
+            source = self._whole(glance, 0, event_bytes)
         if len(source) < event_bytes:
             self._fetch(self.position, event_bytes)
             return None

@@ -2,7 +2,7 @@ from store.local.data_file cimport OpenFiles
 from store.local.segment cimport Segment
 
 cdef class Reading:
-    cdef public object call_soon, _call_soon_threadsafe, _hot, _cold, _short, closed
+    cdef public object call_soon, _call_soon_threadsafe, _hot, _cold, _checked, _short, closed
     cdef public OpenFiles _open_files
     cpdef cached(self, place)
     cpdef region(self, place)

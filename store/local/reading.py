@@ -22,6 +22,7 @@ from store.errors import (
     StoreClosed,
     StoreError,
 )
+from store.local.checked import Checked
 from store.local.data_file import DataFile, OpenFiles
 from store.local.segment import Place, Segment
 from store.local.threads import Worker
@@ -51,6 +52,7 @@ class Reading:
         self._call_soon_threadsafe = call_soon_threadsafe
         self._hot = Worker("read-hot")
         self._cold = Worker("read-cold", COLD_THREADS)
+        self._checked = Checked()
         # Files that were found too short, which is said once.
         self._short: set[DataFile] = set()
         # Why nothing is answered any more.
@@ -65,7 +67,8 @@ class Reading:
         """Read a place if that needs no disk."""
         handle = self._open_files.open(place.file)
         self._open_files.touch(place.file)
-        return handle.read_cached_at(place.size, place.position)
+        data = handle.read_cached_at(place.size, place.position)
+        return self._checked.find(place) if data is None else data
 
     def is_cached(self, place: Place) -> bool:
         """Guess whether all of a place is in memory, from a few of its pages."""
@@ -94,15 +97,22 @@ class Reading:
         *,
         hot: bool,
         fills: bool = False,
+        keeps: bool = False,
     ) -> None:
-        """Read places on a thread, hand their bytes to `look` there, and report what it gives."""
+        """Read places on a thread, hand their bytes to `look` there, and report what it gives.
+
+        `keeps`: `cached` gives the bytes then, whatever the system keeps in memory.
+        """
         for place in places:
             self._open_files.begin_read(place.file, place.position)
             self._open_files.touch(place.file)
 
         def job() -> None:
             try:
-                result: T | StoreError = look(memoryview(self._bytes_of(places, fills=fills)))
+                data = self._bytes_of(places, fills=fills)
+                if keeps:
+                    self._checked.keep(places, data)
+                result: T | StoreError = look(memoryview(data))
             except StoreError as error:
                 result = error
             except Exception as error:  # noqa: BLE001 (raised again on the loop: a caller's bug)
@@ -199,7 +209,7 @@ class LocalReader:
         except StoreError as failure:
             reading.call_soon(done, failure)
             return
-        reading.load(places, look, done, hot=hot, fills=fills)
+        reading.load(places, look, done, hot=hot, fills=fills, keeps=True)
 
 
 class PendingRead:

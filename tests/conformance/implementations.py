@@ -13,6 +13,7 @@ from store.local.store import LocalStore
 from tests.conformance.harness import Loop
 from tests.conformance.model import Model
 from tests.conformance.model_store import ModelStore
+from tests.simulation.disk import Disk
 
 KIB: Final = 1024
 
@@ -70,7 +71,25 @@ def _model() -> Implementation:
     return Implementation("model", open_store, has_files=False)
 
 
+def _forgetful() -> Implementation:
+    disks: dict[Path, Disk] = {}
+
+    def open_store(loop: Loop, directory: Path) -> SegmentStore:
+        disk = disks.setdefault(directory, Disk(is_cold=True))
+        return open_local(disk, loop, Durability.OS, watch=loop.watch, data_file_bytes=64 * KIB)
+
+    return Implementation("local-forgetful", open_store, has_files=False)
+
+
 IMPLEMENTATIONS: Final = (*(_local(durability) for durability in Durability), _model())
+
+on_any_memory: Final = pytest.mark.parametrize(
+    "implementation",
+    [*IMPLEMENTATIONS, _forgetful()],
+    indirect=True,
+    ids=lambda each: each.name,
+)
+"""Marks a test that holds as well where the system keeps nothing of a file in memory."""
 
 needs_files: Final = pytest.mark.parametrize(
     "implementation",

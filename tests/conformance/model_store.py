@@ -10,6 +10,7 @@ from uuid import UUID
 from typing_extensions import Buffer
 
 from store.api import (
+    CHECKS_KEPT,
     Appended,
     AttributeUpdate,
     Cancel,
@@ -38,6 +39,8 @@ class ModelStore:
         self._loop = loop
         self._model = model
         self._is_closed = False
+        # Bytes that were there before: not in memory until they are checked.
+        self._cold = {name: segment.length for name, segment in model.segments.items()}
         # Reads that wait for bytes: tried again after every call.
         self._waiting: list[WaitingRead] = []
 
@@ -103,7 +106,7 @@ class ModelStore:
             segment = self._model.segment(name)
             if segment.is_table:
                 raise IsATable(f"{name!r:.50} is a table")
-            return ModelReader(self, self._loop, segment)
+            return ModelReader(self, self._loop, segment, self._cold.get(name, 0))
 
         self.call(done, open_it)
 
@@ -261,12 +264,21 @@ class ModelStoreWriter:
 
 
 class ModelReader:
-    """Reads what the model holds: always in memory, never in a file."""
+    """Reads what the model holds, never in a file, and gives no more at once than it promised.
 
-    def __init__(self, store: ModelStore, loop: Loop, segment: ModelSegment) -> None:
+    In memory is what was written since the store was opened. What was checked is so until it has
+    been given once.
+    """
+
+    def __init__(
+        self, store: ModelStore, loop: Loop, segment: ModelSegment, cold_bytes: int
+    ) -> None:
         self._store = store
         self._loop = loop
         self._segment = segment
+        self._cold_bytes = cold_bytes
+        # Checked and not given yet: where each run of bytes begins and ends.
+        self._owed: list[tuple[int, int]] = []
 
     @property
     def start(self) -> int:
@@ -277,13 +289,26 @@ class ModelReader:
         return self._existing().length
 
     def read_cached(self, position: int, size: int) -> bytes | None:
-        return read_segment(self._existing(), position, size).data or None
+        data = read_segment(self._existing(), position, size).data
+        if position >= self._cold_bytes:
+            return data or None
+        for run in self._owed:
+            first, end = run
+            if first <= position < end:
+                data = data[: end - position]
+                self._owed.remove(run)
+                rest = (first, position), (position + len(data), end)
+                self._owed += [(begin, stop) for begin, stop in rest if begin < stop]
+                return data
+        return None
 
     def region(self, position: int, size: int) -> FileRegion | None:  # noqa: ARG002 - no files
         return None
 
-    def is_cached(self, position: int, size: int) -> bool:  # noqa: ARG002 - all of it is
-        return not self._segment.is_deleted
+    def is_cached(self, position: int, size: int) -> bool:
+        is_warm = position >= self._cold_bytes
+        is_owed = any(run[0] <= position and position + size <= run[1] for run in self._owed)
+        return not self._segment.is_deleted and (is_warm or is_owed)
 
     def check(
         self,
@@ -308,6 +333,7 @@ class ModelReader:
             thread = threading.Thread(target=run_look)
             thread.start()
             thread.join()
+            self._owed = [*self._owed, (position, position + len(data))][-CHECKS_KEPT:]
             if isinstance(results[0], StoreError):
                 raise results[0]
             return results[0]

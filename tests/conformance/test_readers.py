@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from store.api import APPEND_BYTES_MAX, READ_BYTES_MAX, FileRegion, Reader
+from store.api import APPEND_BYTES_MAX, CHECKS_KEPT, READ_BYTES_MAX, FileRegion, Reader
 from store.errors import (
     CorruptSegment,
     IsATable,
@@ -16,7 +16,7 @@ from store.errors import (
     StoreError,
 )
 from tests.conformance.harness import Rig
-from tests.conformance.implementations import needs_files
+from tests.conformance.implementations import needs_files, on_any_memory
 from tests.conformance.promise import promise
 
 WRITER = UUID(int=1)
@@ -248,6 +248,53 @@ def test_what_was_checked_is_likely_in_memory(rig: Rig) -> None:
     rig.do(reader.check, 0, 10_000, len)
     assert reader.is_cached(0, 10_000)
     assert reader.read_cached(0, 10_000) == b"0123456789" * 1_000
+
+
+def _all_cached(reader: Reader, position: int, size: int) -> bytes:
+    """What is read without a disk, in pieces, up to what is not there."""
+    data = b""
+    while len(data) < size and (more := _piece(reader, position + len(data), size - len(data))):
+        data += more
+    return data
+
+
+@promise("Reader.check")
+@promise("Reader.read_cached")
+@on_any_memory
+@pytest.mark.parametrize(("position", "size"), [(0, 300_000), (0, 1), (70_001, 60_000)])
+def test_what_was_checked_is_given_at_least_once(rig: Rig, position: int, size: int) -> None:
+    session = rig.writer(rig.create("a"), WRITER)
+    data = os.urandom(300_000)
+    for number, first in enumerate(range(0, len(data), 30_000)):
+        rig.do(session.append, data[first : first + 30_000], number)
+    rig.reopen()
+    reader = rig.reader("a")
+    rig.do(reader.check, position, size, len)
+    assert _all_cached(reader, position, size) == data[position : position + size]
+
+
+@promise("Reader.check")
+@on_any_memory
+def test_the_largest_that_can_be_checked_is_given_at_least_once(rig: Rig) -> None:
+    data = os.urandom(APPEND_BYTES_MAX)
+    rig.do(rig.writer(rig.create("a"), WRITER).append, data, 1)
+    rig.reopen()
+    reader = rig.reader("a")
+    rig.do(reader.check, 0, len(data), len)
+    assert _all_cached(reader, 0, len(data)) == data
+
+
+@promise("Reader.check")
+@on_any_memory
+def test_so_many_checks_at_once_are_given_at_least_once_each(rig: Rig) -> None:
+    names = [rig.create(f"s{number}", bytes([number]) * 100) for number in range(8)]
+    rig.reopen()
+    readers = [rig.reader(name) for name in names]
+    size = 100 * len(readers) // CHECKS_KEPT + 1
+    for first in range(0, 100, size):
+        rig.wait(*(rig.start(reader.check, first, size, len) for reader in readers))
+    for number, reader in enumerate(readers):
+        assert _all_cached(reader, 0, 100) == bytes([number]) * 100
 
 
 @promise("Reader.check")

@@ -58,7 +58,7 @@ class StoredChunks(Cursor):
             self._skip_bad(MALFORMED)
             return False
         if len(window) < event_bytes:
-            window = self._read(begin, event_bytes)
+            window += self._read(begin + len(window), event_bytes - len(window))
         if len(window) < event_bytes:
             self._fetch(begin, event_bytes)
             return False
@@ -68,8 +68,8 @@ class StoredChunks(Cursor):
         if not found.end:
             # The index knows the chunk behind the span; one before that is looked for here.
             end = min(self.log.index.span_end(begin, 0), self.log.committed_length)
-            rest = self._read(begin, end - begin)
-            self._skip_bad(found.reason, find_behind(self.log, begin, rest, found.reason))
+            window += self._read(begin + len(window), end - begin - len(window))
+            self._skip_bad(found.reason, find_behind(self.log, begin, window, found.reason))
             return False
         self._window, self._window_from, self._sound_to = window, begin, begin + found.end
         return True

@@ -30,8 +30,13 @@ from store.local.files import DirectoryFiles
 from tests.chunks import Chunk, Entry, SubBatch, chunk_of
 from tests.conformance.harness import Loop
 from tests.conformance.implementations import open_local
+from tests.conformance.model import Model
+from tests.conformance.model_store import ModelStore
+from tests.simulation.disk import Disk
 
 T = TypeVar("T")
+
+OpenStore = Callable[[Loop, Path], SegmentStore]
 
 FRAME_BYTES_MAX = 1 << 20
 NAMES = LogNames(
@@ -69,7 +74,7 @@ class LogRig:
         frame_bytes_max: int = FRAME_BYTES_MAX,
         references_max: int = 100,
         durability: Durability = Durability.OS,
-        open_store: Callable[[Loop, Path], SegmentStore] | None = None,
+        open_store: OpenStore | None = None,
         loop: Loop | None = None,
     ) -> None:
         self.directory = directory
@@ -227,6 +232,22 @@ class LogRig:
     ) -> "Tap":
         """Read chunks from a position on."""
         return Tap(self, log, position, takes_regions=takes_regions, wanted=wanted)
+
+
+def model_store() -> OpenStore:
+    """Give a store that gives what it checked once, and nothing else that was there before."""
+    model = Model()
+    return lambda loop, _: ModelStore(loop, model)
+
+
+def store_on_a_disk_without_a_cache() -> OpenStore:
+    """Give a local store that keeps nothing in memory but what it checked last."""
+    disk = Disk(is_cold=True)
+    return lambda loop, _: open_local(disk, loop, Durability.OS)
+
+
+FORGETFUL = (model_store, store_on_a_disk_without_a_cache)
+"""Each makes stores that open the same bytes again, and have little of them in memory."""
 
 
 class Tap:

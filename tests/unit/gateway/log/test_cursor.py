@@ -1,6 +1,6 @@
 """What a reader of a stream is given: joined, alone, checked, from memory or from a file."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import pairwise
 
 import pytest
@@ -15,7 +15,16 @@ from gateway.log.names import event_number, writer_of
 from store.errors import NoSuchSegment
 from tests.chunks import Chunk, Entry, SubBatch, chunk_of
 from tests.unit.gateway.log.conftest import MakeRig
-from tests.unit.gateway.log.log_rig import NAMES, LogRig, bytes_of, event_of, passing_rig, put
+from tests.unit.gateway.log.log_rig import (
+    FORGETFUL,
+    NAMES,
+    LogRig,
+    OpenStore,
+    bytes_of,
+    event_of,
+    passing_rig,
+    put,
+)
 
 BATCH = SubBatch.of([b"a", b"b"])
 
@@ -386,6 +395,37 @@ def test_after_a_restart_everything_is_given_again(
     chunks = rig.cursor(log, takes_regions=takes_regions).all_now()
 
     assert offsets_and_records(chunks) == [*stored, (80, b"new")]
+
+
+# Stores that keep little in memory
+
+
+@pytest.mark.parametrize("forgetful", FORGETFUL)
+@pytest.mark.parametrize("size", [300, 5_000, 70_000, 3_000_000])
+@pytest.mark.parametrize("takes_regions", [False, True])
+@pytest.mark.parametrize("is_filtered", [False, True])
+def test_what_a_store_gives_but_once_is_delivered(
+    make_rig: MakeRig,
+    forgetful: Callable[[], OpenStore],
+    size: int,
+    *,
+    takes_regions: bool,
+    is_filtered: bool,
+) -> None:
+    open_store = forgetful()
+    rig = make_rig(open_store=open_store, frame_bytes_max=4 << 20)
+    log = rig.create()
+    bodies = [bytes([number]) * size for number in range(6)]
+    commit_all(rig, log, *([body] for body in bodies))
+    rig.save(log)
+    rig.close()
+    rig = make_rig(rig.directory, open_store=open_store, frame_bytes_max=4 << 20)
+    log = rig.open()
+    wanted = SubscriptionFilter([b"none"], unfiltered=True) if is_filtered else None
+
+    for _ in range(2):
+        delivered = rig.cursor(log, takes_regions=takes_regions, wanted=wanted).all_now()
+        assert offsets_and_records(delivered) == [*enumerate(bodies)]
 
 
 # Company

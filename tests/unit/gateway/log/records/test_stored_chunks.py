@@ -1,7 +1,7 @@
 """Chunks given as they are stored: none is joined, and none that is damaged is given."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -14,7 +14,15 @@ from gateway.log.records.stored_chunks import StoredChunks
 from store.api import Reader
 from tests.chunks import Chunk, SubBatch, chunk_of
 from tests.unit.gateway.log.conftest import MakeRig
-from tests.unit.gateway.log.log_rig import NAMES, LogRig, bytes_of, change_on_disk, event_of
+from tests.unit.gateway.log.log_rig import (
+    FORGETFUL,
+    NAMES,
+    LogRig,
+    OpenStore,
+    bytes_of,
+    change_on_disk,
+    event_of,
+)
 from tests.unit.gateway.log.test_cursor import commit_all, offsets_and_records
 from tests.unit.gateway.log.test_older_chunks import of_old_and_new, old_rig
 from tests.unit.gateway.log.test_opening_damage import append_raw
@@ -195,6 +203,23 @@ def test_where_offsets_jump_the_same_is_given_as_to_a_client(
     log = rig.open()
 
     assert offsets_and_records(stored(rig, log)) == offsets_and_records(rig.cursor(log).all_now())
+
+
+@pytest.mark.parametrize("forgetful", FORGETFUL)
+@pytest.mark.parametrize("size", [300, 5_000, 70_000, 3_000_000])
+def test_what_a_store_gives_but_once_is_given(
+    make_rig: MakeRig, forgetful: Callable[[], OpenStore], size: int
+) -> None:
+    open_store = forgetful()
+    rig = make_rig(open_store=open_store, frame_bytes_max=4 << 20)
+    log = rig.create()
+    bodies = [bytes([number]) * size for number in range(6)]
+    commit_all(rig, log, *([body] for body in bodies))
+    rig.save(log)
+    rig.close()
+    rig = make_rig(rig.directory, open_store=open_store, frame_bytes_max=4 << 20)
+
+    assert offsets_and_records(stored(rig, rig.open())) == [*enumerate(bodies)]
 
 
 class Forgetting:
