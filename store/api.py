@@ -56,7 +56,7 @@ READ_BYTES_MAX: Final = 2 * 1024 * 1024
 
 CHECKS_KEPT: Final = 64
 CHECKED_BYTES_KEPT: Final = APPEND_BYTES_MAX
-"""What was checked before so many others, or so many bytes of others, may be forgotten."""
+"""Checks, and bytes of them, that a store remembers: see `Reader.check`."""
 
 RESEND_WINDOW: Final = 1024
 """Number of its own event numbers that a session remembers to recognise a resend."""
