@@ -18,7 +18,6 @@ from gateway.server.front import Backlog, Kind, Source
 from gateway.server.heartbeats import HeartbeatPorts, Heartbeats
 from gateway.server.in_flight import NOTED_BYTES
 from gateway.server.inbox import Inbox
-from gateway.server.pauses import OUR_PAUSES, Pause
 from gateway.server.shared import Shared
 from gateway.server.timers import Timers
 
@@ -27,6 +26,23 @@ log = logging.getLogger(__name__)
 _IN_FLIGHT_BYTES_MAX: Final = 32 * 1024 * 1024
 _STRANGER_READ_BYTES: Final = 16 * 1024  # the rest stays with the system until the login
 _COMMANDS_A_TURN: Final = 64
+
+
+class Pause:
+    """Why a connection is not read, as bits: a Flag costs a microsecond at each look."""
+
+    NONE: Final = 0
+    HANDLER: Final = 1
+    UNCONFIRMED: Final = 2
+    LOG: Final = 4
+    BACKLOG: Final = 8
+    STOPPING: Final = 16
+    TURN: Final = 32
+    ALARM: Final = 64
+
+
+OUR_PAUSES: Final = ~Pause.BACKLOG
+"""All but the one that the peer ends by reading: in these it cannot show that it lives."""
 
 
 class Keeper(Protocol):

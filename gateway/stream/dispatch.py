@@ -1,8 +1,8 @@
 """One frame to its handler and the reply back.
 
-In this order and nowhere else: decode → is it legal now → handler → reply. A refusal becomes the
-reply's code. What the peer broke (ProtocolError) passes to the caller. A handler that waits for the
-store makes the connection wait.
+In this order and nowhere else: decode → is it legal now → handler → reply → the next state. A
+refusal becomes the reply's code. What the peer broke (ProtocolError) passes to the caller. A
+handler that waits for the store makes the connection wait.
 """
 
 import logging
@@ -11,13 +11,14 @@ from collections.abc import Callable
 from typing_extensions import Buffer
 
 from gateway.pending import run
-from gateway.stream.handlers.handshake import after_login
+from gateway.stream.handlers.handshake import propose_tune
 from gateway.stream.handlers.table import HANDLERS
 from gateway.stream.link import Link
 from gateway.stream.refusals import code_of
 from gateway.stream.wire import codec
 from gateway.stream.wire.codec import Decoded
 from gateway.stream.wire.codes import in_words
+from gateway.stream.wire.commands import State
 from gateway.stream.wire.errors import ProtocolError
 from gateway.stream.wire.messages import Message
 
@@ -37,17 +38,20 @@ def dispatch(link: Link, frame: Buffer, done: Callable[[BaseException | None], o
         ProtocolError: The frame is wrong, or at the wrong moment.
     """
     decoded = codec.decode_request(frame)
-    is_in_order = link.session.check(decoded)
+    session = link.session
+    is_in_order = session.check(decoded)
     if log.isEnabledFor(logging.DEBUG):
         line = "request peer=%s command=%s message=%s"
         log.debug(line, link.peer, decoded.command.name, str(decoded.message)[:75])
 
     def answered(outcome: Message | BaseException | None) -> None:
         error = _answer(link, decoded, outcome)
-        if decoded.command.name == "sasl_authenticate" and is_in_order:
-            after_login(link)
         if not is_in_order:
-            link.session.is_done = True
+            session.end()
+        elif not session.is_done and not isinstance(outcome, BaseException):
+            session.advance(decoded.command)
+            if decoded.command.name == "sasl_authenticate" and session.state is State.TUNING:
+                propose_tune(link)
         link.replied()
         done(error)
 

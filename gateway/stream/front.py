@@ -141,11 +141,11 @@ class StreamFront:
     def _fail(self, error: ProtocolError) -> None:
         """End the connection: with a Close once it is open, without a word before."""
         self.link.say(log.warning, "protocol error peer=%s error=%s", self._ports.peer, error)
-        if not self._session.is_open:
-            self._session.is_done = True
+        self._session.fail()
+        if self._session.is_done:
             self._ports.finish()
             return
-        self._session.is_closing = self._is_closing = True
+        self._is_closing = True
         self.link.close()
         close = m.Close(error.close_code, _PHRASES[error.close_code])
         self.link.send("close", close, _CLOSE_CORRELATION_ID)
@@ -164,7 +164,7 @@ class StreamFront:
                 return position
             head = position + codec.SIZE_BYTES
             if buffer[head : head + codec.HEAD_BYTES] == _CLOSE_RESPONSE:
-                self._session.is_done = True
+                self._session.end()
                 self._ports.finish()
                 return end
             self._skip_bytes = head - position + int.from_bytes(buffer[position:head], "big")

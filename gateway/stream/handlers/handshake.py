@@ -50,16 +50,12 @@ _DELAYED = frozenset(
 async def peer_properties(link: Link, request: m.PeerProperties) -> m.PeerPropertiesReply:
     """Take the client's properties and give the server's."""
     some = islice(request.properties.items(), _PROPERTIES_MAX)
-    link.session.client_properties = dict(some)
-    if link.session.state is State.CONNECTED:
-        link.session.state = State.IDENTIFIED
+    link.session.greet(dict(some))
     return m.PeerPropertiesReply(ResponseCode.OK, link.host.peer_properties)
 
 
 async def sasl_handshake(link: Link, _request: m.SaslHandshake) -> m.SaslHandshakeReply:
     """List the mechanisms."""
-    if link.session.state is State.IDENTIFIED:
-        link.session.state = State.AUTHENTICATING
     mechanisms = link.host.authentication.mechanisms(_peer_of(link))
     return m.SaslHandshakeReply(ResponseCode.OK, mechanisms)
 
@@ -67,26 +63,23 @@ async def sasl_handshake(link: Link, _request: m.SaslHandshake) -> m.SaslHandsha
 async def sasl_authenticate(link: Link, request: m.SaslAuthenticate) -> m.SaslAuthenticateReply:
     """Log in, or renew the secret once open.
 
-    The reply of a first login is followed by Tune, which the caller sends (`after_login`).
+    The reply of a first login is followed by Tune.
     """
     session = link.session
     try:
         if session.is_open:
             await _renew(link, request)
         else:
-            session.user = await _log_in(link, request)
-            session.mechanism = request.mechanism
+            session.log_in(await _log_in(link, request), request.mechanism)
     except Refusal as refusal:
         return await _refuse_login(link, refusal)
     return m.SaslAuthenticateReply(ResponseCode.OK)
 
 
-def after_login(link: Link) -> None:
-    """Propose frame size and heartbeat after a successful first login."""
+def propose_tune(link: Link) -> None:
+    """Propose frame size and heartbeat, behind the reply of the first login."""
     session = link.session
-    if session.state is State.AUTHENTICATING and session.user:
-        session.state = State.TUNING
-        link.send("tune", m.Tune(session.server_frame_bytes_max, session.heartbeat_s))
+    link.send("tune", m.Tune(session.server_frame_bytes_max, session.heartbeat_s))
 
 
 def _peer_of(link: Link) -> Peer:
@@ -134,14 +127,14 @@ def _say(link: Link, user: str, mechanism: str, reason: str) -> None:
 async def _refuse_login(link: Link, refusal: Refusal) -> m.SaslAuthenticateReply:
     if refusal.code in _DELAYED:
         await link.ports.wait(link.host.settings.refusal_delay_ms)
-    link.session.is_done = True
+    link.session.end()
     return m.SaslAuthenticateReply(refusal.code)
 
 
 async def tune(link: Link, request: m.Tune) -> None:
     """Take the client's word on frame size and heartbeat."""
     if request.heartbeat_s > HEARTBEAT_S_MAX:
-        link.session.is_done = True
+        link.session.end()
         return
     link.session.tune(request.frame_bytes_max, request.heartbeat_s)
     _begin_heartbeats(link)
@@ -151,7 +144,7 @@ def _begin_heartbeats(link: Link) -> None:
     """Send heartbeats, and expect them, as agreed on."""
 
     def send() -> None:
-        if not link.session.is_open:
+        if not link.session.has_entered:
             link.ports.abort()  # as the reference does when Open has not come by then
         elif not link.session.is_closing:
             link.ports.send(_HEARTBEAT)
@@ -167,12 +160,12 @@ async def open_virtual_host(link: Link, request: m.Open) -> m.OpenReply:
         line = "virtual host refused peer=%s user=%r host=%r reason=%s"
         link.say(log.warning, line, link.peer, user, request.virtual_host, reason)
         await link.ports.wait(link.host.settings.refusal_delay_ms)
-        link.session.is_done = True
+        link.session.end()
         return m.OpenReply(ResponseCode.VIRTUAL_HOST_ACCESS_FAILURE, {})
     if link.session.state is State.TUNING:
         link.session.tune(link.session.server_frame_bytes_max, link.session.heartbeat_s)
         _begin_heartbeats(link)
-    link.session.open(request.virtual_host)
+    link.session.enter(request.virtual_host)
     link.enter(virtual_host)
     settings = link.host.settings
     return m.OpenReply(
@@ -188,7 +181,6 @@ async def close(link: Link, request: m.Close) -> m.Status:
     """Answer the client's Close; the connection ends with the answer."""
     line = "client closes peer=%s code=%s reason=%r"
     log.debug(line, link.peer, in_words(request.code), request.reason)
-    link.session.is_done = True
     return m.Status(ResponseCode.OK)
 
 
@@ -202,5 +194,5 @@ async def exchange_command_versions(
     """Say which commands the server takes; learn whether the client takes Deliver version 2."""
     for entry in request.commands:
         if entry.key == _DELIVER.key and entry.version_max == _DELIVER.version_max:
-            link.session.deliver_version = entry.version_max
+            link.session.take_deliver(entry.version_max)
     return m.CommandVersionsReply(ResponseCode.OK, COMMAND_VERSIONS)

@@ -1,7 +1,7 @@
 """How far one connection has come, and what was agreed on; no I/O.
 
-    CONNECTED ─peer_properties→ IDENTIFIED ─sasl_handshake→ AUTHENTICATING ─sasl_authenticate→
-    TUNING ─tune→ TUNED ─open→ OPEN          (open may come without the client's tune)
+The session owns both. Where a step leads stands in the command table, with the states in which it
+is legal; what is not legal there is refused here.
 
 Before OPEN a frame that does not belong gets no answer: the connection ends. After it the server
 says Close first. Steps of the handshake that come in the wrong order are answered, as RabbitMQ
@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.commands import State
+from gateway.stream.wire.commands import ENDED, FAILED, Command, State, Steps
 from gateway.stream.wire.errors import UnexpectedCommand
 
 UNLIMITED_FRAME_BYTES: Final = 16 * 1024 * 1024
@@ -24,6 +24,7 @@ UNLIMITED_FRAME_BYTES: Final = 16 * 1024 * 1024
 HEARTBEAT_S_MAX: Final = 4_294_967
 """A larger heartbeat cannot be kept in milliseconds of 32 bits: the connection ends."""
 
+_ANSWERED_BY_CLIENT: Final = frozenset(("tune", "consumer_update"))
 _ANSWERED_OUT_OF_ORDER: Final = frozenset(
     ("peer_properties", "sasl_handshake", "sasl_authenticate")
 )
@@ -43,10 +44,6 @@ class Session:
     initial_frame_bytes_max: int
     heartbeat_s: int
     state: State = State.CONNECTED
-    is_closing: bool = False
-    """The server has sent Close and waits for the answer; nothing else is looked at."""
-    is_done: bool = False
-    """Nothing that comes in is looked at any more; the connection ends when all is sent."""
     client_properties: Mapping[str, str] = field(default_factory=dict)
     mechanism: str = ""
     user: str = ""
@@ -68,6 +65,23 @@ class Session:
         """Whether commands on streams are legal."""
         return self.state is State.OPEN
 
+    @property
+    def is_closing(self) -> bool:
+        """Whether the server has sent Close and waits for the answer."""
+        return self.state is State.CLOSING
+
+    @property
+    def is_done(self) -> bool:
+        """Whether nothing that comes in is looked at any more."""
+        return self.state is State.DONE
+
+    @property
+    def has_entered(self) -> bool:
+        """Whether it was open once."""
+        return bool(self.virtual_host)
+
+    # The way
+
     def check(self, decoded: Decoded) -> bool:
         """Tell whether a frame is legal now.
 
@@ -78,29 +92,55 @@ class Session:
             UnexpectedCommand: It is not, and gets no answer of its own.
         """
         name = decoded.command.name
-        if decoded.is_response:
-            # The server asks for nothing but Tune, Close and ConsumerUpdate.
-            is_legal = (name == "tune" and bool(self.state & decoded.command.state)) or (
-                name == "consumer_update" and self.is_open
-            )
-        else:
-            is_legal = bool(self.state & decoded.command.state)
-        if is_legal:
+        # The server asks for nothing but Tune, Close and ConsumerUpdate.
+        is_asked = not decoded.is_response or name in _ANSWERED_BY_CLIENT
+        if is_asked and self.state in decoded.command.steps:
             return True
         if not self.is_open and not decoded.is_response and name in _ANSWERED_OUT_OF_ORDER:
             return False
         raise UnexpectedCommand(name, (self.state.name or "").lower())
+
+    def advance(self, command: Command) -> None:
+        """Go where a command leads that was legal, and was handled without a refusal."""
+        self._go(command.steps, command.name)
+
+    def fail(self) -> None:
+        """Go to the end, by way of the server's Close once it is open: the client broke a rule."""
+        self._go(FAILED, "failure")
+
+    def end(self) -> None:
+        """Go to the end: nothing more is said but what is queued."""
+        self._go(ENDED, "end")
+
+    def _go(self, steps: Steps, event: str) -> None:
+        to = steps.get(self.state)
+        if to is None:
+            raise UnexpectedCommand(event, (self.state.name or "").lower())
+        self.state = to
+
+    # What was agreed on
+
+    def greet(self, client_properties: Mapping[str, str]) -> None:
+        """Take what the client says of itself."""
+        self.client_properties = client_properties
+
+    def log_in(self, user: str, mechanism: str) -> None:
+        """Take who the client is, and how it has shown this."""
+        self.user = user
+        self.mechanism = mechanism
 
     def tune(self, frame_bytes_max: int, heartbeat_s: int) -> None:
         """Take the client's answer to Tune: the smaller frame limit, and its heartbeat as it is."""
         limits = [limit for limit in (self.server_frame_bytes_max, frame_bytes_max) if limit]
         self._tuned_frame_bytes_max = min(limits, default=0)
         self.heartbeat_s = heartbeat_s
-        self.state = State.TUNED
 
-    def open(self, virtual_host: str) -> None:
-        """Enter the virtual host; from here on the agreed frame limit holds."""
+    def enter(self, virtual_host: str) -> None:
+        """Take the virtual host; from here on the agreed frame limit holds."""
         self.virtual_host = virtual_host
         self.frame_bytes_max = self._tuned_frame_bytes_max
         self.frame_limit = min(self.frame_bytes_max or UNLIMITED_FRAME_BYTES, UNLIMITED_FRAME_BYTES)
-        self.state = State.OPEN
+
+    def take_deliver(self, version: int) -> None:
+        """Take the version of Deliver that the client knows."""
+        self.deliver_version = version

@@ -1,14 +1,23 @@
 """The protocol as one table: the only place that says which commands there are.
 
 Look-ups, checks of version and sender, the answer to ExchangeCommandVersions, the page
-`docs/protocol.md` and the property tests are derived from it.
+`docs/protocol.md` and the property tests are derived from it. So is the way of a connection: a row
+says in which states its command is legal and where it leads from each; `FAILED` and `ENDED` say the
+same of what is no command. The session alone follows them.
+
+    CONNECTED ─peer_properties→ IDENTIFIED ─sasl_handshake→ AUTHENTICATING ─sasl_authenticate→
+    TUNING ─tune→ TUNED ─open→ OPEN ─close→ DONE          (open may come without the client's tune)
+
+    OPEN ─what the client broke→ CLOSING ─its answer to Close→ DONE      (before OPEN at once)
 
 Source: RabbitMQ stream protocol, Commands; states and permissions as observed on RabbitMQ 4.3.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, Flag
-from typing import Final
+from types import MappingProxyType
+from typing import Final, TypeAlias
 
 from . import messages as m
 
@@ -24,7 +33,7 @@ class Sender(Flag):
 
 
 class State(Flag):
-    """How far a connection has come; a row names all states in which its command is legal."""
+    """How far a connection has come."""
 
     CONNECTED = 1
     """nothing has been said"""
@@ -38,7 +47,23 @@ class State(Flag):
     """the client has answered Tune"""
     OPEN = 32
     """the client is in a virtual host"""
+    CLOSING = 64
+    """the server has sent Close; nothing but the answer to it is looked at"""
+    DONE = 128
+    """nothing that comes in is looked at; the connection ends when all is sent"""
     ANY = CONNECTED | IDENTIFIED | AUTHENTICATING | TUNING | TUNED | OPEN
+
+
+Steps: TypeAlias = Mapping[State, State]
+"""Where something leads to, from each state in which it is legal."""
+
+
+def _steps(*steps: tuple[State, State]) -> Steps:
+    return MappingProxyType({each: to for states, to in steps for each in states})
+
+
+def _staying(states: State) -> Steps:
+    return _steps(*((each, each) for each in states))
 
 
 class Permission(Enum):
@@ -64,7 +89,7 @@ class Command:
         is_correlated: Whether a u32 correlation id follows the version, in request and reply.
         requests: The n-th is the layout of version n + 1.
         reply: The layout of the answer, or None.
-        state: When it is legal.
+        steps: When it is legal, and where it leads once it is handled.
         permission: What the user needs.
     """
 
@@ -74,7 +99,7 @@ class Command:
     is_correlated: bool
     requests: tuple[type[m.Message], ...]
     reply: type[m.Message] | None
-    state: State
+    steps: Steps
     permission: Permission
 
     @property
@@ -91,15 +116,17 @@ NO: Final = False
 CLIENT: Final = Sender.CLIENT
 SERVER: Final = Sender.SERVER
 BOTH: Final = Sender.BOTH
-OPEN: Final = State.OPEN
-ANY: Final = State.ANY
+OPEN: Final = _staying(State.OPEN)
+ANY: Final = _staying(State.ANY)
 # A step may be repeated until the next one, so each is legal in two states.
-GREETING: Final = State.CONNECTED | State.IDENTIFIED
-CHOOSING: Final = State.IDENTIFIED | State.AUTHENTICATING
+GREETING: Final = _steps((State.CONNECTED | State.IDENTIFIED, State.IDENTIFIED))
+CHOOSING: Final = _steps((State.IDENTIFIED | State.AUTHENTICATING, State.AUTHENTICATING))
 # Once open, authenticating again renews the secret.
-LOGIN: Final = State.AUTHENTICATING | State.OPEN
+LOGIN: Final = _steps((State.AUTHENTICATING, State.TUNING), (State.OPEN, State.OPEN))
 # A client that is content with the server's Tune need not answer it before Open.
-TUNE: Final = State.TUNING | State.TUNED
+TUNE: Final = _steps((State.TUNING | State.TUNED, State.TUNED))
+ENTRY: Final = _steps((State.TUNING | State.TUNED, State.OPEN))
+LEAVE: Final = _steps((State.OPEN, State.DONE))
 NONE: Final = Permission.NONE
 CONFIGURE: Final = Permission.CONFIGURE
 WRITE: Final = Permission.WRITE
@@ -110,7 +137,7 @@ VHOST: Final = Permission.VIRTUAL_HOST
 
 # fmt: off
 COMMANDS: Final = (
-    #       key   name                         sent by corr. request, one a version         reply                    state     permission
+    #       key   name                         sent by corr. request, one a version         reply                    steps     permission
     Command(0x01, "declare_publisher",         CLIENT, YES,  (m.DeclarePublisher,),         m.Status,                OPEN,     WRITE),
     Command(0x02, "publish",                   CLIENT, NO,   (KERNEL, KERNEL),              None,                    OPEN,     NONE),
     Command(0x03, "publish_confirm",           SERVER, NO,   (m.PublishConfirm,),           None,                    OPEN,     NONE),
@@ -131,8 +158,8 @@ COMMANDS: Final = (
     Command(0x12, "sasl_handshake",            CLIENT, YES,  (m.SaslHandshake,),            m.SaslHandshakeReply,    CHOOSING, NONE),
     Command(0x13, "sasl_authenticate",         CLIENT, YES,  (m.SaslAuthenticate,),         m.SaslAuthenticateReply, LOGIN,    NONE),
     Command(0x14, "tune",                      BOTH,   NO,   (m.Tune,),                     m.Tune,                  TUNE,     NONE),
-    Command(0x15, "open",                      CLIENT, YES,  (m.Open,),                     m.OpenReply,             TUNE,     VHOST),
-    Command(0x16, "close",                     BOTH,   YES,  (m.Close,),                    m.Status,                OPEN,     NONE),
+    Command(0x15, "open",                      CLIENT, YES,  (m.Open,),                     m.OpenReply,             ENTRY,    VHOST),
+    Command(0x16, "close",                     BOTH,   YES,  (m.Close,),                    m.Status,                LEAVE,    NONE),
     Command(0x17, "heartbeat",                 BOTH,   NO,   (m.Heartbeat,),                None,                    ANY,      NONE),
     Command(0x18, "route",                     CLIENT, YES,  (m.Route,),                    m.StreamsReply,          OPEN,     WRITE),
     Command(0x19, "partitions",                CLIENT, YES,  (m.Partitions,),               m.StreamsReply,          OPEN,     EITHER),
@@ -145,6 +172,15 @@ COMMANDS: Final = (
 )
 # fmt: on
 
+FAILED: Final = _steps(
+    (State.ANY & ~State.OPEN, State.DONE),
+    (State.OPEN | State.CLOSING, State.CLOSING),
+    (State.DONE, State.DONE),
+)
+"""What the client broke: before it is open no word about it."""
+ENDED: Final = _steps((State.ANY | State.CLOSING | State.DONE, State.DONE))
+"""The end, by an answer that refuses, or by the client's answer to Close."""
+
 BY_KEY: Final = {command.key: command for command in COMMANDS}
 BY_NAME: Final = {command.name: command for command in COMMANDS}
 
@@ -154,5 +190,5 @@ NOT_LISTED: Final = frozenset({"sasl_authenticate", "exchange_command_versions"}
 COMMAND_VERSIONS: Final = tuple(
     m.CommandVersions(command.key, 1, command.version_max)
     for command in COMMANDS
-    if CLIENT in command.sender and OPEN in command.state and command.name not in NOT_LISTED
+    if CLIENT in command.sender and State.OPEN in command.steps and command.name not in NOT_LISTED
 )

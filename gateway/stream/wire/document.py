@@ -5,11 +5,12 @@ The page's own text stays as it is; what stands between `<!-- begin NAME -->` an
 """
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from .codes import ResponseCode
-from .commands import COMMANDS, KERNEL, Command, Sender, State
+from .commands import ANY, COMMANDS, KERNEL, Command, Sender, State, Steps
 from .layout import layout_of
 from .messages import Message
 
@@ -35,7 +36,7 @@ def commands_table() -> str:
             versions,
             "yes" if row.is_correlated else "no",
             "no" if row.reply is None else "yes",
-            states(row.state),
+            states(row.steps),
             row.permission.value,
             purpose(row),
         )
@@ -61,11 +62,21 @@ def codes_table() -> str:
     return "\n".join(("| code | means |", "|---|---|", *rows))
 
 
-def states(state: State) -> str:
-    """Return the states of a row in words."""
-    if state is State.ANY:
+def states(steps: Steps) -> str:
+    """Return the states of a row in words, and where it leads."""
+    if steps is ANY:
         return "any"
-    return ", ".join(single.name.lower() for single in state if single.name is not None)
+    ways: dict[State, list[State]] = {}
+    for state, to in steps.items():
+        ways.setdefault(to, []).append(state)
+    return "; ".join(
+        _names(each) if each == [to] else f"{_names(each)} → {_names([to])}"
+        for to, each in ways.items()
+    )
+
+
+def _names(states: Iterable[State]) -> str:
+    return ", ".join((state.name or "").lower() for state in states)
 
 
 def purpose(row: Command) -> str:

@@ -297,9 +297,9 @@ class LinkRig:
         """Go through the handshake without a word."""
         entered = self.broker.virtual_hosts.find(virtual_host)
         assert entered is not None
-        self.session.state = State.TUNED
-        self.session.user, self.session.mechanism = user, "PLAIN"
-        self.session.open(virtual_host)
+        self.session.state = State.OPEN
+        self.session.log_in(user, "PLAIN")
+        self.session.enter(virtual_host)
         self.link.enter(entered)
 
     # Commands

@@ -6,7 +6,7 @@ import pytest
 
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import CLIENT, COMMANDS, OPEN, State
+from gateway.stream.wire.commands import CLIENT, COMMANDS, State
 from gateway.stream.wire.errors import UnexpectedCommand
 from tests.client import plain
 from tests.unit.gateway.stream.link_rig import PEER_PROPERTIES, Broker, LinkRig
@@ -124,10 +124,9 @@ def test_steps_may_be_repeated_while_they_are_the_step(fresh: LinkRig) -> None:
 
 
 def test_a_heartbeat_is_welcome_at_every_step(fresh: LinkRig) -> None:
-    for state in State:
-        if state is not State.ANY:
-            fresh.session.state = state
-            fresh.tell("heartbeat", m.Heartbeat())
+    for state in State.ANY:
+        fresh.session.state = state
+        fresh.tell("heartbeat", m.Heartbeat())
 
     assert fresh.received() == []
 
@@ -147,7 +146,6 @@ def test_a_step_that_comes_too_early_is_answered_and_ends_the_connection(
     assert getattr(answer, "code", None) == OK
     assert fresh.session.is_done
     assert fresh.take("tune") == []
-    assert fresh.session.state is State.CONNECTED
 
 
 @pytest.mark.parametrize(
@@ -408,6 +406,6 @@ def test_the_versions_listed_are_those_of_the_table(client: LinkRig) -> None:
     expected = {
         row.key: (1, row.version_max)
         for row in COMMANDS
-        if CLIENT in row.sender and OPEN in row.state and row.key not in (0x13, 0x1B)
+        if CLIENT in row.sender and State.OPEN in row.steps and row.key not in (0x13, 0x1B)
     }
     assert listed == expected

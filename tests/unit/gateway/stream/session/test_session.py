@@ -5,12 +5,21 @@ import pytest
 from gateway.stream.session.session import UNLIMITED_FRAME_BYTES, Session
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.commands import BY_NAME, COMMANDS, Command, Sender, State
+from gateway.stream.wire.commands import (
+    BY_NAME,
+    COMMANDS,
+    ENDED,
+    FAILED,
+    Command,
+    Sender,
+    State,
+)
 from gateway.stream.wire.errors import UnexpectedCommand
 
 MIB = 1 << 20
-STATES = [state for state in State if state is not State.ANY]
-BEFORE_OPEN = [state for state in STATES if state is not State.OPEN]
+STATES = list(State)
+OVER = [State.CLOSING, State.DONE]
+BEFORE_OPEN = [state for state in State.ANY if state is not State.OPEN]
 
 LEGAL_BEFORE_OPEN: dict[str, set[State]] = {
     "peer_properties": {State.CONNECTED, State.IDENTIFIED},
@@ -56,7 +65,7 @@ def test_a_request_is_legal_in_its_states_and_in_no_other(command: Command, stat
     made = session(state)
     if is_legal(command, state):
         assert made.check(decoded(command))
-    elif state is not State.OPEN and command.name in ANSWERED_OUT_OF_ORDER:
+    elif state in BEFORE_OPEN + OVER and command.name in ANSWERED_OUT_OF_ORDER:
         assert not made.check(decoded(command))
     else:
         with pytest.raises(UnexpectedCommand) as caught:
@@ -88,6 +97,58 @@ def test_an_error_names_no_state_that_does_not_exist() -> None:
         session(State.TUNING).check(decoded(BY_NAME["close"]))
 
 
+# Where it leads
+
+WAY = {
+    "peer_properties": State.IDENTIFIED,
+    "sasl_handshake": State.AUTHENTICATING,
+    "sasl_authenticate": State.TUNING,
+    "tune": State.TUNED,
+    "open": State.OPEN,
+    "close": State.DONE,
+}
+"""All other commands, and the renewal of the secret, leave the connection where it is."""
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.name)
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_a_command_leads_where_its_row_says_or_is_refused(command: Command, state: State) -> None:
+    made = session(state)
+    is_renewal = command.name == "sasl_authenticate" and state is State.OPEN
+
+    if is_legal(command, state):
+        made.advance(command)
+        assert made.state is (state if is_renewal else WAY.get(command.name, state))
+    else:
+        with pytest.raises(UnexpectedCommand):
+            made.advance(command)
+        assert made.state is state
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.name)
+def test_what_the_client_breaks_is_told_by_a_close_once_it_is_open(state: State) -> None:
+    made = session(state)
+
+    made.fail()
+
+    assert made.is_closing is (state in (State.OPEN, State.CLOSING))
+    assert made.is_done is not made.is_closing
+
+
+@pytest.mark.parametrize("state", STATES, ids=lambda state: state.name)
+def test_the_end_may_come_at_any_time(state: State) -> None:
+    made = session(state)
+
+    made.end()
+
+    assert made.is_done
+
+
+def test_every_step_leads_to_a_single_state() -> None:
+    for steps in (*(row.steps for row in COMMANDS), FAILED, ENDED):
+        assert set(steps) | set(steps.values()) <= set(State)
+
+
 # Sizes
 
 
@@ -108,7 +169,7 @@ def test_no_limit_at_all_is_still_one() -> None:
     assert made.frame_limit == UNLIMITED_FRAME_BYTES
 
     made.tune(0, 60)
-    made.open("/")
+    made.enter("/")
 
     assert made.frame_limit == UNLIMITED_FRAME_BYTES
 
@@ -133,7 +194,7 @@ def test_after_open_the_smaller_word_counts_and_not_before(
 
     made.tune(client, 60)
     assert made.frame_limit == before
-    made.open("/")
+    made.enter("/")
 
     assert made.frame_limit == limit
 
@@ -143,7 +204,7 @@ def test_a_second_tune_replaces_the_first() -> None:
 
     made.tune(1000, 5)
     made.tune(0, 7)
-    made.open("/")
+    made.enter("/")
 
     assert (made.frame_limit, made.heartbeat_s) == (MIB, 7)
 
@@ -157,16 +218,17 @@ def test_the_heartbeat_is_the_one_that_the_client_says(heartbeat_s: int) -> None
 
     made.tune(MIB, heartbeat_s)
 
-    assert (made.heartbeat_s, made.state) == (heartbeat_s, State.TUNED)
+    assert made.heartbeat_s == heartbeat_s
 
 
-def test_open_enters_the_virtual_host() -> None:
+def test_a_virtual_host_is_entered_once_and_for_all() -> None:
     made = session(State.TUNED)
-    assert not made.is_open
+    assert not made.has_entered
 
-    made.open("/")
+    made.enter("/")
+    made.end()
 
-    assert (made.is_open, made.virtual_host, made.state) == (True, "/", State.OPEN)
+    assert (made.has_entered, made.virtual_host) == (True, "/")
 
 
 def test_chunks_are_delivered_in_version_1_until_the_client_says_more() -> None:

@@ -29,7 +29,7 @@ def test_every_command_has_its_row_and_its_purpose() -> None:
 def test_states_are_named_in_their_order() -> None:
     row = next(row for row in COMMANDS if row.name == "sasl_authenticate")
 
-    assert document.states(row.state) == "authenticating, open"
+    assert document.states(row.steps) == "authenticating → tuning; open"
 
 
 def test_old_tables_are_replaced_and_the_rest_is_kept(tmp_path: Path) -> None:
