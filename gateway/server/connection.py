@@ -29,7 +29,7 @@ _COMMANDS_A_TURN: Final = 64
 
 
 class Pause:
-    """Why a connection is not read, as bits: a Flag costs a microsecond at each look."""
+    """Reasons not to read a connection, as bits: a Flag costs a microsecond at each look."""
 
     NONE: Final = 0
     HANDLER: Final = 1
