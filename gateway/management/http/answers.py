@@ -1,17 +1,15 @@
 """Answers of the API: a value, a long list in slices, nothing, or why not."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from http import HTTPStatus
 from itertools import islice
-from typing import Any, Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gateway.management.http.json_text import pack_json
-
-T = TypeVar("T")
 
 SLICE: Final = 32
 """So many objects of a list are made in one turn of the event loop: a millisecond or two."""
@@ -87,59 +85,58 @@ class Refused(Exception):
         self.answer = refusal(status, error, reason, headers)
 
 
-def list_answer(items: Iterable[T], view: Callable[[T], object]) -> Response:
-    """Answer with a list, which may be long: others are served between its slices.
-
-    Args:
-        items: What there is; nothing changes it meanwhile.
-        view: Makes what JSON can hold of one.
-    """
-    return _SlicedAnswer(_slices(items, view))
-
-
-def page_answer(
-    items: Iterable[T], view: Callable[[T], object], numbers: Mapping[str, int]
-) -> Response:
-    """Answer with an object that holds a list, made in slices too, and numbers about it."""
-    return _SlicedAnswer(_page(_slices(items, view), numbers))
-
-
 class Listed(NamedTuple):
-    """A list within an object, made in slices.
+    """A list, made in slices.
 
     Attributes:
         items: What there is; nothing changes it meanwhile.
         view: Makes what JSON can hold of one.
     """
 
-    items: Sequence[Any]
+    items: Iterable[Any]
     view: Callable[[Any], Mapping[str, object]]
 
 
 class Paired(NamedTuple):
-    """An object within an object that has many names, made in slices."""
+    """An object that has many names, made in slices."""
 
     pairs: Mapping[str, object]
 
 
-def fields_answer(fields: Mapping[str, object]) -> Response:
-    """Answer with one object, of which values that are Listed or Paired are made in slices."""
-    if any(isinstance(value, Listed | Paired) for value in fields.values()):
-        return _SlicedAnswer(_fields(fields))
-    return value_answer(fields)
+def sliced_answer(value: object) -> Response:
+    """Answer with a value, which may be long: others are served between its slices.
+
+    Args:
+        value: Whatever JSON can hold, or is Listed or Paired; so may be the fields of an object.
+    """
+    return _SlicedAnswer(_parts(value)) if _is_sliced(value) else value_answer(value)
 
 
-def parts_answer(parts: AsyncIterator[str]) -> Response:
-    """Answer with JSON that is made part by part."""
-    return _SlicedAnswer(parts)
+def _is_sliced(value: object) -> bool:
+    within = value.values() if isinstance(value, dict) else ()
+    return isinstance(value, Listed | Paired) or any(map(_is_sliced, within))
 
 
-async def _slices(items: Iterable[T], view: Callable[[T], object]) -> AsyncIterator[str]:
+async def _parts(value: object) -> AsyncIterator[str]:
+    if isinstance(value, Listed):
+        parts = _items(value)
+    elif isinstance(value, Paired):
+        parts = _pairs(value)
+    elif isinstance(value, dict) and _is_sliced(value):
+        parts = _fields(value)
+    else:
+        yield pack_json(value)
+        return
+    async for part in parts:
+        yield part
+
+
+async def _items(listed: Listed) -> AsyncIterator[str]:
     begin = "["
     some: list[str] = []
     size = 0
-    for item in items:
-        some.append(pack_json(view(item)))
+    for item in listed.items:
+        some.append(pack_json(listed.view(item)))
         size += len(some[-1])
         if len(some) == SLICE or size >= SLICE_CHARACTERS:
             yield begin + ",".join(some)
@@ -152,24 +149,8 @@ async def _slices(items: Iterable[T], view: Callable[[T], object]) -> AsyncItera
     yield "[]" if begin == "[" else "]"
 
 
-async def _fields(fields: Mapping[str, object]) -> AsyncIterator[str]:
-    begin = "{"
-    for name, value in fields.items():
-        yield f"{begin}{pack_json(name)}:"
-        begin = ","
-        if isinstance(value, Listed):
-            async for part in _slices(value.items, value.view):
-                yield part
-        elif isinstance(value, Paired):
-            async for part in _pairs(value.pairs):
-                yield part
-        else:
-            yield pack_json(value)
-    yield "{}" if begin == "{" else "}"
-
-
-async def _pairs(pairs: Mapping[str, object]) -> AsyncIterator[str]:
-    left = iter(pairs.items())
+async def _pairs(paired: Paired) -> AsyncIterator[str]:
+    left = iter(paired.pairs.items())
     begin = "{"
     while some := dict(islice(left, PAIRS)):
         yield begin + pack_json(some)[1:-1]
@@ -178,11 +159,14 @@ async def _pairs(pairs: Mapping[str, object]) -> AsyncIterator[str]:
     yield "{}" if begin == "{" else "}"
 
 
-async def _page(items: AsyncIterator[str], numbers: Mapping[str, int]) -> AsyncIterator[str]:
-    yield '{"items":'
-    async for part in items:
-        yield part
-    yield "," + pack_json(numbers)[1:]
+async def _fields(fields: Mapping[str, object]) -> AsyncIterator[str]:
+    begin = "{"
+    for name, value in fields.items():
+        yield f"{begin}{pack_json(name)}:"
+        begin = ","
+        async for part in _parts(value):
+            yield part
+    yield "}"
 
 
 class _SlicedAnswer(Response):

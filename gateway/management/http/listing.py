@@ -15,14 +15,7 @@ from starlette.responses import Response
 
 from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
 from gateway.management.errors import WrongRequest
-from gateway.management.http.answers import (
-    SLICE,
-    Listed,
-    Refused,
-    fields_answer,
-    list_answer,
-    page_answer,
-)
+from gateway.management.http.answers import SLICE, Listed, Refused, sliced_answer
 from gateway.management.http.call import Call
 
 T = TypeVar("T")
@@ -41,7 +34,7 @@ _NUMBER: Final = re.compile("-?[0-9]{1,9}")
 def object_answer(call: Call, view: Mapping[str, object]) -> Response:
     """Answer with one object, of which the query may ask for some fields."""
     columns = _columns(call.query)
-    return fields_answer(view if columns is None else _narrowed(view, columns))
+    return sliced_answer(view if columns is None else _narrowed(view, columns))
 
 
 async def listed_whole(call: Call, items: Iterable[T], view: View[T]) -> Response:
@@ -69,7 +62,7 @@ async def listed(call: Call, items: Iterable[T], view: View[T]) -> Response:
     columns = _columns(query)
     is_whole = not ({"page", "sort", "name"} & query.keys())
     if is_whole:
-        return list_answer(items, _narrow(view, columns))
+        return sliced_answer(Listed(items, _narrow(view, columns)))
     page, size = _number(query, "page", 1), _number(query, "page_size", PAGE_SIZE_DEFAULT)
     if page < 1 or not 1 <= size <= PAGE_SIZE_MAX:
         reason = f"Invalid pagination parameters: page number {page}, page size {size}"
@@ -83,7 +76,7 @@ async def listed(call: Call, items: Iterable[T], view: View[T]) -> Response:
     found.sort(key=itemgetter(0), reverse=query.get("sort_reverse") == "true")
     narrow = _narrow(view, columns)
     if "page" not in query:
-        return list_answer(found, lambda each: narrow(each[1]))
+        return sliced_answer(Listed(found, lambda each: narrow(each[1])))
     return _page(found, lambda each: narrow(each[1]), total_count, page, size)
 
 
@@ -92,7 +85,8 @@ def _page(found: list[T], view: View[T], total_count: int, page: int, size: int)
         reason = f"Page out of range, page: {page} page size: {size}, len: {len(found)}"
         raise Refused(HTTPStatus.BAD_REQUEST, "page_out_of_range", reason)
     some = found[(page - 1) * size : page * size]
-    numbers = {
+    answer = {
+        "items": Listed(some, view),
         "item_count": len(some),
         "filtered_count": len(found),
         "total_count": total_count,
@@ -100,7 +94,7 @@ def _page(found: list[T], view: View[T], total_count: int, page: int, size: int)
         "page_count": -(-len(found) // size),
         "page_size": size,
     }
-    return page_answer(some, view, numbers)
+    return sliced_answer(answer)
 
 
 async def _found(

@@ -1,19 +1,16 @@
 """Definitions: RabbitMQ's own, out and in."""
 
-import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 from starlette.responses import Response
 
 from gateway.management.administration import Role
 from gateway.management.definitions.report import Outcome
 from gateway.management.errors import NotFound, WrongRequest
-from gateway.management.http.answers import SLICE, Refused, empty_answer, parts_answer
+from gateway.management.http.answers import Listed, Refused, empty_answer, sliced_answer
 from gateway.management.http.call import Call
-from gateway.management.http.json_text import pack_json
 
 log = logging.getLogger(__name__)
 
@@ -35,24 +32,13 @@ async def get_definitions(call: Call) -> Response:
         log.warning("exported not as it is reason=%s", warning)
     if len(warnings) > LOGGED_MAX:
         log.warning("exported not as it is count=%d", len(warnings))
-    return parts_answer(_parts(exported["definitions"]))
-
-
-async def _parts(tree: Mapping[str, Any]) -> AsyncIterator[str]:
-    begin = "{"
-    for name, value in tree.items():
-        head = f"{begin}{pack_json(name)}:"
-        begin = ","
-        if not isinstance(value, list):
-            yield head + pack_json(value)
-            continue
-        yield head + "["
-        for start in range(0, len(value), SLICE):
-            some = ",".join(pack_json(item) for item in value[start : start + SLICE])
-            yield some if start == 0 else "," + some
-            await asyncio.sleep(0)
-        yield "]"
-    yield "}"
+    sections = exported["definitions"].items()
+    return sliced_answer(
+        {
+            name: Listed(value, dict) if isinstance(value, list) else value
+            for name, value in sections
+        }
+    )
 
 
 async def post_definitions(call: Call) -> Response:

@@ -13,7 +13,7 @@ from gateway.management.http.answers import (
     Paired,
     Refused,
     empty_answer,
-    fields_answer,
+    sliced_answer,
     value_answer,
 )
 from gateway.management.http.call import Call
@@ -90,7 +90,7 @@ async def get_tracking(call: Call) -> Response:
     asked = kind if kind in {"offset", "writer"} else "all"
     where = {"virtual_host": host.name, "name": stream, "type": asked}
     found = await call.ask("list_tracking", where)
-    return fields_answer({kind: Paired(pairs) for kind, pairs in found.items()})
+    return sliced_answer({kind: Paired(pairs) for kind, pairs in found.items()})
 
 
 async def publish(call: Call) -> Response:

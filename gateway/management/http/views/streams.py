@@ -137,7 +137,7 @@ async def get_queue(call: Call) -> Response:
     except StreamNotAvailable:
         state = "down"
     consumers = await queue_consumers(call, stream)
-    count = len(consumers.items)
+    count = sum(1 for _ in consumers.items)
     return object_answer(
         call,
         {
