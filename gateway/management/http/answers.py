@@ -4,12 +4,14 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from http import HTTPStatus
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from gateway.management.http.json_text import pack_json
+
+T = TypeVar("T")
 
 SLICE: Final = 32
 """So many objects of a list are made in one turn of the event loop: a millisecond or two."""
@@ -83,6 +85,14 @@ class Refused(Exception):
     ) -> None:
         super().__init__(reason)
         self.answer = refusal(status, error, reason, headers)
+
+
+async def in_slices(items: Iterable[T], size: int = SLICE) -> AsyncIterator[T]:
+    """Give items one by one; others are served after each slice, there may be ten thousand."""
+    for number, item in enumerate(items, start=1):
+        yield item
+        if number % size == 0:
+            await asyncio.sleep(0)
 
 
 class Listed(NamedTuple):

@@ -34,11 +34,11 @@ from gateway.management.http.answers import (
     not_found,
     refusal,
 )
-from gateway.management.http.call import Awaits, Call, Facts, Handler
+from gateway.management.http.call import Awaits, Call, Facts
 from gateway.management.http.conditions import holds
 from gateway.management.http.paths import WrongPath, decode, segments_of
 from gateway.management.http.protocol import HEADER_BYTES_MAX, LOGGED_IN
-from gateway.management.http.routes import Resource
+from gateway.management.http.routes import Endpoint, Resource
 from gateway.management.requests.answering import translated
 from gateway.network.addresses import is_loopback
 from store.errors import StoreError
@@ -141,12 +141,13 @@ class Application:
         if scope["method"] == "OPTIONS":
             return empty_answer(HTTPStatus.OK, _allow(resource))
         try:
-            handler = _handler_of(resource, scope["method"])
+            endpoint = _endpoint_of(resource, scope["method"])
             actor = await self._actor(scope)
-            call = await self._call(resource, scope, receive, actor, names)
-            if not await holds(scope["method"], Headers(scope=scope), resource.handlers, call):
+            call = await self._call(endpoint, scope, receive, actor, names)
+            look = resource.handlers.get("GET")
+            if not await holds(scope["method"], Headers(scope=scope), look, call):
                 return empty_answer(HTTPStatus.PRECONDITION_FAILED)
-            return await handler(call)
+            return await endpoint(call)
         except Refused as refused:
             return refused.answer
         except AdministrationError as error:
@@ -181,7 +182,7 @@ class Application:
 
     async def _call(
         self,
-        resource: Resource,
+        endpoint: Endpoint,
         scope: Scope,
         receive: Receive,
         actor: Actor,
@@ -189,9 +190,9 @@ class Application:
     ) -> Call:
         body = b""
         if scope["method"] in {"PUT", "POST"}:
-            body = await self._body(resource, scope, receive, actor)
+            body = await self._body(endpoint, scope, receive, actor)
             actor = self._still(actor)
-        is_object = bool(body) and not resource.reads_body
+        is_object = bool(body) and not endpoint.reads_body
         return Call(
             self._backing.administration,
             actor,
@@ -211,15 +212,15 @@ class Application:
         return now
 
     async def _body(
-        self, resource: Resource, scope: Scope, receive: Receive, actor: Actor
+        self, endpoint: Endpoint, scope: Scope, receive: Receive, actor: Actor
     ) -> bytes:
         """Read a body. Raises Refused, NotAllowed."""
         headers = Headers(scope=scope)
         if headers.get("content-encoding", "identity") != "identity":
             raise bodies.not_json()
-        if resource.body_role is not None:
-            actor.require(resource.body_role)
-        bytes_max = resource.body_bytes_max
+        bytes_max = endpoint.body_bytes_max
+        if bytes_max > bodies.SMALL_BYTES_MAX:
+            actor.require(endpoint.role)  # before so much is read
         if bytes_max <= bodies.SMALL_BYTES_MAX or bodies.is_small(headers):
             return await bodies.read_body(receive, headers, bytes_max)
         async with self._large.turn(actor.name):
@@ -230,11 +231,11 @@ def _unknown() -> Refused:
     return Refused(HTTPStatus.UNAUTHORIZED, "not_authorized", "Not_Authorized", CHALLENGE)
 
 
-def _handler_of(resource: Resource, method: str) -> Handler:
-    """Return who answers a method. Raises Refused."""
-    handler = resource.handlers.get(method)
-    if handler is not None:
-        return handler
+def _endpoint_of(resource: Resource, method: str) -> Endpoint:
+    """Return the endpoint of a method. Raises Refused."""
+    endpoint = resource.handlers.get(method)
+    if endpoint is not None:
+        return endpoint
     status, reason = HTTPStatus.METHOD_NOT_ALLOWED, "this method is not for this path"
     raise Refused(status, "bad_request", reason, _allow(resource))
 

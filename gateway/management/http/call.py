@@ -80,11 +80,9 @@ class Call:
     body: Mapping[str, Any] = field(default_factory=dict)
     raw_body: bytes = b""
 
-    async def ask(
-        self, name: str, arguments: Mapping[str, Any] | None = None, body: bytes = b""
-    ) -> Any:  # noqa: ANN401  # what JSON holds
+    async def ask(self, request_name: str, body: bytes = b"", /, **arguments: object) -> Any:  # noqa: ANN401  # what JSON holds
         """Have one of the requests of administrators done. Raises AdministrationError."""
-        request = Request(name, arguments or {}, body)
+        request = Request(request_name, arguments, body)
         return await self.awaits(answer(self.administration, self.actor, request))
 
     async def in_thread(self, function: Callable[[], T]) -> T:
@@ -123,12 +121,22 @@ class Call:
         """Demand a tag. Raises NotAllowed."""
         self.actor.require(role)
 
+    def demand(self, *names: str) -> None:
+        """Demand fields of the body. Raises WrongRequest, in RabbitMQ's words."""
+        for name in names:
+            if name not in self.body:
+                raise WrongRequest(f"[{{key_missing,{name}}}]")
+
     def text(self, name: str, default: str | None = None) -> str:
         """Take a text out of the body. Raises WrongRequest."""
         value = self.body.get(name, default)
         if not isinstance(value, str):
             raise WrongRequest(f"{name} is missing" if value is None else f"{name} is not text")
         return value
+
+    def number(self, name: str, default: float) -> Any:  # noqa: ANN401  # judged by the request
+        """Take something out of the body that should be a number."""
+        return self.body.get(name, default)
 
     def flag(self, name: str, *, default: bool) -> bool:
         """Take a bool out of the body, also as a text. Raises WrongRequest."""
@@ -149,4 +157,10 @@ class Call:
         return value
 
 
-Handler = Callable[[Call], Awaitable[Response]]
+Handler = Callable[[Call], Awaitable[Response | None]]
+"""Does something on a path; None is an answer without a body, for what is done."""
+
+
+def split(text: str) -> list[str]:
+    """Take a list that is written with commas apart."""
+    return [part.strip() for part in text.split(",") if part.strip()]

@@ -6,7 +6,6 @@ there. So `If-Match` holds only as `*`, for what is there, and `If-None-Match` o
 Source: RFC 9110, section 13; RabbitMQ 4.3 as observed.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 from starlette.datastructures import Headers
@@ -14,20 +13,21 @@ from starlette.datastructures import Headers
 from gateway.broker.access.errors import AccessError
 from gateway.broker.errors import BrokerError
 from gateway.management.errors import NotFound
-from gateway.management.http.call import Call, Handler
+from gateway.management.http.call import Call
+from gateway.management.http.routes import Endpoint
 from gateway.management.requests.answering import translated
 
 _CHANGES: Final = frozenset(("PUT", "POST", "DELETE"))
 
 
-async def holds(method: str, headers: Headers, handlers: Mapping[str, Handler], call: Call) -> bool:
+async def holds(method: str, headers: Headers, look: Endpoint | None, call: Call) -> bool:
     """Tell whether a request's conditions hold; those that only read have none.
 
     Args:
         method: Of the request.
         headers: The same.
-        handlers: Who answers which method on its path; where nobody answers GET, and for POST, the
-            path itself is what is there.
+        look: GET on the same path; where there is none, and for POST, the path itself is what is
+            there.
         call: The request.
 
     Raises:
@@ -36,14 +36,13 @@ async def holds(method: str, headers: Headers, handlers: Mapping[str, Handler], 
     matches, others = headers.get("if-match"), headers.get("if-none-match")
     if method not in _CHANGES or (matches is None and others is None):
         return True
-    look = None if method == "POST" else handlers.get("GET")
-    is_there = look is None or await _finds(look, call)
+    is_there = look is None or method == "POST" or await _finds(look, call)
     if matches is not None and not (is_there and matches.strip() == "*"):
         return False
     return others is None or not is_there
 
 
-async def _finds(look: Handler, call: Call) -> bool:
+async def _finds(look: Endpoint, call: Call) -> bool:
     try:
         await look(call)
     except NotFound:

@@ -15,7 +15,7 @@ from starlette.responses import Response
 
 from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
 from gateway.management.errors import WrongRequest
-from gateway.management.http.answers import SLICE, Listed, Refused, sliced_answer
+from gateway.management.http.answers import Listed, Refused, in_slices, sliced_answer
 from gateway.management.http.call import Call
 
 T = TypeVar("T")
@@ -106,13 +106,11 @@ async def _found(
     """
     found = []
     count = 0
-    for item in items:
+    async for item in in_slices(items):
         shown = view(item)
         if matches(str(shown.get("name", ""))):
             found.append((order(shown), item))
         count += 1
-        if count % SLICE == 0:
-            await asyncio.sleep(0)
     await asyncio.sleep(0)
     return found, count
 

@@ -1,242 +1,208 @@
-"""Every path of the API, with what each method does there."""
+"""Every path of the API, with what each method does there and the tag that it takes."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Final
+import re
+from collections.abc import Iterator, Mapping
+from http import HTTPStatus
+from typing import Final, NamedTuple
+
+from starlette.responses import Response
 
 from gateway.management.administration import Role
+from gateway.management.http.answers import empty_answer
 from gateway.management.http.bodies import LARGE_BYTES_MAX, MESSAGE_BYTES_MAX, SMALL_BYTES_MAX
-from gateway.management.http.call import Handler
+from gateway.management.http.call import Call, Handler
 from gateway.management.http.views import (
     certificates,
     connections,
     definitions,
-    operator_policies,
-    people,
-    records,
+    exchanges,
+    health,
+    limits,
+    policies,
+    publishing,
     server,
     streams,
-    topology,
+    users,
+    virtual_hosts,
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Resource:
+class Endpoint(NamedTuple):
+    """One method of a path.
+
+    Attributes:
+        handler: Does what is asked.
+        role: Who may ask for it; a handler may demand more.
+        body_bytes_max: How large a body may be.
+        reads_body: Whether the handler reads the body itself, which need not be an object then.
+    """
+
+    handler: Handler
+    role: Role = Role.MANAGEMENT
+    body_bytes_max: int = SMALL_BYTES_MAX
+    reads_body: bool = False
+
+    async def __call__(self, call: Call) -> Response:
+        """Do what is asked. Raises NotAllowed, and what the handler raises."""
+        call.actor.require(self.role)
+        answer = await self.handler(call)
+        return empty_answer(HTTPStatus.NO_CONTENT) if answer is None else answer
+
+
+class Resource(NamedTuple):
     """A path and its methods.
 
     Attributes:
         path: With names in braces; each stands for one segment.
-        get: What GET and HEAD do; None where there is nothing.
-        put: The same of PUT, and so on.
-        body_bytes_max: How large a body may be.
-        body_role: Whose bodies are read at all; None where everybody's are.
-        reads_body: Whether the handler reads the body itself, which need not be an object then.
+        handlers: What each method does.
     """
 
     path: str
-    get: Handler | None = None
-    put: Handler | None = None
-    post: Handler | None = None
-    delete: Handler | None = None
-    body_bytes_max: int = SMALL_BYTES_MAX
-    body_role: Role | None = None
-    reads_body: bool = False
-
-    @property
-    def handlers(self) -> Mapping[str, Handler]:
-        """What each method does."""
-        given = {
-            "HEAD": self.get,
-            "GET": self.get,
-            "PUT": self.put,
-            "POST": self.post,
-            "DELETE": self.delete,
-        }
-        return {method: handler for method, handler in given.items() if handler is not None}
+    handlers: Mapping[str, Endpoint]
 
 
-_HOST: Final = "{virtual_host}"
-_QUORUM_QUEUES: Final = "/api/health/checks/quorum-queues-without-elected-leaders"
+_A: Final = Role.ADMINISTRATOR
+_M: Final = Role.MONITORING
+_P: Final = Role.POLICYMAKER
 
-RESOURCES: Final = (
-    Resource("/api/overview", server.overview),
-    Resource("/api/whoami", server.whoami),
-    Resource("/api/version", server.version),
-    Resource("/api/cluster-name", server.cluster_name),
-    Resource("/api/nodes", server.list_nodes),
-    Resource("/api/nodes/{node}", server.get_node),
-    Resource("/api/feature-flags", server.nothing),
-    Resource("/api/channels", connections.list_channels),
-    Resource("/api/topic-permissions", people.list_topic_permissions),
-    Resource(f"/api/vhosts/{_HOST}/topic-permissions", people.list_topic_permissions),
-    Resource("/api/users/{user}/topic-permissions", people.list_topic_permissions),
-    Resource("/api/parameters", people.list_parameters),
-    Resource("/api/parameters/{component}", people.list_parameters),
-    Resource(f"/api/parameters/{{component}}/{_HOST}", people.list_parameters),
-    Resource(
-        f"/api/parameters/{{component}}/{_HOST}/{{name}}",
-        people.get_parameter,
-        people.put_parameter,
-        delete=people.delete_parameter,
+_ENDPOINTS: Final = {
+    "GET /overview": Endpoint(server.overview),
+    "GET /whoami": Endpoint(server.whoami),
+    "GET /version": Endpoint(server.version),
+    "GET /cluster-name": Endpoint(server.cluster_name),
+    "GET /nodes": Endpoint(server.list_nodes, _M),
+    "GET /nodes/{node}": Endpoint(server.get_node, _M),
+    "GET /feature-flags": Endpoint(server.nothing),
+    "GET /auth/attempts/{node}": Endpoint(server.list_attempts, _M),
+    "GET /auth/attempts/{node}/source": Endpoint(server.list_attempts_by_source, _M),
+    "DELETE /auth/attempts/{node}(|/source)": Endpoint(server.reset_attempts, _M),
+    "GET /health/checks/(|local-)alarms": Endpoint(health.alarms),
+    "GET /health/checks/(is-in-service|ready-to-serve-clients)": Endpoint(health.service),
+    "GET /health/checks/node-is-quorum-critical": Endpoint(health.quorum),
+    "GET /health/checks/below-node-connection-limit": Endpoint(health.connections),
+    "GET /health/checks/certificate-expiration/{within}/{unit}": Endpoint(certificates.check),
+    "GET /health/checks/port-listener/{port}": Endpoint(health.port),
+    "GET /health/checks/protocol-listener/{protocol}": Endpoint(health.protocol),
+    # Virtual hosts are open and the tables are read before anything is answered.
+    "GET /health/checks/virtual-hosts": Endpoint(health.fine),
+    "GET /health/checks/metadata-store/initialized(|/with-data)": Endpoint(health.fine),
+    # There are no quorum queues.
+    "GET /health/checks/quorum-queues-without-elected-leaders"
+    "/(all-vhosts|vhost/{virtual_host})(|/pattern/{pattern})": Endpoint(health.fine),
+    "GET /aliveness-test/{virtual_host}": Endpoint(health.aliveness),
+    "GET /definitions(|/{virtual_host})": Endpoint(definitions.get, _A),
+    "POST /definitions(|/{virtual_host})": Endpoint(
+        definitions.post, _A, LARGE_BYTES_MAX, reads_body=True
     ),
-    Resource("/api/auth/attempts/{node}", server.list_attempts, delete=server.reset_attempts),
-    Resource(
-        "/api/auth/attempts/{node}/source",
-        server.list_attempts_by_source,
-        delete=server.reset_attempts,
+    "GET /users": Endpoint(users.list_users, _A),
+    "POST /users/bulk-delete": Endpoint(users.delete_users, _A),
+    "GET /users/without-permissions": Endpoint(users.list_users_without_permissions, _A),
+    "GET /users/{user}": Endpoint(users.get_user, _A),
+    "PUT /users/{user}": Endpoint(users.put_user, _A),
+    "DELETE /users/{user}": Endpoint(users.delete_user),
+    "GET /(|users/{user}/|vhosts/{virtual_host}/)permissions": Endpoint(users.list_permissions, _A),
+    "GET /permissions/{virtual_host}/{user}": Endpoint(users.get_permission, _A),
+    "PUT /permissions/{virtual_host}/{user}": Endpoint(users.put_permission, _A),
+    "DELETE /permissions/{virtual_host}/{user}": Endpoint(users.delete_permission),
+    "GET /(|users/{user}/|vhosts/{virtual_host}/)topic-permissions": Endpoint(
+        users.list_topic_permissions, _A
     ),
-    Resource("/api/global-parameters", people.list_global_parameters),
-    Resource("/api/operator-policies", operator_policies.list_all),
-    Resource(f"/api/operator-policies/{_HOST}", operator_policies.list_all),
-    Resource(
-        f"/api/operator-policies/{_HOST}/{{policy}}",
-        operator_policies.get,
-        operator_policies.put,
-        delete=operator_policies.delete,
+    "GET /vhost-limits(|/{virtual_host})": Endpoint(limits.list_host_limits),
+    "PUT /vhost-limits/{virtual_host}/{limit}": Endpoint(limits.put_host_limit, _A),
+    "DELETE /vhost-limits/{virtual_host}/{limit}": Endpoint(limits.delete_host_limit, _A),
+    "GET /user-limits(|/{user})": Endpoint(limits.list_user_limits),
+    "PUT /user-limits/{user}/{limit}": Endpoint(limits.put_user_limit, _A),
+    "DELETE /user-limits/{user}/{limit}": Endpoint(limits.delete_user_limit, _A),
+    "GET /global-parameters": Endpoint(server.nothing, _P),
+    "GET /parameters(|/{component}(|/{virtual_host}))": Endpoint(limits.list_parameters, _P),
+    "GET /parameters/{component}/{virtual_host}/{name}": Endpoint(limits.get_parameter, _P),
+    "PUT /parameters/{component}/{virtual_host}/{name}": Endpoint(limits.put_parameter, _A),
+    "DELETE /parameters/{component}/{virtual_host}/{name}": Endpoint(limits.delete_parameter, _A),
+    "GET /policies(|/{virtual_host})": Endpoint(policies.USERS.all),
+    "GET /policies/{virtual_host}/{policy}": Endpoint(policies.USERS.get),
+    "PUT /policies/{virtual_host}/{policy}": Endpoint(policies.USERS.put, _P),
+    "DELETE /policies/{virtual_host}/{policy}": Endpoint(policies.USERS.delete, _P),
+    "GET /operator-policies(|/{virtual_host})": Endpoint(policies.OPERATORS.all),
+    "GET /operator-policies/{virtual_host}/{policy}": Endpoint(policies.OPERATORS.get, _A),
+    "PUT /operator-policies/{virtual_host}/{policy}": Endpoint(policies.OPERATORS.put, _A),
+    "DELETE /operator-policies/{virtual_host}/{policy}": Endpoint(policies.OPERATORS.delete, _A),
+    "GET /vhosts": Endpoint(virtual_hosts.list_all),
+    "GET /vhosts/{virtual_host}": Endpoint(virtual_hosts.get),
+    "PUT /vhosts/{virtual_host}": Endpoint(virtual_hosts.put, _A),
+    "DELETE /vhosts/{virtual_host}": Endpoint(virtual_hosts.delete),
+    "GET /connections": Endpoint(connections.list_connections),
+    "GET /connections/{connection}": Endpoint(connections.get_connection),
+    "DELETE /connections/{connection}": Endpoint(connections.close_connection),
+    "GET /connections/username/{user}": Endpoint(connections.list_connections),
+    "DELETE /connections/username/{user}": Endpoint(connections.close_connections_of_user),
+    "GET /vhosts/{virtual_host}/connections": Endpoint(connections.list_connections),
+    "GET /(|connections/{connection}/|vhosts/{virtual_host}/)channels": Endpoint(
+        connections.list_channels
     ),
-    Resource(f"/api/aliveness-test/{_HOST}", server.aliveness),
-    Resource("/api/health/checks/alarms", server.check_alarms),
-    Resource("/api/health/checks/local-alarms", server.check_alarms),
-    Resource("/api/health/checks/virtual-hosts", server.check_hosts),
-    Resource("/api/health/checks/is-in-service", server.check_service),
-    Resource("/api/health/checks/ready-to-serve-clients", server.check_service),
-    Resource("/api/health/checks/node-is-quorum-critical", server.check_quorum),
-    Resource("/api/health/checks/below-node-connection-limit", server.check_connections),
-    Resource(
-        "/api/health/checks/certificate-expiration/{within}/{unit}",
-        certificates.check_certificates,
+    "GET /queues(|/{virtual_host})": Endpoint(streams.list_queues),
+    "GET /queues/{virtual_host}/{stream}": Endpoint(streams.get_queue),
+    "PUT /queues/{virtual_host}/{stream}": Endpoint(streams.put_queue),
+    "DELETE /queues/{virtual_host}/{stream}": Endpoint(streams.delete_queue),
+    "GET /queues/{virtual_host}/{stream}/bindings": Endpoint(exchanges.list_bindings),
+    "GET /exchanges(|/{virtual_host})": Endpoint(exchanges.list_exchanges),
+    "GET /exchanges/{virtual_host}/{exchange}": Endpoint(exchanges.get_exchange),
+    "PUT /exchanges/{virtual_host}/{exchange}": Endpoint(exchanges.put_exchange),
+    "DELETE /exchanges/{virtual_host}/{exchange}": Endpoint(exchanges.delete_exchange),
+    "GET /exchanges/{virtual_host}/{exchange}/bindings/source": Endpoint(exchanges.list_bindings),
+    "GET /exchanges/{virtual_host}/{exchange}/bindings/destination": Endpoint(
+        exchanges.no_bindings
     ),
-    Resource("/api/health/checks/metadata-store/initialized", server.check_store),
-    Resource("/api/health/checks/metadata-store/initialized/with-data", server.check_store),
-    Resource(f"{_QUORUM_QUEUES}/all-vhosts", server.check_quorum_queues),
-    Resource(f"{_QUORUM_QUEUES}/all-vhosts/pattern/{{pattern}}", server.check_quorum_queues),
-    Resource(f"{_QUORUM_QUEUES}/vhost/{_HOST}", server.check_quorum_queues),
-    Resource(f"{_QUORUM_QUEUES}/vhost/{_HOST}/pattern/{{pattern}}", server.check_quorum_queues),
-    Resource("/api/health/checks/port-listener/{port}", server.check_port),
-    Resource("/api/health/checks/protocol-listener/{protocol}", server.check_protocol),
-    Resource(
-        "/api/definitions",
-        definitions.get_definitions,
-        post=definitions.post_definitions,
-        body_bytes_max=LARGE_BYTES_MAX,
-        body_role=Role.ADMINISTRATOR,
-        reads_body=True,
+    "POST /exchanges/{virtual_host}/{exchange}/publish": Endpoint(
+        publishing.publish, body_bytes_max=MESSAGE_BYTES_MAX
     ),
-    Resource(
-        f"/api/definitions/{_HOST}",
-        definitions.get_definitions,
-        post=definitions.post_definitions,
-        body_bytes_max=LARGE_BYTES_MAX,
-        body_role=Role.ADMINISTRATOR,
-        reads_body=True,
+    "GET /bindings(|/{virtual_host})": Endpoint(exchanges.list_bindings),
+    "GET /bindings/{virtual_host}/e/{exchange}/q/{stream}": Endpoint(exchanges.list_bindings),
+    "POST /bindings/{virtual_host}/e/{exchange}/q/{stream}": Endpoint(exchanges.post_binding),
+    "GET /bindings/{virtual_host}/e/{exchange}/q/{stream}/{key}": Endpoint(exchanges.get_binding),
+    "DELETE /bindings/{virtual_host}/e/{exchange}/q/{stream}/{key}": Endpoint(
+        exchanges.delete_binding
     ),
-    Resource("/api/users", people.list_users),
-    Resource("/api/users/bulk-delete", post=people.delete_users),
-    Resource("/api/users/without-permissions", people.list_users_without_permissions),
-    Resource("/api/users/{user}", people.get_user, people.put_user, delete=people.delete_user),
-    Resource("/api/users/{user}/permissions", people.list_permissions),
-    Resource("/api/permissions", people.list_permissions),
-    Resource(
-        f"/api/permissions/{_HOST}/{{user}}",
-        people.get_permission,
-        people.put_permission,
-        delete=people.delete_permission,
+    "GET /consumers(|/{virtual_host})": Endpoint(connections.list_queue_consumers),
+    "GET /stream/connections(|/{virtual_host})": Endpoint(connections.list_connections),
+    "GET /stream/connections/{virtual_host}/{connection}": Endpoint(connections.get_connection),
+    "DELETE /stream/connections/{virtual_host}/{connection}": Endpoint(
+        connections.close_connection
     ),
-    Resource(f"/api/vhosts/{_HOST}/permissions", people.list_permissions),
-    Resource("/api/vhost-limits", people.list_host_limits),
-    Resource(f"/api/vhost-limits/{_HOST}", people.list_host_limits),
-    Resource(
-        f"/api/vhost-limits/{_HOST}/{{limit}}",
-        put=people.put_host_limit,
-        delete=people.delete_host_limit,
+    "GET /stream/(connections/{virtual_host}/{connection}/|)publishers": Endpoint(
+        connections.list_publishers
     ),
-    Resource("/api/user-limits", people.list_user_limits),
-    Resource("/api/user-limits/{user}", people.list_user_limits),
-    Resource(
-        "/api/user-limits/{user}/{limit}",
-        put=people.put_user_limit,
-        delete=people.delete_user_limit,
+    "GET /stream/publishers/{virtual_host}(|/{stream})": Endpoint(connections.list_publishers),
+    "GET /stream/(connections/{virtual_host}/{connection}/|)consumers": Endpoint(
+        connections.list_consumers
     ),
-    Resource("/api/policies", people.list_policies),
-    Resource(f"/api/policies/{_HOST}", people.list_policies),
-    Resource(
-        f"/api/policies/{_HOST}/{{policy}}",
-        people.get_policy,
-        people.put_policy,
-        delete=people.delete_policy,
-    ),
-    Resource("/api/connections", connections.list_connections),
-    Resource(
-        "/api/connections/{connection}",
-        connections.get_connection,
-        delete=connections.close_connection,
-    ),
-    Resource(
-        "/api/connections/username/{user}",
-        connections.list_connections_of_user,
-        delete=connections.close_connections_of_user,
-    ),
-    Resource("/api/connections/{connection}/channels", connections.list_channels),
-    Resource("/api/vhosts", topology.list_hosts),
-    Resource(
-        f"/api/vhosts/{_HOST}", topology.get_host, topology.put_host, delete=topology.delete_host
-    ),
-    Resource(f"/api/vhosts/{_HOST}/connections", connections.list_connections),
-    Resource(f"/api/vhosts/{_HOST}/channels", connections.list_channels),
-    Resource("/api/queues", streams.list_queues),
-    Resource(f"/api/queues/{_HOST}", streams.list_queues),
-    Resource(
-        f"/api/queues/{_HOST}/{{stream}}",
-        streams.get_queue,
-        streams.put_queue,
-        delete=streams.delete_queue,
-    ),
-    Resource(f"/api/queues/{_HOST}/{{stream}}/bindings", topology.list_bindings),
-    Resource("/api/exchanges", topology.list_exchanges),
-    Resource(f"/api/exchanges/{_HOST}", topology.list_exchanges),
-    Resource(
-        f"/api/exchanges/{_HOST}/{{exchange}}",
-        topology.get_exchange,
-        topology.put_exchange,
-        delete=topology.delete_exchange,
-    ),
-    Resource(f"/api/exchanges/{_HOST}/{{exchange}}/bindings/source", topology.list_bindings),
-    Resource(f"/api/exchanges/{_HOST}/{{exchange}}/bindings/destination", topology.no_bindings),
-    Resource(
-        f"/api/exchanges/{_HOST}/{{exchange}}/publish",
-        post=records.publish,
-        body_bytes_max=MESSAGE_BYTES_MAX,
-    ),
-    Resource("/api/bindings", topology.list_bindings),
-    Resource(f"/api/bindings/{_HOST}", topology.list_bindings),
-    Resource(
-        f"/api/bindings/{_HOST}/e/{{exchange}}/q/{{stream}}",
-        topology.list_bindings,
-        post=topology.post_binding,
-    ),
-    Resource(
-        f"/api/bindings/{_HOST}/e/{{exchange}}/q/{{stream}}/{{key}}",
-        topology.get_binding,
-        delete=topology.delete_binding,
-    ),
-    Resource("/api/consumers", connections.list_queue_consumers),
-    Resource(f"/api/consumers/{_HOST}", connections.list_queue_consumers),
-    Resource("/api/stream/connections", connections.list_connections),
-    Resource(f"/api/stream/connections/{_HOST}", connections.list_connections),
-    Resource(
-        f"/api/stream/connections/{_HOST}/{{connection}}",
-        connections.get_connection,
-        delete=connections.close_connection,
-    ),
-    Resource(
-        f"/api/stream/connections/{_HOST}/{{connection}}/publishers", connections.publishers_of
-    ),
-    Resource(f"/api/stream/connections/{_HOST}/{{connection}}/consumers", connections.consumers_of),
-    Resource("/api/stream/publishers", connections.list_publishers),
-    Resource(f"/api/stream/publishers/{_HOST}", connections.list_publishers),
-    Resource(f"/api/stream/publishers/{_HOST}/{{stream}}", connections.list_publishers),
-    Resource("/api/stream/consumers", connections.list_consumers),
-    Resource(f"/api/stream/consumers/{_HOST}", connections.list_consumers),
-    Resource(f"/api/stream/super-streams/{_HOST}/{{super_stream}}", put=records.put_super_stream),
-    Resource(f"/api/stream/{_HOST}/{{stream}}/tracking", records.get_tracking),
-)
+    "GET /stream/consumers/{virtual_host}": Endpoint(connections.list_consumers),
+    "PUT /stream/super-streams/{virtual_host}/{super_stream}": Endpoint(streams.put_super_stream),
+    "GET /stream/{virtual_host}/{stream}/tracking": Endpoint(streams.get_tracking),
+}
+"""What is asked, after `/api`; of parts in parentheses there is one, of which some are empty."""
+
+_CHOICE: Final = re.compile(r"\(([^()]*)\)")
+
+
+def _each(pattern: str) -> Iterator[str]:
+    choice = _CHOICE.search(pattern)
+    if choice is None:
+        yield pattern
+        return
+    for part in choice[1].split("|"):
+        yield from _each(pattern[: choice.start()] + part + pattern[choice.end() :])
+
+
+def _resources() -> Iterator[Resource]:
+    paths: dict[str, dict[str, Endpoint]] = {}
+    for pattern, endpoint in _ENDPOINTS.items():
+        for asked in _each(pattern):
+            method, path = asked.split(" ")
+            handlers = paths.setdefault(f"/api{path}", {})
+            if method == "GET":
+                handlers["HEAD"] = endpoint
+            handlers[method] = endpoint
+    return (Resource(path, handlers) for path, handlers in paths.items())
+
+
+RESOURCES: Final = tuple(_resources())

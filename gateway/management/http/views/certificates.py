@@ -11,9 +11,8 @@ from typing import Final
 from starlette.responses import Response
 
 from gateway.management.errors import WrongRequest
-from gateway.management.http.answers import value_answer
 from gateway.management.http.call import Call
-from gateway.management.http.views.server import UNHEALTHY
+from gateway.management.http.views.health import failed, passed
 from gateway.network.certificate import Unreadable, described
 
 _DAYS: Final[Mapping[str, float]] = {"days": 1, "weeks": 7, "months": 365 / 12, "years": 365}
@@ -49,7 +48,7 @@ def _until(call: Call) -> datetime:
     return datetime.now(UTC) + timedelta(days=min(days, 365 * _YEARS_MAX))
 
 
-async def check_certificates(call: Call) -> Response:
+async def check(call: Call) -> Response:
     """Whether the certificates that TLS clients are shown last for a time from now on."""
     until = _until(call)
     short: dict[str, object] = {}
@@ -62,11 +61,10 @@ async def check_certificates(call: Call) -> Response:
             listed = [f"{end:%Y-%m-%d %H:%M:%S}" for end in ends]
             short |= {name: str(path), f"{name}_expires_on": listed}
     if not short:
-        return value_answer({"status": "ok"})
+        return passed()
     expired = [
         {"node": call.facts.node, "protocol": protocol, "interface": host, "port": port, **short}
         for protocol, host, port in call.facts.listeners()
         if protocol.endswith("/ssl")
     ]
-    failed = {"status": "failed", "reason": "Certificates expiring", "expired": expired}
-    return value_answer(failed, UNHEALTHY)
+    return failed("Certificates expiring", expired=expired)

@@ -1,9 +1,7 @@
 """Connections, publishers and consumers."""
 
-import asyncio
 from collections.abc import Iterator, Mapping
 from functools import partial
-from http import HTTPStatus
 from typing import Final, NamedTuple
 
 from starlette.responses import Response
@@ -11,7 +9,7 @@ from starlette.responses import Response
 from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import NotAllowed, NotFound
-from gateway.management.http.answers import SLICE, Listed, empty_answer
+from gateway.management.http.answers import Listed, in_slices
 from gateway.management.http.call import Call, Facts
 from gateway.management.http.listing import listed, listed_whole, object_answer
 from gateway.management.http.views.figures import RATE
@@ -118,34 +116,24 @@ def visible_connections(call: Call) -> list[OpenConnection]:
 
 
 async def list_connections(call: Call) -> Response:
-    """Who is connected, the longest connected first."""
+    """Who is connected, the longest connected first: all, or those of a virtual host or user."""
+    user = call.path.get("user")
+    if user not in (None, call.actor.name):
+        call.actor.require(Role.MONITORING)
     return await listed(
         call,
-        visible_connections(call),
+        [each for each in visible_connections(call) if user in (None, each.user)],
         lambda connection: connection_view(call.administration, call.facts, connection),
     )
 
 
-async def list_connections_of_user(call: Call) -> Response:
-    """Those of one user: one's own, or for who may see all."""
-    user = call.path["user"]
-    if user != call.actor.name:
-        call.require(Role.MONITORING)
-    return await listed(
-        call,
-        [connection for connection in visible_connections(call) if connection.user == user],
-        lambda connection: connection_view(call.administration, call.facts, connection),
-    )
-
-
-async def close_connections_of_user(call: Call) -> Response:
+async def close_connections_of_user(call: Call) -> None:
     """End all connections of a user, which need not be there."""
     user = call.path["user"]
     if not call.actor.may_end(user):
         raise NotAllowed("these connections are another user's")
     for connection in call.administration.connections.of(user=user):
         connection.cut_off(f"closed over HTTP by {call.actor.name!r}")
-    return empty_answer(HTTPStatus.NO_CONTENT)
 
 
 def _named(call: Call) -> OpenConnection:
@@ -165,13 +153,12 @@ async def get_connection(call: Call) -> Response:
     return object_answer(call, connection_view(call.administration, call.facts, _named(call)))
 
 
-async def close_connection(call: Call) -> Response:
+async def close_connection(call: Call) -> None:
     """End a connection as a crash would: its client is told nothing."""
     connection = _named(call)
     if not call.actor.may_end(connection.user):
         raise NotAllowed("this connection is another user's")
     connection.cut_off(f"closed over HTTP by {call.actor.name!r}")
-    return empty_answer(HTTPStatus.NO_CONTENT)
 
 
 async def list_channels(call: Call) -> Response:
@@ -260,48 +247,32 @@ def _queue_consumer_view(call: Call, placed: Placed) -> dict[str, object]:
 
 async def queue_consumers(call: Call, stream: object) -> Listed:
     """Show who reads a stream, as a queue shows its consumers; others are served meanwhile."""
-    found: list[Placed] = []
-    for number, connection in enumerate(visible_connections(call), start=1):
-        found += _consumers([connection], stream)
-        if number % SLICE == 0:
-            await asyncio.sleep(0)
+    connections = in_slices(visible_connections(call))
+    found = [each async for one in connections for each in _consumers([one], stream)]
     return Listed(found, partial(_queue_consumer_view, call))
 
 
+def _asked(call: Call) -> list[OpenConnection]:
+    return [_named(call)] if "connection" in call.path else visible_connections(call)
+
+
 async def list_publishers(call: Call) -> Response:
-    """All publishers, those of a virtual host, or those of a stream."""
-    connections, stream = visible_connections(call), None
+    """All publishers, or those of a virtual host, a stream or a connection."""
+    connections, stream = _asked(call), None
     if "stream" in call.path:
         (host,) = call.watched_hosts()
         stream = host.streams.find(call.path["stream"])
-    return await listed_whole(
-        call, _publishers(connections, stream), lambda each: _publisher_view(call, each)
-    )
+    found = _publishers(connections, stream)
+    return await listed_whole(call, found, lambda each: _publisher_view(call, each))
 
 
 async def list_consumers(call: Call) -> Response:
-    """All consumers, or those of a virtual host."""
-    return await listed_whole(
-        call, _consumers(visible_connections(call)), lambda each: _consumer_view(call, each)
-    )
+    """All consumers, or those of a virtual host or a connection."""
+    found = _consumers(_asked(call))
+    return await listed_whole(call, found, lambda each: _consumer_view(call, each))
 
 
 async def list_queue_consumers(call: Call) -> Response:
     """The same as RabbitMQ shows consumers of all protocols."""
-    return await listed_whole(
-        call, _consumers(visible_connections(call)), lambda each: _queue_consumer_view(call, each)
-    )
-
-
-async def publishers_of(call: Call) -> Response:
-    """The publishers of a connection."""
-    return await listed_whole(
-        call, _publishers([_named(call)]), lambda each: _publisher_view(call, each)
-    )
-
-
-async def consumers_of(call: Call) -> Response:
-    """The consumers of a connection."""
-    return await listed_whole(
-        call, _consumers([_named(call)]), lambda each: _consumer_view(call, each)
-    )
+    found = _consumers(_asked(call))
+    return await listed_whole(call, found, lambda each: _queue_consumer_view(call, each))

@@ -6,10 +6,9 @@ from typing import Final
 
 from starlette.responses import Response
 
-from gateway.management.administration import Role
 from gateway.management.definitions.report import Outcome
 from gateway.management.errors import NotFound, WrongRequest
-from gateway.management.http.answers import Listed, Refused, empty_answer, sliced_answer
+from gateway.management.http.answers import Listed, Refused, sliced_answer
 from gateway.management.http.call import Call
 
 log = logging.getLogger(__name__)
@@ -17,14 +16,10 @@ log = logging.getLogger(__name__)
 LOGGED_MAX: Final = 50
 
 
-async def get_definitions(call: Call) -> Response:
+async def get(call: Call) -> Response:
     """Everything, or what is in a virtual host, in slices."""
-    call.require(Role.ADMINISTRATOR)
-    arguments = {}
-    if "virtual_host" in call.path:
-        arguments["virtual_host"] = call.path["virtual_host"]
     try:
-        exported = await call.ask("export_definitions", arguments)
+        exported = await call.ask("export_definitions", **call.path)
     except NotFound:
         raise WrongRequest("vhost_not_found") from None
     warnings = exported["warnings"]
@@ -41,15 +36,12 @@ async def get_definitions(call: Call) -> Response:
     )
 
 
-async def post_definitions(call: Call) -> Response:
+async def post(call: Call) -> None:
     """Import definitions: all of them or nothing, since there is no report to say what is left."""
-    call.require(Role.ADMINISTRATOR)
-    arguments: dict[str, object] = {"whole": True}
-    if "virtual_host" in call.path:
-        arguments["virtual_host"] = call.path["virtual_host"]
-        if call.administration.virtual_hosts.find(call.path["virtual_host"]) is None:
-            raise Refused(HTTPStatus.NOT_FOUND, "not_found", "vhost_not_found")
-    answer = await call.ask("import_definitions", arguments, call.raw_body or b"{}")
+    host = call.path.get("virtual_host")
+    if host is not None and call.administration.virtual_hosts.find(host) is None:
+        raise Refused(HTTPStatus.NOT_FOUND, "not_found", "vhost_not_found")
+    answer = await call.ask("import_definitions", call.raw_body or b"{}", whole=True, **call.path)
     changed = [row for row in answer["rows"] if row[3] != Outcome.IMPORTED.value]
     for kind, virtual_host, name, outcome, reason in changed[:LOGGED_MAX]:
         log.info(
@@ -58,4 +50,3 @@ async def post_definitions(call: Call) -> Response:
         )
     if len(changed) > LOGGED_MAX:
         log.info("definitions not all as written count=%d", len(changed))
-    return empty_answer(HTTPStatus.NO_CONTENT)

@@ -3,17 +3,13 @@
 import asyncio
 import os
 import time
-from collections.abc import Sequence
-from http import HTTPStatus
 from typing import Final
 
 from starlette.responses import Response
 
-from gateway.broker.connections import OpenConnection
 from gateway.broker.service import Resource
-from gateway.management.administration import Role
-from gateway.management.errors import NotFound, WrongRequest
-from gateway.management.http.answers import SLICE, empty_answer, value_answer
+from gateway.management.errors import NotFound
+from gateway.management.http.answers import in_slices, value_answer
 from gateway.management.http.call import Call
 from gateway.management.http.listing import listed_whole, object_answer
 from gateway.management.http.views.connections import visible_connections
@@ -30,7 +26,6 @@ from gateway.management.http.views.streams import count_messages
 _EXCHANGE_TYPES: Final = [
     {"name": name, "description": "", "enabled": True} for name in ("direct", "fanout", "topic")
 ]
-UNHEALTHY: Final = HTTPStatus.SERVICE_UNAVAILABLE
 
 
 async def whoami(call: Call) -> Response:
@@ -78,31 +73,24 @@ async def _node_view(call: Call) -> dict[str, object]:
 
 async def list_nodes(call: Call) -> Response:
     """This server, as the one node there is."""
-    call.require(Role.MONITORING)
-    return await listed_whole(call, [await _node_view(call)], lambda node: node)
+    return await listed_whole(call, [await _node_view(call)], dict)
+
+
+def _check_node(call: Call) -> None:
+    if call.path["node"] != call.facts.node:
+        raise NotFound("there is one node")
 
 
 async def get_node(call: Call) -> Response:
     """The same, by its name."""
-    call.require(Role.MONITORING)
-    if call.path["node"] != call.facts.node:
-        raise NotFound("there is one node")
+    _check_node(call)
     return object_answer(call, await _node_view(call))
-
-
-async def _consumers(connections: Sequence[OpenConnection]) -> int:
-    """Count who reads; others are served meanwhile, there may be ten thousand."""
-    count = 0
-    for start in range(0, len(connections), SLICE):
-        count += sum(len(each.consumer_details()) for each in connections[start : start + SLICE])
-        await asyncio.sleep(0)
-    return count
 
 
 async def overview(call: Call) -> Response:
     """What there is, in numbers."""
-    hosts = call.hosts()
-    facts, connections = call.facts, visible_connections(call)
+    hosts, facts, connections = call.hosts(), call.facts, visible_connections(call)
+    reading = [len(each.consumer_details()) async for each in in_slices(connections)]
     return object_answer(
         call,
         {
@@ -129,7 +117,7 @@ async def overview(call: Call) -> Response:
                 "channels": 0,
                 "exchanges": sum(1 + len(host.exchanges.all()) for host in hosts),
                 "queues": sum(len(host.streams) for host in hosts),
-                "consumers": await _consumers(connections),
+                "consumers": sum(reading),
             },
             "queue_totals": messages(sum([await count_messages(host) for host in hosts])),
             "message_stats": {},
@@ -149,117 +137,24 @@ async def overview(call: Call) -> Response:
     )
 
 
-# Health
-
-
-async def _healthy(call: Call) -> Response:
-    del call
-    return value_answer({"status": "ok"})
-
-
-def _failed(reason: str, **more: object) -> Response:
-    return value_answer({"status": "failed", "reason": reason, **more}, UNHEALTHY)
-
-
-async def check_alarms(call: Call) -> Response:
-    """Whether an alarm is set."""
-    alarms = [resource.value for resource in call.administration.service.alarms]
-    if alarms:
-        return _failed("There are alarms in effect", alarms=alarms)
-    return await _healthy(call)
-
-
-async def check_service(call: Call) -> Response:
-    """Whether clients are let in."""
-    service = call.administration.service
-    if service.is_draining or service.is_stopped:
-        return _failed("this node is not in service")
-    return await _healthy(call)
-
-
-async def check_connections(call: Call) -> Response:
-    """Whether one more connection is let in."""
-    limit, count = call.facts.connections_max, len(call.administration.connections)
-    if count >= limit:
-        reason = "node connection limit is reached"
-        return _failed(reason, limit=limit, connections=count)
-    return await _healthy(call)
-
-
-async def check_store(call: Call) -> Response:
-    """Whether what is known of streams and users is read: it is, or there were no answer."""
-    return await _healthy(call)
-
-
-async def check_quorum_queues(call: Call) -> Response:
-    """Whether quorum queues are without a leader: there are no such queues."""
-    return await _healthy(call)
-
-
-async def check_hosts(call: Call) -> Response:
-    """Whether the virtual hosts are open: they are, or there were no answer."""
-    return await _healthy(call)
-
-
-async def check_quorum(call: Call) -> Response:
-    """Whether others depend on this node: there are none."""
-    del call
-    return value_answer({"status": "ok", "reason": "single node cluster"})
-
-
-async def check_port(call: Call) -> Response:
-    """Whether somebody listens on a port."""
-    text = call.path["port"]
-    if not (text.isascii() and text.isdecimal()):
-        raise WrongRequest("a port is a number")
-    ports = [port for _, _, port in call.facts.listeners()]
-    if int(text[:6]) in ports:
-        return value_answer({"status": "ok", "port": int(text)})
-    return _failed("No active listener", ports=ports, missing=int(text[:6]))
-
-
-async def check_protocol(call: Call) -> Response:
-    """Whether a protocol is spoken."""
-    wanted = call.path["protocol"].split(",")
-    spoken = sorted({protocol for protocol, _, _ in call.facts.listeners()})
-    missing = [protocol for protocol in wanted if protocol not in spoken]
-    if missing:
-        return _failed("No active listener", protocols=spoken, missing=missing)
-    return value_answer({"status": "ok", "protocols": spoken})
-
-
-def _attempted_at(call: Call) -> None:
-    """Demand what figures of logins take. Raises NotFound, NotAllowed."""
-    call.require(Role.MONITORING)
-    if call.path["node"] != call.facts.node:
-        raise NotFound("there is one node")
-
-
 async def list_attempts(call: Call) -> Response:
     """How often somebody tried to log in, by protocol."""
-    _attempted_at(call)
-    found: list[dict[str, object]] = await call.ask("list_auth_attempts", {"by": "protocol"})
-    return await listed_whole(call, found, lambda attempts: attempts)
+    _check_node(call)
+    found: list[dict[str, object]] = await call.ask("list_auth_attempts", by="protocol")
+    return await listed_whole(call, found, dict)
 
 
 async def list_attempts_by_source(call: Call) -> Response:
     """The same by address and protocol."""
-    _attempted_at(call)
-    found: list[dict[str, object]] = await call.ask("list_auth_attempts", {"by": "address"})
-    return await listed_whole(call, found, lambda attempts: attempts)
+    _check_node(call)
+    found: list[dict[str, object]] = await call.ask("list_auth_attempts", by="address")
+    return await listed_whole(call, found, dict)
 
 
-async def reset_attempts(call: Call) -> Response:
+async def reset_attempts(call: Call) -> None:
     """Count from 0 again, by both."""
-    _attempted_at(call)
+    _check_node(call)
     await call.ask("reset_auth_attempts")
-    return empty_answer(HTTPStatus.NO_CONTENT)
-
-
-async def aliveness(call: Call) -> Response:
-    """Whether a virtual host is there."""
-    call.host()
-    return await _healthy(call)
 
 
 async def nothing(call: Call) -> Response:

@@ -1,7 +1,5 @@
 """Streams, which are queues to the API."""
 
-import asyncio
-from http import HTTPStatus
 from typing import Any, Final, NamedTuple
 
 from starlette.responses import Response
@@ -13,8 +11,8 @@ from gateway.broker.virtual_host import VirtualHost
 from gateway.log.log import StreamLog
 from gateway.management.definitions.sections import STREAM_ARGUMENTS
 from gateway.management.errors import Conflict, NotAllowed, WrongRequest
-from gateway.management.http.answers import empty_answer, made_answer
-from gateway.management.http.call import Call, Facts
+from gateway.management.http.answers import Paired, in_slices, made_answer, sliced_answer
+from gateway.management.http.call import Call, Facts, split
 from gateway.management.http.listing import listed, object_answer
 from gateway.management.http.views.connections import GARBAGE_COLLECTION, queue_consumers
 from gateway.management.http.views.figures import counted, messages
@@ -111,13 +109,8 @@ def _count(log: StreamLog) -> int:
 
 async def count_messages(host: VirtualHost) -> int:
     """Count the records of all open streams; others are served meanwhile."""
-    total = 0
-    for number, stream in enumerate(host.streams, start=1):
-        log = _open_log(stream)
-        total += 0 if log is None else _count(log)
-        if number % _COUNTED_AT_ONCE == 0:
-            await asyncio.sleep(0)
-    return total
+    streams = in_slices(host.streams, _COUNTED_AT_ONCE)
+    return sum([_count(log) async for stream in streams if (log := _open_log(stream)) is not None])
 
 
 async def list_queues(call: Call) -> Response:
@@ -165,17 +158,71 @@ async def put_queue(call: Call) -> Response:
     for property_, wanted in (("durable", True), ("auto_delete", False), ("exclusive", False)):
         if call.flag(property_, default=wanted) is not wanted:
             raise WrongRequest(f"invalid property {property_!r} for queue {name!r}: it is a stream")
-    where = {"virtual_host": host.name, "name": name}
     try:
-        await call.ask("add_stream", where | {"arguments": arguments})
+        await call.ask("add_stream", virtual_host=host.name, name=name, arguments=arguments)
     except Conflict:
         return made_answer(is_new=False)
     return made_answer(is_new=True)
 
 
-async def delete_queue(call: Call) -> Response:
+async def delete_queue(call: Call) -> None:
     """Delete a stream, or only one without records; who uses it is told."""
-    where = {"virtual_host": call.path["virtual_host"], "name": call.path["stream"]}
+    host, name = call.path["virtual_host"], call.path["stream"]
     if_empty = call.query.get("if-empty") == "true"
-    await call.ask("delete_stream", {**where, "if_empty": if_empty})
-    return empty_answer(HTTPStatus.NO_CONTENT)
+    await call.ask("delete_stream", virtual_host=host, name=name, if_empty=if_empty)
+
+
+async def put_super_stream(call: Call) -> None:
+    """Create a super stream, with so many partitions or one for each binding key."""
+    host = call.host()
+    count, keys = call.body.get("partitions"), call.body.get("binding-keys")
+    if count is None and keys is None:
+        raise WrongRequest("Must specify partitions or binding keys")
+    if count is not None and keys is not None:
+        raise WrongRequest("Specify partitions or binding keys, not both")
+    given: dict[str, object] = {
+        "virtual_host": host.name,
+        "name": call.path["super_stream"],
+        "arguments": _texts(call.mapping("arguments")),
+    }
+    if keys is None:
+        given["partitions"] = _partitions(call, count)
+    else:
+        given["binding_keys"] = split(call.text("binding-keys"))
+    try:
+        await call.ask("add_super_stream", **given)
+    except Conflict as error:
+        raise WrongRequest(str(error)) from error
+
+
+def _partitions(call: Call, count: object) -> int:
+    most = call.administration.partitions_max
+    text = count if isinstance(count, str) else ""
+    if text.isascii() and text.isdecimal() and len(text) <= len(str(most)) + 1:
+        count = int(text)
+    if type(count) is not int:
+        raise WrongRequest("The partitions must be a number")
+    if count < 1:
+        raise WrongRequest("The partition number must be greater than 0")
+    if count > most:
+        raise WrongRequest(f"The partition number must not exceed {most}")
+    return count
+
+
+def _texts(arguments: dict[str, Any]) -> dict[str, str]:
+    result: dict[str, str] = {}
+    for name, value in arguments.items():
+        if not isinstance(value, str) and type(value) is not int:
+            raise WrongRequest(f"argument {name!r} is neither text nor number"[:200])
+        result[name.removeprefix("x-")] = str(value)
+    return result
+
+
+async def get_tracking(call: Call) -> Response:
+    """The stored offsets of a stream and the last ids of its publishers."""
+    kind = call.query.get("type", "all")
+    host, stream = call.host(), call.path["stream"]
+    host.streams.find(stream)
+    asked = kind if kind in {"offset", "writer"} else "all"
+    found = await call.ask("list_tracking", virtual_host=host.name, name=stream, type=asked)
+    return sliced_answer({kind: Paired(pairs) for kind, pairs in found.items()})

@@ -11,7 +11,7 @@ import pytest
 from gateway.management.administration import OWNER
 from gateway.management.http.answers import PAIRS, SLICE, SLICE_CHARACTERS
 from gateway.management.http.call import Call, Facts
-from gateway.management.http.views import connections, records, streams
+from gateway.management.http.views import connections, streams
 from gateway.pending import Pending
 from gateway.stream.session.properties import ONE_BYTES_MAX
 from gateway.stream.wire import messages as m
@@ -165,7 +165,7 @@ async def test_a_turn_shows_some_of_the_stored_offsets(rig: Rig, turns: Turns) -
     for number in range(3 * PAIRS + 1):
         client.tell("store_offset", m.StoreOffset(f"reference-{number}", "s", number))
 
-    parts = await listed(rig, records.get_tracking, {}, QUEUE)
+    parts = await listed(rig, streams.get_tracking, {}, QUEUE)
 
     offsets = json.loads(b"".join(parts))["offsets"]
     assert offsets == {f"reference-{number}": number for number in range(3 * PAIRS + 1)}
@@ -175,7 +175,7 @@ async def test_a_turn_shows_some_of_the_stored_offsets(rig: Rig, turns: Turns) -
 
 async def test_what_is_empty_is_json_too(rig: Rig) -> None:
     rig.ask("add_stream", {"name": "s"})
-    assert json.loads(b"".join(await listed(rig, records.get_tracking, {}, QUEUE))) == {
+    assert json.loads(b"".join(await listed(rig, streams.get_tracking, {}, QUEUE))) == {
         "offsets": {}, "writers": {}
     }  # fmt: skip
     queue = json.loads(b"".join(await listed(rig, streams.get_queue, {}, QUEUE)))

@@ -1,4 +1,4 @@
-"""Super streams, messages, and what is remembered of a stream's clients."""
+"""Messages that are published over HTTP."""
 
 import base64
 import binascii
@@ -8,12 +8,9 @@ from typing import Any, Final
 from starlette.responses import Response
 
 from gateway.log.amqp.writing import BLIND_COPIES, COPIES, BasicProperties, Unpackable, pack_message
-from gateway.management.errors import Conflict, WrongRequest
+from gateway.management.errors import WrongRequest
 from gateway.management.http.answers import (
-    Paired,
     Refused,
-    empty_answer,
-    sliced_answer,
     value_answer,
 )
 from gateway.management.http.call import Call
@@ -34,71 +31,10 @@ _TEXTS: Final = (
 _NUMBERS: Final = ("delivery_mode", "priority", "timestamp")
 
 
-async def put_super_stream(call: Call) -> Response:
-    """Create a super stream, with so many partitions or one for each binding key."""
-    host = call.host()
-    count, keys = call.body.get("partitions"), call.body.get("binding-keys")
-    if count is None and keys is None:
-        raise WrongRequest("Must specify partitions or binding keys")
-    if count is not None and keys is not None:
-        raise WrongRequest("Specify partitions or binding keys, not both")
-    given: dict[str, object] = {
-        "virtual_host": host.name,
-        "name": call.path["super_stream"],
-        "arguments": _texts(call.mapping("arguments")),
-    }
-    if keys is None:
-        given["partitions"] = _count(call, count)
-    else:
-        split = call.text("binding-keys").split(",")
-        given["binding_keys"] = [key.strip() for key in split if key.strip()]
-    try:
-        await call.ask("add_super_stream", given)
-    except Conflict as error:
-        raise WrongRequest(str(error)) from error
-    return empty_answer(HTTPStatus.NO_CONTENT)
-
-
-def _count(call: Call, count: object) -> int:
-    most = call.administration.partitions_max
-    text = count if isinstance(count, str) else ""
-    if text.isascii() and text.isdecimal() and len(text) <= len(str(most)) + 1:
-        count = int(text)
-    if type(count) is not int:
-        raise WrongRequest("The partitions must be a number")
-    if count < 1:
-        raise WrongRequest("The partition number must be greater than 0")
-    if count > most:
-        raise WrongRequest(f"The partition number must not exceed {most}")
-    return count
-
-
-def _texts(arguments: dict[str, Any]) -> dict[str, str]:
-    result: dict[str, str] = {}
-    for name, value in arguments.items():
-        if not isinstance(value, str) and type(value) is not int:
-            raise WrongRequest(f"argument {name!r} is neither text nor number"[:200])
-        result[name.removeprefix("x-")] = str(value)
-    return result
-
-
-async def get_tracking(call: Call) -> Response:
-    """The stored offsets of a stream and the last ids of its publishers."""
-    kind = call.query.get("type", "all")
-    host, stream = call.host(), call.path["stream"]
-    host.streams.find(stream)
-    asked = kind if kind in {"offset", "writer"} else "all"
-    where = {"virtual_host": host.name, "name": stream, "type": asked}
-    found = await call.ask("list_tracking", where)
-    return sliced_answer({kind: Paired(pairs) for kind, pairs in found.items()})
-
-
 async def publish(call: Call) -> Response:
     """Publish one message to an exchange."""
     host, exchange = call.host(), call.path["exchange"]
-    for needed in ("routing_key", "properties", "payload", "payload_encoding"):
-        if needed not in call.body:
-            raise WrongRequest(f"[{{key_missing,{needed}}}]")
+    call.demand("routing_key", "properties", "payload", "payload_encoding")
     if exchange == DEFAULT_EXCHANGE:
         exchange = ""
     if exchange not in host.exchanges:
@@ -122,7 +58,7 @@ async def publish(call: Call) -> Response:
     value = headers.get(_FILTER_HEADER)
     if value is not None:
         given["filter_value"] = value
-    return value_answer(await call.ask("publish", given, message))
+    return value_answer(await call.ask("publish", message, **given))
 
 
 def _copies(headers: dict[str, Any]) -> list[str]:

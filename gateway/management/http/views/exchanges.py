@@ -1,0 +1,155 @@
+"""Exchanges and bindings."""
+
+import hashlib
+from collections.abc import Iterator
+from http import HTTPStatus
+from typing import Final
+
+from starlette.responses import Response
+
+from gateway.broker.exchanges import DEFAULT_EXCHANGE, Binding, Exchange, is_predeclared
+from gateway.broker.virtual_host import VirtualHost
+from gateway.management.errors import NotAllowed, NotFound
+from gateway.management.http.answers import empty_answer, made_answer
+from gateway.management.http.call import Call
+from gateway.management.http.json_text import pack_json
+from gateway.management.http.listing import listed, listed_whole, object_answer
+from gateway.management.http.paths import encode
+from gateway.management.kinds import BINDINGS, EXCHANGES
+
+_DEFAULT: Final = "amq.default"
+"""What paths call the exchange without a name."""
+
+
+def _exchange_view(virtual_host: str, exchange: Exchange) -> dict[str, object]:
+    return {"name": exchange.name, "vhost": virtual_host, **EXCHANGES.outer(exchange)}
+
+
+def _exchanges(host: VirtualHost) -> list[Exchange]:
+    known = [Exchange(DEFAULT_EXCHANGE), *host.exchanges.all()]
+    return sorted(known, key=lambda exchange: exchange.name)
+
+
+async def list_exchanges(call: Call) -> Response:
+    """All exchanges, or those of a virtual host."""
+    placed = [(host.name, exchange) for host in call.hosts() for exchange in _exchanges(host)]
+    return await listed(call, placed, lambda one: _exchange_view(*one))
+
+
+def _named(call: Call) -> Exchange:
+    """Return the exchange of the path. Raises NotFound, and what the broker misses."""
+    host, name = call.host(), call.path["exchange"]
+    is_default = name == _DEFAULT
+    return Exchange(DEFAULT_EXCHANGE) if is_default else host.exchanges.declared(name).exchange
+
+
+async def get_exchange(call: Call) -> Response:
+    """One exchange."""
+    shown = _exchange_view(call.host().name, _named(call))
+    return object_answer(call, {**shown, "incoming": [], "outgoing": []})
+
+
+async def put_exchange(call: Call) -> Response:
+    """Create an exchange, if there is none like it."""
+    host, name = call.host(), call.path["exchange"]
+    is_new = name not in host.exchanges
+    if is_new and is_predeclared(name):
+        raise NotAllowed(f"no exchange can be made with a reserved name such as {name!r}")
+    exchange = EXCHANGES.shown(EXCHANGES.taken(call, is_outer=True, name=name))
+    await call.ask("add_exchange", virtual_host=host.name, **exchange)
+    return made_answer(is_new=is_new)
+
+
+async def delete_exchange(call: Call) -> None:
+    """Delete an exchange and its bindings, or only one that has none."""
+    host, name = call.path["virtual_host"], _named(call).name
+    if is_predeclared(name):
+        raise NotAllowed(f"exchange {name!r} cannot be deleted")
+    if_unused = call.query.get("if-unused") == "true"
+    await call.ask("delete_exchange", virtual_host=host, name=name, if_unused=if_unused)
+
+
+def _key_of(binding: Binding) -> str:
+    """Return what tells this binding from others of the same source and destination."""
+    if not binding.routing_key and not binding.arguments:
+        return "~"
+    # A tilde of the key itself is encoded: those that are not stand for something else.
+    key = encode(binding.routing_key).replace("~", "%7E")
+    if not binding.arguments:
+        return key
+    packed = pack_json(dict(sorted(binding.arguments.items()))).encode()
+    return f"{key}~{hashlib.sha256(packed).hexdigest()[:8]}"
+
+
+def _binding_view(virtual_host: str, binding: Binding) -> dict[str, object]:
+    return {
+        "source": binding.source,
+        "vhost": virtual_host,
+        "destination": binding.destination,
+        "destination_type": "queue",
+        **BINDINGS.outer(binding),
+        "properties_key": _key_of(binding),
+    }
+
+
+def _bindings(host: VirtualHost) -> Iterator[Binding]:
+    for name in host.streams.names():
+        yield Binding(DEFAULT_EXCHANGE, name, name)
+    yield from host.exchanges.bindings()
+
+
+async def list_bindings(call: Call) -> Response:
+    """All bindings, or those of a virtual host, an exchange, a stream, or between two of these."""
+    stream = call.path.get("stream")
+    hosts = call.hosts()
+    if stream is not None:
+        hosts[0].streams.find(stream)
+    source = _named(call).name if "exchange" in call.path else None
+    placed = [
+        (host.name, binding)
+        for host in hosts
+        for binding in _bindings(host)
+        if source in (None, binding.source) and stream in (None, binding.destination)
+    ]
+    return await listed_whole(call, placed, lambda one: _binding_view(*one))
+
+
+async def no_bindings(call: Call) -> Response:
+    """Exchanges that lead to an exchange: there are none here."""
+    _named(call)
+    return await listed_whole(call, [], dict)
+
+
+async def post_binding(call: Call) -> Response:
+    """Let a routing key of an exchange lead to a stream."""
+    host, source, stream = call.host().name, call.path["exchange"], call.path["stream"]
+    if source == _DEFAULT:
+        raise NotAllowed("nothing can be bound to the default exchange")
+    binding = Binding(source, stream, call.text("routing_key", ""), call.mapping("arguments"))
+    await call.ask("bind", virtual_host=host, **BINDINGS.shown(binding))
+    location = f"{encode(stream)}/{encode(_key_of(binding))}"
+    return empty_answer(HTTPStatus.CREATED, {"location": location})
+
+
+def _keyed(call: Call) -> Binding:
+    """Return the binding of the path. Raises NotFound, and what the broker misses."""
+    host, stream, key = call.host(), call.path["stream"], call.path["key"]
+    host.streams.find(stream)
+    ends = _named(call).name, stream
+    for binding in _bindings(host):
+        if (binding.source, binding.destination) == ends and _key_of(binding) == key:
+            return binding
+    raise NotFound(f"there is no binding {key!r}")
+
+
+async def get_binding(call: Call) -> Response:
+    """One binding."""
+    return object_answer(call, _binding_view(call.host().name, _keyed(call)))
+
+
+async def delete_binding(call: Call) -> None:
+    """Undo one binding."""
+    binding = _keyed(call)
+    if binding.source == DEFAULT_EXCHANGE:
+        raise NotAllowed("bindings of the default exchange cannot be deleted")
+    await call.ask("unbind", virtual_host=call.path["virtual_host"], **BINDINGS.shown(binding))

@@ -1,0 +1,77 @@
+"""Health checks: one answer if all is well, another with the reason if not."""
+
+from http import HTTPStatus
+
+from starlette.responses import Response
+
+from gateway.management.errors import WrongRequest
+from gateway.management.http.answers import value_answer
+from gateway.management.http.call import Call
+
+
+def passed(**more: object) -> Response:
+    """Answer that all is well."""
+    return value_answer({"status": "ok", **more})
+
+
+def failed(reason: str, **more: object) -> Response:
+    """Answer what is not well."""
+    answer = {"status": "failed", "reason": reason, **more}
+    return value_answer(answer, HTTPStatus.SERVICE_UNAVAILABLE)
+
+
+async def fine(_: Call) -> Response:
+    """What cannot fail while anything is answered at all."""
+    return passed()
+
+
+async def aliveness(call: Call) -> Response:
+    """Tell that a virtual host is there."""
+    call.host()
+    return passed()
+
+
+async def alarms(call: Call) -> Response:
+    """Tell whether an alarm is set."""
+    alarms = [resource.value for resource in call.administration.service.alarms]
+    return failed("There are alarms in effect", alarms=alarms) if alarms else passed()
+
+
+async def service(call: Call) -> Response:
+    """Tell whether clients are let in."""
+    service = call.administration.service
+    is_out = service.is_draining or service.is_stopped
+    return failed("this node is not in service") if is_out else passed()
+
+
+async def connections(call: Call) -> Response:
+    """Tell whether one more connection is let in."""
+    limit, count = call.facts.connections_max, len(call.administration.connections)
+    if count < limit:
+        return passed()
+    return failed("node connection limit is reached", limit=limit, connections=count)
+
+
+async def quorum(_: Call) -> Response:
+    """Tell whether others depend on this node: there are none."""
+    return passed(reason="single node cluster")
+
+
+async def port(call: Call) -> Response:
+    """Tell whether a port is listened on."""
+    text = call.path["port"]
+    if not (text.isascii() and text.isdecimal()):
+        raise WrongRequest("a port is a number")
+    ports = [port for _, _, port in call.facts.listeners()]
+    if int(text[:6]) in ports:
+        return passed(port=int(text))
+    return failed("No active listener", ports=ports, missing=int(text[:6]))
+
+
+async def protocol(call: Call) -> Response:
+    """Tell whether some protocols are spoken."""
+    spoken = sorted({protocol for protocol, _, _ in call.facts.listeners()})
+    missing = [each for each in call.path["protocol"].split(",") if each not in spoken]
+    if missing:
+        return failed("No active listener", protocols=spoken, missing=missing)
+    return passed(protocols=spoken)

@@ -1,0 +1,127 @@
+"""Limits of virtual hosts and of users, and what RabbitMQ keeps as parameters."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from starlette.responses import Response
+
+from gateway.management.administration import Role
+from gateway.management.definitions.sections import OPERATOR_POLICIES as POLICY
+from gateway.management.errors import NotFound, WrongRequest
+from gateway.management.http.answers import made_answer
+from gateway.management.http.call import Call
+from gateway.management.http.listing import listed_whole, object_answer
+from gateway.management.http.views.users import find_user
+from gateway.management.kinds import OPERATOR_POLICIES
+
+_LIMITS: Final = "vhost-limits"
+_PARAMETER: Final = (_LIMITS, "limits")
+
+
+def _host_limits(call: Call, host: str) -> dict[str, int]:
+    return dict(call.administration.access.virtual_host_limits(host))
+
+
+async def list_host_limits(call: Call) -> Response:
+    """The limits of virtual hosts that have some."""
+    found = [(host.name, _host_limits(call, host.name)) for host in call.watched_hosts()]
+    return await listed_whole(
+        call, [one for one in found if one[1]], lambda one: {"vhost": one[0], "value": one[1]}
+    )
+
+
+async def list_user_limits(call: Call) -> Response:
+    """The limits of users who have some; everybody may look at their own."""
+    access = call.administration.access
+    own = access.user(call.actor.name)
+    if own is not None and call.path.get("user") == own.name:
+        users = [own]
+    else:
+        call.actor.require(Role.ADMINISTRATOR)
+        users = [find_user(call)] if "user" in call.path else list(access.users())
+    return await listed_whole(
+        call,
+        [user for user in users if user.limits],
+        lambda user: {"user": user.name, "value": dict(user.limits)},
+    )
+
+
+def _limit(call: Call) -> int:
+    value = call.body.get("value")
+    if type(value) is not int:
+        raise WrongRequest("value is not a whole number")
+    return value
+
+
+async def put_host_limit(call: Call) -> None:
+    """Set a limit of a virtual host."""
+    name, limit = call.host().name, call.path["limit"]
+    await call.ask("set_vhost_limit", name=name, limit=limit, value=_limit(call))
+
+
+async def delete_host_limit(call: Call) -> None:
+    """Take a limit from a virtual host."""
+    await call.ask("set_vhost_limit", name=call.host().name, limit=call.path["limit"])
+
+
+async def put_user_limit(call: Call) -> None:
+    """Set a limit of a user."""
+    name, limit = find_user(call).name, call.path["limit"]
+    await call.ask("set_user_limit", name=name, limit=limit, value=_limit(call))
+
+
+async def delete_user_limit(call: Call) -> None:
+    """Take a limit from a user."""
+    await call.ask("set_user_limit", name=find_user(call).name, limit=call.path["limit"])
+
+
+# Parameters
+
+
+def _parameters(call: Call) -> list[dict[str, Any]]:
+    """Return the limits of virtual hosts and operators' policies; nothing else is kept so."""
+    found: list[dict[str, Any]] = []
+    for host in call.hosts():
+        if limits := _host_limits(call, host.name):
+            found.append(_parameter(host.name, *_PARAMETER, limits))
+        for policy in host.policies.operators.all():
+            value = OPERATOR_POLICIES.outer(policy)
+            found.append(_parameter(host.name, POLICY, value.pop("name"), value))
+    wanted = call.path.get("component")
+    return [one for one in found if wanted in (None, one["component"])]
+
+
+def _parameter(host: str, component: str, name: str, value: Mapping[str, Any]) -> dict[str, Any]:
+    return {"vhost": host, "component": component, "name": name, "value": value}
+
+
+async def list_parameters(call: Call) -> Response:
+    """All parameters, those of a component, or those of it in a virtual host."""
+    return await listed_whole(call, _parameters(call), dict)
+
+
+async def get_parameter(call: Call) -> Response:
+    """One parameter."""
+    for one in _parameters(call):
+        if one["name"] == call.path["name"]:
+            return object_answer(call, one)
+    raise NotFound("there is no such parameter")
+
+
+async def put_parameter(call: Call) -> Response:
+    """Replace all limits of a virtual host."""
+    host, component = call.host().name, call.path["component"]
+    if (component, call.path["name"]) != _PARAMETER:
+        raise WrongRequest(f"component {component} not found"[:200])
+    is_new = not _host_limits(call, host)
+    await call.ask("set_vhost_limits", name=host, limits=call.mapping("value"))
+    return made_answer(is_new=is_new)
+
+
+async def delete_parameter(call: Call) -> None:
+    """Take all limits from a virtual host."""
+    host = call.host().name
+    is_one = (call.path["component"], call.path["name"]) == _PARAMETER
+    if not (is_one and _host_limits(call, host)):
+        raise NotFound("there is no such parameter")
+    await call.ask("set_vhost_limits", name=host, limits={})

@@ -1,0 +1,69 @@
+"""Virtual hosts."""
+
+from typing import Final
+
+from starlette.responses import Response
+
+from gateway.management.errors import WrongRequest
+from gateway.management.http.answers import made_answer
+from gateway.management.http.call import Call, split
+from gateway.management.http.listing import listed, object_answer
+from gateway.management.http.views.figures import messages
+from gateway.management.http.views.streams import count_messages
+
+_QUEUE_TYPES: Final = ("classic", "quorum", "stream")
+
+
+def _view(call: Call, name: str, count: int) -> dict[str, object]:
+    entry = call.administration.virtual_hosts.entry(name)
+    described = {
+        "description": entry.description,
+        "tags": list(entry.tags),
+        "default_queue_type": entry.default_queue_type or "stream",
+    }
+    return {
+        "name": name,
+        **described,
+        "metadata": described,
+        "protected_from_deletion": False,
+        "tracing": False,
+        "cluster_state": {call.facts.node: "running"},
+        **messages(count),
+    }
+
+
+async def list_all(call: Call) -> Response:
+    """The virtual hosts that who asks may see; all of them for monitoring."""
+    counted = {host.name: await count_messages(host) for host in call.watched_hosts()}
+    names = [host.name for host in call.watched_hosts() if host.name in counted]  # still
+    return await listed(call, names, lambda name: _view(call, name, counted[name]))
+
+
+async def get(call: Call) -> Response:
+    """One virtual host."""
+    count = await count_messages(call.host())
+    return object_answer(call, _view(call, call.host().name, count))
+
+
+async def put(call: Call) -> Response:
+    """Create a virtual host, in which its creator may do everything, or describe it anew."""
+    tags = call.body.get("tags", "")
+    given = {
+        "name": call.path["virtual_host"],
+        "user": call.actor.name,
+        "tags": tags if isinstance(tags, list) else split(call.text("tags", "")),
+        "description": call.text("description", ""),
+    }
+    call.flag("tracing", default=False)  # judged, though nothing is traced here
+    queue_type = call.body.get("default_queue_type")
+    if queue_type not in (None, "undefined"):  # which is left open
+        if queue_type not in _QUEUE_TYPES:
+            raise WrongRequest(f"{queue_type!r} is not a valid queue type"[:200])
+        given["default_queue_type"] = queue_type
+    put = await call.ask("put_vhost", **given)
+    return made_answer(is_new=put["is_new"])
+
+
+async def delete(call: Call) -> None:
+    """Delete a virtual host with all that is in it."""
+    await call.ask("delete_vhost", name=call.path["virtual_host"])
