@@ -1,58 +1,24 @@
 """`hutch ctl` commands on who uses streams, by the names and columns of RabbitMQ's tools."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Final
 
-from gateway.management.ctl.grammar import HOST, Ask, Asked, Command, Options, argument
-from gateway.management.ctl.rows import (
-    LAYOUT,
-    NODE,
-    Row,
-    chosen,
-    columns_argument,
-    layout_arguments,
-    picked,
-    tabbed,
-)
-
-_MEMBER: Final = ("subscription_id", "connection_name", "state")
-_CONSUMER: Final = (
-    "subscription_id",
-    "stream",
-    "messages_consumed",
-    "offset",
-    "offset_lag",
-    "credits",
-    "active",
-    "activity_status",
-    "properties",
-)
-_PUBLISHER: Final = (
-    "publisher_id",
-    "stream",
-    "reference",
-    "messages_published",
-    "messages_confirmed",
-    "messages_errored",
-)
-_GROUP: Final = ("stream", "reference", "partition_index", "consumers")
-_WHOSE: Final = ("connection_pid", "node")
+from gateway.management.ctl.grammar import HOST, Asked, Command, argument
+from gateway.management.ctl.rows import LAYOUT, LAYOUT_OPTIONS, NODE, Row, columns, tabbed
 
 
 def tracked(
-    server: Ask, place: Asked, *, value: str, name: str, kinds: tuple[str, str]
+    found: Mapping[str, Mapping[str, int]], *, value: str, name: str, kinds: tuple[str, str]
 ) -> list[Row]:
-    """Ask what is kept of a stream's clients, as rows.
+    """Lay out what is kept of a stream's clients, as rows.
 
     Args:
-        server: Is asked.
-        place: The stream, and what of it.
+        found: The server's answer.
         value: What the column of a value is called.
         name: What the column of a reference is called.
         kinds: What last publishing ids and stored offsets are called.
     """
-    found = server("list_tracking", place)
     return [
         {"type": kind, name: reference, value: number}
         for kind, part in zip(kinds, ("writers", "offsets"), strict=True)
@@ -60,76 +26,66 @@ def tracked(
     ]
 
 
-def _tracking(server: Ask, asked: Asked) -> list[Row]:
-    return tracked(server, asked, value="tracking_value", name="name", kinds=("writer", "offset"))
-
-
-def _listed(request: str, server: Ask, asked: Asked) -> list[Row]:
-    found = [
-        {
-            **each,
-            "node": NODE,
-            "connection_pid": f"<{NODE}.1.{each.get('connection_number')}.0>",
-        }
-        for each in server(request, {"virtual_host": asked["virtual_host"]})
+def _placed(rows: Sequence[Row]) -> list[Row]:
+    """Add whose each publisher or consumer is."""
+    return [
+        {**row, "node": NODE, "connection_pid": f"<{NODE}.1.{row.get('connection_number')}.0>"}
+        for row in rows
     ]
-    return picked(found, asked["columns"])
+
+
+def _members(rows: Sequence[Row]) -> list[Row]:
+    return [
+        {**row, "state": f"{'active' if row['is_active'] else 'waiting'} (connected)"}
+        for row in rows
+    ]
+
+
+def _kept(asked: Asked) -> Asked:
+    del asked["all"]
+    has_offset, has_writer = asked.pop("offset"), asked.pop("writer")
+    return {**asked, "type": "offset" if has_offset else "writer" if has_writer else "all"}
 
 
 def _listing(
-    name: str,
-    summary: str,
-    request: str,
-    usual: Sequence[str],
-    more: Sequence[str] = (),
+    name: str, summary: str, request: str, *usual: str, more: Sequence[str] = ()
 ) -> Command:
     """Return a command that lists something of a virtual host in chosen columns."""
-    known = (*usual, *more)
     return Command(
         name,
         summary,
-        (HOST, *layout_arguments(), columns_argument(known)),
-        lambda options: {
-            "virtual_host": options.vhost,
-            "columns": chosen(options.columns, known, usual),
-        },
+        (HOST, *LAYOUT_OPTIONS, columns(*usual, *more, usual=usual)),
         tabbed(),
-        (f"hutch ctl {name}", f"hutch ctl {name} {','.join(usual[:3])}"),
-        more=LAYOUT,
-        conversation=partial(_listed, request),
+        ("", ",".join(usual[:3])),
+        LAYOUT,
+        request,
+        answered=_placed,
     )
 
 
-def _members(server: Ask, asked: Asked) -> list[Row]:
-    wanted = {name: value for name, value in asked.items() if name != "columns"}
-    members = [
-        {**each, "state": f"{'active' if each['is_active'] else 'waiting'} (connected)"}
-        for each in server("list_group_consumers", wanted)
-    ]
-    return picked(members, asked["columns"])
-
-
-def _kept(options: Options) -> Asked:
-    kind = "offset" if options.offset else "writer" if options.writer else "all"
-    return {"virtual_host": options.vhost, "name": options.stream, "type": kind}
-
+_WHOSE: Final = ("connection_pid", "node")
+_CONSUMER: Final = (
+    *("subscription_id", "stream", "messages_consumed", "offset", "offset_lag", "credits"),
+    *("active", "activity_status", "properties"),
+)
+_PUBLISHER: Final = (
+    *("publisher_id", "stream", "reference"),
+    *("messages_published", "messages_confirmed", "messages_errored"),
+)
+_GROUP: Final = ("stream", "reference", "partition_index", "consumers")
 
 COMMANDS: Final = (
     _listing(
-        "list_stream_consumers", "who reads streams", "list_consumers", _CONSUMER, more=_WHOSE
+        "list_stream_consumers", "who reads streams", "list_consumers", *_CONSUMER, more=_WHOSE
     ),
     _listing(
-        "list_stream_publishers",
-        "who publishes to streams",
-        "list_publishers",
-        _PUBLISHER,
+        *("list_stream_publishers", "who publishes to streams", "list_publishers"),
+        *_PUBLISHER,
         more=_WHOSE,
     ),
     _listing(
-        "list_stream_consumer_groups",
-        "the groups of single active consumers",
-        "list_groups",
-        _GROUP,
+        *("list_stream_consumer_groups", "the groups of single active consumers", "list_groups"),
+        *_GROUP,
     ),
     Command(
         "list_stream_group_consumers",
@@ -138,35 +94,31 @@ COMMANDS: Final = (
             HOST,
             argument("--stream", metavar="STREAM", required=True, help="name of the stream"),
             argument("--reference", metavar="NAME", required=True, help="name of the consumers"),
-            *layout_arguments(),
-            columns_argument(_MEMBER),
+            *LAYOUT_OPTIONS,
+            columns("subscription_id", "connection_name", "state"),
         ),
-        lambda options: {
-            "virtual_host": options.vhost,
-            "stream": options.stream,
-            "reference": options.reference,
-            "columns": chosen(options.columns, _MEMBER, _MEMBER),
-        },
         tabbed("state"),
-        ("hutch ctl list_stream_group_consumers --stream orders --reference app",),
-        more=LAYOUT,
-        conversation=_members,
+        ("--stream orders --reference app",),
+        LAYOUT,
+        "list_group_consumers",
+        answered=_members,
     ),
     Command(
         "list_stream_tracking",
         "the offsets that consumers of a stream stored, and its publishers' last publishing ids",
         (
             HOST,
-            *layout_arguments(),
+            *LAYOUT_OPTIONS,
             argument("--all", action="store_true", help="both (which is usual)"),
             argument("--offset", action="store_true", help="stored offsets alone"),
             argument("--writer", action="store_true", help="publishing ids alone"),
-            argument("stream", metavar="STREAM", help="name of the stream"),
+            argument("name", metavar="STREAM", help="name of the stream"),
         ),
-        _kept,
         tabbed(),
-        ("hutch ctl list_stream_tracking orders", "hutch ctl list_stream_tracking orders --offset"),
-        more=LAYOUT,
-        conversation=_tracking,
+        ("orders", "orders --offset"),
+        LAYOUT,
+        "list_tracking",
+        _kept,
+        partial(tracked, value="tracking_value", name="name", kinds=("writer", "offset")),
     ),
 )

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from gateway.management.ctl import clients, people, service, streams, topology
+from gateway.management.ctl import clients, service, streams, topology, users
 from gateway.management.ctl.asking import Refused, Unreachable, ask
 from gateway.management.ctl.grammar import Command, WrongUse
 from gateway.management.definitions.report import visible
@@ -22,7 +22,7 @@ EXIT_UNREACHABLE: Final = 69
 """As in RabbitMQ's tools (sysexits' EX_UNAVAILABLE)."""
 
 GROUPS: Final[Sequence[tuple[str, Sequence[Command]]]] = (
-    ("users, permissions, virtual hosts", people.COMMANDS),
+    ("users, permissions, virtual hosts", users.COMMANDS),
     ("streams", streams.COMMANDS),
     ("who uses streams", clients.COMMANDS),
     ("super streams, exchanges, policies", topology.COMMANDS),
@@ -140,12 +140,8 @@ def run(options: argparse.Namespace) -> int:
     command = COMMANDS[options.ctl_command.replace("-", "_")]
 
     def do() -> int:
-        asked = {name: item for name, item in command.asked(options).items() if item is not None}
-        server = partial(ask, data_directory(options))
-        if command.conversation is None:
-            answer = server(command.request or command.name, asked)
-        else:
-            answer = command.conversation(server, asked)
+        asked = command.asks(options)
+        answer = command.does(partial(ask, data_directory(options)), asked)
         if options.json or getattr(options, "formatter", "") == "json":
             sys.stdout.write(json.dumps(answer, indent=2, ensure_ascii=True) + "\n")
         else:

@@ -1,43 +1,68 @@
 """How a `hutch ctl` command is written down: what it takes, what it asks, how its answer looks."""
 
 import argparse
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, Final
 
 from gateway.broker.arguments import NAMES, MaxAge
 from gateway.management.definitions.report import table, visible
+from gateway.management.kinds import Kind
 
 
 class WrongUse(Exception):
     """What was typed cannot be meant; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Argument:
-    """An argument as argparse takes it."""
-
-    names: tuple[str, ...]
-    options: Mapping[str, Any]
-
-
-def argument(*names: str, **options: Any) -> Argument:  # noqa: ANN401  # argparse's
-    """Describe an argument."""
-    return Argument(names, options)
-
-
-Options = argparse.Namespace
-Asked = Mapping[str, Any]
+Asked = dict[str, Any]
+"""Arguments of a request, by their names."""
 Ask = Callable[[str, Asked], Any]
 """Asks the server for a request by its name, and returns the answer."""
 
 
-def _nothing(_: Options) -> Asked:
-    return {}
+def _itself(typed: Any) -> Any:  # noqa: ANN401  # whatever argparse has made
+    return typed
 
 
 def _silence(_: Any) -> str:  # noqa: ANN401  # whatever the server answers
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of a command, and of the request that it asks for.
+
+    Attributes:
+        names: As argparse takes them.
+        options: The same.
+        read: Makes what the request takes of what was typed; may raise WrongUse.
+    """
+
+    names: tuple[str, ...]
+    options: Mapping[str, Any]
+    read: Callable[[Any], Any]
+
+    @property
+    def dest(self) -> str:
+        """The name of the request's argument."""
+        long = max(self.names, key=len).lstrip("-").replace("-", "_")
+        return str(self.options.get("dest", long))
+
+
+def argument(
+    *names: str,
+    read: Callable[[Any], Any] = _itself,
+    **options: Any,  # noqa: ANN401  # argparse's
+) -> Argument:
+    """Describe an argument."""
+    return Argument(names, options, read)
+
+
+def named(kind: str, dest: str = "name") -> Argument:
+    """Describe an argument that is the name of something."""
+    return argument(dest, metavar=kind.upper().replace(" ", "_"), help=f"name of the {kind}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,24 +72,58 @@ class Command:
     Attributes:
         name: As RabbitMQ calls it, where it has the like.
         summary: A line for the list of commands.
-        arguments: What it takes.
-        asked: Makes the arguments of the request; may read a password, may raise WrongUse.
+        arguments: Its arguments, which are those of the request if `asked` says nothing else.
         shown: Makes a text of the answer.
-        examples: Lines that work as they stand.
+        uses: The words behind its name in examples that work as they stand.
+        more: The rest of its help.
         request: Its name where that is not the command's.
-        more: What else its help says.
+        asked: Makes the arguments of the request from those that are given; may read a password,
+            may raise WrongUse.
+        answered: Makes what is shown, also as JSON, of the server's answer.
         conversation: Asks for what `asked` made, where that is not just the request.
     """
 
     name: str
     summary: str
     arguments: Sequence[Argument] = ()
-    asked: Callable[[Options], Asked] = _nothing
     shown: Callable[[Any], str] = _silence
-    examples: Sequence[str] = ()
-    request: str = ""
+    uses: Sequence[str] = ()
     more: str = ""
+    request: str = ""
+    asked: Callable[[Asked], Asked] = _itself
+    answered: Callable[[Any], Any] = _itself
     conversation: Callable[[Ask, Asked], Any] | None = None
+
+    @property
+    def examples(self) -> list[str]:
+        """Lines that work as they stand."""
+        return [f"hutch ctl {self.name} {words}".rstrip() for words in self.uses]
+
+    def asks(self, options: argparse.Namespace) -> Asked:
+        """Return what is asked for, by the names of arguments. Raises WrongUse."""
+        typed = {
+            each.dest: each.read(getattr(options, each.dest))
+            for each in self.arguments
+            if each.dest not in _OF_LAYOUT and getattr(options, each.dest) is not None
+        }
+        return self.asked(typed)
+
+    def does(self, ask: Ask, asked: Asked) -> Any:  # noqa: ANN401  # what JSON holds
+        """Ask the server, and return the answer, perhaps only some of its columns."""
+        columns = asked.pop(COLUMNS, None)
+        if self.conversation is None:
+            answer = self.answered(ask(self.request or self.name, asked))
+        else:
+            answer = self.conversation(ask, asked)
+        if columns is None:
+            return answer
+        return [{column: row[column] for column in columns} for row in answer]
+
+
+COLUMNS: Final = "columns"
+"""The argument that chooses columns of the answer."""
+_OF_LAYOUT: Final = frozenset(("quiet", "formatter"))
+"""Arguments that are not the server's affair."""
 
 
 def lines(answer: Sequence[str]) -> str:
@@ -92,14 +151,9 @@ def _cell(value: object) -> str:
     return "" if value is None else str(value)
 
 
-HOST = argument(
-    "-p",
-    "--vhost",
-    metavar="VHOST",
-    default="/",
-    help="virtual host (default: /)",
-)
-ANY_HOST = argument("-p", "--vhost", metavar="VHOST", help="only of this virtual host")
+_HOST: Final = partial(argument, "-p", "--vhost", dest="virtual_host", metavar="VHOST")
+HOST: Final = _HOST(default="/", help="virtual host (default: /)")
+ANY_HOST: Final = _HOST(help="only of this virtual host")
 
 
 def number_pairs(texts: Sequence[str]) -> dict[str, int]:
@@ -116,17 +170,6 @@ def number_pairs(texts: Sequence[str]) -> dict[str, int]:
     return pairs
 
 
-def text_pairs(texts: Sequence[str]) -> dict[str, str]:
-    """Read `name=value` pairs. Raises WrongUse."""
-    pairs: dict[str, str] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not equals:
-            raise WrongUse(f"{text!r} is not name=value, as max-age=7D")
-        pairs[name] = value
-    return pairs
-
-
 def stream_arguments(texts: Sequence[str]) -> dict[str, str]:
     """Read the arguments of a stream, which may be written as those of a queue, x-max-age=7D.
 
@@ -136,18 +179,47 @@ def stream_arguments(texts: Sequence[str]) -> dict[str, str]:
     """
     given: dict[str, str] = {}
     for text in texts:
-        for written, value in text_pairs([text]).items():
-            name = written.removeprefix("x-")
-            if name not in NAMES:
-                raise WrongUse(f"streams have no argument {written!r}, but {', '.join(NAMES)}")
-            if name in given:
-                raise WrongUse(f"{name} is given twice")
-            if name == "max-age" and MaxAge(value).seconds is None:
-                raise WrongUse(f"max-age is {value[:40]!r}, which is no age above 0, as 7D or 36h")
-            given[name] = value
+        written, equals, value = text.partition("=")
+        name = written.removeprefix("x-")
+        if not equals:
+            raise WrongUse(f"{text!r} is not name=value, as max-age=7D")
+        if name not in NAMES:
+            raise WrongUse(f"streams have no argument {written!r}, but {', '.join(NAMES)}")
+        if name in given:
+            raise WrongUse(f"{name} is given twice")
+        if name == "max-age" and MaxAge(value).seconds is None:
+            raise WrongUse(f"max-age is {value[:40]!r}, which is no age above 0, as 7D or 36h")
+        given[name] = value
     return given
 
 
 def key_list(text: str) -> list[str]:
     """Read texts with commas between them."""
     return [key.strip() for key in text.split(",") if key.strip()]
+
+
+def json_value(text: str) -> Any:  # noqa: ANN401  # what JSON holds
+    """Read JSON. Raises WrongUse."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise WrongUse(f"{text[:40]!r} is not JSON: {error}") from None
+
+
+def arguments_of(kind: Kind[Any], *given: Argument) -> tuple[Argument, ...]:
+    """Return an argument for each field of a kind of object: those given, and for the rest options.
+
+    A field that is added to the kind can so be set without a change here.
+    """
+    names = {each.dest for each in given}
+    rest = (
+        argument(
+            f"--{field.name.replace('_', '-')}",
+            metavar="TEXT" if field.type is str else "JSON",
+            read=_itself if field.type is str else json_value,
+            help=f"{field.name} of the {kind.word}",
+        )
+        for field in kind.fields
+        if field.name not in names
+    )
+    return (*given, *rest)

@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from gateway.management.ctl.grammar import Argument, WrongUse, argument
+from gateway.management.ctl.grammar import COLUMNS, Argument, WrongUse, argument
 from gateway.management.definitions.report import visible
 
 Row = Mapping[str, Any]
@@ -21,31 +21,26 @@ LAYOUT: Final = (
 )
 
 
-def layout_arguments() -> tuple[Argument, ...]:
-    """Return the options that RabbitMQ's tools take for the layout."""
-    return (
-        argument("-q", "--quiet", action="store_true", help="for RabbitMQ; there is no banner"),
-        argument("--formatter", choices=("table", "json"), help="json is the same as --json"),
+LAYOUT_OPTIONS: Final = (
+    argument("-q", "--quiet", action="store_true", help="for RabbitMQ; there is no banner"),
+    argument("--formatter", choices=("table", "json"), help="json is the same as --json"),
+)
+"""The options that RabbitMQ's tools take for the layout."""
+
+
+def columns(*known: str, usual: Sequence[str] = ()) -> Argument:
+    """Return the argument that chooses columns, as `a b` or `a,b`; all are usual by default."""
+
+    def chosen(texts: Iterable[str]) -> list[str]:
+        names = [name for text in texts for name in text.split(",") if name]
+        for name in names:
+            if name not in known:
+                raise WrongUse(f"there is no column {name!r}, but {', '.join(known)}")
+        return names or list(usual or known)
+
+    return argument(
+        COLUMNS, metavar="COLUMN", nargs="*", help=f"of {', '.join(known)}", read=chosen
     )
-
-
-def columns_argument(known: Sequence[str]) -> Argument:
-    """Return the argument that chooses columns."""
-    return argument("columns", metavar="COLUMN", nargs="*", help=f"of {', '.join(known)}")
-
-
-def chosen(texts: Iterable[str], known: Sequence[str], usual: Sequence[str]) -> list[str]:
-    """Return which columns are asked for, as `a b` or `a,b`. Raises WrongUse."""
-    columns = [column for text in texts for column in text.split(",") if column]
-    for column in columns:
-        if column not in known:
-            raise WrongUse(f"there is no column {column!r}, but {', '.join(known)}")
-    return columns or list(usual)
-
-
-def picked(rows: Iterable[Row], columns: Sequence[str]) -> list[Row]:
-    """Return rows with these columns alone, in this order."""
-    return [{column: row[column] for column in columns} for row in rows]
 
 
 def tabbed(*quoted: str) -> Callable[[Sequence[Row]], str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from gateway.management.ctl.grammar import Asked, Command, Options, argument
+from gateway.management.ctl.grammar import Command, argument
 from gateway.management.definitions.report import visible
 
 _MS: Final = 1_000
@@ -13,10 +13,6 @@ _RESOURCE: Final = argument(
     "resource", metavar="RESOURCE", choices=("disk", "memory"), help="disk or memory"
 )
 _UNTIL: Final = "Forgotten when the server ends."
-
-
-def _resource(options: Options) -> Asked:
-    return {"resource": options.resource}
 
 
 def _shown(answer: Mapping[str, Any]) -> str:
@@ -66,41 +62,43 @@ COMMANDS: Final = (
         "set_alarm",
         "say that the server is short of disk or memory",
         (_RESOURCE,),
-        _resource,
-        examples=("hutch ctl set_alarm disk",),
+        uses=("disk",),
         more="With the disk alarm nobody may declare a publisher, and clients that have one are \n"
         "not read any more; consumers go on. The memory alarm is told to who asks for the status.\n"
         + _UNTIL,
     ),
     Command(
-        "clear_alarm",
-        "say that there is enough disk or memory again",
-        (_RESOURCE,),
-        _resource,
-        examples=("hutch ctl clear_alarm disk",),
+        "clear_alarm", "say that there is enough disk or memory again", (_RESOURCE,), uses=("disk",)
     ),
     Command(
         "drain",
         "let no more clients in, and send those that ask elsewhere",
-        examples=("hutch ctl drain",),
+        uses=("",),
         more="Who is connected stays; who asks where a stream is hears of no leader here.\n"
         + _UNTIL,
     ),
-    Command("revive", "end drain", examples=("hutch ctl revive",)),
+    Command("revive", "end drain", uses=("",)),
     Command(
         "stop_app",
         "end every connection and let nobody in; the process and its data stay",
         shown=lambda answer: f"{answer['closed']} closed\n",
-        examples=("hutch ctl stop_app",),
+        uses=("",),
         more="The next start of the server lets clients in, as start_app does.",
     ),
-    Command("start_app", "serve again after stop_app", examples=("hutch ctl start_app",)),
+    Command("start_app", "serve again after stop_app", uses=("",)),
     Command(
         "set_consumer_update_timeout",
         "say how long a single active consumer may take to answer",
-        (argument("seconds", metavar="SECONDS", type=float, help="as 60, or 0.5"),),
-        lambda options: {"timeout_ms": int(options.seconds * _MS)},
-        examples=("hutch ctl set_consumer_update_timeout 60",),
+        (
+            argument(
+                "timeout_ms",
+                metavar="SECONDS",
+                type=float,
+                read=lambda seconds: int(seconds * _MS),
+                help="as 60, or 0.5",
+            ),
+        ),
+        uses=("60",),
         more="Who does not answer in time loses its connection. " + _UNTIL + "\n"
         "stream.consumer_update_timeout_ms is the setting.",
     ),

@@ -3,6 +3,7 @@
 import re
 import time
 from datetime import datetime
+from functools import partial
 from typing import Final
 
 from gateway.management.ctl.clients import tracked
@@ -12,44 +13,40 @@ from gateway.management.ctl.grammar import (
     Ask,
     Asked,
     Command,
-    Options,
     WrongUse,
     argument,
     listed,
+    named,
     stream_arguments,
 )
-from gateway.management.ctl.rows import LAYOUT, Row, layout_arguments, tabbed
+from gateway.management.ctl.rows import LAYOUT, LAYOUT_OPTIONS, Row, tabbed
 
-_NAME: Final = argument("name", metavar="STREAM", help="name of the stream")
-_ARGUMENTS: Final = argument(
-    "--argument",
-    "-a",
+_NAME: Final = named("stream")
+_OF: Final = partial(
+    argument,
+    *("--argument", "-a"),
     dest="arguments",
     metavar="NAME=VALUE",
     action="append",
     default=[],
+    read=stream_arguments,
+)
+_ARGUMENTS: Final = _OF(
     help="max-age=7D, max-length-bytes=20000000000, stream-max-segment-size-bytes=100000000, …;"
-    " again for each",
+    " again for each"
+)
+PARTITIONS_ARGUMENTS: Final = _OF(
+    help="of each partition: max-age=7D, max-length-bytes=20000000000, …; again for each"
 )
 
 _AGE: Final = re.compile(r"([0-9]{1,9})([YMDhms])")
-_UNIT_S: Final = {
-    "Y": 365 * 86_400,
-    "M": 30 * 86_400,
-    "D": 86_400,
-    "h": 3_600,
-    "m": 60,
-    "s": 1,
-}
+_UNIT_S: Final = {"Y": 365 * 86_400, "M": 30 * 86_400, "D": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 
-def _truncated(options: Options) -> Asked:
-    if (options.before_offset is None) == (options.before_time is None):
+def _place(asked: Asked) -> Asked:
+    if ("before_offset" in asked) == ("before_timestamp_ms" in asked):
         raise WrongUse("say either --before-offset or --before-time")
-    place: dict[str, int] = {"before_offset": options.before_offset}
-    if options.before_time is not None:
-        place = {"before_timestamp_ms": milliseconds(options.before_time)}
-    return {"virtual_host": options.vhost, "name": options.name, **place}
+    return asked
 
 
 def milliseconds(text: str) -> int:
@@ -68,10 +65,10 @@ def milliseconds(text: str) -> int:
 
 
 def _status(server: Ask, asked: Asked) -> list[Row]:
-    place = {"virtual_host": asked["virtual_host"], "name": asked["name"]}
-    if not asked["tracking"]:
-        return [{"role": "writer", **server("status_of_stream", place)}]
-    return tracked(server, place, value="value", name="reference", kinds=("sequence", "offset"))
+    if not asked.pop("tracking"):
+        return [{"role": "writer", **server("status_of_stream", asked)}]
+    found = server("list_tracking", asked)
+    return tracked(found, value="value", name="reference", kinds=("sequence", "offset"))
 
 
 COMMANDS: Final = (
@@ -79,7 +76,6 @@ COMMANDS: Final = (
         "list_streams",
         "the streams",
         (ANY_HOST,),
-        lambda options: {"virtual_host": options.vhost},
         listed("virtual_host", "name", "message_bytes", "segments", "arguments"),
         more="message_bytes is what a stream takes on the disk, segments how many units of its\n"
         "segment size that is.",
@@ -89,7 +85,7 @@ COMMANDS: Final = (
         "where a stream begins and ends, and how many read it",
         (
             HOST,
-            *layout_arguments(),
+            *LAYOUT_OPTIONS,
             argument(
                 "--tracking",
                 action="store_true",
@@ -98,26 +94,16 @@ COMMANDS: Final = (
             ),
             _NAME,
         ),
-        lambda options: {
-            "virtual_host": options.vhost,
-            "name": options.name,
-            "tracking": options.tracking,
-        },
         tabbed(),
-        ("hutch ctl stream_status orders", "hutch ctl stream_status orders --tracking"),
-        more="Offsets are -1 while nothing is in the stream.\n" + LAYOUT,
+        ("orders", "orders --tracking"),
+        "Offsets are -1 while nothing is in the stream.\n" + LAYOUT,
         conversation=_status,
     ),
     Command(
         "add_stream",
         "create a stream",
         (HOST, _NAME, _ARGUMENTS),
-        lambda options: {
-            "virtual_host": options.vhost,
-            "name": options.name,
-            "arguments": stream_arguments(options.arguments),
-        },
-        examples=("hutch ctl add_stream orders -a max-age=7D -a max-length-bytes=20000000000",),
+        uses=("orders -a max-age=7D -a max-length-bytes=20000000000",),
     ),
     Command(
         "delete_stream",
@@ -125,14 +111,14 @@ COMMANDS: Final = (
         (
             HOST,
             _NAME,
-            argument("--force", action="store_true", help="also a partition of a super stream"),
+            argument(
+                "--force",
+                dest="spares_partitions",
+                action="store_false",
+                help="also a partition of a super stream",
+            ),
         ),
-        lambda options: {
-            "virtual_host": options.vhost,
-            "name": options.name,
-            "spares_partitions": not options.force,
-        },
-        examples=("hutch ctl delete_stream -p orders returns",),
+        uses=("-p orders returns",),
         more="Without a partition a super stream has a hole, and its clients no place for some\n"
         "messages: that takes --force. add_super_stream with the same words fills the hole.",
     ),
@@ -145,25 +131,23 @@ COMMANDS: Final = (
             argument("--before-offset", metavar="N", type=int, help="keep from this offset on"),
             argument(
                 "--before-time",
+                dest="before_timestamp_ms",
                 metavar="TIME",
+                read=milliseconds,
                 help="keep from this time on: 2026-11-21T13:00:00Z, or an age such as 36h or 7D",
             ),
         ),
-        _truncated,
         lambda answer: f"the first offset is now {answer['first_offset']}\n",
-        examples=(
-            "hutch ctl truncate_stream orders --before-offset 1000000",
-            "hutch ctl truncate_stream orders --before-time 7D",
-        ),
-        more="Only whole chunks go, so some messages before the place may stay. Consumers that\n"
+        ("orders --before-offset 1000000", "orders --before-time 7D"),
+        "Only whole chunks go, so some messages before the place may stay. Consumers that\n"
         "were there go on behind it. Offsets are never given out again.",
+        asked=_place,
     ),
     Command(
         "restart_stream",
         "let everybody who uses a stream go, and open it anew",
         (HOST, _NAME),
-        lambda options: {"virtual_host": options.vhost, "name": options.name},
-        examples=("hutch ctl restart_stream orders",),
+        uses=("orders",),
         more="Its clients are told that it is not available, and come back by themselves. What\n"
         "was accepted before is stored and confirmed first.",
     ),

@@ -1,159 +1,146 @@
 """`hutch ctl` commands on super streams, exchanges, bindings and policies."""
 
-import json
 from typing import Any, Final
 
+from gateway.broker.policies import Policy
 from gateway.management.ctl.grammar import (
     ANY_HOST,
     HOST,
     Asked,
     Command,
-    Options,
     WrongUse,
     argument,
+    arguments_of,
+    json_value,
     key_list,
     lines,
     listed,
-    stream_arguments,
+    named,
 )
+from gateway.management.ctl.streams import PARTITIONS_ARGUMENTS
+from gateway.management.kinds import EXCHANGES, OPERATOR_POLICIES, POLICIES, Kind
 
-_SUPER_STREAM: Final = argument("name", metavar="SUPER_STREAM", help="name of the super stream")
-_PARTITIONS: Final = argument("--partitions", metavar="N", type=int, help="so many, numbered")
-_KEYS: Final = argument(
-    "--binding-keys", metavar="A,B", help="one for each of these keys, which name them"
+_SUPER_STREAM: Final = named("super stream")
+_DIVIDED: Final = (
+    argument("--partitions", metavar="N", type=int, help="so many, numbered"),
+    argument("--binding-keys", metavar="A,B", help="one for each of these keys, which name them"),
 )
-_ARGUMENTS: Final = argument(
-    "--argument",
-    "-a",
-    dest="arguments",
-    metavar="NAME=VALUE",
-    action="append",
-    default=[],
-    help="of each partition: max-age=7D, max-length-bytes=20000000000, …; again for each",
-)
+_EXCHANGE: Final = named("exchange")
 _ENDS: Final = (
     HOST,
-    argument("source", metavar="EXCHANGE", help="name of the exchange"),
-    argument("destination", metavar="STREAM", help="name of the stream"),
+    named("exchange", "source"),
+    named("stream", "destination"),
     argument("--routing-key", metavar="KEY", default="", help="key, or a topic's pattern"),
 )
 
 
-def _in_host(options: Options) -> Asked:
-    return {"virtual_host": options.vhost}
-
-
-def _named(options: Options) -> Asked:
-    return {"virtual_host": options.vhost, "name": options.name}
-
-
-def _divided(options: Options) -> Asked:
-    keys = None if options.binding_keys is None else key_list(options.binding_keys)
-    if (options.partitions is None) == (not keys):
+def _divided(asked: Asked) -> Asked:
+    """Read the binding keys, if partitions are not counted instead."""
+    given = asked.pop("binding_keys", "")
+    keys = key_list(given)
+    if ("partitions" in asked) == bool(keys):
         raise WrongUse("say either --partitions or --binding-keys")
-    if keys and len(keys) <= options.binding_keys.count(","):
-        raise WrongUse(f"one of the keys is empty: --binding-keys {options.binding_keys}")
-    return {**_named(options), "partitions": options.partitions, "binding_keys": keys}
-
-
-def _bound(options: Options) -> Asked:
-    return {
-        "virtual_host": options.vhost,
-        "source": options.source,
-        "destination": options.destination,
-        "routing_key": options.routing_key,
-    }
-
-
-def _policy(options: Options) -> Asked:
-    try:
-        definition = json.loads(options.definition)
-    except (ValueError, RecursionError) as error:
-        raise WrongUse(f"the definition is not JSON: {error}") from None
-    if not isinstance(definition, dict):
-        raise WrongUse("the definition is no JSON object")
-    return {
-        **_named(options),
-        "pattern": options.pattern,
-        "definition": definition,
-        "apply_to": options.apply_to,
-        "priority": options.priority,
-    }
+    if not keys:
+        return asked
+    if len(keys) <= given.count(","):
+        raise WrongUse(f"one of the keys is empty: --binding-keys {given}")
+    return {**asked, "binding_keys": keys}
 
 
 def _partitions(answer: Any) -> str:  # noqa: ANN401  # what JSON holds
     return lines(answer["partitions"])
 
 
-_SAID: Final = (
-    argument("name", metavar="POLICY", help="name of the policy"),
-    argument("pattern", metavar="PATTERN", help="looked for in the names of streams"),
-    argument("definition", metavar="JSON", help="what it says"),
-    argument(
-        "--apply-to",
-        choices=("streams", "queues", "all"),
-        default="streams",
-        help="for RabbitMQ; here all three mean streams (default: streams)",
-    ),
-    argument("--priority", metavar="N", type=int, default=0, help="the highest counts"),
-)
+def _definition(text: str) -> dict[str, Any]:
+    definition = json_value(text)
+    if not isinstance(definition, dict):
+        raise WrongUse("the definition is no JSON object")
+    return definition
+
+
+def _of_policies(
+    kind: Kind[Policy], looks: str, sets: str, clears: str, example: str, more: str
+) -> tuple[Command, ...]:
+    """Return the commands on policies of a kind.
+
+    Args:
+        kind: Policies, or operators' policies.
+        looks: The summary of the command that lists them.
+        sets: That of the one that sets one.
+        clears: That of the one that deletes one.
+        example: A name and what it is set to.
+        more: The rest of the help on setting one.
+    """
+    name = kind.word.replace(" ", "_")
+    fields = arguments_of(
+        kind,
+        named("policy"),
+        argument("pattern", metavar="PATTERN", help="looked for in the names of streams"),
+        argument("definition", metavar="JSON", read=_definition, help="what it says"),
+        argument(
+            "--apply-to",
+            choices=("streams", "queues", "all"),
+            default="streams",
+            help="for RabbitMQ; here all three mean streams (default: streams)",
+        ),
+        argument("--priority", metavar="N", type=int, default=0, help="the highest counts"),
+    )
+    shown = listed("virtual_host", *kind.names())
+    return (
+        Command(f"list_{name.removesuffix('y')}ies", looks, (ANY_HOST,), shown),
+        Command(f"set_{name}", sets, (HOST, *fields), uses=(example,), more=more),
+        Command(
+            f"clear_{name}", clears, (HOST, named("policy")), uses=(example.split(maxsplit=1)[0],)
+        ),
+    )
+
 
 COMMANDS: Final = (
     Command(
         "list_super_streams",
         "the super streams and their partitions",
         (ANY_HOST,),
-        _in_host,
         listed("virtual_host", "name", "partitions"),
     ),
     Command(
         "add_super_stream",
         "create a super stream with its partitions",
-        (HOST, _SUPER_STREAM, _PARTITIONS, _KEYS, _ARGUMENTS),
-        lambda options: {
-            **_divided(options),
-            "arguments": stream_arguments(options.arguments),
-            "mends": True,
-        },
+        (HOST, _SUPER_STREAM, *_DIVIDED, PARTITIONS_ARGUMENTS),
         _partitions,
-        (
-            "hutch ctl add_super_stream orders --partitions 3 -a max-age=7D",
-            "hutch ctl add_super_stream orders --binding-keys emea,amer",
-        ),
-        more="Partitions are streams: orders-0, orders-1, orders-2, or orders-emea, orders-amer.\n"
+        ("orders --partitions 3 -a max-age=7D", "orders --binding-keys emea,amer"),
+        "Partitions are streams: orders-0, orders-1, orders-2, or orders-emea, orders-amer.\n"
         "Of a super stream that is there, partitions that it lacks are made and bound.",
+        asked=lambda asked: {**_divided(asked), "mends": True},
     ),
     Command(
         "add_partitions",
         "add partitions to a super stream that is in use",
-        (HOST, _SUPER_STREAM, _PARTITIONS, _KEYS),
-        _divided,
+        (HOST, _SUPER_STREAM, *_DIVIDED),
         _partitions,
-        ("hutch ctl add_partitions orders --partitions 2",),
-        more="They come behind those there are, with the arguments of the first. Connected\n"
+        ("orders --partitions 2",),
+        "They come behind those there are, with the arguments of the first. Connected\n"
         "clients are told to ask again. Clients that choose a partition by a key's hash send most\n"
         "keys to another partition from then on: the messages of one key are in two partitions.",
+        asked=_divided,
     ),
     Command(
         "delete_super_stream",
         "delete a super stream WITH ALL ITS PARTITIONS",
         (HOST, _SUPER_STREAM),
-        _named,
-        examples=("hutch ctl delete_super_stream orders",),
+        uses=("orders",),
     ),
     Command(
         "list_exchanges",
         "the exchanges",
         (ANY_HOST,),
-        _in_host,
-        listed("virtual_host", "name", "type", "durable", "auto_delete", "arguments"),
+        listed("virtual_host", *EXCHANGES.names(without=("internal",))),
     ),
     Command(
         "add_exchange",
         "create an exchange",
         (
             HOST,
-            argument("name", metavar="EXCHANGE", help="name of the exchange"),
+            _EXCHANGE,
             argument(
                 "--type",
                 choices=("direct", "fanout", "topic"),
@@ -162,87 +149,43 @@ COMMANDS: Final = (
             ),
             argument("--auto-delete", action="store_true", help="goes with its last binding"),
         ),
-        lambda options: {
-            **_named(options),
-            "type": options.type,
-            "auto_delete": options.auto_delete,
-        },
-        examples=("hutch ctl add_exchange events --type topic",),
+        uses=("events --type topic",),
     ),
     Command(
         "delete_exchange",
         "delete an exchange; the streams bound to it stay",
-        (HOST, argument("name", metavar="EXCHANGE", help="name of the exchange")),
-        _named,
-        examples=("hutch ctl delete_exchange events",),
+        (HOST, _EXCHANGE),
+        uses=("events",),
     ),
     Command(
         "list_bindings",
         "which routing keys lead where",
         (ANY_HOST,),
-        _in_host,
         listed("virtual_host", "source", "routing_key", "destination", "arguments"),
     ),
     Command(
         "bind",
         "let a routing key of an exchange lead to a stream",
         _ENDS,
-        _bound,
-        examples=("hutch ctl bind events orders --routing-key 'order.#'",),
+        uses=("events orders --routing-key 'order.#'",),
     ),
-    Command(
-        "unbind",
-        "undo bind",
-        _ENDS,
-        _bound,
-        examples=("hutch ctl unbind events orders --routing-key 'order.#'",),
-    ),
-    Command(
-        "list_policies",
+    Command("unbind", "undo bind", _ENDS, uses=("events orders --routing-key 'order.#'",)),
+    *_of_policies(
+        POLICIES,
         "what holds for streams by their names",
-        (ANY_HOST,),
-        _in_host,
-        listed("virtual_host", "name", "pattern", "apply_to", "definition", "priority"),
-    ),
-    Command(
-        "set_policy",
         "say what holds for streams by their names",
-        (HOST, *_SAID),
-        _policy,
-        examples=("""hutch ctl set_policy keep7d '^orders' '{"max-age": "7D"}' --priority 1""",),
-        more="It counts at once, over what the streams were created with: max-age,\n"
+        "delete a policy",
+        """keep7d '^orders' '{"max-age": "7D"}' --priority 1""",
+        "It counts at once, over what the streams were created with: max-age,\n"
         "max-length-bytes, stream-max-segment-size-bytes, stream-filter-size-bytes. Of several\n"
         "whose pattern fits one counts alone: that of the highest priority.",
     ),
-    Command(
-        "clear_policy",
-        "delete a policy",
-        (HOST, argument("name", metavar="POLICY", help="name of the policy")),
-        _named,
-        examples=("hutch ctl clear_policy keep7d",),
-    ),
-    Command(
-        "list_operator_policies",
+    *_of_policies(
+        OPERATOR_POLICIES,
         "limits that hold beside the policies",
-        (ANY_HOST,),
-        _in_host,
-        listed("virtual_host", "name", "pattern", "apply_to", "definition", "priority"),
-    ),
-    Command(
-        "set_operator_policy",
         "set a limit that holds beside the policies",
-        (HOST, *_SAID),
-        _policy,
-        examples=(
-            """hutch ctl set_operator_policy most '.*' '{"max-length-bytes": 5000000000}'""",
-        ),
-        more="Of a stream's policy and its operator policy the smaller max-length-bytes counts.",
-    ),
-    Command(
-        "clear_operator_policy",
         "delete an operator policy",
-        (HOST, argument("name", metavar="POLICY", help="name of the policy")),
-        _named,
-        examples=("hutch ctl clear_operator_policy most",),
+        """most '.*' '{"max-length-bytes": 5000000000}'""",
+        "Of a stream's policy and its operator policy the smaller max-length-bytes counts.",
     ),
 )
