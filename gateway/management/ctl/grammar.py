@@ -52,17 +52,33 @@ class Argument:
 
 
 def argument(
-    *names: str,
+    usage: str,
+    meaning: str,
     read: Callable[[Any], Any] = _itself,
     **options: Any,  # noqa: ANN401  # argparse's
 ) -> Argument:
-    """Describe an argument."""
-    return Argument(names, options, read)
+    """Describe an argument.
+
+    Args:
+        usage: Its names and a word for its value, as "-p --vhost VHOST" or "name USER"; an option
+            without such a word is a flag, unless it has choices.
+        meaning: The line of the help.
+        read: Makes what the request takes of what was typed; may raise WrongUse.
+        options: More that argparse takes.
+    """
+    *names, last = usage.split()
+    if last.startswith("-"):
+        names.append(last)
+        if "choices" not in options:
+            options = {"action": "store_true", **options}
+    else:
+        options = {"metavar": last, **options}
+    return Argument(tuple(names), {"help": meaning, **options}, read)
 
 
 def named(kind: str, dest: str = "name") -> Argument:
     """Describe an argument that is the name of something."""
-    return argument(dest, metavar=kind.upper().replace(" ", "_"), help=f"name of the {kind}")
+    return argument(f"{dest} {kind.upper().replace(' ', '_')}", f"name of the {kind}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,9 +167,9 @@ def _cell(value: object) -> str:
     return "" if value is None else str(value)
 
 
-_HOST: Final = partial(argument, "-p", "--vhost", dest="virtual_host", metavar="VHOST")
-HOST: Final = _HOST(default="/", help="virtual host (default: /)")
-ANY_HOST: Final = _HOST(help="only of this virtual host")
+_HOST: Final = partial(argument, "-p --vhost VHOST", dest="virtual_host")
+HOST: Final = _HOST("virtual host (default: /)", default="/")
+ANY_HOST: Final = _HOST("only of this virtual host")
 
 
 def number_pairs(texts: Sequence[str]) -> dict[str, int]:
@@ -214,10 +230,9 @@ def arguments_of(kind: Kind[Any], *given: Argument) -> tuple[Argument, ...]:
     names = {each.dest for each in given}
     rest = (
         argument(
-            f"--{field.name.replace('_', '-')}",
-            metavar="TEXT" if field.type is str else "JSON",
+            f"--{field.name.replace('_', '-')} {'TEXT' if field.type is str else 'JSON'}",
+            f"{field.name} of the {kind.word}",
             read=_itself if field.type is str else json_value,
-            help=f"{field.name} of the {kind.word}",
         )
         for field in kind.fields
         if field.name not in names

@@ -22,8 +22,8 @@ LAYOUT: Final = (
 
 
 LAYOUT_OPTIONS: Final = (
-    argument("-q", "--quiet", action="store_true", help="for RabbitMQ; there is no banner"),
-    argument("--formatter", choices=("table", "json"), help="json is the same as --json"),
+    argument("-q --quiet", "for RabbitMQ; there is no banner"),
+    argument("--formatter", "json is the same as --json", choices=("table", "json")),
 )
 """The options that RabbitMQ's tools take for the layout."""
 
@@ -38,9 +38,7 @@ def columns(*known: str, usual: Sequence[str] = ()) -> Argument:
                 raise WrongUse(f"there is no column {name!r}, but {', '.join(known)}")
         return names or list(usual or known)
 
-    return argument(
-        COLUMNS, metavar="COLUMN", nargs="*", help=f"of {', '.join(known)}", read=chosen
-    )
+    return argument(f"{COLUMNS} COLUMN", f"of {', '.join(known)}", read=chosen, nargs="*")
 
 
 def tabbed(*quoted: str) -> Callable[[Sequence[Row]], str]:

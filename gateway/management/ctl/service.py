@@ -9,9 +9,7 @@ from gateway.management.definitions.report import visible
 
 _MS: Final = 1_000
 _GB: Final = 1_000_000_000
-_RESOURCE: Final = argument(
-    "resource", metavar="RESOURCE", choices=("disk", "memory"), help="disk or memory"
-)
+_RESOURCE: Final = argument("resource RESOURCE", "disk or memory", choices=("disk", "memory"))
 _UNTIL: Final = "Forgotten when the server ends."
 
 
@@ -91,11 +89,10 @@ COMMANDS: Final = (
         "say how long a single active consumer may take to answer",
         (
             argument(
-                "timeout_ms",
-                metavar="SECONDS",
+                "timeout_ms SECONDS",
+                "as 60, or 0.5",
                 type=float,
                 read=lambda seconds: int(seconds * _MS),
-                help="as 60, or 0.5",
             ),
         ),
         uses=("60",),

@@ -24,19 +24,18 @@ from gateway.management.ctl.rows import LAYOUT, LAYOUT_OPTIONS, Row, tabbed
 _NAME: Final = named("stream")
 _OF: Final = partial(
     argument,
-    *("--argument", "-a"),
+    "--argument -a NAME=VALUE",
+    read=stream_arguments,
     dest="arguments",
-    metavar="NAME=VALUE",
     action="append",
     default=[],
-    read=stream_arguments,
 )
 _ARGUMENTS: Final = _OF(
-    help="max-age=7D, max-length-bytes=20000000000, stream-max-segment-size-bytes=100000000, …;"
+    "max-age=7D, max-length-bytes=20000000000, stream-max-segment-size-bytes=100000000, …;"
     " again for each"
 )
 PARTITIONS_ARGUMENTS: Final = _OF(
-    help="of each partition: max-age=7D, max-length-bytes=20000000000, …; again for each"
+    "of each partition: max-age=7D, max-length-bytes=20000000000, …; again for each"
 )
 
 _AGE: Final = re.compile(r"([0-9]{1,9})([YMDhms])")
@@ -88,9 +87,10 @@ COMMANDS: Final = (
             *LAYOUT_OPTIONS,
             argument(
                 "--tracking",
-                action="store_true",
-                help="instead, the last publishing id of each publisher and the offset that each"
-                " consumer stored",
+                (
+                    "instead, the last publishing id of each publisher and the offset that each"
+                    " consumer stored"
+                ),
             ),
             _NAME,
         ),
@@ -113,9 +113,9 @@ COMMANDS: Final = (
             _NAME,
             argument(
                 "--force",
+                "also a partition of a super stream",
                 dest="spares_partitions",
                 action="store_false",
-                help="also a partition of a super stream",
             ),
         ),
         uses=("-p orders returns",),
@@ -128,13 +128,12 @@ COMMANDS: Final = (
         (
             HOST,
             _NAME,
-            argument("--before-offset", metavar="N", type=int, help="keep from this offset on"),
+            argument("--before-offset N", "keep from this offset on", type=int),
             argument(
-                "--before-time",
+                "--before-time TIME",
+                "keep from this time on: 2026-11-21T13:00:00Z, or an age such as 36h or 7D",
                 dest="before_timestamp_ms",
-                metavar="TIME",
                 read=milliseconds,
-                help="keep from this time on: 2026-11-21T13:00:00Z, or an age such as 36h or 7D",
             ),
         ),
         lambda answer: f"the first offset is now {answer['first_offset']}\n",

@@ -22,15 +22,15 @@ from gateway.management.kinds import EXCHANGES, OPERATOR_POLICIES, POLICIES, Kin
 
 _SUPER_STREAM: Final = named("super stream")
 _DIVIDED: Final = (
-    argument("--partitions", metavar="N", type=int, help="so many, numbered"),
-    argument("--binding-keys", metavar="A,B", help="one for each of these keys, which name them"),
+    argument("--partitions N", "so many, numbered", type=int),
+    argument("--binding-keys A,B", "one for each of these keys, which name them"),
 )
 _EXCHANGE: Final = named("exchange")
 _ENDS: Final = (
     HOST,
     named("exchange", "source"),
     named("stream", "destination"),
-    argument("--routing-key", metavar="KEY", default="", help="key, or a topic's pattern"),
+    argument("--routing-key KEY", "key, or a topic's pattern", default=""),
 )
 
 
@@ -75,15 +75,15 @@ def _of_policies(
     fields = arguments_of(
         kind,
         named("policy"),
-        argument("pattern", metavar="PATTERN", help="looked for in the names of streams"),
-        argument("definition", metavar="JSON", read=_definition, help="what it says"),
+        argument("pattern PATTERN", "looked for in the names of streams"),
+        argument("definition JSON", "what it says", read=_definition),
         argument(
             "--apply-to",
+            "for RabbitMQ; here all three mean streams (default: streams)",
             choices=("streams", "queues", "all"),
             default="streams",
-            help="for RabbitMQ; here all three mean streams (default: streams)",
         ),
-        argument("--priority", metavar="N", type=int, default=0, help="the highest counts"),
+        argument("--priority N", "the highest counts", type=int, default=0),
     )
     shown = listed("virtual_host", *kind.names())
     return (
@@ -143,11 +143,11 @@ COMMANDS: Final = (
             _EXCHANGE,
             argument(
                 "--type",
+                "direct (default), fanout or topic",
                 choices=("direct", "fanout", "topic"),
                 default="direct",
-                help="direct (default), fanout or topic",
             ),
-            argument("--auto-delete", action="store_true", help="goes with its last binding"),
+            argument("--auto-delete", "goes with its last binding"),
         ),
         uses=("events --type topic",),
     ),

@@ -23,31 +23,27 @@ from gateway.management.kinds import PERMISSIONS
 _HASHED: Final = (
     argument(
         "--password-hash",
+        (
+            "how the password is kept: argon2id (default) is slow to guess; sha256 is RabbitMQ's"
+            " own, for users that are to be exported to one"
+        ),
         choices=("argon2id", "sha256", "sha512", "md5"),
         default="argon2id",
-        help="how the password is kept: argon2id (default) is slow to guess; sha256 is RabbitMQ's"
-        " own, for users that are to be exported to one",
     ),
-    argument("--no-password", action="store_true", help="the user cannot log in with a password"),
+    argument("--no-password", "the user cannot log in with a password"),
 )
 _HOW_TYPED: Final = (
     "Without PASSWORD it is asked for, or is the first line of standard input. As an argument, as\n"
     "rabbitmqctl takes it, everybody on the machine can see it while the command runs."
 )
-_PASSWORD: Final = argument(
-    "password", metavar="PASSWORD", nargs="?", help="better left out: see above"
-)
+_PASSWORD: Final = argument("password PASSWORD", "better left out: see above", nargs="?")
 _USER: Final = named("user")
 _OF_USER: Final = named("user", "user")
-_ONE_USER: Final = argument("--user", metavar="USER", help="only of this user")
-_VHOST: Final = argument("name", metavar="VHOST", help="name of the virtual host")
+_ONE_USER: Final = argument("--user USER", "only of this user")
+_VHOST: Final = argument("name VHOST", "name of the virtual host")
 _TAGS: Final = "administrator, monitoring, policymaker, management"
 _LIMITS: Final = argument(
-    "limits",
-    metavar="LIMIT=N",
-    nargs="*",
-    read=number_pairs,
-    help="none removes all limits; below 0 is no limit",
+    "limits LIMIT=N", "none removes all limits; below 0 is no limit", nargs="*", read=number_pairs
 )
 _COUNTS: Final = (
     *("auth_attempts", "auth_attempts_succeeded"),
@@ -113,12 +109,7 @@ COMMANDS: Final = (
     Command(
         "add_user",
         "create a user, who may nothing yet",
-        (
-            _USER,
-            _PASSWORD,
-            argument("--tags", metavar="A,B", default="", read=key_list, help=_TAGS),
-            *_HASHED,
-        ),
+        (_USER, _PASSWORD, argument("--tags A,B", _TAGS, default="", read=key_list), *_HASHED),
         uses=("app", "app --password-hash sha256 < password-file"),
         more=_HOW_TYPED + "\nWhat the user may do is said by set_permissions.",
         asked=_with_hash,
@@ -142,7 +133,7 @@ COMMANDS: Final = (
     Command(
         "set_user_tags",
         "replace the tags of a user",
-        (_USER, argument("tags", metavar="TAG", nargs="*", help=f"{_TAGS}; none takes all away")),
+        (_USER, argument("tags TAG", f"{_TAGS}; none takes all away", nargs="*")),
         uses=("app monitoring",),
     ),
     Command(
@@ -162,13 +153,11 @@ COMMANDS: Final = (
         (
             HOST,
             _OF_USER,
-            argument("configure", metavar="CONFIGURE", help="what it may create and delete"),
-            argument("write", metavar="WRITE", help="what it may publish to"),
-            argument("read", metavar="READ", help="what it may read"),
+            argument("configure CONFIGURE", "what it may create and delete"),
+            argument("write WRITE", "what it may publish to"),
+            argument("read READ", "what it may read"),
             argument(
-                "--close",
-                action="store_true",
-                help="close publishers and consumers that the user could not begin any more",
+                "--close", "close publishers and consumers that the user could not begin any more"
             ),
         ),
         _outdated,
@@ -188,11 +177,7 @@ COMMANDS: Final = (
     Command(
         "list_auth_attempts",
         "who has tried to log in, and how often",
-        (
-            argument(
-                "--by", choices=("address", "protocol"), default="address", help="what is counted"
-            ),
-        ),
+        (argument("--by", "what is counted", choices=("address", "protocol"), default="address"),),
         listed("remote_address", "protocol", *_COUNTS),
         more="Since the start of the server, for the 4,096 addresses that tried last. An address\n"
         "of IPv6 is its network of 64 bits. Unread: of how many that failed the password was not\n"
@@ -209,8 +194,8 @@ COMMANDS: Final = (
         "create a virtual host, which nobody may enter yet",
         (
             _VHOST,
-            argument("--description", metavar="TEXT", default="", help="for people"),
-            argument("--tags", metavar="A,B", default="", read=key_list, help="for people"),
+            argument("--description TEXT", "for people", default=""),
+            argument("--tags A,B", "for people", default="", read=key_list),
         ),
         uses=("orders --description 'orders and returns'",),
     ),
@@ -252,13 +237,11 @@ COMMANDS: Final = (
         "close_connections",
         "end a connection, or all of a user or a virtual host",
         (
-            argument("peer", metavar="PEER", nargs="?", help="address, as list_connections has it"),
-            argument("--number", metavar="N", type=int, help="number, as list_connections has it"),
+            argument("peer PEER", "address, as list_connections has it", nargs="?"),
+            argument("--number N", "number, as list_connections has it", type=int),
             ANY_HOST,
-            argument("--user", metavar="USER", help="all of this user"),
-            argument(
-                "--reason", metavar="TEXT", default="closed by an administrator", help="logged"
-            ),
+            argument("--user USER", "all of this user"),
+            argument("--reason TEXT", "logged", default="closed by an administrator"),
         ),
         lambda answer: f"{answer['closed']} closed\n",
         ("--user app",),
