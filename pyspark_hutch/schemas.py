@@ -69,7 +69,7 @@ def columns_of(schema: StructType, decoding: Decoding) -> tuple[tuple[str, ...],
         raise WrongOption("schema: names no column, and rows without columns cannot be counted")
     for name in names:
         if names.count(name) > 1:
-            raise WrongOption(f"schema: column {name!r} stands there twice")
+            raise WrongOption(f"schema: column {name!r} is given twice")
     forms = [_forms(field, decoding) for field in schema.fields]
     variants = {form for found in forms if len(found) == 1 for form in found}
     if len(variants) > 1:

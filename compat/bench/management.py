@@ -83,7 +83,7 @@ def _listed_beside(job: Job, stream: str) -> Figures:
     beside.start()
     try:
         if not ours.poll(HTTP_TIMEOUT_S):
-            raise BenchError("nobody could be served beside the lists")
+            raise BenchError("no other client could be served beside the lists")
         ours.recv()  # it is connected
         time.sleep(BESIDE_S)
         ours.send("alone no more")

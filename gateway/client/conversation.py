@@ -101,7 +101,9 @@ class Conversation(Channel):
             correlation_id, message = self._answer(deadline)
             if correlation_id not in awaited:
                 self.is_broken = True
-                raise BadAnswer(f"{self.endpoint} answered what was not asked: {message}")
+                raise BadAnswer(
+                    f"{self.endpoint} answered a question that was not asked: {message}"
+                )
             awaited.remove(correlation_id)
             answers[correlation_id] = message
         return answers

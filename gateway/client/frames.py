@@ -60,7 +60,7 @@ class FrameReader:
             return 0
         size = int.from_bytes(self._view[self._begin : self._begin + _SIZE_BYTES], "big")
         if size > FRAME_BYTES_MAX:
-            raise BadAnswer(f"{self._place} announced a frame of {size} bytes, which cannot be")
+            raise BadAnswer(f"{self._place} announced a frame of {size} bytes, which is too large")
         return size + _SIZE_BYTES
 
     def _make_room(self, size: int) -> None:

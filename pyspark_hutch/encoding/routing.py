@@ -160,7 +160,7 @@ def _keys(batch: pa.RecordBatch, column: str) -> pa.Array:
     keys = batch.column(column)
     if keys.null_count:
         row = int(nulls_of(keys).argmax())
-        raise BadColumn(column, f"null in row {row} of a batch, so it is not known where it goes")
+        raise BadColumn(column, f"null in row {row} of a batch, so its partition is unknown")
     return keys.cast(pa.string()) if pa.types.is_integer(keys.type) else keys
 
 

@@ -111,7 +111,7 @@ def _lake(kind: str, target: str, table: str) -> "Lake":
 def _from_files(options: Namespace) -> int:
     kind = options.format or ENDINGS.get(Path(options.files.removesuffix(".gz")).suffix)
     if kind is None:
-        raise WrongArgument(f"{options.files}: its end does not tell what it is; say --format")
+        raise WrongArgument(f"{options.files}: the name does not tell the format; add --format")
     write_options = _write_options(options, options.stream, ENDPOINTS)
     with _session(options) as spark:
         from pyspark_hutch.jobs.from_files import Files, from_files  # noqa: PLC0415
@@ -143,7 +143,7 @@ def _copy(options: Namespace) -> int:
 
 def _transform(options: Namespace) -> "Transform":
     if options.batches and options.function is None:
-        raise WrongArgument("--batches says what the function of --with takes; there is none")
+        raise WrongArgument("--batches needs a function: add --with")
     function = None if options.function is None else named_function(options.function)
     if function is not None:
         function.load()

@@ -65,7 +65,7 @@ def _app_columns(text: str) -> tuple[tuple[str, str], ...]:
             raise Unfit("")
         name, spark_type = _column(match)
         if name.lower() in found:
-            raise Unfit(f"column {shown(name)} stands there twice")
+            raise Unfit(f"column {shown(name)} is given twice")
         found[name.lower()] = name, spark_type
         position = match.end()
     if not found or _COMMA_AT_END.search(text):
@@ -92,7 +92,7 @@ def _indexes(name: str, value: object) -> tuple[int, ...]:
         raise Unfit("")
     indexes = tuple(item for item in value if is_integer(item, 0, INDEX_MAX))
     if len(indexes) < len(value):
-        raise Unfit(f"what {shown(name)} has is no list of indexes from 0 on")
+        raise Unfit(f"the value of {shown(name)} is no list of indexes from 0 on")
     if len(set(indexes)) < len(indexes):
         raise Unfit(f"{shown(name)} has an index twice")
     return indexes

@@ -192,7 +192,7 @@ def checked_list(items: list[str], bytes_max: int) -> tuple[str, ...]:
     for item in items:
         checked_text(item, bytes_max)
         if item in seen:
-            raise Unfit(f"{shown(item)} stands there twice")
+            raise Unfit(f"{shown(item)} is given twice")
         seen.add(item)
     return tuple(items)
 
@@ -214,7 +214,7 @@ def _object_of_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     made: dict[str, object] = {}
     for key, value in pairs:
         if key in made:
-            raise Unfit(f"the key {shown(key)} stands there twice")
+            raise Unfit(f"the key {shown(key)} is given twice")
         made[key] = value
     return made
 

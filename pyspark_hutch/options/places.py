@@ -59,7 +59,7 @@ def _by_stream(text: str, point_of: Callable[[object], Point | None]) -> Points:
     for name, value in json_object(text).items():
         point = point_of(value)
         if point is None:
-            raise Unfit(f"what stream {shown(name)} has is wrong: {shown(str(value))}")
+            raise Unfit(f"the value of stream {shown(name)} is wrong: {shown(str(value))}")
         points[name] = point
     return tuple(sorted(points.items()))
 

@@ -79,7 +79,7 @@ def check_schema(schema: pa.Schema, settings: WriteSettings) -> None:
     )
     if settings.stream is None and settings.super_stream is None and "stream" not in schema.names:
         raise WrongOption(
-            "nothing says where rows go: set option stream or superStream, or add a column 'stream'"
+            "rows have no target: set option stream or superStream, or add a column 'stream'"
         )
 
 

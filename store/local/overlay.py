@@ -128,7 +128,7 @@ class OverlayFile:
     @property
     def fileno(self) -> int:
         """The system does not know this file. SegmentFailed."""
-        raise SegmentFailed(f"{self._path}: what is only in memory has no descriptor")
+        raise SegmentFailed(f"{self._path}: a file in memory has no descriptor")
 
     def write_at(self, data: Buffer, position: int) -> None:
         self._found().write(data, position)

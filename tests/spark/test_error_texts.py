@@ -190,7 +190,7 @@ TRIALS: Final[Mapping[str, Trial]] = {
     ),
     "a message needs a frame": lambda t: t.write("repeat('x', 2000000) AS body", stream=t.stream),
     "… rows were not": lambda t: t.write_without_confirms(),
-    "nothing says where rows go": lambda t: t.write("'x' AS body"),
+    "rows have no target": lambda t: t.write("'x' AS body"),
     "option createStream='true' needs": lambda t: t.write(
         "'x' AS body", "'k' AS routing_key", superStream="new", createStream="true"
     ),

@@ -48,7 +48,7 @@ def test_a_column_of_the_application_has_the_type_that_its_option_says() -> None
     ("fields", "words"),
     [
         ([], "schema: names no column"),
-        ([OFFSET, OFFSET], "schema: column 'offset' stands there twice"),
+        ([OFFSET, OFFSET], "schema: column 'offset' is given twice"),
         ([StructField("OFFSET", LongType())], "no column 'OFFSET' can be read; did you mean 'offs"),
         ([StructField("offset", LongType(), nullable=False)], "column 'offset' is not null"),
         (

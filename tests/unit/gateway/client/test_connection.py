@@ -118,7 +118,7 @@ def lie_in_size(talk: Talk, _asked: Decoded) -> None:
 @pytest.mark.parametrize(
     ("handler", "words"),
     [
-        (never_asked, "answered what was not asked"),
+        (never_asked, "answered a question that was not asked"),
         (nonsense, "broke the protocol"),
         (cut_short, "broke the protocol"),
         (lie_in_size, "announced a frame of 4294967295 bytes"),
@@ -143,7 +143,7 @@ def test_a_second_answer_to_a_request_is_refused(
     server.handlers["stream_stats"] = twice
     connection.request(*stats())
 
-    with pytest.raises(BadAnswer, match="answered what was not asked"):
+    with pytest.raises(BadAnswer, match="answered a question that was not asked"):
         connection.request(*stats())
 
 

@@ -77,7 +77,7 @@ def test_what_is_no_list_of_columns_is_refused(text: str) -> None:
 
 def test_a_column_of_another_type_twice_or_of_a_name_that_is_taken_is_told() -> None:
     assert refused(APP_COLUMNS, "a map").startswith("type 'map' is none of string, bigint")
-    assert refused(APP_COLUMNS, "a int, A string") == "column 'A' stands there twice"
+    assert refused(APP_COLUMNS, "a int, A string") == "column 'A' is given twice"
     assert refused(APP_COLUMNS, "Offset int") == "rows have a column 'Offset' anyway"
 
 
@@ -97,7 +97,7 @@ def test_what_assigns_nothing_is_refused(text: str) -> None:
 
 @pytest.mark.parametrize("index", ["-1", "true", "1.0", '"1"', "null", str(2**31)])
 def test_an_index_is_a_whole_number_from_0_on(index: str) -> None:
-    assert "'orders' has is no list" in refused(ASSIGN, f'{{"orders": [0, {index}]}}')
+    assert "the value of 'orders' is no list" in refused(ASSIGN, f'{{"orders": [0, {index}]}}')
 
 
 def test_a_partition_or_a_super_stream_twice_is_refused() -> None:

@@ -50,7 +50,7 @@ def test_a_wrong_value_is_told_with_what_is_allowed() -> None:
 
 
 def test_a_reason_of_its_own_goes_before_what_is_allowed() -> None:
-    assert refused({"stream": "a,a"}) == ("option stream='a,a': 'a' stands there twice",)
+    assert refused({"stream": "a,a"}) == ("option stream='a,a': 'a' is given twice",)
 
 
 def test_all_wrong_names_and_values_are_told_in_one_line() -> None:

@@ -157,7 +157,7 @@ def test_an_item_has_at_most_255_bytes() -> None:
 
 @pytest.mark.parametrize("text", ["a,b,a", '["a", "a"]'])
 def test_an_item_twice_in_a_list_is_named(text: str) -> None:
-    assert refused(kinds.names(), text) == "'a' stands there twice"
+    assert refused(kinds.names(), text) == "'a' is given twice"
 
 
 def test_a_list_has_a_largest_length() -> None:
@@ -169,8 +169,8 @@ def test_a_list_has_a_largest_length() -> None:
 
 
 def test_a_key_twice_in_json_is_refused_at_any_depth() -> None:
-    assert refused(kinds.json_of, '{"a": 1, "a": 1}') == "the key 'a' stands there twice"
-    assert "'b' stands" in refused(kinds.json_of, '{"a": [{"b": 1, "b": 2}]}')
+    assert refused(kinds.json_of, '{"a": 1, "a": 1}') == "the key 'a' is given twice"
+    assert "'b' is given" in refused(kinds.json_of, '{"a": [{"b": 1, "b": 2}]}')
 
 
 def test_what_is_no_json_is_refused_with_the_reason() -> None:

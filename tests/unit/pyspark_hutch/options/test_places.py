@@ -105,7 +105,7 @@ def test_an_incarnation_has_a_largest_length() -> None:
 
 
 def test_a_stream_twice_in_json_is_refused() -> None:
-    assert refused(STARTING_OFFSETS, '{"s": 1, "s": 2}') == "the key 's' stands there twice"
+    assert refused(STARTING_OFFSETS, '{"s": 1, "s": 2}') == "the key 's' is given twice"
 
 
 def test_streams_come_in_the_order_of_their_names() -> None:

@@ -188,7 +188,7 @@ def test_rows_cannot_be_sorted_by_what_has_no_order(server: FakeSink, unordered:
             BadColumn,
             "'stream': missing",
         ),
-        ({}, {"body": [b""]}, WrongOption, "nothing says where rows go"),
+        ({}, {"body": [b""]}, WrongOption, "rows have no target"),
         ({"stream": "a"} | BY_COLUMN, {"body": [b""], "k": ["x"]}, BadColumn, "'n': missing"),
         (
             {"stream": "a"} | BY_COLUMN,
