@@ -4,33 +4,30 @@ Source: exports of RabbitMQ 4.3 (`GET /api/definitions`).
 """
 
 import json
-from collections.abc import Callable, Hashable, Mapping
-from typing import Final, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Any, Final
 
+from gateway.broker.access.model import User
 from gateway.broker.access.passwords import Algorithm
 from gateway.broker.arguments import number_of
+from gateway.broker.exchanges import Binding
+from gateway.broker.policies import Policy
 from gateway.management.definitions.objects import (
     NO_PASSWORD,
-    BindingObject,
-    DefinedObject,
     Definitions,
-    ExchangeObject,
-    HostObject,
-    OperatorPolicyObject,
-    PermissionObject,
-    PolicyObject,
-    StreamObject,
-    UserObject,
+    Host,
+    Key,
+    Stream,
+    has_foreign_hash,
     named,
 )
 from gateway.management.definitions.sections import OPERATOR_POLICIES, STREAM_ARGUMENTS
+from gateway.management.kinds import BINDINGS, EXCHANGES, PERMISSIONS, POLICIES
 
 RABBITMQ_VERSION: Final = "4.3.6"
 _QUEUE_ARGUMENTS: Final = {ours: theirs for theirs, ours in STREAM_ARGUMENTS.items()}
 _TEXTS: Final = frozenset({"max-age", "queue-leader-locator"})
 _encode: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False).encode
-
-Thing = TypeVar("Thing", bound=DefinedObject)
 
 
 def export_definitions(
@@ -54,7 +51,7 @@ class _Export:
         self._definitions = definitions
         self._only = only
         self._warnings: list[str] = []
-        self._left_out: set[Hashable] = set()
+        self._left_out: set[tuple[str, Key]] = set()
 
     def tree(self) -> tuple[dict[str, object], list[str]]:
         """Write all of it."""
@@ -68,7 +65,7 @@ class _Export:
         return head | top | self._within_hosts(), self._warnings
 
     def _of_one(self, virtual_host: str) -> dict[str, object]:
-        described = _host(self._definitions.hosts[virtual_host])
+        described = _host(self._definitions.hosts["", virtual_host])
         del described["name"]
         return {
             "rabbitmq_definition_format": "single_virtual_host",
@@ -80,7 +77,7 @@ class _Export:
     def _of_all(self) -> dict[str, object]:
         definitions = self._definitions
         for user in definitions.users.values():
-            if user.has_foreign_hash:
+            if has_foreign_hash(user):
                 self._warnings.append(
                     f"user {user.name!r} is written without a password:"
                     " RabbitMQ cannot use its hash"
@@ -88,36 +85,35 @@ class _Export:
         return {
             "rabbitmq_definition_format": "cluster",
             "explanation": "Definitions of a Hutch server",
-            "vhosts": self._entries(definitions.hosts, _host),
-            "users": self._entries(definitions.users, _user),
-            "permissions": self._entries(definitions.permissions, _permission),
+            "vhosts": self._entries("hosts", _host),
+            "users": self._entries("users", _user),
+            "permissions": self._entries("permissions", PERMISSIONS.outer),
             "topic_permissions": [],
             "global_parameters": [],
         }
 
     def _entries(
-        self, things: Mapping[Hashable, Thing], written: Callable[[Thing], dict[str, object]]
+        self, kind: str, written: Callable[[Any], dict[str, object]]
     ) -> list[dict[str, object]]:
         entries: list[dict[str, object]] = []
-        for key, thing in things.items():
+        for key, thing in self._definitions.of(kind).items():
+            if self._only not in (None, key[0]):
+                continue
             entry = written(thing)
-            if not isinstance(thing, HostObject | UserObject):
-                if self._only not in (None, thing.virtual_host):
-                    continue
-                if self._only is None:
-                    entry["vhost"] = thing.virtual_host
-            fault = self._fault_of(thing, entry)
+            entry.pop("vhost", None)
+            if self._only is None and kind not in ("hosts", "users"):
+                entry["vhost"] = key[0]
+            fault = self._fault_of(kind, key, entry)
             if fault:
-                self._warnings.append(f"{named(thing)} is left out: {fault}")
-                self._left_out.add((type(thing), key))
+                self._warnings.append(f"{named(kind, key)} is left out: {fault}")
+                self._left_out.add((kind, key))
             else:
                 entries.append(entry)
         return entries
 
-    def _fault_of(self, thing: DefinedObject, entry: Mapping[str, object]) -> str:
-        if isinstance(thing, BindingObject):
-            source = (ExchangeObject, (thing.virtual_host, thing.source))
-            destination = (StreamObject, (thing.virtual_host, thing.destination))
+    def _fault_of(self, kind: str, key: Key, entry: Mapping[str, object]) -> str:
+        if kind == "bindings":
+            source, destination = ("exchanges", key[:2]), ("streams", (key[0], key[2]))
             if source in self._left_out or destination in self._left_out:
                 return "so is what it binds"
         try:
@@ -129,9 +125,8 @@ class _Export:
         return ""
 
     def _within_hosts(self) -> dict[str, object]:
-        definitions = self._definitions
         limits: list[dict[str, object]] = []
-        for host in definitions.hosts.values():
+        for host in self._definitions.hosts.values():
             if host.limits and self._only in (None, host.name):
                 parameter = {"component": "vhost-limits", "name": "limits"}
                 where = {"vhost": host.name} if self._only is None else {}
@@ -139,71 +134,43 @@ class _Export:
         return {
             "parameters": [
                 *limits,
-                *self._entries(definitions.operator_policies, _operator_policy),
+                *self._entries("operator_policies", _operator_policy),
             ],
-            "policies": self._entries(definitions.policies, _policy),
-            "queues": self._entries(definitions.streams, _queue),
-            "exchanges": self._entries(definitions.exchanges, _exchange),
-            "bindings": self._entries(definitions.bindings, _binding),
+            "policies": self._entries("policies", POLICIES.outer),
+            "queues": self._entries("streams", _queue),
+            "exchanges": self._entries("exchanges", EXCHANGES.outer),
+            "bindings": self._entries("bindings", _binding),
         }
 
 
-def _host(host: HostObject) -> dict[str, object]:
-    metadata: dict[str, object] = {"description": host.description, "tags": list(host.tags)}
+def _host(host: Host) -> dict[str, object]:
+    about: dict[str, object] = {"description": host.description, "tags": list(host.tags)}
     if host.default_queue_type is not None:
-        metadata["default_queue_type"] = host.default_queue_type
-    return {
-        "name": host.name,
-        "description": host.description,
-        "tags": list(host.tags),
-        **(
-            {}
-            if host.default_queue_type is None
-            else {"default_queue_type": host.default_queue_type}
-        ),
-        "metadata": metadata,
-        "limits": dict(host.limits),
-    }
+        about["default_queue_type"] = host.default_queue_type
+    return {"name": host.name, **about, "metadata": about, "limits": dict(host.limits)}
 
 
-def _user(user: UserObject) -> dict[str, object]:
+def _user(user: User) -> dict[str, object]:
+    hashed = None if has_foreign_hash(user) else user.password_hash
     return {
         "name": user.name,
-        "password_hash": NO_PASSWORD if user.has_foreign_hash else user.password_hash,
-        "hashing_algorithm": user.algorithm or Algorithm.SHA256.value,
+        "password_hash": NO_PASSWORD if hashed is None else hashed.text,
+        "hashing_algorithm": (Algorithm.SHA256 if hashed is None else hashed.algorithm).value,
         "tags": list(user.tags),
         "limits": dict(user.limits),
     }
 
 
-def _permission(permission: PermissionObject) -> dict[str, object]:
-    return {
-        "user": permission.user,
-        "configure": permission.configure,
-        "write": permission.write,
-        "read": permission.read,
-    }
-
-
-def _policy(policy: PolicyObject) -> dict[str, object]:
-    return {
-        "name": policy.name,
-        "pattern": policy.pattern,
-        "apply-to": policy.apply_to,
-        "definition": dict(policy.definition),
-        "priority": policy.priority,
-    }
-
-
-def _operator_policy(policy: OperatorPolicyObject) -> dict[str, object]:
-    value = _policy(policy)
+def _operator_policy(policy: Policy) -> dict[str, object]:
+    value = POLICIES.outer(policy)
     return {"component": OPERATOR_POLICIES, "name": value.pop("name"), "value": value}
 
 
-def _queue(stream: StreamObject) -> dict[str, object]:
+def _queue(stream: Stream) -> dict[str, object]:
     arguments: dict[str, object] = {"x-queue-type": "stream"}
-    for name, text in stream.arguments.items():
-        arguments[_QUEUE_ARGUMENTS[name]] = text if name in _TEXTS else number_of(text)
+    for argument, text in stream.arguments.items():
+        is_text = argument in _TEXTS
+        arguments[_QUEUE_ARGUMENTS[argument]] = text if is_text else number_of(text)
     return {
         "name": stream.name,
         "durable": True,
@@ -213,22 +180,6 @@ def _queue(stream: StreamObject) -> dict[str, object]:
     }
 
 
-def _exchange(exchange: ExchangeObject) -> dict[str, object]:
-    return {
-        "name": exchange.name,
-        "type": exchange.type,
-        "durable": exchange.durable,
-        "auto_delete": exchange.auto_delete,
-        "internal": exchange.internal,
-        "arguments": dict(exchange.arguments),
-    }
-
-
-def _binding(binding: BindingObject) -> dict[str, object]:
-    return {
-        "source": binding.source,
-        "destination": binding.destination,
-        "destination_type": "queue",
-        "routing_key": binding.routing_key,
-        "arguments": dict(binding.arguments),
-    }
+def _binding(binding: Binding) -> dict[str, object]:
+    in_order = dict.fromkeys(("source", "destination", "destination_type"), "queue")
+    return {**in_order, **BINDINGS.outer(binding)}

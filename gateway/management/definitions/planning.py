@@ -1,25 +1,20 @@
 """From what a file says and what there is to what has to be done; decides, and does nothing."""
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Final
+from typing import Any, Final
 
+from gateway.broker.access.model import User
 from gateway.broker.arguments import StreamArguments
 from gateway.management.definitions.errors import DefinitionsError, shown
 from gateway.management.definitions.objects import (
     KINDS,
-    NO_PASSWORD,
-    BindingObject,
-    DefinedObject,
     Definitions,
-    ExchangeObject,
-    HostObject,
-    PermissionObject,
-    StreamObject,
-    UserObject,
+    Key,
+    has_foreign_hash,
+    is_super_stream,
     named,
-    place_of,
 )
 from gateway.management.definitions.reading import ReadDefinitions, row_of
 from gateway.management.definitions.report import Outcome, Row
@@ -33,19 +28,17 @@ class Plan:
     """What an import does.
 
     Attributes:
-        changes: What to create or overwrite, by kind, in the order of `KINDS`.
+        changes: What to create or overwrite.
         rows: What becomes of every object of the file.
     """
 
-    changes: dict[str, list[DefinedObject]] = field(
-        default_factory=lambda: {kind: [] for kind in KINDS}
-    )
+    changes: Definitions = field(default_factory=Definitions)
     rows: list[Row] = field(default_factory=list)
 
     @property
     def change_count(self) -> int:
         """How many objects are created or overwritten; 0 if the file says what is so already."""
-        return sum(len(things) for things in self.changes.values())
+        return sum(len(self.changes.of(kind)) for kind in KINDS)
 
 
 class _Conflict(Exception):
@@ -97,10 +90,9 @@ class _Planner:
         """Judge everything; raises DefinitionsError."""
         self._judge_limits()
         for kind in KINDS:
-            wanted: Mapping[Hashable, DefinedObject] = getattr(self._wanted, kind)
-            current: Mapping[Hashable, DefinedObject] = getattr(self._current, kind)
-            for key, thing in wanted.items():
-                self._judge(kind, thing, current.get(key))
+            current = self._current.of(kind)
+            for key, thing in self._wanted.of(kind).items():
+                self._judge(kind, key, thing, current.get(key))
         self._count_partitions()
         self._count_streams()
         self._read.demand_no_problems()
@@ -110,88 +102,77 @@ class _Planner:
     def _judge_limits(self) -> None:
         """Judge limits for virtual hosts of which the file says nothing else."""
         for name, limits in self._read.limits.items():
-            known = self._current.hosts.get(name)
+            key = "", name
+            known = self._current.hosts.get(key)
             if known is None:
                 self._read.complain(f"limits of virtual host {shown(name)}: there is none")
             else:
-                self._judge("hosts", replace(known, limits=limits), known)
+                self._judge("hosts", key, replace(known, limits=limits), known)
 
-    def _judge(self, kind: str, thing: DefinedObject, current: DefinedObject | None) -> None:
-        notes = list(self._read.notes.get((kind, thing.key), ()))
-        if thing.key in self._read.only_named and isinstance(current, HostObject):
-            assert isinstance(thing, HostObject)
+    def _judge(self, kind: str, key: Key, thing: Any, current: Any) -> None:  # noqa: ANN401  # of any kind
+        notes = list(self._read.notes.get((kind, key), ()))
+        if kind == "hosts" and key in self._read.only_named and current is not None:
             thing = replace(current, limits=thing.limits or current.limits)
         try:
-            self._require_references(thing)
-            settled = _settle(thing, current, notes)
+            self._require_references(kind, key)
+            is_changed = current is None or _differs(kind, thing, current, notes)
         except _Conflict as conflict:
-            row = row_of(kind, thing, Outcome.SKIPPED, str(conflict))
+            row = row_of(kind, key, Outcome.SKIPPED, str(conflict))
             self._plan.rows.append(replace(row, is_lost=isinstance(conflict, _Missing)))
             return
         except DefinitionsError as error:
             self._read.complain(str(error))
             return
-        if settled is not None:
-            self._plan.changes[kind].append(settled)
         outcome = Outcome.ADAPTED if notes else Outcome.IMPORTED
-        if settled is None:
+        if is_changed:
+            self._plan.changes.of(kind)[key] = thing
+        else:
             notes.append(ALREADY)
-        self._plan.rows.append(row_of(kind, thing, outcome, "; ".join(notes)))
+        self._plan.rows.append(row_of(kind, key, outcome, "; ".join(notes)))
 
-    def _require_references(self, thing: DefinedObject) -> None:
-        if isinstance(thing, HostObject | UserObject):
+    def _require_references(self, kind: str, key: Key) -> None:
+        host, name = key[:2]
+        if kind in ("hosts", "users"):
             return
-        host = thing.virtual_host
         if not self._has("hosts", host):
-            raise DefinitionsError(f"{named(thing)}: there is no virtual host {shown(host)}")
-        if isinstance(thing, PermissionObject) and not self._has("users", thing.user):
-            raise DefinitionsError(f"{named(thing)}: there is no user {shown(thing.user)}")
-        if isinstance(thing, BindingObject):
-            self._require_ends(thing)
+            raise DefinitionsError(f"{named(kind, key)}: there is no virtual host {shown(host)}")
+        if kind == "permissions" and not self._has("users", name):
+            raise DefinitionsError(f"{named(kind, key)}: there is no user {shown(name)}")
+        if kind == "bindings":
+            self._require_ends(key)
 
     def _has(self, kind: str, name: str) -> bool:
         """Tell whether there is a user or virtual host, or would be but for faults of its own."""
-        is_here = name in getattr(self._wanted, kind) or name in getattr(self._current, kind)
+        is_here = any(("", name) in each.of(kind) for each in (self._wanted, self._current))
         return is_here or (kind, name) in self._read.faulty
 
-    def _require_ends(self, binding: BindingObject) -> None:
+    def _require_ends(self, binding: Key) -> None:
         """An end may be missing because it was skipped, or because exports leave it out."""
-        source = (binding.virtual_host, binding.source)
-        if (
-            source not in self._wanted.exchanges
-            and source not in self._current.exchanges
-            and binding.source not in self._built_in
-        ):
-            raise _Missing(f"there is no exchange {shown(binding.source)} here")
-        destination = (binding.virtual_host, binding.destination)
-        if destination not in self._wanted.streams and destination not in self._current.streams:
-            raise _Missing(f"there is no stream {shown(binding.destination)} here")
+        host, source, destination = binding[:3]
+        both = self._wanted, self._current
+        if source not in self._built_in and not any((host, source) in of.exchanges for of in both):
+            raise _Missing(f"there is no exchange {shown(source)} here")
+        if not any((host, destination) in of.streams for of in both):
+            raise _Missing(f"there is no stream {shown(destination)} here")
 
     def _count_partitions(self) -> None:
-        counts: dict[Hashable, int] = {}
-        for binding in (self._current.bindings | self._wanted.bindings).values():
-            key: Hashable = (binding.virtual_host, binding.source)
-            exchange = self._wanted.exchanges.get(key) or self._current.exchanges.get(key)
-            if exchange is not None and exchange.is_super_stream:
-                counts[key] = counts.get(key, 0) + 1
-        for key, count in counts.items():
-            if count > self._partitions_max:
-                exchange = self._wanted.exchanges.get(key) or self._current.exchanges[key]
+        exchanges = self._current.exchanges | self._wanted.exchanges
+        bindings = self._current.bindings | self._wanted.bindings
+        for key, count in Counter(key[:2] for key in bindings).items():
+            if count > self._partitions_max and is_super_stream(exchanges.get(key)):
                 self._read.complain(
-                    f"{named(exchange)}: a super stream of {count} partitions; at most"
+                    f"{named('exchanges', key)}: a super stream of {count} partitions; at most"
                     f" {self._partitions_max} may be"
                 )
 
     def _count_streams(self) -> None:
         """Demand room for the streams that come, under the limits that there will be."""
-        there = Counter(stream.virtual_host for stream in self._current.streams.values())
-        coming = Counter(place_of(stream)[0] for stream in self._plan.changes["streams"])
-        hosts: Mapping[Hashable, DefinedObject] = self._current.hosts | {
-            host.key: host for host in self._plan.changes["hosts"]
-        }
+        there = Counter(host for host, _ in self._current.streams)
+        coming = Counter(host for host, _ in self._plan.changes.streams)
+        hosts = self._current.hosts | self._plan.changes.hosts
         for name, count in coming.items():
-            host = hosts.get(name)
-            if not isinstance(host, HostObject):  # its own entry has faults
+            host = hosts.get(("", name))
+            if host is None:  # its own entry has faults
                 continue
             limit = host.limits.get("max-queues", -1)
             if 0 <= limit < there[name] + count:
@@ -201,33 +182,30 @@ class _Planner:
                 )
 
 
-def _settle(
-    thing: DefinedObject, current: DefinedObject | None, notes: list[str]
-) -> DefinedObject | None:
-    """Return what to write; None if it is so already. Raises _Conflict."""
-    if current is None:
-        return thing
-    if isinstance(thing, UserObject) and isinstance(current, UserObject):
-        return _settle_user(thing, current, notes)
-    if isinstance(thing, StreamObject) and isinstance(current, StreamObject):
+def _differs(kind: str, thing: Any, current: Any, notes: list[str]) -> bool:  # noqa: ANN401  # of any kind
+    """Tell whether what is there has to be written over. Raises _Conflict if it cannot be."""
+    if kind == "users":
+        if thing.password_hash is None and has_foreign_hash(current):
+            notes.append("the file has no password for it: the one it has here stays")
+        thing = with_own(thing, current)
+    elif kind == "streams":
         if StreamArguments.parse(thing.arguments) != StreamArguments.parse(current.arguments):
             raise _Conflict(
                 f"exists with other arguments, which stay: {_listed(current.arguments)}"
             )
-        return None
-    if thing == current or isinstance(thing, BindingObject):
-        return None
-    if isinstance(thing, ExchangeObject) and isinstance(current, ExchangeObject):
+        return False
+    elif kind == "exchanges" and thing != current:
         raise _Conflict("exists with another type or other arguments, which stay")
-    return thing
+    return bool(thing != current)
 
 
-def _settle_user(thing: UserObject, current: UserObject, notes: list[str]) -> UserObject | None:
-    """An export has no hash that RabbitMQ cannot use; brought back, it must not take it away."""
-    if thing.password_hash == NO_PASSWORD and current.has_foreign_hash:
-        notes.append("the file has no password for it: the one it has here stays")
-        thing = replace(thing, has_foreign_hash=True)
-    return None if thing == current else thing
+def with_own(user: User, current: User | None) -> User:
+    """Return a user of a file with what of the user that is there no export can hold."""
+    if current is None:
+        return user
+    is_kept = user.password_hash is None and has_foreign_hash(current)
+    hashed = current.password_hash if is_kept else user.password_hash
+    return replace(user, password_hash=hashed, loopback_only=current.loopback_only)
 
 
 def _listed(arguments: Mapping[str, str]) -> str:

@@ -4,26 +4,29 @@ Pure: nothing is asked of the server, so that it may run anywhere and on any byt
 """
 
 import re
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final
 
 from gateway.broker.access.model import VIRTUAL_HOST_LIMITS
+from gateway.broker.exchange import PARTITION_ORDER
+from gateway.broker.exchanges import Binding
 from gateway.management.definitions import sections
 from gateway.management.definitions.document import entries_of, read_document
 from gateway.management.definitions.entry import Entry, Fault, Needless, Skip, label
 from gateway.management.definitions.errors import PROBLEMS_SHOWN_MAX, DefinitionsError, shown
 from gateway.management.definitions.objects import (
-    BindingObject,
-    DefinedObject,
+    KINDS,
     Definitions,
-    HostObject,
+    Host,
+    Key,
+    binding_key,
+    is_super_stream,
     place_of,
 )
 from gateway.management.definitions.report import Outcome, Row
 from gateway.management.definitions.sections import Context
 
-PARTITION_ORDER: Final = "x-stream-partition-order"
 _SINGLE_HOST: Final = "single_virtual_host"
 _WITHIN_HOSTS: Final = (
     *("queues", "exchanges", "bindings", "policies", "parameters"),
@@ -50,8 +53,6 @@ _NOBODYS: Final = frozenset({"global_parameters"})
 _LIMITS_COMPONENT: Final = "vhost-limits"
 _DIGITS: Final = re.compile(r"(\d{1,9})")
 
-Thing = TypeVar("Thing", bound=DefinedObject)
-
 
 @dataclass(slots=True)
 class ReadDefinitions:
@@ -70,9 +71,9 @@ class ReadDefinitions:
 
     definitions: Definitions = field(default_factory=Definitions)
     skipped: list[Row] = field(default_factory=list)
-    notes: dict[tuple[str, Hashable], list[str]] = field(default_factory=dict)
+    notes: dict[tuple[str, Key], list[str]] = field(default_factory=dict)
     limits: dict[str, dict[str, int]] = field(default_factory=dict)
-    only_named: set[Hashable] = field(default_factory=set)
+    only_named: set[Key] = field(default_factory=set)
     faulty: set[tuple[str, str]] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
     problem_count: int = 0
@@ -121,7 +122,7 @@ def read_with_problems(content: bytes, *, virtual_host: str | None = None) -> Re
         document = document | {"vhosts": [described], "users": []}
     reader = _Reader(only_host)
     if only_host is not None and not described:
-        reader.result.only_named.add(only_host)
+        reader.result.only_named.add(("", only_host))
     for section, kind, read, named_by in _SECTIONS:
         reader.read(document, section, kind, read, named_by)
     reader.take_parameters(document)
@@ -180,24 +181,34 @@ class _Reader:
         document: dict[str, object],
         section: str,
         kind: str,
-        read: Callable[[Entry, Context], Any],
+        read: Callable[[Entry, Context], tuple[Key, Any]],
         named_by: str,
     ) -> None:
         """Read the entries of one section."""
-        things = getattr(self.result.definitions, kind)
         for index, content in self._entries(document, section):
-            where = label(section, index, content, named_by)
-            try:
-                entry = Entry(content)
-                thing = read(entry, self._context)
-            except Fault as fault:
-                self.result.complain(f"{where}: {fault}")
-                if isinstance(content, dict):
-                    self.result.faulty.add((kind, _text(content.get(named_by))))
-            except Skip as skip:
-                self._skip(section, content, named_by, skip)
-            else:
-                self._keep(things, kind, thing, entry.notes, where)
+            self._read_entry(section, index, content, kind, read, named_by)
+
+    def _read_entry(
+        self,
+        section: str,
+        index: int,
+        content: object,
+        kind: str,
+        read: Callable[[Entry, Context], tuple[Key, Any]],
+        named_by: str = "name",
+    ) -> None:
+        where = label(section, index, content, named_by)
+        try:
+            entry = Entry(content)
+            key, thing = read(entry, self._context)
+        except Fault as fault:
+            self.result.complain(f"{where}: {fault}")
+            if isinstance(content, dict):
+                self.result.faulty.add((kind, _text(content.get(named_by))))
+        except Skip as skip:
+            self._skip(kind, content, named_by, skip)
+        else:
+            self._keep(kind, key, thing, entry.notes, where)
 
     def _entries(self, document: dict[str, object], section: str) -> list[tuple[int, object]]:
         try:
@@ -206,47 +217,27 @@ class _Reader:
             self.result.complain(str(error))
             return []
 
-    def _keep(
-        self,
-        things: dict[Hashable, Thing],
-        kind: str,
-        thing: Thing,
-        notes: list[str],
-        where: str,
-    ) -> None:
-        known = things.setdefault(thing.key, thing)
+    def _keep(self, kind: str, key: Key, thing: object, notes: list[str], where: str) -> None:
+        known = self.result.definitions.of(kind).setdefault(key, thing)
         if known is not thing:
             if known != thing:
                 self.result.complain(f"{where}: is there before, and says something else")
             return
         if notes:
-            self.result.notes[kind, thing.key] = notes
-        if isinstance(thing, HostObject):
+            self.result.notes[kind, key] = notes
+        if isinstance(thing, Host):
             self._queue_types[thing.name] = thing.default_queue_type
 
-    def _skip(self, section: str, content: object, named_by: str, reason: Skip) -> None:
+    def _skip(self, kind: str, content: object, named_by: str, reason: Skip) -> None:
         assert isinstance(content, dict)
         host, name = content.get("vhost", self._context.virtual_host), content.get(named_by)
-        if section == "bindings":
+        if kind == "bindings":
             name = f"{name} → {content.get('destination')}"
-        kind = _KIND_IN_WORDS.get(section, section)
+        word = "queue" if kind == "streams" else KINDS[kind]
         is_lost = not isinstance(reason, Needless)
         self.result.skipped.append(
-            Row(kind, _text(host), _text(name), Outcome.SKIPPED, str(reason), is_lost)
+            Row(word, _text(host), _text(name), Outcome.SKIPPED, str(reason), is_lost)
         )
-
-    def _take_operator_policy(self, index: int, content: object) -> None:
-        where = label("parameters", index, content)
-        try:
-            entry = Entry(content)
-            thing = sections.operator_policy(entry, self._context)
-        except Fault as fault:
-            self.result.complain(f"{where}: {fault}")
-        except Skip as skip:
-            self._skip("operator_policies", content, "name", skip)
-        else:
-            kept = self.result.definitions.operator_policies
-            self._keep(kept, "operator_policies", thing, entry.notes, where)
 
     def take_parameters(self, document: dict[str, object]) -> None:
         """Take operators' policies, and the limits of virtual hosts as older exports have them."""
@@ -254,7 +245,9 @@ class _Reader:
         for index, content in self._entries(document, "parameters"):
             component = content.get("component") if isinstance(content, dict) else None
             if component == sections.OPERATOR_POLICIES:
-                self._take_operator_policy(index, content)
+                self._read_entry(
+                    "parameters", index, content, "operator_policies", sections.operator_policy
+                )
             if component != _LIMITS_COMPONENT:
                 continue
             try:
@@ -264,14 +257,15 @@ class _Reader:
             except Fault as fault:
                 self.result.complain(f"{label('parameters', index, content)}: {fault}")
                 continue
-            known = hosts.get(name)
+            key = "", name
+            known = hosts.get(key)
             if known is None:
                 self.result.limits[name] = limits
-                self.result.notes["hosts", name] = entry.notes
+                self.result.notes["hosts", key] = entry.notes
             elif not known.limits:
-                hosts[known.key] = replace(known, limits=limits)
+                hosts[key] = replace(known, limits=limits)
                 if entry.notes:
-                    self.result.notes.setdefault(("hosts", known.key), []).extend(entry.notes)
+                    self.result.notes.setdefault(("hosts", key), []).extend(entry.notes)
 
     def skip_the_rest(self, document: dict[str, object]) -> None:
         """Write down what is in the file and has no counterpart here at all."""
@@ -298,43 +292,30 @@ class _Reader:
     def order_partitions(self) -> None:
         """Number the partitions of super streams that an older export has without order."""
         definitions = self.result.definitions
-        partitions: dict[Hashable, list[BindingObject]] = {}
-        for binding in definitions.bindings.values():
-            exchange = definitions.exchanges.get((binding.virtual_host, binding.source))
-            if exchange is not None and exchange.is_super_stream:
-                partitions.setdefault(exchange.key, []).append(binding)
+        partitions: dict[Key, dict[Key, Binding]] = {}
+        for key, binding in definitions.bindings.items():
+            if is_super_stream(definitions.exchanges.get(key[:2])):
+                partitions.setdefault(key[:2], {})[key] = binding
         for bindings in partitions.values():
-            if all(PARTITION_ORDER not in binding.arguments for binding in bindings):
-                self._number(sorted(bindings, key=_natural_order))
+            if all(PARTITION_ORDER not in binding.arguments for binding in bindings.values()):
+                self._number(sorted(bindings.items(), key=_natural_order))
 
-    def _number(self, bindings: list[BindingObject]) -> None:
+    def _number(self, bindings: list[tuple[Key, Binding]]) -> None:
         kept, notes = self.result.definitions.bindings, self.result.notes
-        for order, binding in enumerate(bindings):
+        for order, (key, binding) in enumerate(bindings):
             numbered = replace(binding, arguments={**binding.arguments, PARTITION_ORDER: order})
-            del kept[binding.key]
-            kept[numbered.key] = numbered
-            notes["bindings", numbered.key] = [
-                *notes.pop(("bindings", binding.key), []),
+            del kept[key]
+            new = binding_key(key[0], numbered)
+            kept[new] = numbered
+            notes["bindings", new] = [
+                *notes.pop(("bindings", key), []),
                 f"had no {PARTITION_ORDER}: by its name it is partition {order}",
             ]
 
 
-_KIND_IN_WORDS: Final = {
-    "vhosts": "virtual host",
-    "users": "user",
-    "permissions": "permission",
-    "policies": "policy",
-    "operator_policies": "operator policy",
-    "queues": "queue",
-    "exchanges": "exchange",
-    "bindings": "binding",
-    "parameters": "parameter",
-}
-
-
-def _natural_order(binding: BindingObject) -> list[object]:
+def _natural_order(binding: tuple[Key, Binding]) -> list[object]:
     """`orders-10` after `orders-9`."""
-    parts = _DIGITS.split(binding.destination)
+    parts = _DIGITS.split(binding[1].destination)
     return [int(part) if index % 2 else part for index, part in enumerate(parts)]
 
 
@@ -345,20 +326,7 @@ def _text(value: object) -> str:
     return text[:200]
 
 
-def row_of(kind: str, thing: DefinedObject, outcome: Outcome, reason: str = "") -> Row:
+def row_of(kind: str, key: Key, outcome: Outcome, reason: str = "") -> Row:
     """Return the line of the report for an object."""
-    host, name = place_of(thing)
-    return Row(KIND_OF[kind], host, name, outcome, reason)
-
-
-KIND_OF: Final = {
-    "hosts": "virtual host",
-    "users": "user",
-    "permissions": "permission",
-    "policies": "policy",
-    "operator_policies": "operator policy",
-    "streams": "stream",
-    "exchanges": "exchange",
-    "bindings": "binding",
-}
-"""The name of a kind in the report."""
+    host, name = place_of(kind, key)
+    return Row(KINDS[kind], host, name, outcome, reason)

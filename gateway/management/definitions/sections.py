@@ -13,26 +13,25 @@ from functools import lru_cache
 from typing import Final
 
 from gateway.broker.access.errors import Unusable
-from gateway.broker.access.model import USER_LIMITS, VIRTUAL_HOST_LIMITS, check_name
+from gateway.broker.access.model import (
+    USER_LIMITS,
+    VIRTUAL_HOST_LIMITS,
+    Permission,
+    Right,
+    User,
+    check_name,
+)
 from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
 from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.exchange import ALTERNATE_EXCHANGE
+from gateway.broker.exchanges import Binding, Exchange
 from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
 from gateway.broker.policies import APPLY_TO, Policy, check_operator_policy, check_policy
 from gateway.broker.policy_settings import DEFINED, check_values, not_of_streams
 from gateway.management.definitions.entry import Entry, Fault, Needless, Skip, is_integer
 from gateway.management.definitions.errors import shown
-from gateway.management.definitions.objects import (
-    NO_PASSWORD,
-    BindingObject,
-    ExchangeObject,
-    HostObject,
-    OperatorPolicyObject,
-    PermissionObject,
-    PolicyObject,
-    StreamObject,
-    UserObject,
-)
+from gateway.management.definitions.objects import NO_PASSWORD, Host, Key, Stream, binding_key
+from gateway.management.kinds import BINDINGS, EXCHANGES, POLICIES
 
 OPERATOR_POLICIES: Final = "operator_policy"
 """The component of parameters that are operators' policies."""
@@ -102,7 +101,7 @@ def _named(name: str, what: str) -> str:
 # ------------------------------------------------------------------------------ who may do what
 
 
-def host(entry: Entry, context: Context) -> HostObject:
+def host(entry: Entry, context: Context) -> tuple[Key, Host]:
     """Read a virtual host; newer exports keep what describes it under `metadata`."""
     name = entry.name() if "name" in entry or context.virtual_host is None else context.virtual_host
     _named(name, "virtual host")
@@ -110,7 +109,7 @@ def host(entry: Entry, context: Context) -> HostObject:
     if not any(field in about for field in ("description", "tags", "default_queue_type")):
         about = entry
     queue_type = about.text("default_queue_type", "")
-    return HostObject(
+    return ("", name), Host(
         name,
         about.text("description", ""),
         about.tags(),
@@ -119,24 +118,22 @@ def host(entry: Entry, context: Context) -> HostObject:
     )
 
 
-def user(entry: Entry, _context: Context) -> UserObject:
+def user(entry: Entry, _context: Context) -> tuple[Key, User]:
     """Read a user with the hash of its password."""
     name = _named(entry.name(), "user")
     if "password" in entry:
         raise Fault(
             "password: never in clear; password_hash takes what `hutch hash-password` prints"
         )
-    password_hash, algorithm = _password(entry)
-    return UserObject(
-        name, password_hash, algorithm, entry.tags(), entry.limits("limits", USER_LIMITS)
-    )
+    hashed = _password(entry)
+    return ("", name), User(name, hashed, entry.tags(), entry.limits("limits", USER_LIMITS))
 
 
-def _password(entry: Entry) -> tuple[str, str | None]:
+def _password(entry: Entry) -> PasswordHash | None:
     text = entry.text("password_hash", NO_PASSWORD)
     named = entry.text("hashing_algorithm", "")
     if text == NO_PASSWORD:
-        return NO_PASSWORD, None
+        return None
     try:
         # Exports from before 3.6 name none, and have MD5's size.
         wanted = Algorithm(named) if named else None
@@ -144,63 +141,53 @@ def _password(entry: Entry) -> tuple[str, str | None]:
         entry.notes.append(
             f"hashing_algorithm {shown(named)} is not known: no password until one is set"
         )
-        return NO_PASSWORD, None
+        return None
     try:
         parsed = PasswordHash.parse(text, wanted)
     except UnusableHash as error:
         raise Fault(f"password_hash {error}") from None
     if not named and parsed.algorithm is not Algorithm.MD5:
         entry.notes.append(f"no hashing_algorithm: taken for {parsed.algorithm.value} by its size")
-    return str(parsed), parsed.algorithm.value
+    return parsed
 
 
-def permission(entry: Entry, context: Context) -> PermissionObject:
+def permission(entry: Entry, context: Context) -> tuple[Key, Permission]:
     """Read what a user may do in a virtual host."""
-    return PermissionObject(
-        entry.name("user"),
-        context.host_of(entry),
-        context.require_pattern(entry, "configure"),
-        context.require_pattern(entry, "write"),
-        context.require_pattern(entry, "read"),
-    )
+    key = context.host_of(entry), entry.name("user")
+    patterns = [context.require_pattern(entry, right.value) for right in Right]
+    return key, Permission(key[1], key[0], *patterns)
 
 
 # -------------------------------------------------------------------------------------- streams
 
 
-def policy(entry: Entry, context: Context) -> PolicyObject:
+def policy(entry: Entry, context: Context) -> tuple[Key, Policy]:
     """Read a policy; also what it says of other things than streams, to be given back.
 
     A policy without a word about streams is kept too: of those that fit a name only the one of the
     highest priority counts, so another would take its place.
     """
     taken = _policy(entry, context, check_policy)
-    return PolicyObject(context.host_of(entry), taken.name, *_said(taken))
+    return (context.host_of(entry), taken.name), taken
 
 
-def operator_policy(entry: Entry, context: Context) -> OperatorPolicyObject:
+def operator_policy(entry: Entry, context: Context) -> tuple[Key, Policy]:
     """Read a parameter that is an operators' policy."""
     said = Entry({**entry.mapping("value"), "name": entry.name()})
     taken = _policy(said, context, check_operator_policy)
     entry.notes.extend(said.notes)
-    return OperatorPolicyObject(context.host_of(entry), taken.name, *_said(taken))
-
-
-def _said(policy: Policy) -> tuple[str, str, Mapping[str, object], float]:
-    return policy.pattern, policy.apply_to, policy.definition, policy.priority
+    return (context.host_of(entry), taken.name), taken
 
 
 def _policy(entry: Entry, context: Context, check: Callable[[Policy], object]) -> Policy:
-    name = entry.name()
-    apply_to = entry.text("apply-to", "all")
-    definition = entry.mapping("definition")
+    taken = POLICIES.taken(entry, is_outer=True, name=entry.name())
+    apply_to, definition = taken.apply_to, taken.definition
     for key in sorted(POLICY_KEYS & definition.keys()):
         _require_kind(f"definition.{key}", definition[key], is_text=key in _POLICY_TEXTS)
-    pattern = context.require_pattern(entry, "pattern")
-    taken = Policy(name, pattern, apply_to, definition, entry.number("priority", 0))
+    context.require_pattern(entry, "pattern")
     if apply_to not in APPLY_TO:
         raise Fault(f"apply-to is {shown(apply_to)}")
-    _named(name, "policy")
+    _named(taken.name, "policy")
     try:
         check(taken)
         check_values(definition)
@@ -226,7 +213,7 @@ def _require_kind(name: str, value: object, *, is_text: bool) -> None:
         raise Fault(f"{name} is {shown(value)}, not a whole number")
 
 
-def stream(entry: Entry, context: Context) -> StreamObject:
+def stream(entry: Entry, context: Context) -> tuple[Key, Stream]:
     """Read a queue that is a stream."""
     virtual_host = context.host_of(entry)
     name = _LINE_ENDS.sub("", entry.name())
@@ -246,7 +233,7 @@ def stream(entry: Entry, context: Context) -> StreamObject:
         raise Fault("is a stream that goes with its connection, which streams never do")
     if not entry.flag("durable", default=True):
         entry.notes.append("is durable here, as streams are")
-    return StreamObject(virtual_host, name, _stream_arguments(entry, given))
+    return (virtual_host, name), Stream(name, _stream_arguments(entry, given))
 
 
 def _stream_arguments(entry: Entry, given: Mapping[str, object]) -> dict[str, str]:
@@ -270,7 +257,7 @@ def _stream_arguments(entry: Entry, given: Mapping[str, object]) -> dict[str, st
     return arguments
 
 
-def exchange(entry: Entry, context: Context) -> ExchangeObject:
+def exchange(entry: Entry, context: Context) -> tuple[Key, Exchange]:
     """Read an exchange."""
     name = entry.name()
     kind = entry.text("type")
@@ -278,21 +265,13 @@ def exchange(entry: Entry, context: Context) -> ExchangeObject:
         raise Needless("is there from the start, or not at all")
     if kind not in EXCHANGE_TYPES:
         raise Skip(f"type {shown(kind)} is not known; there are {', '.join(EXCHANGE_TYPES)}")
-    arguments = entry.mapping("arguments")
-    if not isinstance(arguments.get(ALTERNATE_EXCHANGE, ""), str):
+    taken = EXCHANGES.taken(entry, is_outer=True, name=name, type=kind)
+    if not isinstance(taken.arguments.get(ALTERNATE_EXCHANGE, ""), str):
         entry.notes.append(f"{ALTERNATE_EXCHANGE} is not the name of an exchange, so there is none")
-    return ExchangeObject(
-        context.host_of(entry),
-        name,
-        kind,
-        entry.flag("durable", default=True),
-        entry.flag("auto_delete", default=False),
-        entry.flag("internal", default=False),
-        arguments,
-    )
+    return (context.host_of(entry), name), taken
 
 
-def binding(entry: Entry, context: Context) -> BindingObject:
+def binding(entry: Entry, context: Context) -> tuple[Key, Binding]:
     """Read a binding from an exchange to a stream."""
     source = entry.name("source")
     if not source:
@@ -301,6 +280,7 @@ def binding(entry: Entry, context: Context) -> BindingObject:
         raise Skip("leads to an exchange; here bindings lead to streams")
     destination = _LINE_ENDS.sub("", entry.name("destination"))
     routing_key = entry.name("routing_key") if "routing_key" in entry else ""
-    return BindingObject(
-        context.host_of(entry), source, destination, routing_key, entry.mapping("arguments")
+    taken = BINDINGS.taken(
+        entry, is_outer=True, source=source, destination=destination, routing_key=routing_key
     )
+    return binding_key(context.host_of(entry), taken), taken

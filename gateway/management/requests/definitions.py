@@ -16,10 +16,12 @@ from gateway.management.definitions.reading import (
     read_with_problems,
 )
 from gateway.management.errors import AdministrationError, Failed, WrongRequest
-from gateway.management.requests.applying import ApplyFailed, Stopped, apply_plan
+from gateway.management.requests.applying import ApplyFailed, apply_changes
+from gateway.management.requests.parallel import Stopped
+from gateway.management.requests.rollback import Before, remember, take_back
 from gateway.management.requests.row import request
 from gateway.management.requests.state import current_definitions
-from gateway.management.requests.taking_back import pack, remember, take_back, unpack
+from gateway.management.requests.state import current_definitions
 from gateway.management.requests.unfinished import Source, Unfinished
 from store.errors import StoreError
 
@@ -129,13 +131,13 @@ def _demand_all(plan: Plan) -> None:
 
 
 async def _apply(administration: Administration, plan: Plan, source: Source | None) -> None:
+    before = remember(administration, plan.changes)
     unfinished = administration.unfinished if source is not None and plan.change_count else None
     if source is not None and unfinished is not None:
-        before = remember(administration, plan)
-        packed = await administration.in_thread(partial(pack, before))
+        packed = await administration.in_thread(before.pack)
         await unfinished.begin(source._replace(before=packed))
     try:
-        await apply_plan(administration, plan)
+        await apply_changes(administration, plan.changes, before)
     except ApplyFailed as failure:
         log.warning(
             "definitions not imported is_undone=%s reason=%s", failure.is_undone, failure.reason
@@ -179,7 +181,7 @@ async def finish_import(administration: Administration, unfinished: Unfinished) 
         log.error("the import that was cut off cannot be finished error=%s", error)  # noqa: TRY400
         if administration.importing.is_over:  # it could have been
             return
-        if not await take_back(administration, unpack(source.before)):
+        if not await take_back(administration, Before.unpack(source.before)):
             log.error("the next start tries again to finish the import or to take it back")  # noqa: TRY400
             return
         log.warning("the import that was cut off is taken back: nothing of it is there")

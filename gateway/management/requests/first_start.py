@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import Final
 
 from gateway.broker.access.authentication import GUEST
+from gateway.broker.access.model import User
 from gateway.broker.access.users_file import DEFAULT_VIRTUAL_HOST
 from gateway.broker.kept_table import KeptTable
 from gateway.log.names import server_table
 from gateway.management.administration import Administration
 from gateway.management.definitions.document import BYTES_MAX
 from gateway.management.definitions.errors import DefinitionsError
-from gateway.management.definitions.objects import Definitions, HostObject, UserObject
+from gateway.management.definitions.objects import Definitions, Host
 from gateway.management.definitions.planning import plan_import
 from gateway.management.definitions.reading import ReadDefinitions, read_with_problems
 from gateway.management.definitions.report import Outcome
@@ -118,8 +119,10 @@ def _read(file: Path) -> ReadDefinitions:
 
 def _fresh() -> Definitions:
     """Return what every server has before its first start."""
-    host, guest = HostObject(DEFAULT_VIRTUAL_HOST), UserObject(GUEST)
-    return Definitions(hosts={host.key: host}, users={guest.key: guest})
+    return Definitions(
+        hosts={("", DEFAULT_VIRTUAL_HOST): Host(DEFAULT_VIRTUAL_HOST)},
+        users={("", GUEST): User(GUEST, None)},
+    )
 
 
 def _unusable(file: Path | None, error: DefinitionsError) -> ConfigError:

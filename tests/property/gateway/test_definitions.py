@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.management.definitions.errors import DefinitionsError
 from gateway.management.definitions.exporting import export_definitions
-from gateway.management.definitions.objects import KINDS, Definitions, HostObject
+from gateway.management.definitions.objects import KINDS, Definitions, Host
 from gateway.management.definitions.planning import plan_import
 from gateway.management.definitions.reading import ReadDefinitions, read_definitions
 from gateway.management.definitions.report import report_table
@@ -76,16 +76,14 @@ def test_a_spoiled_export_is_refused_or_imported_once_for_all(content: bytes) ->
     read = read_or_refused(content)
     if read is None:
         return
-    current = Definitions()
-    current.hosts["/"] = HostObject("/")
+    current = Definitions(hosts={("", "/"): Host("/")})
     try:
         plan = plan_import(read, current, built_in_exchanges={"amq.topic"})
     except DefinitionsError:
         return
     report_table(plan.rows).encode()
     for kind in KINDS:
-        things = getattr(current, kind)
-        things.update((thing.key, thing) for thing in plan.changes[kind])
+        current.of(kind).update(plan.changes.of(kind))
 
     again = plan_import(read_definitions(content), current, built_in_exchanges={"amq.topic"})
     exported = json.dumps(export_definitions(current)[0]).encode()

@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 from typing import Any
 
-from gateway.management.definitions.objects import Definitions, HostObject
-from gateway.management.definitions.planning import Plan, plan_import
+from gateway.management.definitions.objects import KINDS, Definitions, Host
+from gateway.management.definitions.planning import Plan, plan_import, with_own
 from gateway.management.definitions.reading import ReadDefinitions, read_definitions
 from gateway.management.definitions.report import Row
 
@@ -19,9 +19,7 @@ def read(**sections: object) -> ReadDefinitions:
 
 
 def with_default_host() -> Definitions:
-    current = Definitions()
-    current.hosts["/"] = HostObject("/")
-    return current
+    return Definitions(hosts={("", "/"): Host("/")})
 
 
 def plan(current: Definitions | None = None, **sections: object) -> Plan:
@@ -36,11 +34,11 @@ def row(rows: list[Row], name: str, kind: str | None = None) -> Row:
 
 def applied(plan: Plan, current: Definitions) -> Definitions:
     """What there would be after an import."""
-    after = Definitions(
-        **{kind: dict(getattr(current, kind)) for kind in Definitions.__dataclass_fields__}
-    )
-    for kind, things in plan.changes.items():
-        getattr(after, kind).update({thing.key: thing for thing in things})
+    after = Definitions(**{kind: dict(current.of(kind)) for kind in KINDS})
+    for kind in KINDS:
+        after.of(kind).update(plan.changes.of(kind))
+    for key, user in plan.changes.users.items():
+        after.users[key] = with_own(user, current.users.get(key))
     return after
 
 

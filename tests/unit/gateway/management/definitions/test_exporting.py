@@ -1,14 +1,11 @@
 import json
 
+from gateway.broker.access.model import User
+from gateway.broker.access.passwords import Algorithm, PasswordHash
+from gateway.broker.exchanges import Binding, Exchange
+from gateway.broker.policies import Policy
 from gateway.management.definitions.exporting import export_definitions
-from gateway.management.definitions.objects import (
-    BindingObject,
-    Definitions,
-    ExchangeObject,
-    PolicyObject,
-    StreamObject,
-    UserObject,
-)
+from gateway.management.definitions.objects import Definitions, Stream, binding_key
 from gateway.management.definitions.reading import read_definitions
 from tests.unit.gateway.management.definitions.definitions_rig import (
     FULL,
@@ -60,7 +57,8 @@ def test_entries_have_the_fields_that_rabbitmq_gives_them() -> None:
 
 def test_a_hash_that_rabbitmq_does_not_have_is_left_out_with_a_warning() -> None:
     definitions = Definitions()
-    definitions.users["new"] = UserObject("new", "$argon2id$…", None, has_foreign_hash=True)
+    hashed = PasswordHash(Algorithm.ARGON2ID, "$argon2id$…")
+    definitions.users["", "new"] = User("new", hashed)
 
     tree, warnings = export_definitions(definitions)
 
@@ -80,21 +78,18 @@ def test_a_hash_that_rabbitmq_does_not_have_is_left_out_with_a_warning() -> None
 def test_what_json_cannot_say_is_left_out_with_a_warning_and_so_is_what_is_bound_to_it() -> None:
     definitions = with_default_host()
     for name, arguments in (("good", {}), ("b\udcff", {}), ("age", {"max-age": "\udcfe"})):
-        stream = StreamObject("/", name, arguments)
-        definitions.streams[stream.key] = stream
+        definitions.streams["/", name] = Stream(name, arguments)
     for name in ("events", "e\udcff"):
-        exchange = ExchangeObject("/", name, "direct", True, False, False, {})  # noqa: FBT003
-        definitions.exchanges[exchange.key] = exchange
+        definitions.exchanges["/", name] = Exchange(name)
     for source, destination, key in (
         ("events", "good", "k"),
         ("events", "good", "\udcfe"),
         ("events", "age", "k"),
         ("e\udcff", "good", "k"),
     ):
-        binding = BindingObject("/", source, destination, key, {})
-        definitions.bindings[binding.key] = binding
-    policy = PolicyObject("/", "p", "x", "all", {"delivery-limit": float("inf")}, 0)
-    definitions.policies[policy.key] = policy
+        binding = Binding(source, destination, key)
+        definitions.bindings[binding_key("/", binding)] = binding
+    definitions.policies["/", "p"] = Policy("p", "x", definition={"delivery-limit": float("inf")})
 
     tree, warnings = export_definitions(definitions)
 
@@ -120,15 +115,15 @@ def test_what_json_cannot_say_is_left_out_with_a_warning_and_so_is_what_is_bound
 def test_a_whole_number_of_any_size_comes_back_the_same() -> None:
     definitions = with_default_host()
     for number in (10**20, -(10**900), 2**63, 0):
-        stream = StreamObject("/", f"s{number % 97}", {"max-length-bytes": str(number)})
-        definitions.streams[stream.key] = stream
-    policy = PolicyObject("/", "p", "x", "all", {"max-length-bytes": 10**60}, 10**30)
-    definitions.policies[policy.key] = policy
-    user = UserObject("app", limits={"max-connections": 10**22, "max-channels": -(10**22)})
-    definitions.users[user.key] = user
+        name = f"s{number % 97}"
+        definitions.streams["/", name] = Stream(name, {"max-length-bytes": str(number)})
+    policy = Policy("p", "x", "all", {"max-length-bytes": 10**60}, 10**30)
+    definitions.policies["/", "p"] = policy
+    limits = {"max-connections": 10**22, "max-channels": -(10**22)}
+    definitions.users["", "app"] = User("app", None, limits=limits)
 
     result = read_definitions(own(definitions)).definitions
 
     assert result.streams == definitions.streams
     assert result.policies == definitions.policies
-    assert result.users["app"].limits == user.limits
+    assert result.users["", "app"].limits == limits

@@ -2,8 +2,10 @@ import json
 
 import pytest
 
+from gateway.broker.access.model import User
+from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.management.definitions.errors import DefinitionsError
-from gateway.management.definitions.objects import Definitions, HostObject, StreamObject, UserObject
+from gateway.management.definitions.objects import Definitions, Host, Stream
 from gateway.management.definitions.planning import ALREADY, plan_import
 from gateway.management.definitions.reading import read_definitions
 from gateway.management.definitions.report import Outcome
@@ -40,8 +42,8 @@ def test_an_import_that_was_cut_off_is_finished_by_the_next() -> None:
     whole, _, _ = planned(FULL, with_default_host())
     content = read_definitions(FULL)
     plan = plan_import(content, with_default_host(), built_in_exchanges=BUILT_IN)
-    plan.changes["bindings"] = plan.changes["bindings"][:2]
-    plan.changes["streams"] = plan.changes["streams"][3:]
+    plan.changes.bindings = dict(list(plan.changes.bindings.items())[:2])
+    plan.changes.streams = dict(list(plan.changes.streams.items())[3:])
     cut_off = applied(plan, with_default_host())
 
     after, changes, _ = planned(FULL, cut_off)
@@ -53,7 +55,7 @@ def test_an_import_that_was_cut_off_is_finished_by_the_next() -> None:
 def test_the_export_of_one_virtual_host_makes_it_where_it_is_missing() -> None:
     after, _, _ = planned(ONE_HOST, Definitions())
 
-    assert set(after.hosts) == {"orders"}
+    assert set(after.hosts) == {("", "orders")}
     assert len(after.streams) == 7
 
 
@@ -107,7 +109,7 @@ def test_references_to_nothing_refuse_the_whole_file() -> None:
 
 def test_what_refers_to_what_the_server_has_needs_nothing_of_it_in_the_file() -> None:
     current = with_default_host()
-    current.users["app"] = UserObject("app")
+    current.users["", "app"] = User("app", None)
     permission = {"user": "app", "vhost": "/", "configure": "", "write": "", "read": ""}
 
     assert plan(current, vhosts=[], permissions=[permission]).change_count == 1
@@ -138,8 +140,9 @@ def test_an_exchange_that_exists_otherwise_stays_as_it_is() -> None:
 
 def test_a_user_is_overwritten_and_keeps_a_hash_that_no_export_can_hold() -> None:
     current = with_default_host()
-    current.users["new"] = UserObject("new", tags=("a",), has_foreign_hash=True)
-    current.users["old"] = UserObject("old", "hash", "md5")
+    foreign = PasswordHash(Algorithm.ARGON2ID, "$argon2id$…")
+    current.users["", "new"] = User("new", foreign, ("a",), loopback_only=True)
+    current.users["", "old"] = User("old", PasswordHash(Algorithm.MD5, "hash"))
 
     result = plan(
         current,
@@ -147,8 +150,8 @@ def test_a_user_is_overwritten_and_keeps_a_hash_that_no_export_can_hold() -> Non
     )
     after = applied(result, current)
 
-    assert after.users["new"] == UserObject("new", tags=("b",), has_foreign_hash=True)
-    assert after.users["old"] == UserObject("old", tags=("b",))
+    assert after.users["", "new"] == User("new", foreign, ("b",), loopback_only=True)
+    assert after.users["", "old"] == User("old", None, ("b",))
     assert "stays" in row(result.rows, "new").reason
 
 
@@ -165,7 +168,7 @@ def test_a_super_stream_has_a_bounded_number_of_partitions() -> None:
 
     most = plan(exchanges=[exchange], queues=queues, bindings=bindings[:1000])
 
-    assert len(most.changes["bindings"]) == 1000
+    assert len(most.changes.bindings) == 1000
     with pytest.raises(DefinitionsError, match="super stream of 1001 partitions; at most 1000"):
         plan(exchanges=[exchange], queues=queues, bindings=bindings)
     with pytest.raises(DefinitionsError, match="1001 partitions"):
@@ -189,9 +192,8 @@ def test_there_must_be_room_for_streams_under_the_limits_that_there_will_be(
     is_room: bool,  # noqa: FBT001
 ) -> None:
     current = with_default_host()
-    current.hosts["/"] = HostObject("/", limits=before)
-    old = StreamObject("/", "old", {})
-    current.streams[old.key] = old
+    current.hosts["", "/"] = Host("/", limits=before)
+    current.streams["/", "old"] = Stream("old", {})
     hosts = [] if in_file is None else [{"name": "/"} | in_file]
     queues = [queue(name) for name in ("old", "a", "b")]
 
@@ -204,8 +206,7 @@ def test_there_must_be_room_for_streams_under_the_limits_that_there_will_be(
 
 def test_a_limit_below_what_is_there_already_is_taken() -> None:
     current = with_default_host()
-    old = StreamObject("/", "old", {})
-    current.streams[old.key] = old
+    current.streams["/", "old"] = Stream("old", {})
     hosts = [{"name": "/", "limits": {"max-queues": 0}}]
 
     assert plan(current, vhosts=hosts, queues=[queue("old")]).change_count == 1
@@ -215,11 +216,11 @@ def test_limits_alone_are_for_a_virtual_host_that_is_there() -> None:
     parameter = {"component": "vhost-limits", "vhost": "/", "value": {"max-queues": 1}}
     read_alone = read_definitions(json.dumps({"parameters": [parameter]}).encode())
     current = with_default_host()
-    current.hosts["/"] = HostObject("/", "about", ("tag",), "stream", {"max-connections": 1})
+    current.hosts["", "/"] = Host("/", "about", ("tag",), "stream", {"max-connections": 1})
 
     changed = applied(plan_import(read_alone, current), current)
 
-    assert changed.hosts["/"] == HostObject("/", "about", ("tag",), "stream", {"max-queues": 1})
+    assert changed.hosts["", "/"] == Host("/", "about", ("tag",), "stream", {"max-queues": 1})
     with pytest.raises(DefinitionsError, match="limits of virtual host '/': there is none"):
         plan_import(read_alone, Definitions())
 
@@ -227,20 +228,19 @@ def test_limits_alone_are_for_a_virtual_host_that_is_there() -> None:
 def test_what_goes_into_a_virtual_host_leaves_what_the_file_does_not_say_of_it() -> None:
     content = json.dumps({"queues": [{"name": "log", "type": "stream"}]}).encode()
     current = with_default_host()
-    current.hosts["/"] = HostObject("/", "about", ("tag",), "stream", {"max-queues": 1})
+    current.hosts["", "/"] = Host("/", "about", ("tag",), "stream", {"max-queues": 1})
 
     result = plan_import(read_definitions(content, virtual_host="/"), current)
 
-    assert not result.changes["hosts"]
-    assert len(result.changes["streams"]) == 1
+    assert not result.changes.hosts
+    assert len(result.changes.streams) == 1
     made = plan_import(read_definitions(content, virtual_host="new"), current)
-    assert made.changes["hosts"] == [HostObject("new")]
+    assert made.changes.hosts == {("", "new"): Host("new")}
 
 
 def test_what_is_kept_as_it_is_is_not_lost_and_what_lacks_an_end_is() -> None:
     current = with_default_host()
-    stream = StreamObject("/", "log", {})
-    current.streams[stream.key] = stream
+    current.streams["/", "log"] = Stream("log", {})
     queues = [queue("log", arguments={"x-max-age": "1h"})]
     bindings = [{"source": "nowhere", "vhost": "/", "destination": "log"}]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from gateway.management.definitions.errors import DefinitionsError
-from gateway.management.definitions.objects import Definitions
+from gateway.management.definitions.objects import Definitions, is_super_stream
 from gateway.management.definitions.reading import read_definitions
 from tests.unit.gateway.management.definitions.definitions_rig import FULL, ONE_HOST, queue, read
 
@@ -20,11 +20,11 @@ def test_a_real_export_is_read_whole() -> None:
     result = read_definitions(FULL)
 
     definitions = result.definitions
-    assert set(definitions.hosts) == {"/", "orders", "empty"}
-    assert definitions.hosts["orders"].tags == ("production", "eu")
-    assert definitions.hosts["orders"].limits == {"max-connections": 100, "max-queues": 1000}
-    assert set(definitions.users) == {"app", "nopass", "old", "guest"}
-    assert definitions.users["app"].tags == ("management", "policymaker")
+    assert set(definitions.hosts) == {("", "/"), ("", "orders"), ("", "empty")}
+    assert definitions.hosts["", "orders"].tags == ("production", "eu")
+    assert definitions.hosts["", "orders"].limits == {"max-connections": 100, "max-queues": 1000}
+    assert {user.name for user in definitions.users.values()} == {"app", "nopass", "old", "guest"}
+    assert definitions.users["", "app"].tags == ("management", "policymaker")
     assert len(definitions.permissions) == 5
     assert {stream.name for stream in definitions.streams.values()} == {
         "log",
@@ -42,7 +42,7 @@ def test_a_real_export_is_read_whole() -> None:
         "stream-max-segment-size-bytes": "100000000",
     }
     assert {
-        exchange.name for exchange in definitions.exchanges.values() if exchange.is_super_stream
+        exchange.name for exchange in definitions.exchanges.values() if is_super_stream(exchange)
     } == {"invoices", "regions"}
     assert [(one.name, one.definition) for one in definitions.operator_policies.values()] == [
         ("op", {"max-length-bytes": 50_000_000_000})
@@ -64,10 +64,10 @@ def test_the_export_of_one_virtual_host_goes_to_that_one_or_to_the_named_one() -
     own = read_definitions(ONE_HOST).definitions
     other = read_definitions(ONE_HOST, virtual_host="copy").definitions
 
-    assert set(own.hosts) == {"orders"}
-    assert own.hosts["orders"].limits == {"max-connections": 100, "max-queues": 1000}
-    assert set(other.hosts) == {"copy"}
-    assert {stream.virtual_host for stream in other.streams.values()} == {"copy"}
+    assert set(own.hosts) == {("", "orders")}
+    assert own.hosts["", "orders"].limits == {"max-connections": 100, "max-queues": 1000}
+    assert set(other.hosts) == {("", "copy")}
+    assert {host for host, _ in other.streams} == {"copy"}
     assert len(other.bindings) == len(own.bindings) == 9
     assert not own.users
 
@@ -135,10 +135,10 @@ def test_limits_of_a_virtual_host_may_be_a_parameter_as_in_older_exports() -> No
     result = read(parameters=[parameter])
     other = read(parameters=[parameter | {"vhost": "other"}])
 
-    assert result.definitions.hosts["/"].limits == {"max-connections": 7}
-    assert result.notes["hosts", "/"] == ["limit max-x left out: it is not known"]
+    assert result.definitions.hosts["", "/"].limits == {"max-connections": 7}
+    assert result.notes["hosts", ("", "/")] == ["limit max-x left out: it is not known"]
     assert other.limits == {"other": {"max-connections": 7}}
-    assert other.notes["hosts", "other"] == ["limit max-x left out: it is not known"]
+    assert other.notes["hosts", ("", "other")] == ["limit max-x left out: it is not known"]
     assert "limits is 'x'" in problems(parameters=[parameter | {"value": {"limits": "x"}}]).replace(
         "limit limits", "limits"
     )

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.broker.arguments import StreamArguments
 from gateway.management.definitions import sections
 from gateway.management.definitions.entry import Entry, Fault, Skip
@@ -28,7 +29,7 @@ def fault(
 def test_tags_are_a_list_or_a_text_with_commas(tags: object) -> None:
     entry = Entry({"name": "app", "password_hash": "", "tags": tags})
 
-    assert sections.user(entry, CONTEXT).tags == ("a", "b")
+    assert sections.user(entry, CONTEXT)[1].tags == ("a", "b")
 
 
 @pytest.mark.parametrize(
@@ -47,10 +48,13 @@ def test_hashes_are_taken_as_they_are_and_without_an_algorithm_by_their_size(
 ) -> None:
     entry = Entry({"name": "app", "password_hash": password_hash, **given})
 
-    user = sections.user(entry, CONTEXT)
+    hashed = sections.user(entry, CONTEXT)[1].password_hash
 
-    assert user.algorithm == (algorithm and f"rabbit_password_hashing_{algorithm}")
-    assert user.password_hash == (password_hash if algorithm else "")
+    if algorithm is None:
+        assert hashed is None
+    else:
+        algorithm = f"rabbit_password_hashing_{algorithm}"
+        assert hashed == PasswordHash(Algorithm(algorithm), password_hash)
     assert [note in text for text in entry.notes] == ([True] if note else [])
 
 
@@ -81,13 +85,13 @@ def test_a_user_that_cannot_be_meant_is_a_fault(given: dict[str, object], words:
 def test_what_describes_a_virtual_host_is_at_the_top_or_under_metadata() -> None:
     about = {"description": "d", "tags": "a,b", "default_queue_type": "stream"}
 
-    newer = sections.host(Entry({"name": "h", "metadata": about}), CONTEXT)
-    older = sections.host(Entry({"name": "h", "metadata": {}, **about}), CONTEXT)
+    _, newer = sections.host(Entry({"name": "h", "metadata": about}), CONTEXT)
+    _, older = sections.host(Entry({"name": "h", "metadata": {}, **about}), CONTEXT)
 
     assert newer == older
     assert (newer.description, newer.tags, newer.default_queue_type) == ("d", ("a", "b"), "stream")
     undefined = Entry({"name": "h", "default_queue_type": "undefined"})
-    assert sections.host(undefined, CONTEXT).default_queue_type is None
+    assert sections.host(undefined, CONTEXT)[1].default_queue_type is None
 
 
 def test_patterns_that_cannot_be_used_here_give_no_permission() -> None:
@@ -101,7 +105,7 @@ def test_patterns_that_cannot_be_used_here_give_no_permission() -> None:
 def test_a_permission_that_looks_ahead_is_taken() -> None:
     given = {"user": "app", "vhost": "/", "configure": "", "write": "^(?!amq).*", "read": ""}
 
-    assert sections.permission(Entry(given), CONTEXT).write == "^(?!amq).*"
+    assert sections.permission(Entry(given), CONTEXT)[1].write == "^(?!amq).*"
 
 
 @pytest.mark.parametrize(
@@ -123,7 +127,7 @@ def test_a_queue_is_a_stream_by_its_type_its_argument_or_its_virtual_hosts_defau
     content = queue() | given
 
     if is_stream:
-        assert sections.stream(Entry(content), CONTEXT).name == "log"
+        assert sections.stream(Entry(content), CONTEXT)[1].name == "log"
     else:
         assert fault(sections.stream, content, Skip)
 
@@ -141,7 +145,7 @@ def test_arguments_that_streams_do_not_have_or_take_are_left_out_with_a_note() -
         )
     )
 
-    stream = sections.stream(entry, CONTEXT)
+    _, stream = sections.stream(entry, CONTEXT)
 
     assert stream.name == "ab"
     assert stream.arguments == {"max-age": "7D", "initial-cluster-size": "3"}
@@ -210,7 +214,7 @@ def test_a_policy_is_kept_whole_with_a_note_on_what_means_nothing_here(
 ) -> None:
     entry = Entry(POLICY | given)
 
-    policy = sections.policy(entry, CONTEXT)
+    _, policy = sections.policy(entry, CONTEXT)
 
     assert policy.definition == (POLICY | given)["definition"]
     assert policy.apply_to == given.get("apply-to", "all")
@@ -227,9 +231,9 @@ def operator_policy(value: object) -> dict[str, object]:
 def test_an_operators_policy_is_a_parameter() -> None:
     entry = Entry(operator_policy(OPERATORS | {"apply-to": "streams", "priority": 2}))
 
-    policy = sections.operator_policy(entry, CONTEXT)
+    key, policy = sections.operator_policy(entry, CONTEXT)
 
-    assert (policy.virtual_host, policy.name, policy.pattern) == ("/", "p", "^a")
+    assert (*key, policy.pattern) == ("/", "p", "^a")
     assert (policy.apply_to, policy.priority) == ("streams", 2)
     assert policy.definition == {"max-length-bytes": 10}
     assert entry.notes == []
@@ -293,7 +297,7 @@ def test_exchanges_that_are_not_here_are_skipped(given: dict[str, object], words
     content = {"name": "e", "vhost": "/", "type": "topic"}
 
     assert words in fault(sections.exchange, content | given, Skip)
-    assert sections.exchange(Entry(content), CONTEXT).durable
+    assert sections.exchange(Entry(content), CONTEXT)[1].durable
 
 
 @pytest.mark.parametrize(("other", "notes"), [("f", 0), ("", 0), (5, 1), (["f"], 1), (None, 1)])
@@ -303,7 +307,7 @@ def test_an_alternate_exchange_is_taken_over_and_one_that_is_no_name_is_told(
     arguments = {"alternate-exchange": other}
     entry = Entry({"name": "e", "vhost": "/", "type": "topic", "arguments": arguments})
 
-    assert sections.exchange(entry, CONTEXT).arguments == arguments
+    assert sections.exchange(entry, CONTEXT)[1].arguments == arguments
     assert ["is not the name of an exchange" in note for note in entry.notes] == [True] * notes
 
 
@@ -315,11 +319,11 @@ def test_bindings_that_cannot_be_here_are_skipped(given: dict[str, object], word
     content = {"source": "e", "vhost": "/", "destination": "log"}
 
     assert words in fault(sections.binding, content | given, Skip)
-    assert sections.binding(Entry(content), CONTEXT).routing_key == ""
+    assert sections.binding(Entry(content), CONTEXT)[1].routing_key == ""
 
 
 def test_a_queue_that_is_not_durable_is_made_durable_with_a_note() -> None:
     entry = Entry(queue(durable=False))
 
-    assert sections.stream(entry, CONTEXT).name == "log"
+    assert sections.stream(entry, CONTEXT)[1].name == "log"
     assert entry.notes == ["is durable here, as streams are"]

@@ -9,9 +9,8 @@ import pytest
 from gateway.broker.errors import InternalError
 from gateway.management.administration import Turn
 from gateway.management.errors import AdministrationError, Failed
-from gateway.management.requests.applying import AT_ONCE, in_parallel
 from gateway.management.requests.state import current_definitions
-from gateway.pending import Pending, start
+from gateway.pending import start
 from tests.unit.gateway.management.definitions.definitions_rig import FULL, ONE_HOST, queue
 from tests.unit.gateway.management.requests.administration_rig import Rig
 
@@ -149,7 +148,7 @@ def test_what_cannot_be_undone_is_said_and_finished_by_the_next_import(
         with pytest.raises(Failed, match="the same import again finishes it"):
             rig.ask("import_definitions", body=content)
 
-    assert "could not be undone" in caplog.text
+    assert "could not be taken back" in caplog.text
     assert rig.ask("import_definitions", body=content)["changes"] == 2  # the host's words, c
     assert rig.broker.streams.names() == ["a", "b", "c"]
 
@@ -163,41 +162,6 @@ def test_imports_go_one_after_the_other() -> None:
         turn.end()
 
     assert taken == [[True, False, False], [True, True, False], [True, True, True]]
-
-
-def test_many_steps_are_under_way_at_once_but_not_all() -> None:
-    waiting: list[Pending[None]] = []
-
-    async def step() -> None:
-        pending: Pending[None] = Pending()
-        waiting.append(pending)
-        await pending
-
-    done = start(in_parallel(step() for _ in range(AT_ONCE * 2)))
-
-    assert len(waiting) == AT_ONCE
-    for number in range(AT_ONCE * 2):
-        waiting[number].settle(None)
-    assert done.is_settled
-
-
-def test_the_first_failure_is_told_when_all_that_were_begun_have_ended() -> None:
-    waiting: list[Pending[None]] = []
-
-    async def step() -> None:
-        pending: Pending[None] = Pending()
-        waiting.append(pending)
-        await pending
-
-    done = start(in_parallel(step() for _ in range(AT_ONCE * 2)))
-    waiting[0].settle(InternalError("first"))
-
-    assert len(waiting) == AT_ONCE
-    assert not done.is_settled
-    for pending in waiting[1:]:
-        pending.settle(InternalError("later"))
-    with pytest.raises(InternalError, match="first"):
-        done.result()
 
 
 def test_a_server_that_stops_begins_no_more_steps_and_undoes_nothing(

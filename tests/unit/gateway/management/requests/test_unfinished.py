@@ -9,11 +9,10 @@ import pytest
 
 from gateway.broker.errors import InternalError
 from gateway.management.errors import AdministrationError, Failed
-from gateway.management.requests import definitions
-from gateway.management.requests.applying import Applier
+from gateway.management.requests import applying, definitions
 from gateway.management.requests.definitions import finish_import
+from gateway.management.requests.rollback import Before
 from gateway.management.requests.state import current_definitions
-from gateway.management.requests.taking_back import pack
 from gateway.management.requests.unfinished import Source, Unfinished
 from tests.unit.gateway.management.requests.administration_rig import Rig, at_once
 
@@ -172,10 +171,10 @@ MUCH = {
         for name in STREAMS
     ],
 }  # fmt: skip
-"""An import of 15 steps in what is there already, and more in a new virtual host."""
+"""An import of 14 steps in what is there already, and more in a new virtual host."""
 
 
-@pytest.mark.parametrize("steps", range(15))
+@pytest.mark.parametrize("steps", range(14))
 def test_what_a_dead_server_had_begun_and_the_next_cannot_finish_is_taken_back(
     rig: Rig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, steps: int
 ) -> None:
@@ -209,7 +208,7 @@ def test_what_a_dead_server_had_begun_and_the_next_cannot_finish_is_taken_back(
             (host.exchanges, "bind"),
         ):
             dying.setattr(owner, method, until_death(getattr(owner, method)))
-        dying.setattr(Applier, "undo", refuse)
+        dying.setattr(applying, "take_back", refuse)
         dying.setattr(definitions, "_forget", refuse)
         with pytest.raises(AdministrationError):
             rig.ask("import_definitions", body=json.dumps(MUCH).encode())
@@ -229,8 +228,9 @@ def test_what_the_store_refuses_is_taken_back_or_tried_again_by_the_start_after_
     rig: Rig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run, streams = rig.broker.store_rig.run, rig.broker.streams
-    before = {"new": {"streams": [["/", name] for name in STREAMS]}}
-    run(rig.unfinished.begin(Source(CONTENT, None, pack(before))))
+    before = Before()
+    before.new["streams"] = [("/", name) for name in STREAMS]
+    run(rig.unfinished.begin(Source(CONTENT, None, before.pack())))
     run(streams.create("a", {}))
     with monkeypatch.context() as patched:
         patched.setattr(streams, "create", refuse)

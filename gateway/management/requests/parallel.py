@@ -1,0 +1,70 @@
+"""Steps of an import, many of them at a time."""
+
+from collections import deque
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Final, TypeAlias
+
+from gateway.broker.access.errors import AccessError
+from gateway.broker.errors import BrokerError
+from gateway.pending import Pending, start
+from store.errors import StoreError
+
+AT_ONCE: Final = 256
+"""So many things are on their way to the store together: they share its syncs."""
+
+Step: TypeAlias = Coroutine[Pending[Any], None, Any]
+
+
+class Stopped(Exception):
+    """The server stops; what was done stays, since its next start finishes it."""
+
+
+class StepFailed(Exception):
+    """One object could not be written; the message names it."""
+
+
+FAILURES: Final = (StepFailed, AccessError, BrokerError, StoreError)
+"""What a step may raise."""
+
+
+async def in_parallel(
+    steps: Iterable[Step],
+    *,
+    is_over: Callable[[], bool] = lambda: False,
+    at_once: int = AT_ONCE,
+) -> None:
+    """Do steps, some of them at a time.
+
+    Args:
+        steps: What to do.
+        is_over: Tells whether to begin no more of them.
+        at_once: How many may be under way.
+
+    Raises:
+        Stopped: Not all were begun.
+        StepFailed, AccessError, BrokerError, StoreError: What a step raised first. In each case
+            all that were begun have ended.
+    """
+    running: deque[Pending[Any]] = deque()
+    failure: Exception | None = None
+    for step in steps:
+        if failure is not None or is_over():
+            step.close()
+            failure = failure or Stopped("the server is stopping")
+            break
+        running.append(start(step))
+        if len(running) >= at_once:
+            failure = await _outcome(running.popleft())
+    while running:
+        outcome = await _outcome(running.popleft())
+        failure = failure or outcome
+    if failure is not None:
+        raise failure
+
+
+async def _outcome(pending: Pending[Any]) -> Exception | None:
+    try:
+        await pending
+    except FAILURES as error:
+        return error
+    return None

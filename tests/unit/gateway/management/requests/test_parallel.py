@@ -1,0 +1,42 @@
+"""Steps of an import that are done many at a time."""
+
+import pytest
+
+from gateway.broker.errors import InternalError
+from gateway.management.requests.parallel import AT_ONCE, in_parallel
+from gateway.pending import Pending, start
+
+
+def test_many_steps_are_under_way_at_once_but_not_all() -> None:
+    waiting: list[Pending[None]] = []
+
+    async def step() -> None:
+        pending: Pending[None] = Pending()
+        waiting.append(pending)
+        await pending
+
+    done = start(in_parallel(step() for _ in range(AT_ONCE * 2)))
+
+    assert len(waiting) == AT_ONCE
+    for number in range(AT_ONCE * 2):
+        waiting[number].settle(None)
+    assert done.is_settled
+
+
+def test_the_first_failure_is_told_when_all_that_were_begun_have_ended() -> None:
+    waiting: list[Pending[None]] = []
+
+    async def step() -> None:
+        pending: Pending[None] = Pending()
+        waiting.append(pending)
+        await pending
+
+    done = start(in_parallel(step() for _ in range(AT_ONCE * 2)))
+    waiting[0].settle(InternalError("first"))
+
+    assert len(waiting) == AT_ONCE
+    assert not done.is_settled
+    for pending in waiting[1:]:
+        pending.settle(InternalError("later"))
+    with pytest.raises(InternalError, match="first"):
+        done.result()
