@@ -21,7 +21,6 @@ from gateway.management.requests.parallel import Stopped
 from gateway.management.requests.rollback import Before, remember, take_back
 from gateway.management.requests.row import request
 from gateway.management.requests.state import current_definitions
-from gateway.management.requests.state import current_definitions
 from gateway.management.requests.unfinished import Source, Unfinished
 from store.errors import StoreError
 
