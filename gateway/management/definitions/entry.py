@@ -1,10 +1,11 @@
 """One entry of definitions: its fields taken one by one, each fault named with the object."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from gateway.management.definitions.document import fault_within, is_text
 from gateway.management.definitions.errors import shown
+from gateway.management.fields import MISSING, Fields, is_integer
 
 NAME_BYTES_MAX: Final = 65_535
 """No name is longer on any wire."""
@@ -22,7 +23,7 @@ class Needless(Skip):
     """Why an entry without a counterpart is not missed."""
 
 
-class Entry:
+class Entry(Fields):
     """An object of JSON, with notes on what of it could not be taken as it is."""
 
     def __init__(self, content: object) -> None:
@@ -36,9 +37,13 @@ class Entry:
     def __contains__(self, field: str) -> bool:
         return field in self._content
 
-    def get(self, field: str) -> object:
-        """Return what is there, None if nothing is."""
-        return self._content.get(field)
+    def given(self, name: str, default: object = None) -> Any:  # noqa: ANN401  # what JSON holds
+        """Return what is there, the default if nothing is."""
+        return self._content.get(name, default)
+
+    def wrong(self, name: str, value: object, fault: str) -> Fault:
+        """Return the fault of a field."""
+        return Fault(f"{name} is {'' if fault == MISSING else f'{shown(value)}, '}{fault}")
 
     def name(self, field: str = "name") -> str:
         """Return a name: text of a bounded length."""
@@ -47,51 +52,13 @@ class Entry:
             raise Fault(f"{field} is longer than {NAME_BYTES_MAX} bytes")
         return text
 
-    def text(self, field: str, default: str | None = None) -> str:
+    def text(self, name: str, default: str | None = None) -> str:
         """Return a text; the default, if there is one, where it is missing or null."""
-        value = self._content.get(field)
-        if value is None and default is not None:
-            return default
-        if not isinstance(value, str):
-            raise Fault(
-                f"{field} is missing" if value is None else f"{field} is {shown(value)}, not text"
-            )
-        return value
-
-    def flag(self, field: str, *, default: bool) -> bool:
-        """Return a bool."""
-        value = self._content.get(field, default)
-        if not isinstance(value, bool):
-            raise Fault(f"{field} is {shown(value)}, neither true nor false")
-        return value
-
-    def integer(self, field: str, default: int) -> int:
-        """Return a whole number."""
-        value = self._content.get(field, default)
-        if not is_integer(value):
-            raise Fault(f"{field} is {shown(value)}, not a whole number")
-        assert isinstance(value, int)
-        return value
-
-    def number(self, field: str, default: float) -> float:
-        """Return a number."""
-        value = self._content.get(field, default)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise Fault(f"{field} is {shown(value)}, not a number")
-        return value
-
-    def mapping(self, field: str) -> Mapping[str, object]:
-        """Return an object, empty where it is missing; an empty list is one (PHP writes it)."""
-        value = self._content.get(field)
-        if value is None or value == []:
-            return {}
-        if not isinstance(value, dict):
-            raise Fault(f"{field} is {shown(value)}, not an object")
-        return value
+        return default if default is not None and self.given(name) is None else super().text(name)
 
     def tags(self, field: str = "tags") -> tuple[str, ...]:
         """Return tags: a list of texts, or one text with commas, as older exports have it."""
-        value = self._content.get(field)
+        value = self.given(field)
         if value is None:
             return ()
         if isinstance(value, str):
@@ -116,11 +83,6 @@ class Entry:
             else:
                 self.notes.append(f"limit {limit} left out: it is not known")
         return limits
-
-
-def is_integer(value: object) -> bool:
-    """Tell whether a value of JSON is a whole number."""
-    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def label(kind: str, index: int, content: object, field: str = "name") -> str:

@@ -28,9 +28,10 @@ from gateway.broker.exchanges import Binding, Exchange
 from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
 from gateway.broker.policies import APPLY_TO, Policy, check_operator_policy, check_policy
 from gateway.broker.policy_settings import DEFINED, check_values, not_of_streams
-from gateway.management.definitions.entry import Entry, Fault, Needless, Skip, is_integer
+from gateway.management.definitions.entry import Entry, Fault, Needless, Skip
 from gateway.management.definitions.errors import shown
 from gateway.management.definitions.objects import NO_PASSWORD, Host, Key, Stream, binding_key
+from gateway.management.fields import is_integer
 from gateway.management.kinds import BINDINGS, EXCHANGES, POLICIES
 
 OPERATOR_POLICIES: Final = "operator_policy"
@@ -220,7 +221,7 @@ def stream(entry: Entry, context: Context) -> tuple[Key, Stream]:
     if name != entry.name():
         entry.notes.append("line ends in the name left out")
     given = entry.mapping("arguments")
-    kind = entry.get("type") or given.get("x-queue-type") or context.queue_types.get(virtual_host)
+    kind = entry.given("type") or given.get("x-queue-type") or context.queue_types.get(virtual_host)
     if not isinstance(kind, str | None):
         raise Fault(f"type is {shown(kind)}, not text")
     if kind != "stream":

@@ -6,13 +6,14 @@ from typing import Any, Final
 from gateway.broker.locks import Check, unchecked
 from gateway.management.definitions.document import VALUE_DEPTH_MAX, fault_within
 from gateway.management.errors import WrongRequest
+from gateway.management.fields import Fields
 
 _TEXT_MAX: Final = 65_536
 _INTEGER_MAX: Final = 2**63 - 1
 _AS_BYTES: Final = ("utf-8", "surrogateescape")
 
 
-class Arguments:
+class Arguments(Fields):
     """Arguments of a request. Every method raises WrongRequest, naming the argument.
 
     Attributes:
@@ -27,6 +28,14 @@ class Arguments:
         self._given = dict(given)
         self.judge = judge
         self.body = body
+
+    def given(self, name: str, default: object = None) -> Any:  # noqa: ANN401  # what JSON holds
+        """Take what was given, the default if nothing was."""
+        return self._given.pop(name, default)
+
+    def wrong(self, name: str, _: object, fault: str) -> WrongRequest:
+        """Return what is told of a wrong argument."""
+        return WrongRequest(f"{name} is {fault}")
 
     def text(self, name: str, default: str | None = None) -> str:
         """Take a text; one without a default is demanded."""
@@ -50,9 +59,7 @@ class Arguments:
             raise WrongRequest(f"{name} is not Unicode text") from None
 
     def _short(self, name: str, default: str | None = None) -> str:
-        value = self._given.pop(name, default)
-        if not isinstance(value, str):
-            raise WrongRequest(f"{name} is missing" if value is None else f"{name} is not text")
+        value = super().text(name, default)
         if len(value) > _TEXT_MAX:
             raise WrongRequest(f"{name} has {len(value)} characters, more than {_TEXT_MAX}")
         return value
@@ -63,44 +70,27 @@ class Arguments:
 
     def integer(self, name: str, default: int) -> int:
         """Take a whole number."""
-        value = self._given.pop(name, default)
-        if type(value) is not int:  # a bool is one to isinstance
-            raise WrongRequest(f"{name} is not a whole number")
+        value = super().integer(name, default)
         if abs(value) > _INTEGER_MAX:
             raise WrongRequest(f"{name} is not within -{_INTEGER_MAX} and {_INTEGER_MAX}")
-        return value
-
-    def number(self, name: str, default: float) -> float:
-        """Take a number, a whole one of any size."""
-        value = self._given.pop(name, default)
-        if type(value) not in (int, float):  # a bool is an int to isinstance
-            raise WrongRequest(f"{name} is not a number")
-        assert isinstance(value, int | float)
         return value
 
     def optional_integer(self, name: str) -> int | None:
         """Take a whole number if there is one."""
         return None if self._given.get(name) is None else self.integer(name, 0)
 
-    def flag(self, name: str, *, default: bool) -> bool:
-        """Take a bool."""
-        value = self._given.pop(name, default)
-        if not isinstance(value, bool):
-            raise WrongRequest(f"{name} is neither true nor false")
-        return value
-
     def texts(self, name: str) -> tuple[str, ...]:
         """Take a list of texts, empty if it is missing."""
-        value = self._given.pop(name, [])
+        value = self.given(name, [])
         if not isinstance(value, list):
-            raise WrongRequest(f"{name} is not a list")
+            raise self.wrong(name, value, "not a list")
         return tuple(Arguments({name: item}).text(name) for item in value)
 
     def mapping(self, name: str) -> dict[str, Any]:
         """Take an object, empty if it is missing; definitions can hold it."""
-        value = self._given.pop(name, {})
+        value = self.given(name, {})
         if not isinstance(value, dict):
-            raise WrongRequest(f"{name} is not an object")
+            raise self.wrong(name, value, "not an object")
         if fault := fault_within(value, VALUE_DEPTH_MAX):
             raise WrongRequest(f"{name} {fault}"[:200])
         return value
