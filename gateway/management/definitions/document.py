@@ -6,7 +6,6 @@ as a mark in the tree, for whoever knows which object it is in to complain.
 
 import json
 import re
-from collections.abc import Iterable
 from typing import Final, NoReturn
 
 from gateway.management.definitions.errors import DefinitionsError
@@ -165,15 +164,3 @@ def is_text(text: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
-
-
-def entries_of(document: dict[str, object], section: str) -> Iterable[tuple[int, object]]:
-    """Return the entries of a section with their places; none if it is not there.
-
-    Raises:
-        DefinitionsError: The section is not a list.
-    """
-    entries = document.get(section, [])
-    if not isinstance(entries, list):
-        raise DefinitionsError(f"{section}: is not a list")
-    return enumerate(entries)

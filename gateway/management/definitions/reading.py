@@ -4,15 +4,15 @@ Pure: nothing is asked of the server, so that it may run anywhere and on any byt
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from gateway.broker.access.model import VIRTUAL_HOST_LIMITS
 from gateway.broker.exchange import PARTITION_ORDER
 from gateway.broker.exchanges import Binding
 from gateway.management.definitions import sections
-from gateway.management.definitions.document import entries_of, read_document
+from gateway.management.definitions.document import read_document
 from gateway.management.definitions.entry import Entry, Fault, Needless, Skip, label
 from gateway.management.definitions.errors import PROBLEMS_SHOWN_MAX, DefinitionsError, shown
 from gateway.management.definitions.objects import (
@@ -32,16 +32,34 @@ _WITHIN_HOSTS: Final = (
     *("queues", "exchanges", "bindings", "policies", "parameters"),
     *("permissions", "topic_permissions"),
 )
+
+
+class _Section(NamedTuple):
+    """A section of the file.
+
+    Attributes:
+        name: In the file.
+        kind: The same in Definitions.
+        read: Reads an entry.
+        named_by: The field that names an entry.
+    """
+
+    name: str
+    kind: str
+    read: Callable[[Entry, Context], tuple[Key, Any]]
+    named_by: str = "name"
+
+
 _SECTIONS: Final = (
-    # section of the file, the same in Definitions, the reader, the field that names an entry
-    ("vhosts", "hosts", sections.host, "name"),
-    ("users", "users", sections.user, "name"),
-    ("permissions", "permissions", sections.permission, "user"),
-    ("policies", "policies", sections.policy, "name"),
-    ("queues", "streams", sections.stream, "name"),
-    ("exchanges", "exchanges", sections.exchange, "name"),
-    ("bindings", "bindings", sections.binding, "source"),
+    _Section("vhosts", "hosts", sections.host),
+    _Section("users", "users", sections.user),
+    _Section("permissions", "permissions", sections.permission, "user"),
+    _Section("policies", "policies", sections.policy),
+    _Section("queues", "streams", sections.stream),
+    _Section("exchanges", "exchanges", sections.exchange),
+    _Section("bindings", "bindings", sections.binding, "source"),
 )
+_OPERATOR_POLICIES: Final = _Section("parameters", "operator_policies", sections.operator_policy)
 _NOT_HERE: Final[Mapping[str, tuple[str, str, str]]] = {
     # section: the kind, the field that names an entry, why it is skipped
     "topic_permissions": ("topic permission", "user", "there are no topic permissions"),
@@ -120,13 +138,13 @@ def read_with_problems(content: bytes, *, virtual_host: str | None = None) -> Re
     described = _host_of_export(document)
     if only_host is not None:
         document = document | {"vhosts": [described], "users": []}
-    reader = _Reader(only_host)
+    reader = _Reader(document, only_host)
     if only_host is not None and not described:
         reader.result.only_named.add(("", only_host))
-    for section, kind, read, named_by in _SECTIONS:
-        reader.read(document, section, kind, read, named_by)
-    reader.take_parameters(document)
-    reader.skip_the_rest(document)
+    for section in _SECTIONS:
+        reader.read(section)
+    reader.take_parameters()
+    reader.skip_the_rest()
     reader.order_partitions()
     return reader.result
 
@@ -171,51 +189,43 @@ def _host_of_export(document: Mapping[str, object]) -> dict[str, object]:
 
 
 class _Reader:
-    def __init__(self, only_host: str | None) -> None:
+    def __init__(self, document: Mapping[str, object], only_host: str | None) -> None:
+        self._document = document
         self.result = ReadDefinitions()
         self._queue_types: dict[str, str | None] = {}
         self._context = Context(only_host, self._queue_types)
 
-    def read(
-        self,
-        document: dict[str, object],
-        section: str,
-        kind: str,
-        read: Callable[[Entry, Context], tuple[Key, Any]],
-        named_by: str,
-    ) -> None:
-        """Read the entries of one section."""
-        for index, content in self._entries(document, section):
-            self._read_entry(section, index, content, kind, read, named_by)
+    def read(self, section: _Section) -> None:
+        """Read the entries of a section."""
+        for index, content in self._entries(section.name):
+            self._read_entry(section, index, content)
 
-    def _read_entry(
-        self,
-        section: str,
-        index: int,
-        content: object,
-        kind: str,
-        read: Callable[[Entry, Context], tuple[Key, Any]],
-        named_by: str = "name",
-    ) -> None:
-        where = label(section, index, content, named_by)
+    def _read_entry(self, section: _Section, index: int, content: object) -> None:
+        where = label(section.name, index, content, section.named_by)
         try:
             entry = Entry(content)
-            key, thing = read(entry, self._context)
+            key, thing = section.read(entry, self._context)
         except Fault as fault:
             self.result.complain(f"{where}: {fault}")
             if isinstance(content, dict):
-                self.result.faulty.add((kind, _text(content.get(named_by))))
+                self.result.faulty.add((section.kind, _text(content.get(section.named_by))))
         except Skip as skip:
-            self._skip(kind, content, named_by, skip)
+            assert isinstance(content, dict)
+            name = content.get(section.named_by)
+            if section.kind == "bindings":
+                name = f"{name} → {content.get('destination')}"
+            word = "queue" if section.kind == "streams" else KINDS[section.kind]
+            is_lost = not isinstance(skip, Needless)
+            self._skip(word, content, name, str(skip), is_lost=is_lost)
         else:
-            self._keep(kind, key, thing, entry.notes, where)
+            self._keep(section.kind, key, thing, entry.notes, where)
 
-    def _entries(self, document: dict[str, object], section: str) -> list[tuple[int, object]]:
-        try:
-            return list(entries_of(document, section))
-        except DefinitionsError as error:
-            self.result.complain(str(error))
-            return []
+    def _entries(self, section: str) -> Iterable[tuple[int, object]]:
+        entries = self._document.get(section, [])
+        if not isinstance(entries, list):
+            self.result.complain(f"{section}: is not a list")
+            entries = []
+        return enumerate(entries)
 
     def _keep(self, kind: str, key: Key, thing: object, notes: list[str], where: str) -> None:
         known = self.result.definitions.of(kind).setdefault(key, thing)
@@ -228,26 +238,20 @@ class _Reader:
         if isinstance(thing, Host):
             self._queue_types[thing.name] = thing.default_queue_type
 
-    def _skip(self, kind: str, content: object, named_by: str, reason: Skip) -> None:
-        assert isinstance(content, dict)
-        host, name = content.get("vhost", self._context.virtual_host), content.get(named_by)
-        if kind == "bindings":
-            name = f"{name} → {content.get('destination')}"
-        word = "queue" if kind == "streams" else KINDS[kind]
-        is_lost = not isinstance(reason, Needless)
-        self.result.skipped.append(
-            Row(word, _text(host), _text(name), Outcome.SKIPPED, str(reason), is_lost)
-        )
+    def _skip(
+        self, word: str, content: Mapping[str, Any], name: object, reason: str, *, is_lost: bool
+    ) -> None:
+        host = content.get("vhost", self._context.virtual_host)
+        row = Row(word, _text(host), _text(name), Outcome.SKIPPED, reason, is_lost)
+        self.result.skipped.append(row)
 
-    def take_parameters(self, document: dict[str, object]) -> None:
+    def take_parameters(self) -> None:
         """Take operators' policies, and the limits of virtual hosts as older exports have them."""
         hosts = self.result.definitions.hosts
-        for index, content in self._entries(document, "parameters"):
+        for index, content in self._entries("parameters"):
             component = content.get("component") if isinstance(content, dict) else None
             if component == sections.OPERATOR_POLICIES:
-                self._read_entry(
-                    "parameters", index, content, "operator_policies", sections.operator_policy
-                )
+                self._read_entry(_OPERATOR_POLICIES, index, content)
             if component != _LIMITS_COMPONENT:
                 continue
             try:
@@ -267,27 +271,17 @@ class _Reader:
                 if entry.notes:
                     self.result.notes.setdefault(("hosts", key), []).extend(entry.notes)
 
-    def skip_the_rest(self, document: dict[str, object]) -> None:
+    def skip_the_rest(self) -> None:
         """Write down what is in the file and has no counterpart here at all."""
         for section, (kind, named_by, reason) in _NOT_HERE.items():
-            for _, content in self._entries(document, section):
-                if not isinstance(content, dict):
-                    content = {}  # noqa: PLW2901
-                component = content.get("component")
+            for _, content in self._entries(section):
+                fields = content if isinstance(content, dict) else {}
+                component = fields.get("component")
                 if component in (_LIMITS_COMPONENT, sections.OPERATOR_POLICIES):
                     continue
-                shown_kind = kind if component is None else f"{kind} of {_text(component)}"
-                host = content.get("vhost", self._context.virtual_host)
-                self.result.skipped.append(
-                    Row(
-                        shown_kind,
-                        _text(host),
-                        _text(content.get(named_by)),
-                        Outcome.SKIPPED,
-                        reason,
-                        is_lost=section not in _NOBODYS,
-                    )
-                )
+                word = kind if component is None else f"{kind} of {_text(component)}"
+                is_lost = section not in _NOBODYS
+                self._skip(word, fields, fields.get(named_by), reason, is_lost=is_lost)
 
     def order_partitions(self) -> None:
         """Number the partitions of super streams that an older export has without order."""

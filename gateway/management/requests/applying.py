@@ -4,32 +4,22 @@ The order of kinds is that in which things need each other. A process that dies 
 what it had done; its next start finishes the rest, or takes back all (`definitions.finish_import`).
 """
 
+import logging
 from collections.abc import Hashable, Iterator
 from typing import Final
 
 from gateway.management.administration import Administration
 from gateway.management.definitions.objects import KINDS, Definitions, Key, named
 from gateway.management.definitions.planning import with_own
-from gateway.management.requests.parallel import FAILURES, Step, StepFailed, Stopped, in_parallel
+from gateway.management.errors import Failed
+from gateway.management.requests.parallel import FAILURES, Step, StepFailed, in_parallel
 from gateway.management.requests.rollback import Before, take_back
 from gateway.management.requests.state import KEPT, Kept, Things
 
+log = logging.getLogger(__name__)
+
 MANY: Final = 2_000
 """So many users, permissions or bindings go in one update, which may have 16 MiB."""
-
-
-class ApplyFailed(Exception):
-    """The changes could not be carried out.
-
-    Attributes:
-        reason: Why, from the first thing that failed.
-        is_undone: Whether the server is as it was before.
-    """
-
-    def __init__(self, reason: Exception, *, is_undone: bool) -> None:
-        super().__init__(str(reason))
-        self.reason = reason
-        self.is_undone = is_undone
 
 
 async def apply_changes(
@@ -43,7 +33,8 @@ async def apply_changes(
         before: What `remember` returned for them.
 
     Raises:
-        ApplyFailed: Something failed; everything was taken back, if that was possible.
+        Stopped: The server stops; what was done stays, since its next start finishes it.
+        Failed: Something failed; everything was taken back, if that was possible.
     """
     made: dict[str, set[Key]] = {kind: set() for kind in KINDS}
     made["hosts"].update(before.old.hosts)  # written in two steps, either of which may fail
@@ -55,11 +46,15 @@ async def apply_changes(
                 is_over=lambda: administration.importing.is_over,
                 at_once=kept.at_once,
             )
-    except Stopped as stopped:
-        raise ApplyFailed(stopped, is_undone=False) from stopped
     except FAILURES as error:
         is_undone = await take_back(administration, before, made)
-        raise ApplyFailed(error, is_undone=is_undone) from error
+        log.warning("definitions not imported is_undone=%s reason=%s", is_undone, error)
+        if is_undone:
+            raise Failed(f"nothing was imported: {error}") from error
+        raise Failed(
+            f"not all was imported, and not all of it could be undone: {error}; the same import"
+            " again finishes it"
+        ) from error
 
 
 def _steps(kind: str, kept: Kept, things: Things, made: set[Key]) -> Iterator[Step]:

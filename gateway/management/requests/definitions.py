@@ -16,7 +16,7 @@ from gateway.management.definitions.reading import (
     read_with_problems,
 )
 from gateway.management.errors import AdministrationError, Failed, WrongRequest
-from gateway.management.requests.applying import ApplyFailed, apply_changes
+from gateway.management.requests.applying import apply_changes
 from gateway.management.requests.parallel import Stopped
 from gateway.management.requests.rollback import Before, remember, take_back
 from gateway.management.requests.row import request
@@ -137,19 +137,11 @@ async def _apply(administration: Administration, plan: Plan, source: Source | No
         await unfinished.begin(source._replace(before=packed))
     try:
         await apply_changes(administration, plan.changes, before)
-    except ApplyFailed as failure:
-        log.warning(
-            "definitions not imported is_undone=%s reason=%s", failure.is_undone, failure.reason
-        )
-        if isinstance(failure.reason, Stopped):
-            raise Failed(f"not all was imported: {failure}; its next start goes on") from failure
+    except Stopped as stopped:
+        raise Failed(f"not all was imported: {stopped}; its next start goes on") from stopped
+    except Failed:
         await _forget(unfinished)
-        if failure.is_undone:
-            raise Failed(f"nothing was imported: {failure}") from failure
-        raise Failed(
-            f"not all was imported, and not all of it could be undone: {failure}; the same import"
-            " again finishes it"
-        ) from failure
+        raise
     await _forget(unfinished)
 
 

@@ -10,7 +10,6 @@ from gateway.management.definitions.document import (
     VALUES_MAX,
     DoubledKey,
     HugeNumber,
-    entries_of,
     fault_within,
     is_text,
     read_document,
@@ -67,7 +66,10 @@ def test_a_document_above_the_bounds_is_refused_before_it_is_read() -> None:
 def test_the_largest_number_of_containers_is_read() -> None:
     content = b'{"a": [' + b",".join([b"[]"] * (CONTAINERS_MAX - 2)) + b"]}"
 
-    assert len(list(entries_of(read_document(content), "a"))) == CONTAINERS_MAX - 2
+    containers = read_document(content)["a"]
+
+    assert isinstance(containers, list)
+    assert len(containers) == CONTAINERS_MAX - 2
 
 
 def test_a_number_of_as_many_digits_as_anything_here_has_is_read() -> None:
@@ -85,7 +87,9 @@ def test_a_number_of_many_digits_is_marked_and_takes_no_time() -> None:
 def test_a_key_that_stands_twice_is_marked_where_it_is() -> None:
     document = read_document(b'{"users": [{"name": "a", "name": "b"}]}')
 
-    [(_, entry)] = entries_of(document, "users")
+    users = document["users"]
+    assert isinstance(users, list)
+    (entry,) = users
     assert isinstance(entry, DoubledKey)
     assert fault_within(entry) == "has the key 'name' twice"
 
@@ -111,13 +115,6 @@ def test_the_depth_within_an_entry_is_bounded() -> None:
 
     assert fault_within(nested(DEPTH_MAX)) == ""
     assert "deeper" in fault_within(nested(DEPTH_MAX + 1))
-
-
-def test_a_section_is_a_list_or_missing() -> None:
-    assert list(entries_of({"users": [1, 2]}, "users")) == [(0, 1), (1, 2)]
-    assert list(entries_of({}, "users")) == []
-    with pytest.raises(DefinitionsError, match="users: is not a list"):
-        entries_of({"users": {}}, "users")
 
 
 def test_half_a_surrogate_pair_is_no_text() -> None:

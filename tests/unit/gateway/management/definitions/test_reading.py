@@ -108,6 +108,11 @@ def test_every_fault_is_named_by_its_object_and_all_are_told_at_once() -> None:
     ]  # fmt: skip
 
 
+def test_a_section_is_a_list_or_missing() -> None:
+    assert read(users=[]).definitions.users == read().definitions.users == {}
+    assert problems(users={}) == "users: is not a list"
+
+
 def test_a_huge_number_names_its_object() -> None:
     content = b'{"vhosts":[{"name":"/"}],"queues":[{"name":"q","vhost":"/","arguments":{"a":%s}}]}'
 
