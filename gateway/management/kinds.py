@@ -7,42 +7,34 @@ field that is added to the type is there in all of them. A kind says only what d
 
 import dataclasses
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, Final, Generic, NamedTuple, Protocol, TypeVar, get_origin, get_type_hints
+from typing import Any, Final, Generic, NamedTuple, TypeVar, get_origin, get_type_hints
 
 from gateway.broker.access.model import Permission
 from gateway.broker.exchanges import Binding, Exchange
 from gateway.broker.policies import Policy
+from gateway.management.fields import Fields
 
 Thing = TypeVar("Thing")
 
 
-class Reader(Protocol):
-    """Takes typed fields out of an object of JSON; a field without a default must be there."""
-
-    def text(self, name: str, default: str | None = None) -> str: ...
-    def flag(self, name: str, *, default: bool) -> bool: ...
-    def number(self, name: str, default: float) -> float: ...
-    def mapping(self, name: str) -> Mapping[str, Any]: ...
-
-
-def _text(reader: Reader, name: str, default: object) -> object:
+def _text(reader: Fields, name: str, default: object) -> object:
     return reader.text(name, default if isinstance(default, str) else None)
 
 
-def _flag(reader: Reader, name: str, default: object) -> object:
+def _flag(reader: Fields, name: str, default: object) -> object:
     return reader.flag(name, default=bool(default))
 
 
-def _number(reader: Reader, name: str, default: object) -> object:
+def _number(reader: Fields, name: str, default: object) -> object:
     assert isinstance(default, int | float)
     return reader.number(name, default)
 
 
-def _mapping(reader: Reader, name: str, _: object) -> object:
+def _mapping(reader: Fields, name: str, _: object) -> object:
     return reader.mapping(name)
 
 
-_TAKEN: Final[Mapping[object, Callable[[Reader, str, object], object]]] = {
+_TAKEN: Final[Mapping[object, Callable[[Fields, str, object], object]]] = {
     str: _text,
     bool: _flag,
     float: _number,
@@ -107,7 +99,7 @@ class Kind(Generic[Thing]):
         """Return an object by the names of HTTP and definitions, as JSON can hold it; a copy."""
         return {field.outer: _plain(getattr(thing, field.name)) for field in self.fields}
 
-    def taken(self, reader: Reader, *, is_outer: bool = False, **given: object) -> Thing:
+    def taken(self, reader: Fields, *, is_outer: bool = False, **given: object) -> Thing:
         """Make an object of fields that a reader takes.
 
         Args:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from gateway.broker.virtual_host import VirtualHost
 from gateway.management.administration import Actor, Administration, Role
 from gateway.management.errors import NotFound, WrongRequest
+from gateway.management.fields import Fields
 from gateway.management.requests.answering import answer
 from gateway.management.wire import Request
 from gateway.pending import Pending
@@ -57,7 +58,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Call(Fields):
     """A request whose sender is known.
 
     Attributes:
@@ -127,12 +128,13 @@ class Call:
             if name not in self.body:
                 raise WrongRequest(f"[{{key_missing,{name}}}]")
 
-    def text(self, name: str, default: str | None = None) -> str:
-        """Take a text out of the body. Raises WrongRequest."""
-        value = self.body.get(name, default)
-        if not isinstance(value, str):
-            raise WrongRequest(f"{name} is missing" if value is None else f"{name} is not text")
-        return value
+    def given(self, name: str, default: object = None) -> Any:  # noqa: ANN401  # what JSON holds
+        """Return a field of the body, the default where there is none."""
+        return self.body.get(name, default)
+
+    def wrong(self, name: str, _: object, fault: str) -> WrongRequest:
+        """Return what is told of a wrong field."""
+        return WrongRequest(f"{name} is {fault}")
 
     def number(self, name: str, default: float) -> Any:  # noqa: ANN401  # judged by the request
         """Take something out of the body that should be a number."""
@@ -140,21 +142,9 @@ class Call:
 
     def flag(self, name: str, *, default: bool) -> bool:
         """Take a bool out of the body, also as a text. Raises WrongRequest."""
-        value = self.body.get(name, default)
-        if isinstance(value, str) and value in {"true", "false"}:
-            return value == "true"
-        if not isinstance(value, bool):
-            raise WrongRequest(f"{name} is neither true nor false")
-        return value
-
-    def mapping(self, name: str) -> dict[str, Any]:
-        """Take an object out of the body, empty if it is missing. Raises WrongRequest."""
         value = self.body.get(name)
-        if value is None or value == []:
-            return {}
-        if not isinstance(value, dict):
-            raise WrongRequest(f"{name} is not an object")
-        return value
+        is_text = value in ("true", "false")
+        return value == "true" if is_text else Fields.flag(self, name, default=default)
 
 
 Handler = Callable[[Call], Awaitable[Response | None]]
