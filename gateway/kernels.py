@@ -40,7 +40,6 @@ HOT_OBJECTS: Final = (
     "store.local.reading",
     "store.local.records",
     "store.local.round",
-    "store.local.round_writing",
     "store.local.rounds",
     "store.local.segment",
     "store.local.store",

@@ -6,7 +6,6 @@ checkpoint  |                        | sync files | encode | write, rename |
 
 import contextlib
 import logging
-import math
 import time
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -31,9 +30,6 @@ log = logging.getLogger(__name__)
 
 CHECKPOINT: Final = "checkpoint"
 _UNFINISHED: Final = "checkpoint.new"
-
-CHECKPOINT_AGAIN_S: Final = 5.0
-"""Time after a checkpoint that failed: its reason, a full disk perhaps, may have gone."""
 
 # The thread gives way after this many segments, so that encoding never holds the loop up for long.
 _ENCODE_SLICE: Final = 32
@@ -106,40 +102,6 @@ class Capture:
         catalogue.removed = []
         for file, _ in self.files:
             file.pins += 1
-
-
-class CheckpointDue:
-    """Tells when a checkpoint is due: after so much journal or data, or again after a failure."""
-
-    def __init__(self, journal_bytes: int, data_bytes: int, *, has_checkpoint: bool) -> None:
-        """Begin to count at an opening.
-
-        Args:
-            journal_bytes: Journal between two checkpoints.
-            data_bytes: Data between two.
-            has_checkpoint: The opening made one. It may have lacked the space, and the first commit
-                may make some.
-        """
-        self._step = (journal_bytes, data_bytes)
-        self._limit = self._step
-        self._again_at = math.inf if has_checkpoint else -math.inf
-
-    def is_due(self, journal_bytes: int, data_bytes: int) -> bool:
-        """Tell it, of bytes written since the opening."""
-        journal_limit, data_limit = self._limit
-        return (
-            journal_bytes >= journal_limit
-            or data_bytes >= data_limit
-            or (self._again_at != math.inf and time.monotonic() >= self._again_at)
-        )
-
-    def begun(self, journal_bytes: int, data_bytes: int) -> None:
-        """Note that a checkpoint begins, after so many bytes since the opening."""
-        self._limit = (journal_bytes + self._step[0], data_bytes + self._step[1])
-
-    def ended(self, error: StoreError | None) -> None:
-        """Note how a checkpoint ended."""
-        self._again_at = math.inf if error is None else time.monotonic() + CHECKPOINT_AGAIN_S
 
 
 class Checkpointer:

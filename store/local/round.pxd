@@ -1,4 +1,5 @@
-from store.local.data_file cimport DataFile
+from store.local.data_file cimport DataFile, OpenFiles
+from store.local.journal cimport Journal
 cdef class Round:
     cdef public list after, changes, pinned, soon
     cdef public bint finished, has_later, interval, must_sync
@@ -10,3 +11,9 @@ cdef class Outcome:
     cdef public long long at_ms
     cdef public dict failed, dropped, touched
     cdef public object fatal
+cdef class RoundWriting:
+    cdef public object _files, _reserve, _now_ms, _helpers
+    cdef public Journal _journal
+    cdef public OpenFiles _open_files
+    cpdef Outcome perform(self, Round round_)
+    cpdef _write_journal(self, changes, Outcome outcome)

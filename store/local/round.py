@@ -1,11 +1,26 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""One commit round: the changes that are committed together, and their outcome."""
+"""One commit round: what is committed together, how it is written, and what became of it."""
 
-from collections.abc import Callable, Iterable
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Final
 
-from store.errors import StoreClosed, StoreError
+from store.errors import DiskFull, StoreClosed, StoreError
 from store.local.changes import Change, Key, Later, gives_space
-from store.local.data_file import DataFile
+from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles
+from store.local.files import PASSING, Files
+from store.local.journal import FRAME_BYTES_MAX, Journal
+from store.local.reserve import Reserve
+from store.local.threads import Worker, run_all
+
+# How often, and how far apart, a change that frees space is written again on a full disk. Meanwhile
+# the reserve is given up, deleted files are removed, or a checkpoint succeeds.
+SPACE_TRIES: Final = 10
+SPACE_PAUSE_S: Final = 0.02
+
+# Syncs of several data files overlap in the device's queue; more threads than this gained nothing.
+SYNC_HELPERS: Final = 3
 
 
 class Round:
@@ -103,3 +118,136 @@ class Outcome:
             else:
                 self.drop(change, error)
         return kept
+
+
+class RoundWriting:
+    """Writes rounds, one at a time, on the journal's thread or where it costs nothing on the loop.
+
+    It changes nothing that the loop reads: what became of a round is an Outcome.
+    """
+
+    def __init__(
+        self,
+        files: Files,
+        journal: Journal,
+        open_files: OpenFiles,
+        reserve: Reserve,
+        now_ms: Callable[[], int],
+    ) -> None:
+        self._files = files
+        self._journal = journal
+        self._open_files = open_files
+        self._reserve = reserve
+        self._now_ms = now_ms
+        self._helpers = Worker("sync", SYNC_HELPERS)
+
+    def stop_threads(self) -> None:
+        """End the threads. Not on the loop."""
+        self._helpers.stop_threads()
+
+    def perform_and_sync(self, round_: Round) -> Outcome:
+        """Write a round, and sync the journal if its callers wait for that."""
+        outcome = self.perform(round_)
+        if round_.must_sync and outcome.fatal is None:
+            self.sync_journal(outcome)
+        return outcome
+
+    def sync_journal(self, outcome: Outcome) -> Outcome:
+        """Sync the journal; a failure is fatal to the round."""
+        try:
+            self._journal.sync()
+        except StoreClosed as error:
+            outcome.fatal = error
+        return outcome
+
+    def perform(self, round_: Round) -> Outcome:
+        """Write late data, sync data files and write the journal, which is not synced."""
+        # Times are stored without a sign: a clock before 1970 tells the first of all.
+        outcome = Outcome(max(0, self._now_ms()))
+        if round_.pinned:
+            self._write_late(round_, outcome)
+            self._sync_data(round_, outcome)
+        kept: Sequence[Change] = round_.changes
+        if outcome.failed:
+            kept = outcome.drop_dependent(kept)
+        try:
+            self._write_journal(kept, outcome)
+        except StoreClosed as error:
+            outcome.fatal = error
+        except StoreError as error:
+            outcome.fatal = StoreClosed(
+                f"the store has stopped because its journal failed: {error}"
+            )
+        return outcome
+
+    def _write_late(self, round_: Round, outcome: Outcome) -> None:
+        for change in round_.changes:
+            file = change.file
+            if change.late is None or file is None or file in outcome.failed:
+                continue
+            try:
+                self._write_data(change, file, change.late)
+            except StoreError as error:
+                outcome.fail(file, error)
+
+    def _write_data(self, change: Change, file: DataFile, data: bytes) -> None:
+        if not gives_space(change):
+            if self._reserve.is_short:
+                raise DiskFull("no space left but for deletions")
+            self._open_files.open(file, create=True).write_at(data, change.place)
+            return
+        for _ in range(SPACE_TRIES):
+            try:
+                self._open_files.open(file, create=True).write_at(data, change.place)
+            except DiskFull:
+                if not self._reserve.give_up():
+                    time.sleep(SPACE_PAUSE_S)
+            else:
+                return
+        self._open_files.open(file, create=True).write_at(data, change.place)
+
+    def _sync_data(self, round_: Round, outcome: Outcome) -> None:
+        def sync(file: DataFile) -> None:
+            try:
+                self._open_files.sync(file)
+            except StoreError as error:
+                outcome.fail(file, error)
+
+        jobs = [partial(sync, file) for file in round_.syncs if file not in outcome.failed]
+        if not jobs:
+            return
+        run_all(jobs, self._helpers, SYNC_HELPERS)
+        fresh = [file for file in round_.syncs if not file.in_directory]
+        if not fresh:
+            return
+        try:
+            self._files.sync_directory(DATA_DIRECTORY)
+        except StoreError as error:
+            for file in fresh:
+                outcome.fail(file, error)
+            return
+        for file in fresh:
+            file.in_directory = True
+
+    def _write_journal(self, changes: Sequence[Change], outcome: Outcome) -> None:
+        first = 0
+        while first < len(changes):
+            records = []
+            may_use_reserve = True
+            size = 0
+            next_ = first
+            while next_ < len(changes) and size < FRAME_BYTES_MAX:
+                record = changes[next_].record
+                if record:
+                    records.append(record)
+                    may_use_reserve = may_use_reserve and gives_space(changes[next_])
+                    size += len(record)
+                next_ += 1
+            try:
+                if records:
+                    self._journal.append(records, outcome.at_ms, gives_space=may_use_reserve)
+            except PASSING as error:
+                left = outcome.drop_takers(changes[first:], error, also_givers=may_use_reserve)
+                self._write_journal(left, outcome)
+                return
+            first = next_

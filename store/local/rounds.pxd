@@ -1,8 +1,7 @@
 from store.local.catalogue cimport Catalogue
 from store.local.data_file cimport DataFile, OpenFiles
 from store.local.journal cimport Journal
-from store.local.round cimport Outcome, Round
-from store.local.round_writing cimport RoundWriting
+from store.local.round cimport Outcome, Round, RoundWriting
 from store.local.segment cimport Segment
 cdef class Rounds:
     cdef public object _call_soon, _call_soon_threadsafe, _committed, _failed, _thread, _when_idle, _sync, _syncing

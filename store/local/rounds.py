@@ -21,8 +21,7 @@ from store.local.data_file import OpenFiles
 from store.local.files import BackgroundSync
 from store.local.journal import Journal
 from store.local.records import APPEND_BYTES
-from store.local.round import Outcome, Round
-from store.local.round_writing import RoundWriting
+from store.local.round import Outcome, Round, RoundWriting
 from store.local.segment import Segment
 from store.local.threads import Worker
 

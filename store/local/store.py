@@ -2,6 +2,7 @@
 """LocalStore: the embedded segment store, one process on one data directory."""
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from store.api import (
     Durability,
 )
 from store.errors import StoreClosed, StoreError
-from store.local.checkpoint import CheckpointDue, Checkpointer, CheckpointWriter
+from store.local.checkpoint import Checkpointer, CheckpointWriter
 from store.local.compaction import Compactor
 from store.local.data_file import OpenFiles
 from store.local.disposal import Disposal
@@ -29,8 +30,7 @@ from store.local.holes import Holes
 from store.local.interval import IntervalSync
 from store.local.opening import Opening, begin
 from store.local.reading import Reading
-from store.local.round import Round
-from store.local.round_writing import RoundWriting
+from store.local.round import Round, RoundWriting
 from store.local.rounds import Rounds
 from store.local.table_operations import TableOperations
 from store.local.table_writing import TableWriting
@@ -40,6 +40,9 @@ from store.local.writing import Staging, WriteSettings
 log = logging.getLogger(__name__)
 
 LOCK: Final = "lock"
+
+CHECKPOINT_AGAIN_S: Final = 5.0
+"""Time after a checkpoint that failed: its reason, a full disk perhaps, may have gone."""
 
 MIB: Final = 1024 * 1024
 GIB: Final = 1024 * MIB
@@ -68,6 +71,40 @@ class Tuning:
     def descriptors(self) -> int:
         """Tell how many data files are kept open."""
         return self.open_files_max or store_descriptors(descriptor_limit())
+
+
+class CheckpointDue:
+    """Tells when a checkpoint is due: after so much journal or data, or again after a failure."""
+
+    def __init__(self, journal_bytes: int, data_bytes: int, *, has_checkpoint: bool) -> None:
+        """Begin to count at an opening.
+
+        Args:
+            journal_bytes: Journal between two checkpoints.
+            data_bytes: Data between two.
+            has_checkpoint: The opening made one. It may have lacked the space, and the first commit
+                may make some.
+        """
+        self._step = (journal_bytes, data_bytes)
+        self._limit = self._step
+        self._again_at = math.inf if has_checkpoint else -math.inf
+
+    def is_due(self, journal_bytes: int, data_bytes: int) -> bool:
+        """Tell it, of bytes written since the opening."""
+        journal_limit, data_limit = self._limit
+        return (
+            journal_bytes >= journal_limit
+            or data_bytes >= data_limit
+            or (self._again_at != math.inf and time.monotonic() >= self._again_at)
+        )
+
+    def begun(self, journal_bytes: int, data_bytes: int) -> None:
+        """Note that a checkpoint begins, after so many bytes since the opening."""
+        self._limit = (journal_bytes + self._step[0], data_bytes + self._step[1])
+
+    def ended(self, error: StoreError | None) -> None:
+        """Note how a checkpoint ended."""
+        self._again_at = math.inf if error is None else time.monotonic() + CHECKPOINT_AGAIN_S
 
 
 class LocalStore(TableOperations):
