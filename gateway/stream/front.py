@@ -30,6 +30,7 @@ _PUBLISH_V1: Final = b"\x00\x02\x00\x01"
 _PUBLISH_V2: Final = b"\x00\x02\x00\x02"
 _CLOSE_RESPONSE: Final = b"\x80\x16\x00\x01"
 _OPEN: Final = State.OPEN  # bound once: a look at a member of an enum costs a call
+_CLOSING: Final = State.CLOSING
 _CLOSE_CORRELATION_ID: Final = 1
 _PHRASES: Final = {
     ResponseCode.UNKNOWN_FRAME: "unknown frame",
@@ -50,7 +51,6 @@ class StreamFront:
         self.link = Link(host, self._session, ports)
         self._step = self._session.state
         self._skip_bytes = 0
-        self._is_closing = False
         self._is_lost = False
 
     def start(self) -> None:
@@ -67,7 +67,7 @@ class StreamFront:
 
     def take(self, buffer: bytearray, position: int, end: int) -> int:
         """Handle one frame, or a run of Publish frames; the same position if it is incomplete."""
-        if self._is_closing:
+        if self._session.state is _CLOSING:
             return self._look_for_answer(buffer, position, end)
         if end - position < codec.SIZE_BYTES:
             return position
@@ -106,7 +106,7 @@ class StreamFront:
 
     def frame_bytes(self, buffer: bytearray, position: int, end: int) -> int:
         """Return the size of the unfinished frame at `position`; 0 if its size is not there."""
-        if self._is_closing or end - position < codec.SIZE_BYTES:
+        if self._session.state is _CLOSING or end - position < codec.SIZE_BYTES:
             return 0
         size = int.from_bytes(buffer[position : position + codec.SIZE_BYTES], "big")
         return codec.SIZE_BYTES + size
@@ -145,7 +145,6 @@ class StreamFront:
         if self._session.is_done:
             self._ports.finish()
             return
-        self._is_closing = True
         self.link.close()
         close = m.Close(error.close_code, _PHRASES[error.close_code])
         self.link.send("close", close, _CLOSE_CORRELATION_ID)
