@@ -54,7 +54,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help setup run test quick check lint types imports docs lock newest fmt kernel kernel-clean test-both \
-        integration flaky wheel test-spark spark-cluster test-oldest-spark compat differential broker bench bench-spark sim soak filter-rates damage password-times fuzz network-fuzz \
+        integration coverage flaky wheel test-spark spark-cluster test-oldest-spark compat differential broker bench bench-spark sim soak filter-rates damage password-times fuzz network-fuzz \
         dedup-schedules sanitize clean
 
 help: ## list these commands
@@ -82,6 +82,9 @@ test-both: $(STAMPS)/test ## the quick tests with the kernels uncompiled, then c
 
 integration: $(STAMPS)/test $(STAMPS)/kernel ## a running server, real sockets
 	$(PYTEST) -m integration $(ARGS)
+
+coverage: $(STAMPS)/test ## how much of wire, session, log and store their own unit tests reach
+	$(BIN)/python -m tests.coverage $(PARALLEL) $(ARGS)
 
 flaky: $(STAMPS)/test $(STAMPS)/kernel ## what the last run tried twice, or ARGS="tests/…", fifty times on a busy machine
 	$(BIN)/python -m tests.flaky $(ARGS)

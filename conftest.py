@@ -16,24 +16,27 @@ from tests.flaky import TRIED_AGAIN
 
 
 class Uncompiled:
-    """Finds the sources of hot objects, ahead of the ordinary finders.
+    """Finds the sources of compiled modules, ahead of the ordinary finders."""
 
-    Not those of kernels, whose own tests run both builds side by side.
-    """
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
 
-    @staticmethod
     def find_spec(
-        name: str, _path: Sequence[str] | None = None, _target: ModuleType | None = None
+        self, name: str, _path: Sequence[str] | None = None, _target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        """Give the source of a hot object; None for any other module."""
-        if name not in HOT_OBJECTS:
+        """Give the source of a module that is to run as it stands; None for any other module."""
+        if name not in self._names:
             return None
         source = Path(__file__).parent.joinpath(*name.split("."))
         return spec_from_file_location(name, source.with_suffix(".py"))
 
 
-if os.environ.get("HUTCH_UNCOMPILED") == "1":
-    sys.meta_path.insert(0, Uncompiled)
+UNCOMPILED = {
+    "1": HOT_OBJECTS,  # without the kernels, whose own tests run both builds side by side
+    "all": HOT_OBJECTS + KERNELS,
+}
+if names := UNCOMPILED.get(os.environ.get("HUTCH_UNCOMPILED", "")):
+    sys.meta_path.insert(0, Uncompiled(names))
 
 hypothesis.settings.register_profile("dev", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("ci", max_examples=300, deadline=None, derandomize=True)
