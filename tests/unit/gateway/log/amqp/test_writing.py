@@ -85,7 +85,8 @@ def test_nothing_is_written_of_what_was_not_said() -> None:
 
 
 def test_headers_are_annotations_or_application_properties_by_their_names() -> None:
-    message = headers(plain="a", **{"x-own": "b", "CC": ["c"], "BCC": ["d"]})
+    given: dict[str, Value] = {"plain": "a", "x-own": "b", "CC": ["c"], "BCC": ["d"]}
+    message = headers(**given)
 
     assert message.application_properties == {"plain": "a"}
     assert message.message_annotations == {
