@@ -84,7 +84,7 @@ integration: $(STAMPS)/test $(STAMPS)/kernel ## a running server, real sockets
 	$(PYTEST) -m integration $(ARGS)
 
 coverage: $(STAMPS)/test ## how much of wire, session, log and store their own unit tests reach
-	$(BIN)/python -m tests.coverage $(PARALLEL) $(ARGS)
+	$(BIN)/python -m tests.coverage $(SECOND_TRIES) $(PARALLEL) $(ARGS)
 
 flaky: $(STAMPS)/test $(STAMPS)/kernel ## what the last run tried twice, or ARGS="tests/…", fifty times on a busy machine
 	$(BIN)/python -m tests.flaky $(ARGS)

@@ -144,17 +144,21 @@ def with_snapshot(rig: LogRig) -> tuple[StreamLog, Snapshot]:
     return log, rig.saved[-1]
 
 
+def has_session(log: StreamLog) -> bool:
+    return log.index_writer is not None
+
+
 def test_a_save_before_a_removal_leaves_no_session_behind(rig: LogRig) -> None:
     log, snapshot = with_snapshot(rig)
 
     rig._save(log, replace(snapshot, gives_space=True))
     rig.settle(log)
-    assert log.index_writer is None, "the room that is kept for removals is for these"
+    assert not has_session(log), "the room that is kept for removals is for these"
     assert stored_snapshot(rig) == snapshot
 
     for _ in range(4):
         rig.commit(log, bytes(100))
-    assert log.index_writer is not None
+    assert has_session(log)
     assert stored_positions(rig) == list(log.index.positions)
 
 
