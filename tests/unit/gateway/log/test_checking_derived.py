@@ -15,7 +15,7 @@ from gateway.log.checking_derived import (
     load_snapshot,
 )
 from gateway.log.chunk import seal_seed
-from gateway.log.index import _pack
+from gateway.log.index import ENTRY_BYTES, _pack
 from gateway.log.log import StreamLog
 from gateway.log.names import snapshot_key
 from gateway.log.snapshot import Snapshot
@@ -107,7 +107,7 @@ def test_an_entry_that_points_into_a_chunk_is_found(rig: LogRig, chunk: int) -> 
 
     assert flaw.part is Part.INDEX
     assert flaw.what == f"an entry points to byte {position + 1}, where no chunk begins"
-    assert flaw.position == chunk * checking_derived.ENTRY_BYTES
+    assert flaw.position == chunk * ENTRY_BYTES
 
 
 @pytest.mark.usefixtures("log")

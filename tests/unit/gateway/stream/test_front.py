@@ -1,5 +1,6 @@
 """The stream protocol as a connection sees it: frames in, and what becomes of the connection."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import pytest
@@ -41,9 +42,13 @@ class Connection(Ports):
     is_logged_in: bool = False
     is_admitted: bool = False
     runs: list[tuple[int, Backlog | None]] = field(default_factory=list)
+    heartbeats: tuple[int, Callable[[], object]] | None = None
 
     def limit(self, delay_ms: int, step: str) -> None:
         self.limits.append((delay_ms, step))
+
+    def beat(self, interval_s: int, send: Callable[[], object]) -> None:
+        self.heartbeats = (interval_s, send)
 
     def begin_command(self) -> None:
         assert not self.is_busy
@@ -252,6 +257,33 @@ def test_a_client_that_closes_gets_its_answer_and_the_end(client: Client) -> Non
 
     assert client.names() == ["close"]
     assert client.connection.is_finished
+
+
+def test_a_heartbeat_is_sent_to_a_client_that_is_there(client: Client) -> None:
+    assert client.connection.heartbeats is not None
+    interval_s, send = client.connection.heartbeats
+    assert interval_s == 0, "what the handshake asked for"
+
+    send()
+    assert client.connection.frames == [HEARTBEAT]
+
+    client.send(UNKNOWN)
+    client.names()
+    send()
+    assert client.connection.frames == [], "nothing follows the server's Close"
+    assert not client.connection.is_aborted
+
+
+def test_a_client_that_is_due_a_heartbeat_before_it_opens_is_cut_off(stranger: Client) -> None:
+    tuned = OPENING[: OPENING.index(frame_of("open", m.Open("/")))]
+    stranger.send(tuned)
+    stranger.names()
+    assert stranger.connection.heartbeats is not None
+
+    stranger.connection.heartbeats[1]()
+
+    assert stranger.connection.frames == []
+    assert stranger.connection.is_aborted
 
 
 def test_an_error_of_ours_ends_the_connection_and_is_logged(

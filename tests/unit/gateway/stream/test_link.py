@@ -284,3 +284,59 @@ def test_a_stream_that_cannot_be_opened_is_not_available(
     assert client.code("stream_stats", m.StreamStats("s")) == code
     assert "stream cannot be opened stream=s" in caplog.text
     assert not is_watching(client, "s")
+
+
+# What administrators are told
+
+
+def test_a_connection_tells_how_it_logged_in_and_what_was_agreed_on(client: LinkRig) -> None:
+    client.session.client_properties = {"product": "test"}
+
+    assert client.link.client_properties == {"product": "test"}
+    details = client.link.details()
+    assert details.mechanism == "PLAIN"
+    assert details.frame_bytes_max == client.session.frame_bytes_max
+    assert details.heartbeat_s == client.session.heartbeat_s
+    assert details.transport is client.ports.transport
+
+
+def test_a_publisher_tells_what_it_published_and_what_became_of_it(client: LinkRig) -> None:
+    client.declare(1, "s", "me")
+    client.publish(1, (1, b"a"), (2, b"b"))
+
+    (details,) = client.link.publisher_details()
+    assert (details.publisher_id, details.reference, details.stream.name) == (1, "me", "s")
+    assert (details.published, details.confirmed, details.errored) == (2, 0, 0)
+
+    client.broker.settle("s")
+    (details,) = client.link.publisher_details()
+    assert (details.published, details.confirmed, details.errored) == (2, 2, 0)
+
+
+def test_a_subscription_tells_how_far_it_is(client: LinkRig) -> None:
+    client.declare(1, "s")
+    for number in range(3):
+        client.publish(1, (number, b"x"))
+        client.broker.settle("s")
+    subscribe = m.Subscribe(5, "s", FIRST, 1, {"name": "me"})
+    assert client.code("subscribe", subscribe) == ResponseCode.OK
+
+    (details,) = client.link.consumer_details()
+    assert (details.subscription_id, details.stream.name) == (5, "s")
+    assert (details.credit, details.consumed, details.offset, details.offset_lag) == (1, 0, -1, 3)
+    assert (details.is_active, details.is_single) == (True, False)
+    assert details.properties == {"name": "me"}
+
+    client.deliver(5)
+    (details,) = client.link.consumer_details()
+    sent = details.consumed
+    assert sent >= 1
+    assert (details.credit, details.offset, details.offset_lag) == (0, sent - 1, 3 - sent)
+
+
+def test_a_subscription_to_an_empty_stream_lags_behind_nothing(client: LinkRig) -> None:
+    subscribe = m.Subscribe(5, "s", FIRST, 1, {})
+    assert client.code("subscribe", subscribe) == ResponseCode.OK
+
+    (details,) = client.link.consumer_details()
+    assert (details.offset, details.offset_lag) == (-1, 0)

@@ -179,3 +179,52 @@ def test_what_follows_a_type_without_number_in_an_answer_is_ignored(tail: str) -
 
     assert ANSWER.read(frame, 0) == (FIRST, len(frame))
     assert STARTING.read(frame, 0) == (FIRST, 2)
+
+
+def test_items_that_were_written_before_are_a_list_like_any_other() -> None:
+    item = w.STRING_TYPE
+    written: w.Written[str] = w.Written(item)
+    for value in ("a", "", "bc"):
+        written.append(value)
+    assert len(written) == 3
+
+    targets = [bytearray(), bytearray()]
+    for value, target in zip((("a", "", "bc"), written), targets, strict=True):
+        w.Counted(item).write(value, target)  # type: ignore[arg-type]  # instead of a tuple
+    assert targets[0] == targets[1]
+
+
+@pytest.mark.parametrize(("late_bytes", "is_late"), [(None, False), (9, False), (8, True)])
+def test_a_list_above_a_size_is_read_while_it_is_looked_at(
+    late_bytes: int | None, *, is_late: bool
+) -> None:
+    frame = bytes.fromhex("00000000 0001 61 0000 0002 6263")
+    found, end = w.Rest(w.STRING_TYPE, late_bytes=late_bytes).read(frame, 0)
+
+    assert isinstance(found, w.Late) == is_late
+    assert end == len(frame)
+    assert list(found) == list(found) == ["a", "", "bc"]
+    assert ("list of 9 bytes" in repr(found)) == is_late
+
+
+def test_a_list_read_late_is_malformed_where_it_is_wrong() -> None:
+    frame = bytes.fromhex("00000000 0001 61 0005 62")
+    found, _ = w.Rest(w.STRING_TYPE, late_bytes=0).read(frame, 0)
+
+    items = iter(found)
+    assert next(items) == "a"
+    with pytest.raises(MalformedFrame):
+        next(items)
+
+
+@pytest.mark.parametrize("bytes_max", [9, 8])
+def test_a_list_that_ends_the_frame_may_have_a_largest_size(bytes_max: int) -> None:
+    frame = bytes.fromhex("00000000 0001 61 0000 0002 6263")
+    wire_type = w.Rest(w.STRING_TYPE, bytes_max=bytes_max)
+
+    if bytes_max == 9:
+        assert wire_type.read(frame, 0)[0] == ("a", "", "bc")
+    else:
+        with pytest.raises(MalformedFrame, match="longer than it can sensibly be") as error:
+            wire_type.read(frame, 0)
+        assert error.value.position == 4
