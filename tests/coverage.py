@@ -17,6 +17,8 @@ from typing import Any, Final
 
 ROOT: Final = Path(__file__).parents[1]
 PERCENT_MIN: Final = 95.0
+TIMEOUT_S: Final = 180
+"""Of one test: it takes several times as long while its lines are counted."""
 WORST_COUNT: Final = 10
 """How many files are named of a part that has too little."""
 
@@ -56,6 +58,7 @@ def measured(part: Part, arguments: Sequence[str], folder: Path) -> dict[str, An
         subprocess.CalledProcessError: A test failed; pytest has told which.
     """
     coverage = (sys.executable, "-m", "coverage")
+    pytest = ("pytest", "-qrfE", f"--timeout={TIMEOUT_S}", *part.tests)
     report = folder / f"{part.name}.json"
     omitted = ",".join(f"{part.folder}/{each}/*" for each in part.without)
     environment = {

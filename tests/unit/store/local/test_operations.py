@@ -1,14 +1,20 @@
+from collections.abc import Callable
+from typing import Any
 from uuid import UUID
 
 import pytest
 
-from store.api import AttributeUpdate, Durability
+from store.api import ABSENT, AttributeUpdate, Durability
 from store.errors import (
     AttributeMismatch,
     InvalidArgument,
     IsATable,
     NoSuchSegment,
     SegmentExists,
+    SegmentSealed,
+    SegmentTruncated,
+    StoreClosed,
+    StoreError,
 )
 from tests.simulation.disk import Disk, Sync
 from tests.unit.store.local.opened import WRITER, Opened, opened
@@ -120,4 +126,119 @@ def test_one_operation_may_ask_for_more_than_the_store_does() -> None:
     begin = len(disk.record)
     rig.do(rig.store.create_segment, "a", durability=Durability.DISK)
     assert any(isinstance(step, Sync) for step in disk.record[begin:])
+    rig.close()
+
+
+Call = Callable[[Opened, str], tuple[Callable[..., object], *tuple[Any, ...]]]
+OF_A_SEGMENT: list[Call] = [
+    lambda rig, name: (rig.store.seal_segment, name),
+    lambda rig, name: (rig.store.truncate_segment, name, 0),
+    lambda rig, name: (rig.store.delete_segment, name),
+    lambda rig, name: (rig.store.merge_segments, name, "other"),
+    lambda rig, name: (rig.store.merge_segments, "other", name),
+    lambda rig, name: (rig.store.open_writer, name, WRITER),
+    lambda rig, name: (rig.store.open_reader, name),
+    lambda rig, name: (rig.store.read, name, 0, 1),
+    lambda rig, name: (rig.store.info, name),
+    lambda rig, name: (rig.store.get_attribute, name, ATTRIBUTE),
+    lambda rig, name: (rig.store.update_attributes, name, []),
+]
+
+
+@pytest.mark.parametrize("call", OF_A_SEGMENT)
+def test_every_operation_on_a_segment_needs_it_to_be_there(rig: Opened, call: Call) -> None:
+    rig.create("other")
+    rig.refused(NoSuchSegment, *call(rig, "none"))
+
+    rig.create("a")
+    deleted = rig.start(rig.store.delete_segment, "a")
+    rig.refused(NoSuchSegment, *call(rig, "a"))
+    assert deleted.value is None
+    rig.close()
+
+
+@pytest.mark.parametrize("call", OF_A_SEGMENT)
+def test_a_store_that_is_closed_takes_no_operation(rig: Opened, call: Call) -> None:
+    rig.create("other")
+    rig.create("a")
+    rig.close()
+    rig.refused(StoreClosed, *call(rig, "a"))
+
+
+CHANGES: list[Call] = [
+    lambda rig, name: (rig.store.seal_segment, name),
+    lambda rig, name: (rig.store.merge_segments, name, "other"),
+    lambda rig, name: (rig.store.update_attributes, name, [AttributeUpdate(ATTRIBUTE, 1)]),
+]
+
+
+@pytest.mark.parametrize("call", CHANGES)
+def test_a_sealed_segment_is_not_changed(rig: Opened, call: Call) -> None:
+    rig.create("other", b"y")
+    rig.create("a", b"x")
+    assert rig.do(rig.store.seal_segment, "a") == 1
+
+    rig.refused(SegmentSealed, *call(rig, "a"))
+
+    assert rig.content("a") == b"x"
+    assert rig.content("other") == b"y"
+    assert rig.do(rig.store.get_attribute, "a", ATTRIBUTE) == ABSENT
+    rig.close()
+
+
+def test_a_sealed_segment_can_be_merged_into_another(rig: Opened) -> None:
+    rig.create("a", b"x")
+    rig.create("other", b"y")
+    rig.do(rig.store.seal_segment, "other")
+    rig.do(rig.store.merge_segments, "a", "other")
+    assert rig.content("a") == b"xy"
+    rig.close()
+
+
+@pytest.mark.parametrize("position", [-1, 1, 6])
+def test_a_truncation_goes_to_a_place_within_the_segment(rig: Opened, position: int) -> None:
+    rig.create("a", b"12345")
+    rig.do(rig.store.truncate_segment, "a", 2)
+
+    error = rig.refused(SegmentTruncated, rig.store.truncate_segment, "a", position)
+
+    assert error.start == 2
+    info = rig.do(rig.store.info, "a")
+    assert (info.start, info.length) == (2, 5)
+    rig.close()
+
+
+def test_a_segment_of_which_something_was_removed_is_merged_into_none(rig: Opened) -> None:
+    rig.create("a")
+    rig.create("cut", b"12345")
+    rig.do(rig.store.truncate_segment, "cut", 2)
+    assert rig.refused(SegmentTruncated, rig.store.merge_segments, "a", "cut").start == 2
+    rig.close()
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda rig, name: (rig.store.truncate_segment, name, 0),
+        lambda rig, name: (rig.store.open_reader, name),
+    ],
+)
+def test_a_table_is_no_segment_to_be_read_or_truncated(rig: Opened, call: Call) -> None:
+    rig.do(rig.store.create_table, "t")
+    rig.refused(IsATable, *call(rig, "t"))
+    rig.close()
+
+
+@pytest.mark.parametrize("call", OF_A_SEGMENT)
+def test_an_answer_waits_for_the_operations_before_it(rig: Opened, call: Call) -> None:
+    rig.create("other")
+    before = rig.start(rig.store.create_segment, "a")
+
+    def look(_: object) -> None:
+        assert before.is_done
+
+    asked = rig.start(*call(rig, "a"), then=look)
+    rig.wait(asked)
+    assert before.value is None
+    assert not isinstance(asked.result, StoreError)
     rig.close()

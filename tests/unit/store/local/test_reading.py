@@ -1,11 +1,20 @@
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from store.api import Durability, ReadResult
-from store.errors import CorruptSegment
+from store.errors import (
+    CorruptSegment,
+    NoSuchSegment,
+    PositionOutOfRange,
+    SegmentSealed,
+    SegmentTruncated,
+    StoreClosed,
+    StoreError,
+)
 from store.local.files import DirectoryFiles
 from tests.simulation.disk import Disk
 from tests.unit.store.local.opened import KIB, WRITER, Opened, opened
@@ -212,3 +221,137 @@ def test_bytes_that_a_file_has_lost_are_an_error_or_zeros(
         assert rig.do(reader.check, 6, 3, bytes, fills=True) == bytes(3)
     assert caplog.text.count("data file is too short file=1 position=0") == 1
     rig.close()
+
+
+# What there is to read, and when
+
+
+def test_a_read_gives_what_is_there_or_nothing_without_waiting() -> None:
+    rig = opened(Disk())
+    rig.create("a", b"0123456789")
+    assert rig.do(rig.store.read, "a", 3, 4) == ReadResult(3, b"3456", end_of_segment=False)
+    assert rig.do(rig.store.read, "a", 10, 4) == ReadResult(10, b"", end_of_segment=False)
+    assert rig.do(rig.store.read, "a", 50, 4) == ReadResult(50, b"", end_of_segment=False)
+    rig.close()
+
+
+def test_a_read_that_waits_gets_the_bytes_at_its_place_when_they_come() -> None:
+    rig = opened(Disk())
+    rig.create("a", b"01")
+    near = rig.start(rig.store.read, "a", 2, 10, wait=True)
+    far = rig.start(rig.store.read, "a", 4, 10, wait=True)
+    rig.fill("a", b"23")
+    assert near.value == ReadResult(2, b"23", end_of_segment=False)
+    assert not far.is_done
+    rig.fill("a", b"45")
+    assert far.value == ReadResult(4, b"45", end_of_segment=False)
+    rig.close()
+
+
+def test_the_end_of_a_sealed_segment_is_told() -> None:
+    rig = opened(Disk())
+    rig.create("a", b"0123")
+    rig.do(rig.store.seal_segment, "a")
+    assert rig.do(rig.store.read, "a", 0, 3) == ReadResult(0, b"012", end_of_segment=False)
+    assert rig.do(rig.store.read, "a", 2, 9) == ReadResult(2, b"23", end_of_segment=True)
+    assert rig.do(rig.store.read, "a", 4, 9) == ReadResult(4, b"", end_of_segment=True)
+    for wait in (False, True):
+        rig.refused(PositionOutOfRange, rig.store.read, "a", 5, 9, wait=wait)
+    rig.close()
+
+
+def test_who_waits_beyond_the_end_is_told_when_the_segment_is_sealed() -> None:
+    rig = opened(Disk())
+    rig.create("a", b"0123")
+    at_end = rig.start(rig.store.read, "a", 4, 9, wait=True)
+    beyond = rig.start(rig.store.read, "a", 5, 9, wait=True)
+    rig.do(rig.store.seal_segment, "a")
+    assert at_end.value == ReadResult(4, b"", end_of_segment=True)
+    beyond.error(SegmentSealed)
+    rig.close()
+
+
+@pytest.mark.parametrize(
+    ("end", "kind"),
+    [
+        (lambda rig: rig.do(rig.store.delete_segment, "a"), NoSuchSegment),
+        (lambda rig: rig.close(), StoreClosed),
+    ],
+)
+def test_who_waits_is_told_when_the_segment_or_the_store_is_gone(
+    end: Callable[[Opened], None], kind: type[StoreError]
+) -> None:
+    rig = opened(Disk())
+    rig.create("a", b"0123")
+    waiting = rig.start(rig.store.read, "a", 4, 9, wait=True)
+    end(rig)
+    rig.wait(waiting)
+    waiting.error(kind)
+    rig.close()
+
+
+@pytest.mark.parametrize("wait", [False, True])
+def test_bytes_that_can_never_be_read_are_refused(*, wait: bool) -> None:
+    rig = opened(Disk())
+    rig.create("a", b"0123456789")
+    rig.do(rig.store.truncate_segment, "a", 4)
+    rig.refused(PositionOutOfRange, rig.store.read, "a", -1, 1, wait=wait)
+    assert rig.refused(SegmentTruncated, rig.store.read, "a", 3, 1, wait=wait).start == 4
+    assert rig.do(rig.store.read, "a", 4, 1, wait=wait).data == b"4"
+    rig.close()
+
+
+def test_a_reader_of_a_deleted_segment_has_nothing_in_memory() -> None:
+    rig = opened(Disk())
+    rig.create("a", b"0123456789")
+    reader = rig.reader("a")
+    assert reader.is_cached(0, 10)
+    assert reader.read_cached(0, 10) == b"0123456789"
+    rig.do(rig.store.delete_segment, "a")
+    assert not reader.is_cached(0, 10)
+    assert reader.region(0, 10) is None
+    rig.refused(NoSuchSegment, reader.check, 0, 10, bytes)
+    rig.close()
+
+
+def test_what_lies_before_the_start_is_not_in_memory() -> None:
+    rig = opened(Disk())
+    rig.create("a", b"0123456789")
+    reader = rig.reader("a")
+    rig.do(rig.store.truncate_segment, "a", 4)
+    assert not reader.is_cached(3, 1)
+    assert reader.is_cached(4, 6)
+    assert reader.region(3, 1) is None
+    rig.refused(SegmentTruncated, reader.check, 3, 1, bytes)
+    assert rig.do(reader.check, 4, 99, bytes) == b"456789"
+    rig.close()
+
+
+def test_a_reader_of_a_closed_store_is_refused() -> None:
+    rig = opened(Disk())
+    rig.create("a", b"0123456789")
+    reader = rig.reader("a")
+    rig.close()
+    rig.refused(StoreClosed, reader.check, 0, 10, bytes)
+
+
+@pytest.mark.parametrize("is_cold", [False, True])
+def test_a_file_that_is_missing_is_told_by_whatever_reads_it(*, is_cold: bool) -> None:
+    disk = Disk()
+    rig = opened(disk, open_files_max=1)
+    rig.create("a", b"0123456789" * KIB)
+    rig.create("b", b"x" * 10 * KIB)
+    rig.reopen()
+    disk.is_cold = is_cold
+    disk.remove("data/1")
+    with_reader = rig.start(rig.store.open_reader, "a")
+    rig.wait(with_reader)
+    if isinstance(with_reader.result, StoreError):
+        pytest.fail(repr(with_reader.result))
+    missing = rig.start(rig.store.read, "a", 0, 10)
+    looked = rig.start(with_reader.value.check, 0, 10, bytes)
+    rig.wait(missing, looked)
+    assert isinstance(missing.result, StoreError)
+    assert isinstance(looked.result, StoreError)
+    assert rig.content("b") == b"x" * 10 * KIB
+    rig.close(may_fail=True)

@@ -184,8 +184,8 @@ def test_what_follows_a_type_without_number_in_an_answer_is_ignored(tail: str) -
 def test_items_that_were_written_before_are_a_list_like_any_other() -> None:
     item = w.STRING_TYPE
     written: w.Written[str] = w.Written(item)
-    for value in ("a", "", "bc"):
-        written.append(value)
+    for text in ("a", "", "bc"):
+        written.append(text)
     assert len(written) == 3
 
     targets = [bytearray(), bytearray()]
