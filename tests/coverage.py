@@ -58,7 +58,7 @@ def measured(part: Part, arguments: Sequence[str], folder: Path) -> dict[str, An
         subprocess.CalledProcessError: A test failed; pytest has told which.
     """
     coverage = (sys.executable, "-m", "coverage")
-    pytest = ("pytest", "-qrfE", f"--timeout={TIMEOUT_S}", *part.tests)
+    pytest = ("-m", "pytest", "-qrfE", f"--timeout={TIMEOUT_S}", *part.tests, *arguments)
     report = folder / f"{part.name}.json"
     omitted = ",".join(f"{part.folder}/{each}/*" for each in part.without)
     environment = {
@@ -68,20 +68,11 @@ def measured(part: Part, arguments: Sequence[str], folder: Path) -> dict[str, An
         "HUTCH_UNCOMPILED": "all",
     }
     for command in (
-        (
-            "run",
-            f"--source={part.folder}",
-            f"--omit={omitted}",
-            "-m",
-            "pytest",
-            "-qrfE",
-            *part.tests,
-        ),
+        ("run", f"--source={part.folder}", f"--omit={omitted}", *pytest),
         ("combine", "--quiet"),
         ("json", "--quiet", f"--omit={omitted}", "-o", str(report)),
     ):
-        more = arguments if command[0] == "run" else ()
-        subprocess.run([*coverage, *command, *more], cwd=ROOT, env=environment, check=True)
+        subprocess.run([*coverage, *command], cwd=ROOT, env=environment, check=True)
     found: dict[str, Any] = json.loads(report.read_text())
     return found
 
