@@ -13,6 +13,7 @@ import pytest
 
 from gateway.kernels import HOT_OBJECTS, KERNELS, uncompiled
 from tests.flaky import TRIED_AGAIN
+from tests.folders import use_memory
 
 
 class Uncompiled:
@@ -37,6 +38,8 @@ UNCOMPILED = {
 }
 if names := UNCOMPILED.get(os.environ.get("HUTCH_UNCOMPILED", "")):
     sys.meta_path.insert(0, Uncompiled(names))
+
+use_memory()
 
 hypothesis.settings.register_profile("dev", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("ci", max_examples=300, deadline=None, derandomize=True)

@@ -7,6 +7,9 @@ import pytest
 
 from tests.conformance.harness import Rig
 from tests.conformance.implementations import IMPLEMENTATIONS, Implementation
+from tests.folders import on_disk
+
+__all__ = ["on_disk"]
 
 
 @pytest.fixture(params=IMPLEMENTATIONS, ids=lambda each: each.name)

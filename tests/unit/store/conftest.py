@@ -1,0 +1,5 @@
+"""Each test has a folder on the disk."""
+
+from tests.folders import on_disk
+
+__all__ = ["on_disk"]
