@@ -23,7 +23,8 @@ SECOND_TRIES := --reruns $(RERUNS) --max-suite-reruns 3 --rerun-show-tracebacks
 PYTEST := $(BIN)/python -m pytest $(SECOND_TRIES)
 # Files of tests that run at once; WORKERS=0 is one after another in one process, for a debugger.
 WORKERS  ?= 2
-PARALLEL := -n $(WORKERS) --dist loadfile
+# conftest.py puts the long files first; xdist would put those with the most tests first.
+PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 STAMPS := $(VENV)/stamps
 # Reads what pip says of a build, and its status: tells each module, or all of it where it fails.
 define TELL_COMPILED

@@ -84,6 +84,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.config.option.reruns and any(map(path.is_relative_to, SEARCHES)):
             # Of these only what ran out of time, and so found nothing, is tried again.
             item.add_marker(pytest.mark.flaky(reruns=1, only_rerun="Timeout"))
+    # The many short files come last: after a long one at the end all other workers would wait.
+    items.sort(key=lambda item: TESTS / "unit" in item.path.parents)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
