@@ -43,6 +43,7 @@ use_memory()
 
 hypothesis.settings.register_profile("dev", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("ci", max_examples=300, deadline=None, derandomize=True)
+hypothesis.settings.register_profile("again", max_examples=50, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("night", max_examples=5_000, deadline=None)
 
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))

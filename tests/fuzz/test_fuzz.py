@@ -18,7 +18,7 @@ import pytest
 from tests.fuzz.inputs import FOLDER, kept, mutated
 from tests.fuzz.targets import TARGETS
 
-SECONDS: Final = 1.5
+SECONDS: Final = 0.5
 SEED: Final = int(os.environ.get("HUTCH_TEST_SEED", "1"))
 ROOT: Final = Path(__file__).parents[2]
 

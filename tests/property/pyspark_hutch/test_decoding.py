@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pyspark_hutch.decoding import DamagedChunk, Decoder, Wanted, gathering, sections, vectors
@@ -17,6 +17,9 @@ from tests.property.pyspark_hutch.chunk_rig import WAYS, batches_of, way_of
 from tests.property.pyspark_hutch.row_model import COLUMNS, Stored, streams
 
 WANTED = Wanted(COLUMNS, stream="orders", app_columns=(("tenant", pa.string()),))
+
+some = settings(max_examples=min(settings().max_examples, 100))
+"""Each test runs with both limits, and most in every way too: up to six times as many examples."""
 
 
 @pytest.fixture(params=WAYS, scope="module")
@@ -45,6 +48,7 @@ def simple(row: dict[str, Any]) -> dict[str, Any]:
     return row | {"subject": None if properties is None else properties["subject"]}
 
 
+@some
 @given(
     chunks=streams(),
     cut=st.tuples(st.integers(0, 80), st.integers(0, 80)),
@@ -64,6 +68,7 @@ def test_rows_are_those_of_the_model(
     assert all(0 < batch.num_rows <= gathering.ROWS_MAX for batch in batches)
 
 
+@some
 @given(
     chunks=streams(),
     cut=st.tuples(st.integers(0, 80), st.integers(0, 80)),
@@ -80,6 +85,7 @@ def test_batches_are_cut_alike_in_every_way(
     assert all(other == first for other in others)
 
 
+@some
 @given(
     chunks=streams(), columns=st.lists(st.sampled_from(COLUMNS), unique=True, min_size=1).map(tuple)
 )
@@ -98,6 +104,7 @@ def test_a_column_is_the_same_whatever_is_asked_for_beside_it(
     assert found == [{name: row[name] for name in wanted.schema().names} for row in every]
 
 
+@some
 @given(chunks=streams(), cut=st.integers(0, 80))
 def test_two_ranges_that_meet_give_what_one_gives(
     way: ModuleType, chunks: list[Stored], cut: int
@@ -110,6 +117,7 @@ def test_two_ranges_that_meet_give_what_one_gives(
     assert [row for part in parts for batch in part for row in batch.to_pylist()] == whole
 
 
+@some
 @given(chunks=streams())
 def test_the_memory_of_a_chunk_may_be_used_again(way: ModuleType, chunks: list[Stored]) -> None:
     decoder = Decoder(WANTED, way)
@@ -137,6 +145,7 @@ def decode(way: ModuleType, chunk: bytes, low: int, high: int) -> list[Any] | st
     return batches
 
 
+@some
 @given(chunk=st.binary(max_size=200), low=st.integers(0, 1 << 63))
 def test_any_bytes_are_rows_or_a_damaged_chunk(chunk: bytes, low: int) -> None:
     first, *others = (decode(way_of(name), chunk, low, low + 100) for name in WAYS)
@@ -159,6 +168,7 @@ def damaged(draw: st.DrawFn) -> bytes:
     return bytes(chunk)
 
 
+@some
 @given(chunk=damaged(), cut=st.tuples(st.integers(0, 40), st.integers(0, 80)))
 def test_a_chunk_with_damage_is_rows_or_a_damaged_chunk(chunk: bytes, cut: tuple[int, int]) -> None:
     first, *others = (decode(way_of(name), chunk, *cut) for name in WAYS)
