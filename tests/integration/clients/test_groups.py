@@ -21,6 +21,7 @@ from tests.client import Client
 from tests.integration.clients.loop import run
 from tests.integration.clients.rstream_session import producer_of, publish
 from tests.integration.conftest import StartServer
+from tests.integration.load import stored_offset
 from tests.integration.server import REPOSITORY, Endpoint
 
 pytestmark = pytest.mark.timeout(60)
@@ -133,6 +134,22 @@ def create(endpoint: Endpoint, stream: str) -> None:
         assert client.code_of("create_stream", m.CreateStream(stream, {})) == 1
 
 
+def until_stored(endpoint: Endpoint, *members: Member) -> None:
+    """Wait for the offsets of all that was read: each is stored behind the line about it."""
+    read = {
+        (each["stream"], each["offset"])
+        for member in members
+        for each in member.said
+        if "read" in each
+    }
+    deadline = time.monotonic() + PATIENCE_S
+    with Client.opened(*endpoint) as client:
+        for stream, offset in read:
+            while stored_offset(client, stream, "app") < offset:
+                assert time.monotonic() < deadline, (stream, offset)
+                time.sleep(0.01)
+
+
 def test_when_the_one_that_reads_is_killed_the_next_goes_on_behind_it(
     endpoint: Endpoint, stream: str, start: Start
 ) -> None:
@@ -144,7 +161,7 @@ def test_when_the_one_that_reads_is_killed_the_next_goes_on_behind_it(
     third = start(endpoint, "app", stream).joins()
     store(endpoint, stream, "c")
     first.until(lambda: len(first.read()) == 3)
-    time.sleep(0.2)  # the last offset is stored behind the last line
+    until_stored(endpoint, first)
 
     first.kill()
     second.until(lambda: second.active() == {stream}, HAND_OVER_S)
@@ -210,7 +227,7 @@ def test_partitions_are_shared_and_move_when_a_member_is_killed(
         store(endpoint, part, f"1 in {part}")
     for member, part in zip((a, b, c), parts, strict=True):
         member.until(lambda m=member, p=part: m.read() == [(p, f"1 in {p}")])  # type: ignore[misc]  # bound at once
-    time.sleep(0.2)  # offsets are stored behind the last line
+    until_stored(endpoint, a, b, c)
 
     b.kill()
     c.until(lambda: c.active() == {parts[1]}, HAND_OVER_S)
@@ -219,7 +236,7 @@ def test_partitions_are_shared_and_move_when_a_member_is_killed(
         store(endpoint, part, f"2 in {part}")
     a.until(lambda: {(p, f"2 in {p}") for p in (parts[0], parts[2])} <= set(a.read()))
     c.until(lambda: (parts[1], f"2 in {parts[1]}") in c.read())
-    time.sleep(0.2)
+    until_stored(endpoint, a, c)
 
     a.kill()
     c.until(lambda: c.active() == set(parts), HAND_OVER_S)
