@@ -14,7 +14,7 @@ from gateway.management.http.json_text import pack_json
 T = TypeVar("T")
 
 SLICE: Final = 32
-"""So many objects of a list are made in one turn of the event loop: a millisecond or two."""
+"""Objects of a list that are made in one turn of the event loop: a millisecond or two."""
 SLICE_CHARACTERS: Final = 64 * 1024
 """After so much of a list the turn is over too: a client may make single objects large."""
 PAIRS: Final = 1_000
@@ -88,7 +88,7 @@ class Refused(Exception):
 
 
 async def in_slices(items: Iterable[T], size: int = SLICE) -> AsyncIterator[T]:
-    """Give items one by one; others are served after each slice, there may be ten thousand."""
+    """Yield items one by one; other requests run after each slice, there may be ten thousand."""
     for number, item in enumerate(items, start=1):
         yield item
         if number % size == 0:
@@ -114,7 +114,7 @@ class Paired(NamedTuple):
 
 
 def sliced_answer(value: object) -> Response:
-    """Answer with a value, which may be long: others are served between its slices.
+    """Answer with a value, which may be long: other requests run between its slices.
 
     Args:
         value: Whatever JSON can hold, or is Listed or Paired; so may be the fields of an object.

@@ -1,4 +1,4 @@
-"""The API as an ASGI application: who asks, what for, may they, and what came of it.
+"""The API as an ASGI application: routing, login, bodies and errors.
 
 A request is judged in this order, and what fails ends it: where it comes from (a page of another
 site is refused), its path and method, who sends it, its body. A body is not looked at before it is
@@ -62,12 +62,12 @@ _STATUS: Final[Mapping[str, tuple[HTTPStatus, str]]] = {
     "not_allowed": (HTTPStatus.UNAUTHORIZED, "not_authorised"),
     "failed": (HTTPStatus.INTERNAL_SERVER_ERROR, "internal_error"),
 }
-"""What each kind of refusal is to HTTP, in RabbitMQ's words."""
+"""Status and error of each kind of refusal, in RabbitMQ's words."""
 
 
 @dataclass(frozen=True, slots=True)
 class Backing:
-    """What the application answers from."""
+    """Parts of the server that the application needs."""
 
     administration: Administration
     authentication: Authentication
@@ -156,7 +156,7 @@ class Application:
             return _refused(translated(error))
 
     async def _actor(self, scope: Scope) -> Actor:
-        """Return who asks; the connection is no stranger's from then on. Raises Refused."""
+        """Log in; the connection is no stranger's from then on. Raises Refused."""
         backing = self._backing
         refusals = backing.authentication.refusals
         header = Headers(scope=scope).get("authorization")
@@ -280,7 +280,7 @@ def _refused(error: AdministrationError) -> Response:
 
 
 def _ambiguous(headers: Headers) -> str | None:
-    """Return what somebody else could read in another way, None if nothing."""
+    """Return what a proxy could read in another way, None if nothing."""
     if any(len(headers.getlist(name)) > 1 for name in _ONCE):
         return "a header is said twice"
     if "transfer-encoding" in headers and "content-length" in headers:

@@ -1,11 +1,11 @@
-"""Bodies of requests: read when it is known who sends them, up to a size and within a time."""
+"""Bodies of requests: read after the login, up to a size and within a time."""
 
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any, Final
+from weakref import WeakValueDictionary
 
 from starlette.types import Message, Receive
 
@@ -13,11 +13,11 @@ from gateway.management.http.answers import Refused
 from gateway.management.http.json_text import NotJson, unpack_json
 
 SMALL_BYTES_MAX: Final = 256 * 1024
-"""Of a request on one object."""
+"""Largest body of a request on one object."""
 MESSAGE_BYTES_MAX: Final = 2 * 1024 * 1024
-"""Of a message to be published, in base64 or with every character escaped."""
+"""Largest body of a message to publish, in base64 or with every character escaped."""
 LARGE_BYTES_MAX: Final = 10 * 1024 * 1024
-"""Of definitions; who has more sends them by `hutch import`."""
+"""Largest body of definitions; `hutch import` takes larger ones."""
 _DIGITS: Final = 20
 WAIT_S: Final = 30.0
 """How long a large body waits for others of the same user."""
@@ -31,10 +31,13 @@ class BodyCutShort(Exception):
 
 
 class LargeBodies:
-    """Lets each user have one large body after the other in memory; nobody waits for others."""
+    """Lets each user have one large body after the other in memory; users do not wait for others.
+
+    A lock is there as long as a body holds it or waits for it.
+    """
 
     def __init__(self) -> None:
-        self._turns: dict[str, _Turn] = {}
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
     async def turn(self, user: str) -> AsyncIterator[None]:
@@ -43,31 +46,17 @@ class LargeBodies:
         Raises:
             Refused: They take too long.
         """
-        turn = self._turns.setdefault(user, _Turn())
-        turn.count += 1
+        lock = self._locks.setdefault(user, asyncio.Lock())
         try:
-            try:
-                async with asyncio.timeout(WAIT_S):
-                    await turn.lock.acquire()
-            except TimeoutError:
-                reason = "other large bodies of this user are still on their way"
-                raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "bad_request", reason) from None
-            try:
-                yield
-            finally:
-                turn.lock.release()
+            async with asyncio.timeout(WAIT_S):
+                await lock.acquire()
+        except TimeoutError:
+            reason = "other large bodies of this user are still on their way"
+            raise Refused(HTTPStatus.SERVICE_UNAVAILABLE, "bad_request", reason) from None
+        try:
+            yield
         finally:
-            turn.count -= 1
-            if not turn.count:
-                del self._turns[user]
-
-
-@dataclass(slots=True)
-class _Turn:
-    """One user's large bodies: whose turn it is, and how many there are."""
-
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    count: int = 0
+            lock.release()
 
 
 def is_small(headers: Mapping[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""One request to the API, as those who answer see it."""
+"""One request to the API, as its handler sees it."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import dataclass, field
@@ -26,7 +26,7 @@ class Awaits(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the server says of itself.
+    """Facts about the server.
 
     Attributes:
         node: Its name, `rabbit@` and the advertised host.
@@ -53,7 +53,7 @@ class Facts:
 
     @property
     def cluster_name(self) -> str:
-        """What a cluster would be called."""
+        """The name that a cluster would have."""
         return self.peer_properties["cluster_name"]
 
 
@@ -63,13 +63,13 @@ class Call(Fields):
 
     Attributes:
         administration: What it acts on.
-        actor: Who asks.
+        actor: The user that asks.
         facts: The server.
         awaits: Runs the broker's coroutines.
         path: The names in the path, decoded.
         query: What follows the question mark; the first of each name.
         body: The JSON that came along; empty where none did.
-        raw_body: The same, unread, for those who read it themselves.
+        raw_body: The same before it is parsed.
     """
 
     administration: Administration
@@ -98,7 +98,7 @@ class Call(Fields):
         """Return the virtual host of the path.
 
         Raises:
-            NotFound: There is none, or who asks may not look into it.
+            NotFound: There is none, or the actor may not look into it.
         """
         found = self.administration.host(self.path["virtual_host"])
         if not self.actor.may_see(found.name):
@@ -106,7 +106,7 @@ class Call(Fields):
         return found
 
     def hosts(self) -> list[VirtualHost]:
-        """Return the virtual host of the path, or all that who asks may see. Raises as `host`."""
+        """Return the virtual host of the path, or all that the actor may see. Raises as `host`."""
         if "virtual_host" in self.path:
             return [self.host()]
         hosts = self.administration.hosts(None)

@@ -69,7 +69,7 @@ class HttpServer:
         log.info("management ready address=%s:%d", *self._socket.getsockname()[:2])
 
     async def stop(self) -> None:
-        """Answer nobody any more."""
+        """Stop answering."""
         if self._task is None:
             return
         self._uvicorn.should_exit = True

@@ -26,14 +26,14 @@ from gateway.network.strangers import Strangers
 log = logging.getLogger(__name__)
 
 HEADER_BYTES_MAX: Final = 16 * 1024
-"""Of a request's line and all of its headers."""
+"""Largest request line and headers together."""
 HEADERS_S: Final = 10.0
 """How long a client may take from its first byte to the end of its headers, or say nothing."""
 IDLE_S: Final = 30
 """How long a connection stays without a request after the last."""
 CONNECTIONS_MAX: Final = 128
 LOGGED_IN: Final = "logged in"
-"""The function in a request's state that tells its connection of a user who has logged in."""
+"""The function in a request's state that tells its connection of a login."""
 
 
 _LOOSE: Final = re.compile(rb"(?<!\r)\n|\n[ \t]")
@@ -52,7 +52,7 @@ def _is_ambiguous(lines: Sequence[bytes | bytearray]) -> bool:
 
 
 class StrictLines(ReceiveBuffer):
-    """What h11 has received, and takes apart only where every line ends with CR LF."""
+    """h11's buffer, which accepts only lines that end with CR LF."""
 
     def maybe_extract_lines(self) -> list[bytearray] | None:
         """Take a request's line and headers, or what is behind the last chunk."""

@@ -32,9 +32,9 @@ class Endpoint(NamedTuple):
 
     Attributes:
         handler: Does what is asked.
-        role: Who may ask for it; a handler may demand more.
+        role: The tag that it takes; a handler may demand more.
         body_bytes_max: How large a body may be.
-        reads_body: Whether the handler reads the body itself, which need not be an object then.
+        reads_body: The handler parses the body, which need not be an object then.
     """
 
     handler: Handler
@@ -179,7 +179,7 @@ _ENDPOINTS: Final = {
     "PUT /stream/super-streams/{virtual_host}/{super_stream}": Endpoint(streams.put_super_stream),
     "GET /stream/{virtual_host}/{stream}/tracking": Endpoint(streams.get_tracking),
 }
-"""What is asked, after `/api`; of parts in parentheses there is one, of which some are empty."""
+"""Methods and paths, without `/api`; one of the parts in parentheses is there, or an empty one."""
 
 _CHOICE: Final = re.compile(r"\(([^()]*)\)")
 

@@ -1,1 +1,1 @@
-"""What each kind of object looks like in JSON, in RabbitMQ's words, and who answers for it."""
+"""Handlers of the API by the kind of object, and how each kind looks in JSON."""

@@ -1,4 +1,4 @@
-"""Whether the server's own certificates last long enough."""
+"""Health check of the server's own certificates."""
 
 import asyncio
 import re
@@ -49,14 +49,14 @@ def _until(call: Call) -> datetime:
 
 
 async def check(call: Call) -> Response:
-    """Whether the certificates that TLS clients are shown last for a time from now on."""
+    """Tell whether the certificates that TLS clients see last for a time from now on."""
     until = _until(call)
     short: dict[str, object] = {}
     for name, path in call.facts.certificates.items():
         try:
             ends = await asyncio.to_thread(ends_of, path)
         except (OSError, ValueError):
-            ends = []  # nobody could be shown it
+            ends = []  # no client could be shown it
         if not ends or min(ends) <= until:
             listed = [f"{end:%Y-%m-%d %H:%M:%S}" for end in ends]
             short |= {name: str(path), f"{name}_expires_on": listed}

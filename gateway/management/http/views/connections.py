@@ -1,7 +1,6 @@
 """Connections, publishers and consumers."""
 
 from collections.abc import Iterator, Mapping
-from functools import partial
 from typing import Final, NamedTuple
 
 from starlette.responses import Response
@@ -15,14 +14,10 @@ from gateway.management.http.listing import listed, listed_whole, object_answer
 from gateway.management.http.views.figures import RATE
 from gateway.management.http.views.tls import tls_fields
 
-GARBAGE_COLLECTION: Final = {
-    "fullsweep_after": 0,
-    "max_heap_size": 0,
-    "min_bin_vheap_size": 0,
-    "min_heap_size": 0,
-    "minor_gcs": 0,
-}
-"""Of Erlang; clients read these fields."""
+GARBAGE_COLLECTION: Final = dict.fromkeys(
+    ("fullsweep_after", "max_heap_size", "min_bin_vheap_size", "min_heap_size", "minor_gcs"), 0
+)
+"""Figures of Erlang's runtime; clients read these fields."""
 
 
 class Address(NamedTuple):
@@ -87,7 +82,7 @@ def connection_view(
 
 
 def connection_details(facts: Facts, connection: OpenConnection) -> dict[str, object]:
-    """Show whose something is."""
+    """Show the connection that something belongs to."""
     peer = Address.of(connection.peer)
     return {
         "name": name_of(connection),
@@ -99,7 +94,7 @@ def connection_details(facts: Facts, connection: OpenConnection) -> dict[str, ob
 
 
 def visible_connections(call: Call) -> list[OpenConnection]:
-    """Return the connections that who asks may look at, those of the path's virtual host."""
+    """Return the connections that the actor may see, only those of the virtual host in the path."""
     host = call.path.get("virtual_host")
     if host is not None:
         call.administration.host(host)
@@ -116,7 +111,7 @@ def visible_connections(call: Call) -> list[OpenConnection]:
 
 
 async def list_connections(call: Call) -> Response:
-    """Who is connected, the longest connected first: all, or those of a virtual host or user."""
+    """List all connections, the oldest first, or those of a virtual host or a user."""
     user = call.path.get("user")
     if user not in (None, call.actor.name):
         call.actor.require(Role.MONITORING)
@@ -149,12 +144,12 @@ def _named(call: Call) -> OpenConnection:
 
 
 async def get_connection(call: Call) -> Response:
-    """One connection."""
+    """Show one connection."""
     return object_answer(call, connection_view(call.administration, call.facts, _named(call)))
 
 
 async def close_connection(call: Call) -> None:
-    """End a connection as a crash would: its client is told nothing."""
+    """End a connection as a crash would: without a word to its client."""
     connection = _named(call)
     if not call.actor.may_end(connection.user):
         raise NotAllowed("this connection is another user's")
@@ -162,7 +157,7 @@ async def close_connection(call: Call) -> None:
 
 
 async def list_channels(call: Call) -> Response:
-    """The channels of everybody, of a virtual host, or of a connection: streams have none."""
+    """List all channels, or those of a virtual host or a connection: streams have none."""
     if "connection" in call.path:
         _named(call)
     elif "virtual_host" in call.path:
@@ -170,37 +165,36 @@ async def list_channels(call: Call) -> Response:
     return await listed(call, [], dict)
 
 
-class Placed(NamedTuple):
-    """A publisher or consumer, and whose it is."""
-
-    connection: OpenConnection
-    thing: PublisherDetails | ConsumerDetails
-
-
-def _publishers(connections: list[OpenConnection], stream: object = None) -> Iterator[Placed]:
+def _publishers(
+    connections: list[OpenConnection], stream: object = None
+) -> Iterator[tuple[OpenConnection, PublisherDetails]]:
     for connection in connections:
         for publisher in connection.publisher_details():
             if stream in (None, publisher.stream):
-                yield Placed(connection, publisher)
+                yield connection, publisher
 
 
-def _consumers(connections: list[OpenConnection], stream: object = None) -> Iterator[Placed]:
+def _consumers(
+    connections: list[OpenConnection], stream: object = None
+) -> Iterator[tuple[OpenConnection, ConsumerDetails]]:
     for connection in connections:
         for consumer in connection.consumer_details():
             if stream in (None, consumer.stream):
-                yield Placed(connection, consumer)
+                yield connection, consumer
 
 
-def _queue_of(placed: Placed) -> Mapping[str, str]:
-    return {"name": placed.thing.stream.name, "vhost": placed.connection.virtual_host_name}
+def _queue_of(
+    connection: OpenConnection, thing: PublisherDetails | ConsumerDetails
+) -> Mapping[str, str]:
+    return {"name": thing.stream.name, "vhost": connection.virtual_host_name}
 
 
-def _publisher_view(call: Call, placed: Placed) -> dict[str, object]:
-    publisher = placed.thing
-    assert isinstance(publisher, PublisherDetails)
+def _publisher_view(
+    call: Call, connection: OpenConnection, publisher: PublisherDetails
+) -> dict[str, object]:
     return {
-        "connection_details": connection_details(call.facts, placed.connection),
-        "queue": _queue_of(placed),
+        "connection_details": connection_details(call.facts, connection),
+        "queue": _queue_of(connection, publisher),
         "publisher_id": publisher.publisher_id,
         "reference": publisher.reference,
         "published": publisher.published,
@@ -209,12 +203,12 @@ def _publisher_view(call: Call, placed: Placed) -> dict[str, object]:
     }
 
 
-def _consumer_view(call: Call, placed: Placed) -> dict[str, object]:
-    consumer = placed.thing
-    assert isinstance(consumer, ConsumerDetails)
+def _consumer_view(
+    call: Call, connection: OpenConnection, consumer: ConsumerDetails
+) -> dict[str, object]:
     return {
-        "connection_details": connection_details(call.facts, placed.connection),
-        "queue": _queue_of(placed),
+        "connection_details": connection_details(call.facts, connection),
+        "queue": _queue_of(connection, consumer),
         "subscription_id": consumer.subscription_id,
         "credits": consumer.credit,
         "consumed": consumer.consumed,
@@ -226,14 +220,14 @@ def _consumer_view(call: Call, placed: Placed) -> dict[str, object]:
     }
 
 
-def _queue_consumer_view(call: Call, placed: Placed) -> dict[str, object]:
-    consumer = placed.thing
-    assert isinstance(consumer, ConsumerDetails)
-    details = connection_details(call.facts, placed.connection)
+def _queue_consumer_view(
+    call: Call, connection: OpenConnection, consumer: ConsumerDetails
+) -> dict[str, object]:
+    details = connection_details(call.facts, connection)
     details["connection_name"] = details.pop("name")
     return {
         "channel_details": {**details, "name": "", "number": 0},
-        "queue": _queue_of(placed),
+        "queue": _queue_of(connection, consumer),
         "consumer_tag": f"stream.subid-{consumer.subscription_id}",
         "arguments": dict(consumer.properties),
         "ack_required": False,
@@ -246,10 +240,10 @@ def _queue_consumer_view(call: Call, placed: Placed) -> dict[str, object]:
 
 
 async def queue_consumers(call: Call, stream: object) -> Listed:
-    """Show who reads a stream, as a queue shows its consumers; others are served meanwhile."""
+    """Show the readers of a stream as a queue shows its consumers; other requests run meanwhile."""
     connections = in_slices(visible_connections(call))
     found = [each async for one in connections for each in _consumers([one], stream)]
-    return Listed(found, partial(_queue_consumer_view, call))
+    return Listed(found, lambda one: _queue_consumer_view(call, *one))
 
 
 def _asked(call: Call) -> list[OpenConnection]:
@@ -257,22 +251,22 @@ def _asked(call: Call) -> list[OpenConnection]:
 
 
 async def list_publishers(call: Call) -> Response:
-    """All publishers, or those of a virtual host, a stream or a connection."""
+    """List all publishers, or those of a virtual host, a stream or a connection."""
     connections, stream = _asked(call), None
     if "stream" in call.path:
         (host,) = call.watched_hosts()
         stream = host.streams.find(call.path["stream"])
     found = _publishers(connections, stream)
-    return await listed_whole(call, found, lambda each: _publisher_view(call, each))
+    return await listed_whole(call, found, lambda one: _publisher_view(call, *one))
 
 
 async def list_consumers(call: Call) -> Response:
-    """All consumers, or those of a virtual host or a connection."""
+    """List all consumers, or those of a virtual host or a connection."""
     found = _consumers(_asked(call))
-    return await listed_whole(call, found, lambda each: _consumer_view(call, each))
+    return await listed_whole(call, found, lambda one: _consumer_view(call, *one))
 
 
 async def list_queue_consumers(call: Call) -> Response:
-    """The same as RabbitMQ shows consumers of all protocols."""
+    """List the same as RabbitMQ shows consumers of all protocols."""
     found = _consumers(_asked(call))
-    return await listed_whole(call, found, lambda each: _queue_consumer_view(call, each))
+    return await listed_whole(call, found, lambda one: _queue_consumer_view(call, *one))

@@ -17,7 +17,7 @@ LOGGED_MAX: Final = 50
 
 
 async def get(call: Call) -> Response:
-    """Everything, or what is in a virtual host, in slices."""
+    """Export everything, or what is in a virtual host, in slices."""
     try:
         exported = await call.ask("export_definitions", **call.path)
     except NotFound:

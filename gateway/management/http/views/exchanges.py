@@ -18,7 +18,7 @@ from gateway.management.http.paths import encode
 from gateway.management.kinds import BINDINGS, EXCHANGES
 
 _DEFAULT: Final = "amq.default"
-"""What paths call the exchange without a name."""
+"""Name of the default exchange in paths."""
 
 
 def _exchange_view(virtual_host: str, exchange: Exchange) -> dict[str, object]:
@@ -31,20 +31,20 @@ def _exchanges(host: VirtualHost) -> list[Exchange]:
 
 
 async def list_exchanges(call: Call) -> Response:
-    """All exchanges, or those of a virtual host."""
+    """List all exchanges, or those of a virtual host."""
     placed = [(host.name, exchange) for host in call.hosts() for exchange in _exchanges(host)]
     return await listed(call, placed, lambda one: _exchange_view(*one))
 
 
 def _named(call: Call) -> Exchange:
-    """Return the exchange of the path. Raises NotFound, and what the broker misses."""
+    """Return the exchange of the path. Raises NotFound, and errors of the broker."""
     host, name = call.host(), call.path["exchange"]
     is_default = name == _DEFAULT
     return Exchange(DEFAULT_EXCHANGE) if is_default else host.exchanges.declared(name).exchange
 
 
 async def get_exchange(call: Call) -> Response:
-    """One exchange."""
+    """Show one exchange."""
     shown = _exchange_view(call.host().name, _named(call))
     return object_answer(call, {**shown, "incoming": [], "outgoing": []})
 
@@ -70,7 +70,7 @@ async def delete_exchange(call: Call) -> None:
 
 
 def _key_of(binding: Binding) -> str:
-    """Return what tells this binding from others of the same source and destination."""
+    """Return a key that differs among bindings of the same source and destination."""
     if not binding.routing_key and not binding.arguments:
         return "~"
     # A tilde of the key itself is encoded: those that are not stand for something else.
@@ -99,7 +99,7 @@ def _bindings(host: VirtualHost) -> Iterator[Binding]:
 
 
 async def list_bindings(call: Call) -> Response:
-    """All bindings, or those of a virtual host, an exchange, a stream, or between two of these."""
+    """List all bindings, or those of a virtual host, an exchange or a stream, or between two."""
     stream = call.path.get("stream")
     hosts = call.hosts()
     if stream is not None:
@@ -115,7 +115,7 @@ async def list_bindings(call: Call) -> Response:
 
 
 async def no_bindings(call: Call) -> Response:
-    """Exchanges that lead to an exchange: there are none here."""
+    """List the bindings that lead to an exchange: there are none."""
     _named(call)
     return await listed_whole(call, [], dict)
 
@@ -132,7 +132,7 @@ async def post_binding(call: Call) -> Response:
 
 
 def _keyed(call: Call) -> Binding:
-    """Return the binding of the path. Raises NotFound, and what the broker misses."""
+    """Return the binding of the path. Raises NotFound, and errors of the broker."""
     host, stream, key = call.host(), call.path["stream"], call.path["key"]
     host.streams.find(stream)
     ends = _named(call).name, stream
@@ -143,7 +143,7 @@ def _keyed(call: Call) -> Binding:
 
 
 async def get_binding(call: Call) -> Response:
-    """One binding."""
+    """Show one binding."""
     return object_answer(call, _binding_view(call.host().name, _keyed(call)))
 
 

@@ -64,7 +64,7 @@ RUNTIME: Final = {
     "erlang_full_version": "",
     "crypto_lib_version": ssl.OPENSSL_VERSION,
 }
-"""Of what runs a server."""
+"""Versions of the runtime."""
 
 NOT_HERE: Final = {
     **RUNTIME,
@@ -80,7 +80,7 @@ NOT_HERE: Final = {
     "metrics_gc_queue_length": {},
     "ra_open_file_metrics": {},
 }
-"""What every node of RabbitMQ says and this one has no figure for."""
+"""Fields of every RabbitMQ node that have no figure here."""
 
 
 def machine_figures(data: Path) -> dict[str, object]:

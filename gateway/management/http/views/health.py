@@ -1,4 +1,4 @@
-"""Health checks: one answer if all is well, another with the reason if not."""
+"""Health checks."""
 
 from http import HTTPStatus
 
@@ -10,18 +10,18 @@ from gateway.management.http.call import Call
 
 
 def passed(**more: object) -> Response:
-    """Answer that all is well."""
+    """Answer that a check passed."""
     return value_answer({"status": "ok", **more})
 
 
 def failed(reason: str, **more: object) -> Response:
-    """Answer what is not well."""
+    """Answer why a check failed."""
     answer = {"status": "failed", "reason": reason, **more}
     return value_answer(answer, HTTPStatus.SERVICE_UNAVAILABLE)
 
 
 async def fine(_: Call) -> Response:
-    """What cannot fail while anything is answered at all."""
+    """Pass a check that cannot fail while the server answers."""
     return passed()
 
 

@@ -1,4 +1,4 @@
-"""Limits of virtual hosts and of users, and what RabbitMQ keeps as parameters."""
+"""Limits of virtual hosts and users, and parameters."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -23,7 +23,7 @@ def _host_limits(call: Call, host: str) -> dict[str, int]:
 
 
 async def list_host_limits(call: Call) -> Response:
-    """The limits of virtual hosts that have some."""
+    """List the limits of virtual hosts that have some."""
     found = [(host.name, _host_limits(call, host.name)) for host in call.watched_hosts()]
     return await listed_whole(
         call, [one for one in found if one[1]], lambda one: {"vhost": one[0], "value": one[1]}
@@ -31,7 +31,7 @@ async def list_host_limits(call: Call) -> Response:
 
 
 async def list_user_limits(call: Call) -> Response:
-    """The limits of users who have some; everybody may look at their own."""
+    """List the limits of users that have some; a user may always see its own."""
     access = call.administration.access
     own = access.user(call.actor.name)
     if own is not None and call.path.get("user") == own.name:
@@ -60,7 +60,7 @@ async def put_host_limit(call: Call) -> None:
 
 
 async def delete_host_limit(call: Call) -> None:
-    """Take a limit from a virtual host."""
+    """Remove a limit of a virtual host."""
     await call.ask("set_vhost_limit", name=call.host().name, limit=call.path["limit"])
 
 
@@ -71,7 +71,7 @@ async def put_user_limit(call: Call) -> None:
 
 
 async def delete_user_limit(call: Call) -> None:
-    """Take a limit from a user."""
+    """Remove a limit of a user."""
     await call.ask("set_user_limit", name=find_user(call).name, limit=call.path["limit"])
 
 
@@ -79,7 +79,7 @@ async def delete_user_limit(call: Call) -> None:
 
 
 def _parameters(call: Call) -> list[dict[str, Any]]:
-    """Return the limits of virtual hosts and operators' policies; nothing else is kept so."""
+    """Return the parameters there are: limits of virtual hosts, and operators' policies."""
     found: list[dict[str, Any]] = []
     for host in call.hosts():
         if limits := _host_limits(call, host.name):
@@ -96,12 +96,12 @@ def _parameter(host: str, component: str, name: str, value: Mapping[str, Any]) -
 
 
 async def list_parameters(call: Call) -> Response:
-    """All parameters, those of a component, or those of it in a virtual host."""
+    """List all parameters, those of a component, or those of it in a virtual host."""
     return await listed_whole(call, _parameters(call), dict)
 
 
 async def get_parameter(call: Call) -> Response:
-    """One parameter."""
+    """Show one parameter."""
     for one in _parameters(call):
         if one["name"] == call.path["name"]:
             return object_answer(call, one)
@@ -119,7 +119,7 @@ async def put_parameter(call: Call) -> Response:
 
 
 async def delete_parameter(call: Call) -> None:
-    """Take all limits from a virtual host."""
+    """Remove all limits of a virtual host."""
     host = call.host().name
     is_one = (call.path["component"], call.path["name"]) == _PARAMETER
     if not (is_one and _host_limits(call, host)):

@@ -34,12 +34,12 @@ class PolicyViews:
         await call.ask(f"{verb}_{self.kind.word.replace(' ', '_')}", **arguments)
 
     async def all(self, call: Call) -> Response:
-        """All policies, or those of a virtual host."""
+        """List all policies, or those of a virtual host."""
         found = [(host, policy) for host in call.hosts() for policy in self.table(host).all()]
         return await listed_whole(call, found, lambda one: self._shown(*one))
 
     async def get(self, call: Call) -> Response:
-        """One policy."""
+        """Show one policy."""
         host = call.host()
         policy = self.table(host).find(call.path["policy"])
         if policy is None:

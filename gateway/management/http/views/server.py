@@ -1,4 +1,4 @@
-"""The server as such."""
+"""The server itself, as one node."""
 
 import asyncio
 import os
@@ -29,19 +29,19 @@ _EXCHANGE_TYPES: Final = [
 
 
 async def whoami(call: Call) -> Response:
-    """Who asks."""
+    """Show the user that asks."""
     user = call.administration.access.user(call.actor.name)
     tags = [] if user is None else list(user.tags)
     return object_answer(call, {"name": call.actor.name, "tags": tags, "is_internal_user": True})
 
 
 async def version(call: Call) -> Response:
-    """The version of RabbitMQ whose behaviour this is."""
+    """Show the version of RabbitMQ whose behaviour this is."""
     return value_answer(call.facts.version)
 
 
 async def cluster_name(call: Call) -> Response:
-    """What a cluster would be called."""
+    """Show the name that a cluster would have."""
     return object_answer(call, {"name": call.facts.cluster_name})
 
 
@@ -72,7 +72,7 @@ async def _node_view(call: Call) -> dict[str, object]:
 
 
 async def list_nodes(call: Call) -> Response:
-    """This server, as the one node there is."""
+    """List this server, the only node."""
     return await listed_whole(call, [await _node_view(call)], dict)
 
 
@@ -82,13 +82,13 @@ def _check_node(call: Call) -> None:
 
 
 async def get_node(call: Call) -> Response:
-    """The same, by its name."""
+    """Show this server by its name."""
     _check_node(call)
     return object_answer(call, await _node_view(call))
 
 
 async def overview(call: Call) -> Response:
-    """What there is, in numbers."""
+    """Show how many objects there are of each kind."""
     hosts, facts, connections = call.hosts(), call.facts, visible_connections(call)
     reading = [len(each.consumer_details()) async for each in in_slices(connections)]
     return object_answer(
@@ -138,25 +138,25 @@ async def overview(call: Call) -> Response:
 
 
 async def list_attempts(call: Call) -> Response:
-    """How often somebody tried to log in, by protocol."""
+    """List the numbers of logins by protocol."""
     _check_node(call)
     found: list[dict[str, object]] = await call.ask("list_auth_attempts", by="protocol")
     return await listed_whole(call, found, dict)
 
 
 async def list_attempts_by_source(call: Call) -> Response:
-    """The same by address and protocol."""
+    """List the numbers of logins by address and protocol."""
     _check_node(call)
     found: list[dict[str, object]] = await call.ask("list_auth_attempts", by="address")
     return await listed_whole(call, found, dict)
 
 
 async def reset_attempts(call: Call) -> None:
-    """Count from 0 again, by both."""
+    """Count logins from 0 again."""
     _check_node(call)
     await call.ask("reset_auth_attempts")
 
 
 async def nothing(call: Call) -> Response:
-    """A list of what RabbitMQ has and this server does not."""
+    """List things that RabbitMQ has and this server does not."""
     return await listed_whole(call, [], dict)

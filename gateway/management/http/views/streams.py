@@ -20,7 +20,7 @@ from gateway.management.http.views.figures import counted, messages
 _COUNTED_AT_ONCE: Final = 1_000
 _TYPE: Final = "x-queue-type"
 _NAME_BYTES_MAX: Final = 255
-"""Of a queue; streams that stream clients make may have longer names."""
+"""Longest name of a queue; stream clients may give a stream a longer one."""
 _TEXTS: Final = frozenset(("x-max-age", "x-queue-leader-locator"))
 _QUEUE_NAMES: Final = {ours: theirs for theirs, ours in STREAM_ARGUMENTS.items()}
 
@@ -108,20 +108,20 @@ def _count(log: StreamLog) -> int:
 
 
 async def count_messages(host: VirtualHost) -> int:
-    """Count the records of all open streams; others are served meanwhile."""
+    """Count the records of all open streams; other requests run meanwhile."""
     streams = in_slices(host.streams, _COUNTED_AT_ONCE)
     return sum([_count(log) async for stream in streams if (log := _open_log(stream)) is not None])
 
 
 async def list_queues(call: Call) -> Response:
-    """All streams, or those of a virtual host."""
+    """List all streams, or those of a virtual host."""
     placed = [Placed(host, stream) for host in call.hosts() for stream in host.streams]
     placed.sort(key=lambda each: (each.host.name, each.stream.name))
     return await listed(call, placed, lambda each: queue_view(call.facts, each))
 
 
 async def get_queue(call: Call) -> Response:
-    """One stream, opened to be counted."""
+    """Show one stream, which is opened to count its records."""
     host = call.host()
     stream = host.streams.find(call.path["stream"])
     state = "running"
@@ -166,14 +166,14 @@ async def put_queue(call: Call) -> Response:
 
 
 async def delete_queue(call: Call) -> None:
-    """Delete a stream, or only one without records; who uses it is told."""
+    """Delete a stream, or only one without records; its clients are told."""
     host, name = call.path["virtual_host"], call.path["stream"]
     if_empty = call.query.get("if-empty") == "true"
     await call.ask("delete_stream", virtual_host=host, name=name, if_empty=if_empty)
 
 
 async def put_super_stream(call: Call) -> None:
-    """Create a super stream, with so many partitions or one for each binding key."""
+    """Create a super stream with a number of partitions, or one for each binding key."""
     host = call.host()
     count, keys = call.body.get("partitions"), call.body.get("binding-keys")
     if count is None and keys is None:
@@ -219,7 +219,7 @@ def _texts(arguments: dict[str, Any]) -> dict[str, str]:
 
 
 async def get_tracking(call: Call) -> Response:
-    """The stored offsets of a stream and the last ids of its publishers."""
+    """Show the stored offsets of a stream and the last ids of its publishers."""
     kind = call.query.get("type", "all")
     host, stream = call.host(), call.path["stream"]
     host.streams.find(stream)

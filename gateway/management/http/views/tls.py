@@ -1,4 +1,4 @@
-"""What is said of a connection over TLS, in the words of RabbitMQ, which are Erlang's.
+"""Fields of a TLS connection, in RabbitMQ's terms, which are Erlang's.
 
 Source: RFC 5246 and RFC 8446 for the names of suites; RabbitMQ 4.3 as observed.
 """
@@ -66,7 +66,7 @@ def suite_of(name: str) -> Suite:
 
 
 def tls_fields(tls: TlsDetails | None) -> Mapping[str, object]:
-    """Show how a connection is protected, and whom its client's certificate names."""
+    """Show how a connection is protected, and its client's certificate."""
     if tls is None:
         return _NO_TLS
     suite = suite_of(tls.cipher)

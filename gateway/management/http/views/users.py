@@ -1,4 +1,4 @@
-"""Users, and what they may do."""
+"""Users and their permissions."""
 
 from functools import partial
 from typing import Any
@@ -35,12 +35,12 @@ def find_user(call: Call) -> User:
 
 
 async def list_users(call: Call) -> Response:
-    """All users, with their hashes."""
+    """List all users, with their hashes."""
     return await listed(call, call.administration.access.users(), _user_view)
 
 
 async def list_users_without_permissions(call: Call) -> Response:
-    """Those who may enter no virtual host."""
+    """List users without permissions in any virtual host."""
     access = call.administration.access
     able = {one.user for one in access.permissions()}
     return await listed(
@@ -49,7 +49,7 @@ async def list_users_without_permissions(call: Call) -> Response:
 
 
 async def get_user(call: Call) -> Response:
-    """One user."""
+    """Show one user."""
     return object_answer(call, _user_view(find_user(call)))
 
 
@@ -93,7 +93,7 @@ async def delete_user(call: Call) -> None:
 
 
 async def delete_users(call: Call) -> None:
-    """Delete several users; who is not there is passed over."""
+    """Delete several users; those that do not exist are skipped."""
     call.demand("users")
     await call.ask("delete_users", names=call.body["users"])
 
@@ -102,7 +102,7 @@ async def delete_users(call: Call) -> None:
 
 
 async def list_permissions(call: Call) -> Response:
-    """All permissions, those of a user, or those in a virtual host."""
+    """List all permissions, those of a user, or those in a virtual host."""
     user, host = call.path.get("user"), call.path.get("virtual_host")
     if user is not None:
         find_user(call)
@@ -117,7 +117,7 @@ async def list_permissions(call: Call) -> Response:
 
 
 async def get_permission(call: Call) -> Response:
-    """What a user may do in a virtual host."""
+    """Show a user's permissions in a virtual host."""
     found = call.administration.access.permission(**call.path)
     if found is None:
         raise NotFound("there is no such permission")
@@ -125,7 +125,7 @@ async def get_permission(call: Call) -> Response:
 
 
 async def put_permission(call: Call) -> Response:
-    """Say what a user may do in a virtual host."""
+    """Set a user's permissions in a virtual host."""
     is_new = call.administration.access.permission(**call.path) is None
     patterns = {name: call.text(name) for name in PERMISSIONS.names(without=call.path)}
     try:
@@ -136,12 +136,12 @@ async def put_permission(call: Call) -> Response:
 
 
 async def delete_permission(call: Call) -> None:
-    """Take a user everything in a virtual host."""
+    """Remove a user's permissions in a virtual host."""
     await call.ask("clear_permissions", **call.path)
 
 
 async def list_topic_permissions(call: Call) -> Response:
-    """There are none, of nobody and nowhere."""
+    """List permissions on topics: there are none."""
     call.hosts()
     if "user" in call.path:
         find_user(call)
