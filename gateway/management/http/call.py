@@ -147,8 +147,10 @@ class Call(Fields):
         return value == "true" if is_text else Fields.flag(self, name, default=default)
 
 
-Handler = Callable[[Call], Awaitable[Response | None]]
-"""Does something on a path; None is an answer without a body, for what is done."""
+Answer = Response | Mapping[str, object] | None
+"""What a handler returns: an answer, one object to show, or None for what is done."""
+
+Handler = Callable[[Call], Awaitable[Answer]]
 
 
 def split(text: str) -> list[str]:

@@ -11,6 +11,7 @@ from gateway.management.administration import Role
 from gateway.management.http.answers import empty_answer
 from gateway.management.http.bodies import LARGE_BYTES_MAX, MESSAGE_BYTES_MAX, SMALL_BYTES_MAX
 from gateway.management.http.call import Call, Handler
+from gateway.management.http.listing import object_answer
 from gateway.management.http.views import (
     certificates,
     connections,
@@ -46,7 +47,9 @@ class Endpoint(NamedTuple):
         """Do what is asked. Raises NotAllowed, and what the handler raises."""
         call.actor.require(self.role)
         answer = await self.handler(call)
-        return empty_answer(HTTPStatus.NO_CONTENT) if answer is None else answer
+        if answer is None:
+            return empty_answer(HTTPStatus.NO_CONTENT)
+        return answer if isinstance(answer, Response) else object_answer(call, answer)
 
 
 class Resource(NamedTuple):

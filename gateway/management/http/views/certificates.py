@@ -8,10 +8,8 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from starlette.responses import Response
-
 from gateway.management.errors import WrongRequest
-from gateway.management.http.call import Call
+from gateway.management.http.call import Answer, Call
 from gateway.management.http.views.health import failed, passed
 from gateway.network.certificate import Unreadable, described
 
@@ -48,7 +46,7 @@ def _until(call: Call) -> datetime:
     return datetime.now(UTC) + timedelta(days=min(days, 365 * _YEARS_MAX))
 
 
-async def check(call: Call) -> Response:
+async def check(call: Call) -> Answer:
     """Tell whether the certificates that TLS clients see last for a time from now on."""
     until = _until(call)
     short: dict[str, object] = {}

@@ -3,14 +3,12 @@
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
-from starlette.responses import Response
-
 from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import NotAllowed, NotFound
 from gateway.management.http.answers import Listed, in_slices
-from gateway.management.http.call import Call, Facts
-from gateway.management.http.listing import listed, listed_whole, object_answer
+from gateway.management.http.call import Answer, Call, Facts
+from gateway.management.http.listing import listed, listed_whole
 from gateway.management.http.views.figures import RATE
 from gateway.management.http.views.tls import tls_fields
 
@@ -110,7 +108,7 @@ def visible_connections(call: Call) -> list[OpenConnection]:
     ]
 
 
-async def list_connections(call: Call) -> Response:
+async def list_connections(call: Call) -> Answer:
     """List all connections, the oldest first, or those of a virtual host or a user."""
     user = call.path.get("user")
     if user not in (None, call.actor.name):
@@ -143,9 +141,9 @@ def _named(call: Call) -> OpenConnection:
     raise NotFound(f"nobody is connected as {name!r}")
 
 
-async def get_connection(call: Call) -> Response:
+async def get_connection(call: Call) -> Answer:
     """Show one connection."""
-    return object_answer(call, connection_view(call.administration, call.facts, _named(call)))
+    return connection_view(call.administration, call.facts, _named(call))
 
 
 async def close_connection(call: Call) -> None:
@@ -156,7 +154,7 @@ async def close_connection(call: Call) -> None:
     connection.cut_off(f"closed over HTTP by {call.actor.name!r}")
 
 
-async def list_channels(call: Call) -> Response:
+async def list_channels(call: Call) -> Answer:
     """List all channels, or those of a virtual host or a connection: streams have none."""
     if "connection" in call.path:
         _named(call)
@@ -250,7 +248,7 @@ def _asked(call: Call) -> list[OpenConnection]:
     return [_named(call)] if "connection" in call.path else visible_connections(call)
 
 
-async def list_publishers(call: Call) -> Response:
+async def list_publishers(call: Call) -> Answer:
     """List all publishers, or those of a virtual host, a stream or a connection."""
     connections, stream = _asked(call), None
     if "stream" in call.path:
@@ -260,13 +258,13 @@ async def list_publishers(call: Call) -> Response:
     return await listed_whole(call, found, lambda one: _publisher_view(call, *one))
 
 
-async def list_consumers(call: Call) -> Response:
+async def list_consumers(call: Call) -> Answer:
     """List all consumers, or those of a virtual host or a connection."""
     found = _consumers(_asked(call))
     return await listed_whole(call, found, lambda one: _consumer_view(call, *one))
 
 
-async def list_queue_consumers(call: Call) -> Response:
+async def list_queue_consumers(call: Call) -> Answer:
     """List the same as RabbitMQ shows consumers of all protocols."""
     found = _consumers(_asked(call))
     return await listed_whole(call, found, lambda one: _queue_consumer_view(call, *one))

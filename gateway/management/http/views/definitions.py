@@ -4,19 +4,17 @@ import logging
 from http import HTTPStatus
 from typing import Final
 
-from starlette.responses import Response
-
 from gateway.management.definitions.report import Outcome
 from gateway.management.errors import NotFound, WrongRequest
 from gateway.management.http.answers import Listed, Refused, sliced_answer
-from gateway.management.http.call import Call
+from gateway.management.http.call import Answer, Call
 
 log = logging.getLogger(__name__)
 
 LOGGED_MAX: Final = 50
 
 
-async def get(call: Call) -> Response:
+async def get(call: Call) -> Answer:
     """Export everything, or what is in a virtual host, in slices."""
     try:
         exported = await call.ask("export_definitions", **call.path)

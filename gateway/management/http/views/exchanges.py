@@ -5,15 +5,13 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Final
 
-from starlette.responses import Response
-
 from gateway.broker.exchanges import DEFAULT_EXCHANGE, Binding, Exchange, is_predeclared
 from gateway.broker.virtual_host import VirtualHost
 from gateway.management.errors import NotAllowed, NotFound
 from gateway.management.http.answers import empty_answer, made_answer
-from gateway.management.http.call import Call
+from gateway.management.http.call import Answer, Call
 from gateway.management.http.json_text import pack_json
-from gateway.management.http.listing import listed, listed_whole, object_answer
+from gateway.management.http.listing import listed, listed_whole
 from gateway.management.http.paths import encode
 from gateway.management.kinds import BINDINGS, EXCHANGES
 
@@ -30,7 +28,7 @@ def _exchanges(host: VirtualHost) -> list[Exchange]:
     return sorted(known, key=lambda exchange: exchange.name)
 
 
-async def list_exchanges(call: Call) -> Response:
+async def list_exchanges(call: Call) -> Answer:
     """List all exchanges, or those of a virtual host."""
     placed = [(host.name, exchange) for host in call.hosts() for exchange in _exchanges(host)]
     return await listed(call, placed, lambda one: _exchange_view(*one))
@@ -43,13 +41,13 @@ def _named(call: Call) -> Exchange:
     return Exchange(DEFAULT_EXCHANGE) if is_default else host.exchanges.declared(name).exchange
 
 
-async def get_exchange(call: Call) -> Response:
+async def get_exchange(call: Call) -> Answer:
     """Show one exchange."""
     shown = _exchange_view(call.host().name, _named(call))
-    return object_answer(call, {**shown, "incoming": [], "outgoing": []})
+    return {**shown, "incoming": [], "outgoing": []}
 
 
-async def put_exchange(call: Call) -> Response:
+async def put_exchange(call: Call) -> Answer:
     """Create an exchange, if there is none like it."""
     host, name = call.host(), call.path["exchange"]
     is_new = name not in host.exchanges
@@ -98,7 +96,7 @@ def _bindings(host: VirtualHost) -> Iterator[Binding]:
     yield from host.exchanges.bindings()
 
 
-async def list_bindings(call: Call) -> Response:
+async def list_bindings(call: Call) -> Answer:
     """List all bindings, or those of a virtual host, an exchange or a stream, or between two."""
     stream = call.path.get("stream")
     hosts = call.hosts()
@@ -114,13 +112,13 @@ async def list_bindings(call: Call) -> Response:
     return await listed_whole(call, placed, lambda one: _binding_view(*one))
 
 
-async def no_bindings(call: Call) -> Response:
+async def no_bindings(call: Call) -> Answer:
     """List the bindings that lead to an exchange: there are none."""
     _named(call)
     return await listed_whole(call, [], dict)
 
 
-async def post_binding(call: Call) -> Response:
+async def post_binding(call: Call) -> Answer:
     """Let a routing key of an exchange lead to a stream."""
     host, source, stream = call.host().name, call.path["exchange"], call.path["stream"]
     if source == _DEFAULT:
@@ -142,9 +140,9 @@ def _keyed(call: Call) -> Binding:
     raise NotFound(f"there is no binding {key!r}")
 
 
-async def get_binding(call: Call) -> Response:
+async def get_binding(call: Call) -> Answer:
     """Show one binding."""
-    return object_answer(call, _binding_view(call.host().name, _keyed(call)))
+    return _binding_view(call.host().name, _keyed(call))
 
 
 async def delete_binding(call: Call) -> None:

@@ -3,14 +3,12 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from starlette.responses import Response
-
 from gateway.management.administration import Role
 from gateway.management.definitions.sections import OPERATOR_POLICIES as POLICY
 from gateway.management.errors import NotFound, WrongRequest
 from gateway.management.http.answers import made_answer
-from gateway.management.http.call import Call
-from gateway.management.http.listing import listed_whole, object_answer
+from gateway.management.http.call import Answer, Call
+from gateway.management.http.listing import listed_whole
 from gateway.management.http.views.users import find_user
 from gateway.management.kinds import OPERATOR_POLICIES
 
@@ -22,7 +20,7 @@ def _host_limits(call: Call, host: str) -> dict[str, int]:
     return dict(call.administration.access.virtual_host_limits(host))
 
 
-async def list_host_limits(call: Call) -> Response:
+async def list_host_limits(call: Call) -> Answer:
     """List the limits of virtual hosts that have some."""
     found = [(host.name, _host_limits(call, host.name)) for host in call.watched_hosts()]
     return await listed_whole(
@@ -30,7 +28,7 @@ async def list_host_limits(call: Call) -> Response:
     )
 
 
-async def list_user_limits(call: Call) -> Response:
+async def list_user_limits(call: Call) -> Answer:
     """List the limits of users that have some; a user may always see its own."""
     access = call.administration.access
     own = access.user(call.actor.name)
@@ -95,20 +93,20 @@ def _parameter(host: str, component: str, name: str, value: Mapping[str, Any]) -
     return {"vhost": host, "component": component, "name": name, "value": value}
 
 
-async def list_parameters(call: Call) -> Response:
+async def list_parameters(call: Call) -> Answer:
     """List all parameters, those of a component, or those of it in a virtual host."""
     return await listed_whole(call, _parameters(call), dict)
 
 
-async def get_parameter(call: Call) -> Response:
+async def get_parameter(call: Call) -> Answer:
     """Show one parameter."""
     for one in _parameters(call):
         if one["name"] == call.path["name"]:
-            return object_answer(call, one)
+            return one
     raise NotFound("there is no such parameter")
 
 
-async def put_parameter(call: Call) -> Response:
+async def put_parameter(call: Call) -> Answer:
     """Replace all limits of a virtual host."""
     host, component = call.host().name, call.path["component"]
     if (component, call.path["name"]) != _PARAMETER:

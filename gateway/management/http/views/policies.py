@@ -4,14 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from starlette.responses import Response
-
 from gateway.broker.policies import Policy, PolicyTable
 from gateway.broker.virtual_host import VirtualHost
 from gateway.management.errors import NotFound
 from gateway.management.http.answers import made_answer
-from gateway.management.http.call import Call
-from gateway.management.http.listing import listed_whole, object_answer
+from gateway.management.http.call import Answer, Call
+from gateway.management.http.listing import listed_whole
 from gateway.management.kinds import OPERATOR_POLICIES, POLICIES, Kind
 
 
@@ -33,20 +31,20 @@ class PolicyViews:
     async def _ask(self, verb: str, call: Call, **arguments: object) -> None:
         await call.ask(f"{verb}_{self.kind.word.replace(' ', '_')}", **arguments)
 
-    async def all(self, call: Call) -> Response:
+    async def all(self, call: Call) -> Answer:
         """List all policies, or those of a virtual host."""
         found = [(host, policy) for host in call.hosts() for policy in self.table(host).all()]
         return await listed_whole(call, found, lambda one: self._shown(*one))
 
-    async def get(self, call: Call) -> Response:
+    async def get(self, call: Call) -> Answer:
         """Show one policy."""
         host = call.host()
         policy = self.table(host).find(call.path["policy"])
         if policy is None:
             raise NotFound(f"there is no such {self.kind.word}")
-        return object_answer(call, self._shown(host, policy))
+        return self._shown(host, policy)
 
-    async def put(self, call: Call) -> Response:
+    async def put(self, call: Call) -> Answer:
         """Create a policy, or replace the one of that name."""
         host, name = call.host(), call.path["policy"]
         is_new = self.table(host).find(name) is None

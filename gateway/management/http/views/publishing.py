@@ -5,15 +5,13 @@ import binascii
 from http import HTTPStatus
 from typing import Any, Final
 
-from starlette.responses import Response
-
 from gateway.log.amqp.writing import BLIND_COPIES, COPIES, BasicProperties, Unpackable, pack_message
 from gateway.management.errors import WrongRequest
 from gateway.management.http.answers import (
     Refused,
     value_answer,
 )
-from gateway.management.http.call import Call
+from gateway.management.http.call import Answer, Call
 
 DEFAULT_EXCHANGE: Final = "amq.default"
 _FILTER_HEADER: Final = "x-stream-filter-value"
@@ -31,7 +29,7 @@ _TEXTS: Final = (
 _NUMBERS: Final = ("delivery_mode", "priority", "timestamp")
 
 
-async def publish(call: Call) -> Response:
+async def publish(call: Call) -> Answer:
     """Publish one message to an exchange."""
     host, exchange = call.host(), call.path["exchange"]
     call.demand("routing_key", "properties", "payload", "payload_encoding")

@@ -5,13 +5,11 @@ import os
 import time
 from typing import Final
 
-from starlette.responses import Response
-
 from gateway.broker.service import Resource
 from gateway.management.errors import NotFound
 from gateway.management.http.answers import in_slices, value_answer
-from gateway.management.http.call import Call
-from gateway.management.http.listing import listed_whole, object_answer
+from gateway.management.http.call import Answer, Call
+from gateway.management.http.listing import listed_whole
 from gateway.management.http.views.connections import visible_connections
 from gateway.management.http.views.figures import (
     NOT_HERE,
@@ -28,21 +26,21 @@ _EXCHANGE_TYPES: Final = [
 ]
 
 
-async def whoami(call: Call) -> Response:
+async def whoami(call: Call) -> Answer:
     """Show the user that asks."""
     user = call.administration.access.user(call.actor.name)
     tags = [] if user is None else list(user.tags)
-    return object_answer(call, {"name": call.actor.name, "tags": tags, "is_internal_user": True})
+    return {"name": call.actor.name, "tags": tags, "is_internal_user": True}
 
 
-async def version(call: Call) -> Response:
+async def version(call: Call) -> Answer:
     """Show the version of RabbitMQ whose behaviour this is."""
     return value_answer(call.facts.version)
 
 
-async def cluster_name(call: Call) -> Response:
+async def cluster_name(call: Call) -> Answer:
     """Show the name that a cluster would have."""
-    return object_answer(call, {"name": call.facts.cluster_name})
+    return {"name": call.facts.cluster_name}
 
 
 async def _node_view(call: Call) -> dict[str, object]:
@@ -71,7 +69,7 @@ async def _node_view(call: Call) -> dict[str, object]:
     }
 
 
-async def list_nodes(call: Call) -> Response:
+async def list_nodes(call: Call) -> Answer:
     """List this server, the only node."""
     return await listed_whole(call, [await _node_view(call)], dict)
 
@@ -81,70 +79,67 @@ def _check_node(call: Call) -> None:
         raise NotFound("there is one node")
 
 
-async def get_node(call: Call) -> Response:
+async def get_node(call: Call) -> Answer:
     """Show this server by its name."""
     _check_node(call)
-    return object_answer(call, await _node_view(call))
+    return await _node_view(call)
 
 
-async def overview(call: Call) -> Response:
+async def overview(call: Call) -> Answer:
     """Show how many objects there are of each kind."""
     hosts, facts, connections = call.hosts(), call.facts, visible_connections(call)
     reading = [len(each.consumer_details()) async for each in in_slices(connections)]
-    return object_answer(
-        call,
-        {
-            "management_version": facts.version,
-            "rabbitmq_version": facts.version,
-            "product_name": facts.peer_properties["product"],
-            "product_version": facts.version,
-            "cluster_name": facts.cluster_name,
-            "node": facts.node,
-            "rates_mode": "none",
-            "disable_stats": False,
-            "default_queue_type": "stream",
-            "exchange_types": _EXCHANGE_TYPES,
-            **RUNTIME,
-            "cluster_tags": {},
-            "node_tags": {},
-            "enable_queue_totals": False,
-            "is_op_policy_updating_enabled": True,
-            "require_definition_json_extension": False,
-            "sample_retention_policies": {},
-            "statistics_db_event_queue": 0,
-            "object_totals": {
-                "connections": len(connections),
-                "channels": 0,
-                "exchanges": sum(1 + len(host.exchanges.all()) for host in hosts),
-                "queues": sum(len(host.streams) for host in hosts),
-                "consumers": sum(reading),
-            },
-            "queue_totals": messages(sum([await count_messages(host) for host in hosts])),
-            "message_stats": {},
-            "churn_rates": churn(),
-            "listeners": [
-                {
-                    "node": facts.node,
-                    "protocol": protocol,
-                    "ip_address": address,
-                    "port": port,
-                    "tls": protocol.endswith("/ssl"),
-                }
-                for protocol, address, port in facts.listeners()
-            ],
-            "contexts": [],
+    return {
+        "management_version": facts.version,
+        "rabbitmq_version": facts.version,
+        "product_name": facts.peer_properties["product"],
+        "product_version": facts.version,
+        "cluster_name": facts.cluster_name,
+        "node": facts.node,
+        "rates_mode": "none",
+        "disable_stats": False,
+        "default_queue_type": "stream",
+        "exchange_types": _EXCHANGE_TYPES,
+        **RUNTIME,
+        "cluster_tags": {},
+        "node_tags": {},
+        "enable_queue_totals": False,
+        "is_op_policy_updating_enabled": True,
+        "require_definition_json_extension": False,
+        "sample_retention_policies": {},
+        "statistics_db_event_queue": 0,
+        "object_totals": {
+            "connections": len(connections),
+            "channels": 0,
+            "exchanges": sum(1 + len(host.exchanges.all()) for host in hosts),
+            "queues": sum(len(host.streams) for host in hosts),
+            "consumers": sum(reading),
         },
-    )
+        "queue_totals": messages(sum([await count_messages(host) for host in hosts])),
+        "message_stats": {},
+        "churn_rates": churn(),
+        "listeners": [
+            {
+                "node": facts.node,
+                "protocol": protocol,
+                "ip_address": address,
+                "port": port,
+                "tls": protocol.endswith("/ssl"),
+            }
+            for protocol, address, port in facts.listeners()
+        ],
+        "contexts": [],
+    }
 
 
-async def list_attempts(call: Call) -> Response:
+async def list_attempts(call: Call) -> Answer:
     """List the numbers of logins by protocol."""
     _check_node(call)
     found: list[dict[str, object]] = await call.ask("list_auth_attempts", by="protocol")
     return await listed_whole(call, found, dict)
 
 
-async def list_attempts_by_source(call: Call) -> Response:
+async def list_attempts_by_source(call: Call) -> Answer:
     """List the numbers of logins by address and protocol."""
     _check_node(call)
     found: list[dict[str, object]] = await call.ask("list_auth_attempts", by="address")
@@ -157,6 +152,6 @@ async def reset_attempts(call: Call) -> None:
     await call.ask("reset_auth_attempts")
 
 
-async def nothing(call: Call) -> Response:
+async def nothing(call: Call) -> Answer:
     """List things that RabbitMQ has and this server does not."""
     return await listed_whole(call, [], dict)

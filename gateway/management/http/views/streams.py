@@ -1,8 +1,6 @@
 """Streams, which are queues to the API."""
 
-from typing import Any, Final, NamedTuple
-
-from starlette.responses import Response
+from typing import Any, Final
 
 from gateway.broker.arguments import InvalidArgument, StreamArguments, number_of
 from gateway.broker.errors import StreamNotAvailable
@@ -12,8 +10,8 @@ from gateway.log.log import StreamLog
 from gateway.management.definitions.sections import STREAM_ARGUMENTS
 from gateway.management.errors import Conflict, NotAllowed, WrongRequest
 from gateway.management.http.answers import Paired, in_slices, made_answer, sliced_answer
-from gateway.management.http.call import Call, Facts, split
-from gateway.management.http.listing import listed, object_answer
+from gateway.management.http.call import Answer, Call, Facts, split
+from gateway.management.http.listing import listed
 from gateway.management.http.views.connections import GARBAGE_COLLECTION, queue_consumers
 from gateway.management.http.views.figures import counted, messages
 
@@ -23,13 +21,6 @@ _NAME_BYTES_MAX: Final = 255
 """Longest name of a queue; stream clients may give a stream a longer one."""
 _TEXTS: Final = frozenset(("x-max-age", "x-queue-leader-locator"))
 _QUEUE_NAMES: Final = {ours: theirs for theirs, ours in STREAM_ARGUMENTS.items()}
-
-
-class Placed(NamedTuple):
-    """A stream and where it is."""
-
-    host: VirtualHost
-    stream: Stream
 
 
 def queue_arguments(arguments: StreamArguments) -> dict[str, object]:
@@ -64,9 +55,8 @@ def stream_arguments(arguments: dict[str, Any]) -> dict[str, str]:
     return result
 
 
-def queue_view(facts: Facts, placed: Placed) -> dict[str, object]:
+def queue_view(facts: Facts, host: VirtualHost, stream: Stream) -> dict[str, object]:
     """Show a stream; how much is in it only if it is open."""
-    host, stream = placed
     policy = host.policies.of(stream.name)
     of_operators = host.policies.operators.of(stream.name)
     shown: dict[str, object] = {
@@ -113,14 +103,14 @@ async def count_messages(host: VirtualHost) -> int:
     return sum([_count(log) async for stream in streams if (log := _open_log(stream)) is not None])
 
 
-async def list_queues(call: Call) -> Response:
+async def list_queues(call: Call) -> Answer:
     """List all streams, or those of a virtual host."""
-    placed = [Placed(host, stream) for host in call.hosts() for stream in host.streams]
-    placed.sort(key=lambda each: (each.host.name, each.stream.name))
-    return await listed(call, placed, lambda each: queue_view(call.facts, each))
+    placed = [(host, stream) for host in call.hosts() for stream in host.streams]
+    placed.sort(key=lambda each: (each[0].name, each[1].name))
+    return await listed(call, placed, lambda each: queue_view(call.facts, *each))
 
 
-async def get_queue(call: Call) -> Response:
+async def get_queue(call: Call) -> Answer:
     """Show one stream, which is opened to count its records."""
     host = call.host()
     stream = host.streams.find(call.path["stream"])
@@ -131,22 +121,19 @@ async def get_queue(call: Call) -> Response:
         state = "down"
     consumers = await queue_consumers(call, stream)
     count = sum(1 for _ in consumers.items)
-    return object_answer(
-        call,
-        {
-            **queue_view(call.facts, Placed(host, stream)),
-            "state": state,
-            "consumers": count,
-            "readers": {call.facts.node: count},
-            "consumer_details": consumers,
-            "incoming": [],
-            "deliveries": [],
-            "garbage_collection": GARBAGE_COLLECTION,
-        },
-    )
+    return {
+        **queue_view(call.facts, host, stream),
+        "state": state,
+        "consumers": count,
+        "readers": {call.facts.node: count},
+        "consumer_details": consumers,
+        "incoming": [],
+        "deliveries": [],
+        "garbage_collection": GARBAGE_COLLECTION,
+    }
 
 
-async def put_queue(call: Call) -> Response:
+async def put_queue(call: Call) -> Answer:
     """Create a stream, if there is none like it."""
     host, name = call.host(), call.path["stream"]
     size = len(name.encode("utf-8", "surrogateescape"))
@@ -218,7 +205,7 @@ def _texts(arguments: dict[str, Any]) -> dict[str, str]:
     return result
 
 
-async def get_tracking(call: Call) -> Response:
+async def get_tracking(call: Call) -> Answer:
     """Show the stored offsets of a stream and the last ids of its publishers."""
     kind = call.query.get("type", "all")
     host, stream = call.host(), call.path["stream"]

@@ -3,15 +3,13 @@
 from functools import partial
 from typing import Any
 
-from starlette.responses import Response
-
 from gateway.broker.access.model import User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.management.definitions.objects import NO_PASSWORD
 from gateway.management.errors import NotFound, WrongRequest
 from gateway.management.http.answers import made_answer
-from gateway.management.http.call import Call, split
-from gateway.management.http.listing import listed, listed_whole, object_answer
+from gateway.management.http.call import Answer, Call, split
+from gateway.management.http.listing import listed, listed_whole
 from gateway.management.kinds import PERMISSIONS
 
 
@@ -34,12 +32,12 @@ def find_user(call: Call) -> User:
     return user
 
 
-async def list_users(call: Call) -> Response:
+async def list_users(call: Call) -> Answer:
     """List all users, with their hashes."""
     return await listed(call, call.administration.access.users(), _user_view)
 
 
-async def list_users_without_permissions(call: Call) -> Response:
+async def list_users_without_permissions(call: Call) -> Answer:
     """List users without permissions in any virtual host."""
     access = call.administration.access
     able = {one.user for one in access.permissions()}
@@ -48,9 +46,9 @@ async def list_users_without_permissions(call: Call) -> Response:
     )
 
 
-async def get_user(call: Call) -> Response:
+async def get_user(call: Call) -> Answer:
     """Show one user."""
-    return object_answer(call, _user_view(find_user(call)))
+    return _user_view(find_user(call))
 
 
 def _tags(call: Call) -> list[str]:
@@ -80,7 +78,7 @@ async def _hash(call: Call) -> dict[str, Any]:
     return {"password_hash": hashed.text, "hashing_algorithm": hashed.algorithm.value}
 
 
-async def put_user(call: Call) -> Response:
+async def put_user(call: Call) -> Answer:
     """Create a user, or replace its password and tags."""
     given = {"name": call.path["user"], "tags": _tags(call), "limits": call.mapping("limits")}
     put = await call.ask("put_user", **given, **await _hash(call))
@@ -101,7 +99,7 @@ async def delete_users(call: Call) -> None:
 # Permissions
 
 
-async def list_permissions(call: Call) -> Response:
+async def list_permissions(call: Call) -> Answer:
     """List all permissions, those of a user, or those in a virtual host."""
     user, host = call.path.get("user"), call.path.get("virtual_host")
     if user is not None:
@@ -116,15 +114,15 @@ async def list_permissions(call: Call) -> Response:
     return await listed_whole(call, found, PERMISSIONS.outer)
 
 
-async def get_permission(call: Call) -> Response:
+async def get_permission(call: Call) -> Answer:
     """Show a user's permissions in a virtual host."""
     found = call.administration.access.permission(**call.path)
     if found is None:
         raise NotFound("there is no such permission")
-    return object_answer(call, PERMISSIONS.outer(found))
+    return PERMISSIONS.outer(found)
 
 
-async def put_permission(call: Call) -> Response:
+async def put_permission(call: Call) -> Answer:
     """Set a user's permissions in a virtual host."""
     is_new = call.administration.access.permission(**call.path) is None
     patterns = {name: call.text(name) for name in PERMISSIONS.names(without=call.path)}
@@ -140,7 +138,7 @@ async def delete_permission(call: Call) -> None:
     await call.ask("clear_permissions", **call.path)
 
 
-async def list_topic_permissions(call: Call) -> Response:
+async def list_topic_permissions(call: Call) -> Answer:
     """List permissions on topics: there are none."""
     call.hosts()
     if "user" in call.path:

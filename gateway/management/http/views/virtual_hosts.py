@@ -2,12 +2,10 @@
 
 from typing import Final
 
-from starlette.responses import Response
-
 from gateway.management.errors import WrongRequest
 from gateway.management.http.answers import made_answer
-from gateway.management.http.call import Call, split
-from gateway.management.http.listing import listed, object_answer
+from gateway.management.http.call import Answer, Call, split
+from gateway.management.http.listing import listed
 from gateway.management.http.views.figures import messages
 from gateway.management.http.views.streams import count_messages
 
@@ -32,20 +30,20 @@ def _view(call: Call, name: str, count: int) -> dict[str, object]:
     }
 
 
-async def list_all(call: Call) -> Response:
+async def list_all(call: Call) -> Answer:
     """List the virtual hosts that the actor may see; all of them for monitoring."""
     counted = {host.name: await count_messages(host) for host in call.watched_hosts()}
     names = [host.name for host in call.watched_hosts() if host.name in counted]  # still
     return await listed(call, names, lambda name: _view(call, name, counted[name]))
 
 
-async def get(call: Call) -> Response:
+async def get(call: Call) -> Answer:
     """Show one virtual host."""
     count = await count_messages(call.host())
-    return object_answer(call, _view(call, call.host().name, count))
+    return _view(call, call.host().name, count)
 
 
-async def put(call: Call) -> Response:
+async def put(call: Call) -> Answer:
     """Create a virtual host, in which its creator may do everything, or describe it anew."""
     tags = call.body.get("tags", "")
     given = {

@@ -11,6 +11,7 @@ import pytest
 from gateway.management.administration import OWNER
 from gateway.management.http.answers import PAIRS, SLICE, SLICE_CHARACTERS
 from gateway.management.http.call import Call, Facts
+from gateway.management.http.routes import Endpoint
 from gateway.management.http.views import connections, streams
 from gateway.pending import Pending
 from gateway.stream.session.properties import ONE_BYTES_MAX
@@ -79,7 +80,8 @@ async def listed(
     async def awaits(coroutine: Coroutine[Pending[Any], None, T]) -> T:
         return rig.broker.store_rig.run(coroutine)
 
-    answer = await handler(Call(rig.administration, OWNER, facts, awaits, path or {}, query))
+    call = Call(rig.administration, OWNER, facts, awaits, path or {}, query)
+    answer = await Endpoint(handler)(call)
     parts: list[bytes] = []
 
     async def send(message: Any) -> None:  # noqa: ANN401
