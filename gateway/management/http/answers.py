@@ -87,6 +87,11 @@ class Refused(Exception):
         self.answer = refusal(status, error, reason, headers)
 
 
+def bad_request(reason: str) -> Refused:
+    """Return the refusal of a request that cannot be read."""
+    return Refused(HTTPStatus.BAD_REQUEST, "bad_request", reason)
+
+
 async def in_slices(items: Iterable[T], size: int = SLICE) -> AsyncIterator[T]:
     """Yield items one by one; other requests run after each slice, there may be ten thousand."""
     for number, item in enumerate(items, start=1):

@@ -29,6 +29,7 @@ from gateway.management.http import bodies
 from gateway.management.http.answers import (
     CHALLENGE,
     Refused,
+    bad_request,
     empty_answer,
     front_page,
     not_found,
@@ -88,7 +89,9 @@ class Application:
             return
         exchange = _Exchange(scope, receive, send)
         try:
-            answer = self._misplaced(scope) or await self._routed(scope, exchange.receive)
+            answer = await self._routed(scope, exchange.receive)
+        except Refused as refused:
+            answer = refused.answer
         except bodies.BodyCutShort:
             return
         except Exception:  # the edge of a request: the next may be fine
@@ -102,10 +105,9 @@ class Application:
             raise
 
     async def _routed(self, scope: Scope, receive: Receive) -> Response:
-        """Answer a request by the resource of its path."""
-        # Names stay encoded until the path is matched: one with a slash is one segment.
-        segments = segments_of(scope["raw_path"])
-        path = "/" + "/".join(segment.decode("ascii") for segment in segments)
+        """Answer a request by the resource of its path. Raises Refused."""
+        path = _path_of(scope)
+        _check_headers(scope, Headers(scope=scope))
         if path == "/" and scope["method"] in {"GET", "HEAD"}:
             return front_page()
         for pattern, resource in self._paths:
@@ -113,31 +115,14 @@ class Application:
                 return await self._answer(resource, scope, receive, found.groupdict())
         return not_found()
 
-    def _misplaced(self, scope: Scope) -> Response | None:
-        """Return why a request is not even looked at, None if it is."""
-        headers = Headers(scope=scope)
-        try:
-            segments_of(scope["raw_path"])
-        except WrongPath as error:
-            return refusal(HTTPStatus.BAD_REQUEST, "bad_request", str(error))
-        size = sum(len(name) + len(value) + _HEADER_MORE_BYTES for name, value in scope["headers"])
-        if size + len(scope["raw_path"]) > HEADER_BYTES_MAX:
-            status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
-            reason = f"headers have {HEADER_BYTES_MAX} bytes at most"
-            return refusal(status, "bad_request", reason)
-        if (ambiguity := _ambiguous(headers)) is not None:
-            return refusal(HTTPStatus.BAD_REQUEST, "bad_request", ambiguity)
-        if len(scope["query_string"]) > _QUERY_BYTES_MAX:
-            return refusal(HTTPStatus.REQUEST_URI_TOO_LONG, "bad_request", "the query is too long")
-        origin = headers.get("origin")
-        if origin is not None and _host_of(origin) != headers.get("host"):
-            return refusal(HTTPStatus.FORBIDDEN, "not_authorized", "this page is of another site")
-        return None
-
     async def _answer(
         self, resource: Resource, scope: Scope, receive: Receive, names: Mapping[str, str]
     ) -> Response:
-        """Answer a request on a resource, with the names in its path as they are written."""
+        """Answer a request on a resource, with the names in its path as they are written.
+
+        Raises:
+            Refused: Without an answer of the handler.
+        """
         if scope["method"] == "OPTIONS":
             return empty_answer(HTTPStatus.OK, _allow(resource))
         try:
@@ -148,8 +133,6 @@ class Application:
             if not await holds(scope["method"], Headers(scope=scope), look, call):
                 return empty_answer(HTTPStatus.PRECONDITION_FAILED)
             return await endpoint(call)
-        except Refused as refused:
-            return refused.answer
         except AdministrationError as error:
             return _refused(error)
         except (AccessError, BrokerError, StoreError) as error:
@@ -279,13 +262,30 @@ def _refused(error: AdministrationError) -> Response:
     return refusal(status, kind, str(error))
 
 
-def _ambiguous(headers: Headers) -> str | None:
-    """Return what a proxy could read in another way, None if nothing."""
+def _path_of(scope: Scope) -> str:
+    """Return a path whose names stay encoded: one with a slash is one segment. Raises Refused."""
+    try:
+        segments = segments_of(scope["raw_path"])
+    except WrongPath as error:
+        raise bad_request(str(error)) from None
+    return "/" + b"/".join(segments).decode("ascii")
+
+
+def _check_headers(scope: Scope, headers: Headers) -> None:
+    """Check what can be judged before it is known what is asked. Raises Refused."""
+    size = sum(len(name) + len(value) + _HEADER_MORE_BYTES for name, value in scope["headers"])
+    if size + len(scope["raw_path"]) > HEADER_BYTES_MAX:
+        status = HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE
+        raise Refused(status, "bad_request", f"headers have {HEADER_BYTES_MAX} bytes at most")
     if any(len(headers.getlist(name)) > 1 for name in _ONCE):
-        return "a header is said twice"
+        raise bad_request("a header is said twice")
     if "transfer-encoding" in headers and "content-length" in headers:
-        return "a body has one length: announced, or in chunks"
-    return None
+        raise bad_request("a body has one length: announced, or in chunks")
+    if len(scope["query_string"]) > _QUERY_BYTES_MAX:
+        raise Refused(HTTPStatus.REQUEST_URI_TOO_LONG, "bad_request", "the query is too long")
+    origin = headers.get("origin")
+    if origin is not None and _host_of(origin) != headers.get("host"):
+        raise Refused(HTTPStatus.FORBIDDEN, "not_authorized", "this page is of another site")
 
 
 def _host_of(origin: str) -> str | None:
@@ -324,5 +324,4 @@ def _query(text: bytes) -> Mapping[str, str]:
 
 
 def _unreadable() -> Refused:
-    reason = f"a query is percent-encoded ASCII of at most {_QUERY_FIELDS_MAX} fields"
-    return Refused(HTTPStatus.BAD_REQUEST, "bad_request", reason)
+    return bad_request(f"a query is percent-encoded ASCII of at most {_QUERY_FIELDS_MAX} fields")

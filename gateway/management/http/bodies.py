@@ -9,7 +9,7 @@ from weakref import WeakValueDictionary
 
 from starlette.types import Message, Receive
 
-from gateway.management.http.answers import Refused
+from gateway.management.http.answers import Refused, bad_request
 from gateway.management.http.json_text import NotJson, unpack_json
 
 SMALL_BYTES_MAX: Final = 256 * 1024
@@ -107,7 +107,7 @@ def _too_large(bytes_max: int) -> Refused:
 
 def not_json() -> Refused:
     """Return the refusal of a body that is no JSON object."""
-    return Refused(HTTPStatus.BAD_REQUEST, "bad_request", "not_json")
+    return bad_request("not_json")
 
 
 def json_object(body: bytes) -> Mapping[str, Any]:
