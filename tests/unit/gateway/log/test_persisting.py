@@ -145,7 +145,7 @@ def with_snapshot(rig: LogRig) -> tuple[StreamLog, Snapshot]:
 
 
 def has_session(log: StreamLog) -> bool:
-    return log.index_writer is not None
+    return log.saved.index_writer is not None
 
 
 def test_a_save_before_a_removal_leaves_no_session_behind(rig: LogRig) -> None:
@@ -236,8 +236,8 @@ def test_an_error_of_ours_in_filter_values_is_logged_and_the_snapshot_stands(
     async def broken(*_: object) -> None:
         raise ZeroDivisionError
 
-    assert log.filter_pages is not None
-    monkeypatch.setattr(log.filter_pages, "append", broken)
+    assert log.saved.filter_pages is not None
+    monkeypatch.setattr(log.saved.filter_pages, "append", broken)
     for _ in range(2):
         rig.commit(log, bytes(100), values=[b"fig"])
 
