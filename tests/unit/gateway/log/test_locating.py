@@ -214,3 +214,35 @@ def test_a_damaged_chunk_does_not_hide_those_behind_it(rig: LogRig, place: int) 
     change_on_disk(rig, rig.content(), (place, 0x33))
 
     assert rig.run(locate(log, StartKind.OFFSET, 2)) == Start(2, 130)
+
+
+NOW_MS = 1_700_000_000_000
+DAY_MS = 86_400_000
+
+
+@pytest.mark.parametrize(
+    ("timestamp_ms", "count"),
+    [
+        (1, 1),
+        (NOW_MS // 1_000, 1),
+        (NOW_MS + DAY_MS + 1, 1),
+        (NOW_MS * 1_000, 1),
+        (-1, 0),
+        (0, 0),
+        (1_000_000_000_000, 0),
+        (NOW_MS + DAY_MS, 0),
+    ],
+)
+def test_a_time_that_cannot_be_meant_is_remarked_once_a_stream(
+    rig: LogRig, caplog: pytest.LogCaptureFixture, timestamp_ms: int, count: int
+) -> None:
+    rig.now_ms = NOW_MS
+    log = rig.create()
+    rig.commit(log, b"x")
+
+    for _ in range(3):
+        rig.run(locate(log, StartKind.TIMESTAMP, timestamp_ms))
+        rig.run(locate(log, StartKind.OFFSET, timestamp_ms))
+
+    remarks = [each for each in caplog.messages if "is not plausible" in each]
+    assert len(remarks) == count
