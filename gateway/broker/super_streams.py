@@ -136,7 +136,7 @@ async def add_partitions(
         partitions = [without_line_ends(partition) for partition in partitions]
         _check_partitions(partitions, binding_keys)
         arguments = dict(streams.find(existing[0]).entry.arguments) if existing else {}
-        async with streams.locks.hold(*partitions):
+        async with exchanges.kept(declared), streams.locks.hold(*partitions):
             with streams.room_for(len(partitions)):
                 await _create_partitions(
                     virtual_host, declared, partitions, binding_keys, arguments
@@ -190,11 +190,10 @@ async def _create_partitions(
     for order, (stream, key) in enumerate(zip(drafts, binding_keys, strict=True), first_order):
         binding = Binding(declared.exchange.name, stream.name, key, {PARTITION_ORDER: order})
         made.append((declared.binding_row(binding, stream.entry.generation), binding, stream))
-    async with exchanges.kept(declared):
-        await streams.create_together(drafts, [declared.row(), *(row for row, _, _ in made)])
-        exchanges.adopt(declared)
-        for row, binding, stream in made:
-            exchanges.join(declared, row.key, binding, stream)
+    await streams.create_together(drafts, [declared.row(), *(row for row, _, _ in made)])
+    exchanges.adopt(declared)
+    for row, binding, stream in made:
+        exchanges.join(declared, row.key, binding, stream)
 
 
 async def delete_super_stream(

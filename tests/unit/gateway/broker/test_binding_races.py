@@ -152,6 +152,30 @@ def test_an_exchange_stays_for_partitions_that_are_added_while_its_only_one_goes
     again.close()
 
 
+def test_an_exchange_stays_while_an_addition_to_it_waits_for_the_lock_of_a_name(
+    broker: Broker, tmp_path: Path
+) -> None:
+    host, other = broker.virtual_host, Pending[None]()
+
+    async def use_name() -> None:
+        async with host.streams.locks.hold("p"):
+            await other
+
+    using = start(use_name())
+    addition = start(super_streams.add_partitions(host, "e", ("p",), ("1",)))
+    broker.store_rig.run(delete(broker, "a"))
+    assert not addition.is_settled
+    assert "e" in host.exchanges
+    other.settle(None)
+    broker.loop.run_until(lambda: addition.is_settled and using.is_settled)
+    addition.result()
+
+    assert super_streams.partitions_of(host, "e") == ("p",)
+    again = restarted(broker, tmp_path)
+    assert super_streams.partitions_of(again.virtual_host, "e") == ("p",)
+    again.close()
+
+
 @pytest.mark.parametrize("is_together", [False, True], ids=["alone", "super stream"])
 def test_a_stream_is_deleted_though_who_is_told_of_it_fails(
     broker: Broker,
