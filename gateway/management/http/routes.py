@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import partial
 from http import HTTPStatus
 from typing import Final, NamedTuple
 
@@ -76,8 +77,8 @@ _ENDPOINTS: Final = {
     "GET /nodes": Endpoint(server.list_nodes, _M),
     "GET /nodes/{node}": Endpoint(server.get_node, _M),
     "GET /feature-flags": Endpoint(server.nothing),
-    "GET /auth/attempts/{node}": Endpoint(server.list_attempts, _M),
-    "GET /auth/attempts/{node}/source": Endpoint(server.list_attempts_by_source, _M),
+    "GET /auth/attempts/{node}": Endpoint(partial(server.list_attempts, "protocol"), _M),
+    "GET /auth/attempts/{node}/source": Endpoint(partial(server.list_attempts, "address"), _M),
     "DELETE /auth/attempts/{node}(|/source)": Endpoint(server.reset_attempts, _M),
     "GET /health/checks/(|local-)alarms": Endpoint(health.alarms),
     "GET /health/checks/(is-in-service|ready-to-serve-clients)": Endpoint(health.service),

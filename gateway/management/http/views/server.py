@@ -132,17 +132,10 @@ async def overview(call: Call) -> Answer:
     }
 
 
-async def list_attempts(call: Call) -> Answer:
-    """List the numbers of logins by protocol."""
+async def list_attempts(by: str, call: Call) -> Answer:
+    """List the numbers of logins by protocol, or by address and protocol."""
     _check_node(call)
-    found: list[dict[str, object]] = await call.ask("list_auth_attempts", by="protocol")
-    return await listed_whole(call, found, dict)
-
-
-async def list_attempts_by_source(call: Call) -> Answer:
-    """List the numbers of logins by address and protocol."""
-    _check_node(call)
-    found: list[dict[str, object]] = await call.ask("list_auth_attempts", by="address")
+    found: list[dict[str, object]] = await call.ask("list_auth_attempts", by=by)
     return await listed_whole(call, found, dict)
 
 
