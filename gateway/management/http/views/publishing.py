@@ -3,7 +3,7 @@
 import base64
 import binascii
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from gateway.log.amqp.writing import BLIND_COPIES, COPIES, BasicProperties, Unpackable, pack_message
 from gateway.management.errors import WrongRequest
@@ -16,17 +16,12 @@ from gateway.management.http.call import Answer, Call
 DEFAULT_EXCHANGE: Final = "amq.default"
 _FILTER_HEADER: Final = "x-stream-filter-value"
 _EXPIRATION_DIGITS_MAX: Final = 11
-_TEXTS: Final = (
-    "content_type",
-    "content_encoding",
-    "correlation_id",
-    "reply_to",
-    "message_id",
-    "type",
-    "user_id",
-    "app_id",
-)
-_NUMBERS: Final = ("delivery_mode", "priority", "timestamp")
+_HINTS: Final = get_type_hints(BasicProperties)
+_NUMBER_AS_TEXT: Final = "expiration"
+_TEXTS: Final = [name for name, hint in _HINTS.items() if hint == str | None]
+_NUMBERS: Final = [
+    name for name, hint in _HINTS.items() if hint == int | None and name != _NUMBER_AS_TEXT
+]
 
 
 async def publish(call: Call) -> Answer:
@@ -94,8 +89,8 @@ def _properties(call: Call, given: dict[str, Any]) -> BasicProperties:
             taken[name] = given.get(name)
     if given.get("user_id", call.actor.name) != call.actor.name:
         raise WrongRequest("user_id is not the user who publishes")
-    if "expiration" in given:
-        taken["expiration"] = _expiration(given["expiration"])
+    if _NUMBER_AS_TEXT in given:
+        taken[_NUMBER_AS_TEXT] = _expiration(given[_NUMBER_AS_TEXT])
     return BasicProperties(**taken)
 
 

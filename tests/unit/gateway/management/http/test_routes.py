@@ -1,0 +1,92 @@
+"""The table of paths, and what stands before and behind each handler."""
+
+import asyncio
+from collections.abc import Coroutine
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, TypeVar
+
+import pytest
+
+from gateway.management.administration import OWNER, Actor, Role
+from gateway.management.errors import NotAllowed
+from gateway.management.http.call import Call, Facts
+from gateway.management.http.routes import RESOURCES, Endpoint
+from gateway.pending import Pending
+from tests.unit.gateway.management.requests.administration_rig import Rig
+from tests.unit.gateway.stream.link_rig import Broker
+
+T = TypeVar("T")
+
+
+@pytest.fixture
+def call(tmp_path: Path) -> Call:
+    broker = Broker(tmp_path)
+
+    async def awaits(coroutine: Coroutine[Pending[Any], None, T]) -> T:
+        return broker.store_rig.run(coroutine)
+
+    administration = Rig(broker).administration
+    broker.close()
+    facts = Facts("rabbit@localhost", {}, list, 0)
+    return Call(administration, OWNER, facts, awaits, {}, {"columns": "name"})
+
+
+def test_every_path_is_there_once() -> None:
+    paths = [resource.path for resource in RESOURCES]
+    assert len(paths) == len(set(paths))
+    assert not [path for path in paths if set("()|") & set(path)]
+
+
+def test_head_is_answered_as_get() -> None:
+    for resource in RESOURCES:
+        assert resource.handlers.get("HEAD") is resource.handlers.get("GET")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/api/parameters",
+        "/api/parameters/{component}",
+        "/api/parameters/{component}/{virtual_host}",
+        "/api/stream/publishers",
+        "/api/stream/connections/{virtual_host}/{connection}/publishers",
+        "/api/health/checks/quorum-queues-without-elected-leaders/all-vhosts/pattern/{pattern}",
+    ],
+)
+def test_parts_in_parentheses_make_a_path_each(path: str) -> None:
+    assert path in {resource.path for resource in RESOURCES}
+
+
+def test_a_handler_does_nothing_for_users_without_its_tag(call: Call) -> None:
+    done: list[Call] = []
+
+    async def handler(call: Call) -> None:
+        done.append(call)
+
+    stranger = Call(
+        call.administration, Actor("m", frozenset({Role.MANAGEMENT})), call.facts, call.awaits, {}
+    )
+    with pytest.raises(NotAllowed):
+        asyncio.run(Endpoint(handler, Role.MONITORING)(stranger))
+    assert not done
+    asyncio.run(Endpoint(handler)(stranger))
+    assert done == [stranger]
+
+
+def test_a_handler_that_returns_nothing_is_answered_without_a_body(call: Call) -> None:
+    async def handler(_: Call) -> None:
+        return None
+
+    answer = asyncio.run(Endpoint(handler)(call))
+    assert answer.status_code == HTTPStatus.NO_CONTENT
+    assert answer.body == b""
+
+
+def test_an_object_is_answered_with_the_fields_that_are_asked_for(call: Call) -> None:
+    async def handler(_: Call) -> dict[str, object]:
+        return {"name": "x", "other": 1}
+
+    answer = asyncio.run(Endpoint(handler)(call))
+    assert answer.status_code == HTTPStatus.OK
+    assert answer.body == b'{"name":"x"}'
