@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from gateway.broker.access.model import User
-from gateway.broker.access.passwords import Algorithm
+from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.broker.arguments import number_of
 from gateway.broker.exchanges import Binding
 from gateway.broker.policies import Policy
@@ -151,7 +151,11 @@ def _host(host: Host) -> dict[str, object]:
 
 
 def _user(user: User) -> dict[str, object]:
-    hashed = None if has_foreign_hash(user) else user.password_hash
+    return outer_user(user, None if has_foreign_hash(user) else user.password_hash)
+
+
+def outer_user(user: User, hashed: PasswordHash | None) -> dict[str, object]:
+    """Write a user in RabbitMQ's form, with this hash of its password."""
     return {
         "name": user.name,
         "password_hash": NO_PASSWORD if hashed is None else hashed.text,
@@ -167,17 +171,22 @@ def _operator_policy(policy: Policy) -> dict[str, object]:
 
 
 def _queue(stream: Stream) -> dict[str, object]:
-    arguments: dict[str, object] = {"x-queue-type": "stream"}
-    for argument, text in stream.arguments.items():
-        is_text = argument in _TEXTS
-        arguments[_QUEUE_ARGUMENTS[argument]] = text if is_text else number_of(text)
     return {
         "name": stream.name,
         "durable": True,
         "auto_delete": False,
         "type": "stream",
-        "arguments": arguments,
+        "arguments": queue_arguments(stream.arguments),
     }
+
+
+def queue_arguments(arguments: Mapping[str, str]) -> dict[str, object]:
+    """Write a stream's arguments as those of a queue."""
+    written: dict[str, object] = {"x-queue-type": "stream"}
+    for argument, text in arguments.items():
+        is_text = argument in _TEXTS
+        written[_QUEUE_ARGUMENTS[argument]] = text if is_text else number_of(text)
+    return written
 
 
 def _binding(binding: Binding) -> dict[str, object]:

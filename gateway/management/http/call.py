@@ -118,10 +118,6 @@ class Call(Fields):
             return self.hosts()
         return self.administration.hosts(self.path.get("virtual_host"))
 
-    def require(self, role: Role) -> None:
-        """Demand a tag. Raises NotAllowed."""
-        self.actor.require(role)
-
     def demand(self, *names: str) -> None:
         """Demand fields of the body. Raises WrongRequest, in RabbitMQ's words."""
         for name in names:
@@ -135,10 +131,6 @@ class Call(Fields):
     def wrong(self, name: str, _: object, fault: str) -> WrongRequest:
         """Return what is told of a wrong field."""
         return WrongRequest(f"{name} is {fault}")
-
-    def number(self, name: str, default: float) -> Any:  # noqa: ANN401  # judged by the request
-        """Take something out of the body that should be a number."""
-        return self.body.get(name, default)
 
     def flag(self, name: str, *, default: bool) -> bool:
         """Take a bool out of the body, also as a text. Raises WrongRequest."""

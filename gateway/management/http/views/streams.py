@@ -2,11 +2,12 @@
 
 from typing import Any, Final
 
-from gateway.broker.arguments import InvalidArgument, StreamArguments, number_of
+from gateway.broker.arguments import InvalidArgument, StreamArguments
 from gateway.broker.errors import StreamNotAvailable
 from gateway.broker.streams import Stream
 from gateway.broker.virtual_host import VirtualHost
 from gateway.log.log import StreamLog
+from gateway.management.definitions.exporting import queue_arguments
 from gateway.management.definitions.sections import STREAM_ARGUMENTS
 from gateway.management.errors import Conflict, NotAllowed, WrongRequest
 from gateway.management.http.answers import Paired, in_slices, made_answer, sliced_answer
@@ -20,16 +21,6 @@ _TYPE: Final = "x-queue-type"
 _NAME_BYTES_MAX: Final = 255
 """Longest name of a queue; stream clients may give a stream a longer one."""
 _TEXTS: Final = frozenset(("x-max-age", "x-queue-leader-locator"))
-_QUEUE_NAMES: Final = {ours: theirs for theirs, ours in STREAM_ARGUMENTS.items()}
-
-
-def queue_arguments(arguments: StreamArguments) -> dict[str, object]:
-    """Show a stream's arguments as those of a queue."""
-    shown: dict[str, object] = {_TYPE: "stream"}
-    for name, text in arguments.texts().items():
-        theirs = _QUEUE_NAMES[name]
-        shown[theirs] = text if theirs in _TEXTS else number_of(text)
-    return shown
 
 
 def stream_arguments(arguments: dict[str, Any]) -> dict[str, str]:
@@ -72,7 +63,7 @@ def queue_view(facts: Facts, host: VirtualHost, stream: Stream) -> dict[str, obj
         "auto_delete": False,
         "exclusive": False,
         "internal": False,
-        "arguments": queue_arguments(stream.arguments),
+        "arguments": queue_arguments(stream.arguments.texts()),
         "effective_policy_definition": host.policies.effective(stream.name),
         "policy": None if policy is None else policy.name,
         "operator_policy": None if of_operators is None else of_operators.name,

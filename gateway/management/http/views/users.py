@@ -5,7 +5,7 @@ from typing import Any
 
 from gateway.broker.access.model import User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.management.definitions.objects import NO_PASSWORD
+from gateway.management.definitions.exporting import outer_user
 from gateway.management.errors import NotFound, WrongRequest
 from gateway.management.http.answers import made_answer
 from gateway.management.http.call import Answer, Call, split
@@ -14,14 +14,7 @@ from gateway.management.kinds import PERMISSIONS
 
 
 def _user_view(user: User) -> dict[str, object]:
-    hashed = user.password_hash
-    return {
-        "name": user.name,
-        "password_hash": NO_PASSWORD if hashed is None else hashed.text,
-        "hashing_algorithm": (Algorithm.SHA256 if hashed is None else hashed.algorithm).value,
-        "tags": list(user.tags),
-        "limits": dict(user.limits),
-    }
+    return outer_user(user, user.password_hash)
 
 
 def find_user(call: Call) -> User:
