@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from gateway.broker.connections import ConsumerDetails, OpenConnection
+from gateway.broker.connections import Connections, ConsumerDetails, OpenConnection
 from gateway.broker.stream import Stream
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import NotFound, WrongRequest
@@ -11,25 +11,25 @@ from gateway.management.requests.row import Host, Name, request
 
 @request(Role.MONITORING)
 async def list_connections(
-    administration: Administration, user: str | None, virtual_host: str | None
+    connections: Connections, user: str | None, virtual_host: str | None
 ) -> object:
     """Return the connections, the longest connected first."""
     return [
         {
-            "number": administration.connections.number_of(connection),
+            "number": connections.number_of(connection),
             "name": f"{connection.peer} -> {connection.local}",
             "peer": connection.peer,
             "user": connection.user,
             "virtual_host": connection.virtual_host_name,
             "client_properties": dict(connection.client_properties),
         }
-        for connection in administration.connections.of(user=user, virtual_host=virtual_host)
+        for connection in connections.of(user=user, virtual_host=virtual_host)
     ]
 
 
 @request()
 async def close_connections(
-    administration: Administration,
+    connections: Connections,
     peer: str | None,
     number: int | None,
     user: str | None,
@@ -39,7 +39,6 @@ async def close_connections(
     """End a connection by its peer's address or its number, or all of a user or a virtual host."""
     if peer is None and number is None and user is None and virtual_host is None:
         raise WrongRequest("say which: a peer, a number, a user or a virtual host")
-    connections = administration.connections
     found = [
         connection
         for connection in connections.of(user=user, virtual_host=virtual_host)
@@ -91,7 +90,7 @@ async def list_consumers(administration: Administration, host: Host) -> object:
 
 
 @request(Role.MONITORING)
-async def list_groups(_: Administration, host: Host) -> object:
+async def list_groups(host: Host) -> object:
     """Return the groups of single active consumers of a virtual host."""
     names = {stream.entry.generation: stream.name for stream in host.streams}
     return [

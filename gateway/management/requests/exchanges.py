@@ -2,13 +2,7 @@
 
 from typing import Annotated, Any, TypeAlias
 
-from gateway.broker.access.authorisation import (
-    Demand,
-    to_bind,
-    to_configure,
-    to_publish,
-    to_read,
-)
+from gateway.broker.access.authorisation import Demand, to_bind, to_configure, to_publish, to_read
 from gateway.broker.exchange import ALTERNATE_EXCHANGE
 from gateway.broker.exchanges import Binding, Exchange
 from gateway.broker.locks import Check
@@ -22,7 +16,7 @@ from gateway.management.requests.streams import to_configure_it
 
 
 @request(Role.MONITORING)
-async def list_exchanges(_: Administration, hosts: Hosts) -> object:
+async def list_exchanges(hosts: Hosts) -> object:
     """Return the exchanges of a virtual host, or of all."""
     return [
         {"virtual_host": host.name, **EXCHANGES.shown(exchange)}
@@ -48,9 +42,7 @@ def _to_declare(host: Host, name: Name, arguments: dict[str, Any]) -> list[Deman
 
 
 @request(Role.MANAGEMENT, needs=_to_declare)
-async def add_exchange(
-    _: Administration, host: Host, exchange: Annotated[Exchange, _exchange], judge: Check
-) -> None:
+async def add_exchange(host: Host, exchange: Annotated[Exchange, _exchange], judge: Check) -> None:
     """Make sure that there is an exchange."""
     if not isinstance(exchange.arguments.get(ALTERNATE_EXCHANGE, ""), str):
         raise WrongRequest(f"invalid arg {ALTERNATE_EXCHANGE!r}: it is not text")
@@ -58,9 +50,7 @@ async def add_exchange(
 
 
 @request(Role.MANAGEMENT, needs=to_configure_it)
-async def delete_exchange(
-    _: Administration, *, host: Host, name: Name, if_unused: bool = False, judge: Check
-) -> None:
+async def delete_exchange(*, host: Host, name: Name, if_unused: bool = False, judge: Check) -> None:
     """Delete an exchange and its bindings, or only one that has none; the streams stay."""
 
     def check() -> None:
@@ -72,7 +62,7 @@ async def delete_exchange(
 
 
 @request(Role.MONITORING)
-async def list_bindings(_: Administration, hosts: Hosts) -> object:
+async def list_bindings(hosts: Hosts) -> object:
     """Return the bindings of a virtual host, or of all."""
     return [
         {"virtual_host": host.name, **BINDINGS.shown(binding)}
@@ -98,12 +88,12 @@ def _to_bind(source: Name, destination: Name) -> list[Demand]:
 
 
 @request(Role.MANAGEMENT, needs=_to_bind)
-async def bind(_: Administration, host: Host, binding: Bound, judge: Check) -> None:
+async def bind(host: Host, binding: Bound, judge: Check) -> None:
     """Let a routing key of an exchange lead to a stream."""
     await host.exchanges.bind(binding, check=judge)
 
 
 @request(Role.MANAGEMENT, needs=_to_bind)
-async def unbind(_: Administration, host: Host, binding: Bound, judge: Check) -> None:
+async def unbind(host: Host, binding: Bound, judge: Check) -> None:
     """Undo `bind`."""
     await host.exchanges.unbind(binding, check=judge)

@@ -14,7 +14,7 @@ from gateway.management.requests.row import Host, Hosts, request
 
 
 @request(Role.MONITORING)
-async def list_policies(_: Administration, hosts: Hosts) -> object:
+async def list_policies(hosts: Hosts) -> object:
     """Return the policies of a virtual host, or of all."""
     return [
         {"virtual_host": host.name, **POLICIES.shown(policy)}
@@ -24,7 +24,7 @@ async def list_policies(_: Administration, hosts: Hosts) -> object:
 
 
 @request(Role.MONITORING)
-async def list_operator_policies(_: Administration, hosts: Hosts) -> object:
+async def list_operator_policies(hosts: Hosts) -> object:
     """Return the operators' policies of a virtual host, or of all."""
     return [
         {"virtual_host": host.name, **POLICIES.shown(policy)}
@@ -49,7 +49,7 @@ def _to_enter() -> list[Demand]:
 
 
 @request(Role.POLICYMAKER, needs=_to_enter)
-async def set_policy(_: Administration, host: Host, policy: Said) -> None:
+async def set_policy(host: Host, policy: Said) -> None:
     """Create a policy, or replace the one of that name; it counts at once."""
     check_known(policy.definition)
     check_values(policy.definition)
@@ -57,7 +57,7 @@ async def set_policy(_: Administration, host: Host, policy: Said) -> None:
 
 
 @request()
-async def set_operator_policy(_: Administration, host: Host, policy: Said) -> None:
+async def set_operator_policy(host: Host, policy: Said) -> None:
     """Create an operators' policy, or replace the one of that name; it counts at once."""
     check_operator_policy(policy)
     check_values(policy.definition)
@@ -65,12 +65,12 @@ async def set_operator_policy(_: Administration, host: Host, policy: Said) -> No
 
 
 @request(Role.POLICYMAKER, needs=_to_enter)
-async def clear_policy(_: Administration, host: Host, name: str) -> None:
+async def clear_policy(host: Host, name: str) -> None:
     """Delete a policy."""
     await host.policies.delete(name)
 
 
 @request()
-async def clear_operator_policy(_: Administration, host: Host, name: str) -> None:
+async def clear_operator_policy(host: Host, name: str) -> None:
     """Delete an operators' policy."""
     await host.policies.operators.delete(name)

@@ -1,9 +1,9 @@
 """A request of administrators, described by the function that does it.
 
 The parameters of the function are the arguments of the request: their names, types and defaults
-say what is taken and how it is judged. What is not among them is refused. Three types are no
-arguments: `Administration`, what the request acts on; `Check`, which judges its rights once more;
-and `bytes`, its body.
+say what is taken and how it is judged. What is not among them is refused. Some types are no
+arguments: `Administration` and its parts, what the request acts on; `Check`, which judges its
+rights once more; and `bytes`, its body.
 """
 
 import inspect
@@ -19,9 +19,13 @@ from typing import (
     get_type_hints,
 )
 
+from gateway.broker.access.access import Access
 from gateway.broker.access.authorisation import Demand
+from gateway.broker.connections import Connections
 from gateway.broker.locks import Check
+from gateway.broker.service import Service
 from gateway.broker.virtual_host import VirtualHost
+from gateway.broker.virtual_hosts import VirtualHosts
 from gateway.management.administration import Administration, Role
 from gateway.management.requests.arguments import Arguments
 from gateway.pending import Pending
@@ -57,6 +61,13 @@ _TAKERS: Final[Mapping[object, Callable[..., Any]]] = {
     bool: lambda arguments, name, default: arguments.flag(name, default=default),
     tuple[str, ...]: lambda arguments, name, _=(): arguments.texts(name),
     dict[str, Any]: Arguments.mapping,
+}
+_PARTS: Final[Mapping[object, Callable[[Administration], object]]] = {
+    Administration: lambda administration: administration,
+    Access: lambda administration: administration.access,
+    Connections: lambda administration: administration.connections,
+    Service: lambda administration: administration.service,
+    VirtualHosts: lambda administration: administration.virtual_hosts,
 }
 _BODY: Final = "body"
 
@@ -135,8 +146,8 @@ def _taken(
 
 def _taker(parameter: inspect.Parameter, hint: object) -> Taker:
     default = () if parameter.default is parameter.empty else (parameter.default,)
-    if hint is Administration:
-        return lambda administration, _, __: administration
+    if (part := _PARTS.get(hint)) is not None:
+        return lambda administration, _, __: part(administration)
     if hint == Check:
         return lambda _, arguments, __: arguments.judge
     if hint is bytes:

@@ -6,7 +6,7 @@ import time
 from functools import partial
 from typing import Annotated, Final, TypeAlias
 
-from gateway.broker.service import DoorBlocked, Resource
+from gateway.broker.service import DoorBlocked, Resource, Service
 from gateway.management.administration import Administration, Role
 from gateway.management.errors import Failed, WrongRequest
 from gateway.management.requests.arguments import Arguments
@@ -65,52 +65,50 @@ async def status(administration: Administration) -> object:
 
 
 @request()
-async def set_alarm(administration: Administration, resource: Short) -> None:
+async def set_alarm(service: Service, resource: Short) -> None:
     """Say that the server is short of disk or memory."""
-    administration.service.set_alarm(resource)
+    service.set_alarm(resource)
 
 
 @request()
-async def clear_alarm(administration: Administration, resource: Short) -> None:
+async def clear_alarm(service: Service, resource: Short) -> None:
     """Say that there is enough again."""
-    administration.service.clear_alarm(resource)
+    service.clear_alarm(resource)
 
 
 @request()
-async def drain(administration: Administration) -> None:
+async def drain(service: Service) -> None:
     """Let nobody in any more, and send clients that ask to other servers."""
-    administration.service.drain()
+    service.drain()
 
 
 @request()
-async def revive(administration: Administration) -> None:
+async def revive(service: Service) -> None:
     """End a drain."""
     try:
-        administration.service.revive()
+        service.revive()
     except DoorBlocked as error:
         raise Failed(str(error)) from error
 
 
 @request()
-async def stop_app(administration: Administration) -> object:
+async def stop_app(service: Service) -> object:
     """Let nobody in and end every connection; everything is kept."""
-    return {"closed": administration.service.stop()}
+    return {"closed": service.stop()}
 
 
 @request()
-async def start_app(administration: Administration) -> None:
+async def start_app(service: Service) -> None:
     """Serve again after a stop."""
     try:
-        administration.service.start()
+        service.start()
     except DoorBlocked as error:
         raise Failed(str(error)) from error
 
 
 @request()
-async def set_consumer_update_timeout(
-    administration: Administration, timeout_ms: int | None
-) -> None:
+async def set_consumer_update_timeout(service: Service, timeout_ms: int | None) -> None:
     """Say how long a single active consumer may take to answer, until the server ends."""
     if timeout_ms is None or not 1 <= timeout_ms <= TIMEOUT_MS_MAX:
         raise WrongRequest(f"timeout_ms is a whole number from 1 to {TIMEOUT_MS_MAX}")
-    administration.service.consumer_update_timeout_ms = timeout_ms
+    service.consumer_update_timeout_ms = timeout_ms

@@ -23,7 +23,7 @@ def to_configure_it(name: Name) -> list[Demand]:
 
 
 @request(Role.MONITORING)
-async def list_streams(_: Administration, hosts: Hosts) -> object:
+async def list_streams(hosts: Hosts) -> object:
     """Return the streams of a virtual host, or of all."""
     return [
         {
@@ -65,22 +65,14 @@ async def status_of_stream(administration: Administration, host: Host, name: Nam
 
 
 @request(Role.MANAGEMENT, needs=to_configure_it)
-async def add_stream(
-    _: Administration, host: Host, name: str, arguments: dict[str, Any], judge: Check
-) -> None:
+async def add_stream(host: Host, name: str, arguments: dict[str, Any], judge: Check) -> None:
     """Create a stream."""
     await host.streams.create(name, stream_arguments(arguments), check=judge)
 
 
 @request(Role.MANAGEMENT, needs=to_configure_it)
 async def delete_stream(
-    _: Administration,
-    *,
-    host: Host,
-    name: Name,
-    if_empty: bool = False,
-    spares_partitions: bool = False,
-    judge: Check,
+    *, host: Host, name: Name, if_empty: bool = False, spares_partitions: bool = False, judge: Check
 ) -> None:
     """Delete a stream, or only one without records; its clients are told."""
     log = await host.streams.logs.of(host.streams.find(name)) if if_empty else None
@@ -105,11 +97,7 @@ async def delete_stream(
 
 @request()
 async def truncate_stream(
-    _: Administration,
-    host: Host,
-    name: Name,
-    before_offset: int | None,
-    before_timestamp_ms: int | None,
+    host: Host, name: Name, before_offset: int | None, before_timestamp_ms: int | None
 ) -> object:
     """Remove what is before an offset, or older than a time."""
     if (before_offset is None) == (before_timestamp_ms is None):
@@ -123,7 +111,7 @@ async def truncate_stream(
 
 
 @request()
-async def restart_stream(_: Administration, host: Host, name: Name) -> None:
+async def restart_stream(host: Host, name: Name) -> None:
     """Close a stream for all its clients, and open it anew."""
     await host.streams.logs.restart(host.streams.find(name))
 

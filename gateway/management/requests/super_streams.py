@@ -21,7 +21,7 @@ PARTITIONS_MAX: Final = 10_000
 
 
 @request(Role.MONITORING)
-async def list_super_streams(_: Administration, hosts: Hosts) -> object:
+async def list_super_streams(hosts: Hosts) -> object:
     """Return the super streams of a virtual host, or of all, with their partitions."""
     return [
         {
@@ -49,10 +49,7 @@ def _keys(
 
 
 def _to_add(
-    administration: Administration,
-    name: str,
-    partitions: int | None,
-    binding_keys: tuple[str, ...],
+    administration: Administration, name: str, partitions: int | None, binding_keys: tuple[str, ...]
 ) -> list[Demand]:
     name, keys = without_line_ends(name), _keys(partitions, binding_keys, count())
     if len(keys) > administration.partitions_max:  # so many are not even looked at
@@ -62,7 +59,6 @@ def _to_add(
 
 @request(Role.MANAGEMENT, needs=_to_add)
 async def add_super_stream(
-    _: Administration,
     *,
     host: Host,
     name: str,
@@ -91,11 +87,7 @@ async def add_super_stream(
 
 @request()
 async def add_partitions(
-    _: Administration,
-    host: Host,
-    name: str,
-    partitions: int | None,
-    binding_keys: tuple[str, ...],
+    host: Host, name: str, partitions: int | None, binding_keys: tuple[str, ...]
 ) -> object:
     """Add partitions to a super stream, behind those it has."""
     keys = _keys(partitions, binding_keys, _free_numbers(host, name))
@@ -121,7 +113,7 @@ def _to_delete(host: Host, name: Name) -> list[Demand]:
 
 
 @request(Role.MANAGEMENT, needs=_to_delete)
-async def delete_super_stream(_: Administration, host: Host, name: Name, judge: Check) -> None:
+async def delete_super_stream(host: Host, name: Name, judge: Check) -> None:
     """Delete a super stream with all its partitions."""
 
     def check() -> None:

@@ -66,7 +66,7 @@ Hash: TypeAlias = Annotated[PasswordHash | None, _hash]
 
 
 @request(Role.MONITORING)
-async def list_users(administration: Administration) -> object:
+async def list_users(access: Access) -> object:
     """Return all users, without their hashes."""
     return [
         {
@@ -78,14 +78,12 @@ async def list_users(administration: Administration) -> object:
             "limits": dict(user.limits),
             "loopback_only": user.loopback_only,
         }
-        for user in administration.access.users()
+        for user in access.users()
     ]
 
 
 @request()
-async def add_user(
-    administration: Administration, name: str, password_hash: Hash, tags: Tags
-) -> None:
+async def add_user(access: Access, name: str, password_hash: Hash, tags: Tags) -> None:
     """Create a user with the hash of its password, or without one."""
     user = User(name, password_hash, tags)
 
@@ -94,16 +92,12 @@ async def add_user(
             raise Conflict(f"there is a user {name!r}")
         return user
 
-    await administration.access.change_user(name, made)
+    await access.change_user(name, made)
 
 
 @request()
 async def put_user(
-    administration: Administration,
-    name: str,
-    tags: Tags,
-    password_hash: Hash,
-    limits: dict[str, Any],
+    access: Access, name: str, tags: Tags, password_hash: Hash, limits: dict[str, Any]
 ) -> object:
     """Create a user, or give one that is there another password and other tags.
 
@@ -117,59 +111,47 @@ async def put_user(
         merged = {**known.limits, **limits}
         return dataclasses.replace(known, password_hash=password_hash, tags=tags, limits=merged)
 
-    return {"is_new": await administration.access.change_user(name, put)}
+    return {"is_new": await access.change_user(name, put)}
 
 
 @request()
-async def change_password(administration: Administration, name: str, password_hash: Hash) -> None:
+async def change_password(access: Access, name: str, password_hash: Hash) -> None:
     """Give a user another password, or none."""
-    await _change(
-        administration.access,
-        name,
-        lambda user: dataclasses.replace(user, password_hash=password_hash),
-    )
+    await _change(access, name, lambda user: dataclasses.replace(user, password_hash=password_hash))
 
 
 @request()
-async def set_user_tags(administration: Administration, name: str, tags: Tags) -> None:
+async def set_user_tags(access: Access, name: str, tags: Tags) -> None:
     """Replace the tags of a user."""
-    await _change(administration.access, name, lambda user: dataclasses.replace(user, tags=tags))
+    await _change(access, name, lambda user: dataclasses.replace(user, tags=tags))
 
 
 @request()
-async def delete_user(administration: Administration, name: str) -> None:
+async def delete_user(access: Access, name: str) -> None:
     """Delete a user; its connections end."""
-    await administration.access.delete_user(name)
+    await access.delete_user(name)
 
 
 @request()
-async def delete_users(administration: Administration, names: tuple[str, ...]) -> None:
+async def delete_users(access: Access, names: tuple[str, ...]) -> None:
     """Delete several users; those that do not exist are passed over."""
     for name in names:
         with suppress(NoSuchUser):
-            await administration.access.delete_user(name)
+            await access.delete_user(name)
 
 
 @request()
-async def set_user_limits(
-    administration: Administration, name: str, limits: dict[str, Any]
-) -> None:
+async def set_user_limits(access: Access, name: str, limits: dict[str, Any]) -> None:
     """Replace the limits of a user."""
     check_limits(limits, USER_LIMITS)
-    await administration.access.set_user_limits(name, limits)
+    await access.set_user_limits(name, limits)
 
 
 @request()
-async def set_user_limit(
-    administration: Administration, name: str, limit: str, value: int | None
-) -> None:
+async def set_user_limit(access: Access, name: str, limit: str, value: int | None) -> None:
     """Set one limit of a user, or take it away; the others stay."""
     changed = with_limit(limit, value, USER_LIMITS)
-    await _change(
-        administration.access,
-        name,
-        lambda user: dataclasses.replace(user, limits=changed(user.limits)),
-    )
+    await _change(access, name, lambda user: dataclasses.replace(user, limits=changed(user.limits)))
 
 
 @request(Role.MONITORING)
@@ -236,9 +218,9 @@ def _outdated(administration: Administration, user: str, virtual_host: str) -> l
 
 
 @request()
-async def clear_permissions(administration: Administration, user: str, virtual_host: str) -> None:
+async def clear_permissions(access: Access, user: str, virtual_host: str) -> None:
     """Revoke a user's permissions in a virtual host."""
-    await administration.access.delete_permission(user, virtual_host)
+    await access.delete_permission(user, virtual_host)
 
 
 @request(Role.MONITORING)

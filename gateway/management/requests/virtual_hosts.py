@@ -2,8 +2,10 @@
 
 from typing import Any
 
+from gateway.broker.access.access import Access
 from gateway.broker.access.errors import VirtualHostExists
 from gateway.broker.access.model import VIRTUAL_HOST_LIMITS, Permission, check_limits, with_limit
+from gateway.broker.virtual_hosts import VirtualHosts
 from gateway.management.administration import Administration, Role
 from gateway.management.requests.row import request
 
@@ -30,14 +32,14 @@ async def list_vhosts(administration: Administration) -> object:
 
 @request()
 async def add_vhost(
-    administration: Administration,
+    virtual_hosts: VirtualHosts,
     name: str,
     tags: tuple[str, ...],
     default_queue_type: str | None,
     description: str = "",
 ) -> None:
     """Create a virtual host; no user may enter it yet."""
-    await administration.virtual_hosts.create(
+    await virtual_hosts.create(
         name, description=description, tags=tags, default_queue_type=default_queue_type
     )
 
@@ -68,24 +70,20 @@ async def put_vhost(
 
 
 @request()
-async def delete_vhost(administration: Administration, name: str) -> None:
+async def delete_vhost(virtual_hosts: VirtualHosts, name: str) -> None:
     """Delete a virtual host with all of its streams."""
-    await administration.virtual_hosts.delete(name)
+    await virtual_hosts.delete(name)
 
 
 @request()
-async def set_vhost_limits(
-    administration: Administration, name: str, limits: dict[str, Any]
-) -> None:
+async def set_vhost_limits(access: Access, name: str, limits: dict[str, Any]) -> None:
     """Replace the limits of a virtual host."""
     check_limits(limits, VIRTUAL_HOST_LIMITS)
-    await administration.access.set_virtual_host_limits(name, limits)
+    await access.set_virtual_host_limits(name, limits)
 
 
 @request()
-async def set_vhost_limit(
-    administration: Administration, name: str, limit: str, value: int | None
-) -> None:
+async def set_vhost_limit(access: Access, name: str, limit: str, value: int | None) -> None:
     """Set one limit of a virtual host, or take it away; the others stay."""
     changed = with_limit(limit, value, VIRTUAL_HOST_LIMITS)
-    await administration.access.change_virtual_host_limits(name, changed)
+    await access.change_virtual_host_limits(name, changed)

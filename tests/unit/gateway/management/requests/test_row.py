@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import pytest
 
+from gateway.broker.access.access import Access
 from gateway.broker.access.authorisation import Demand, to_configure, to_read
 from gateway.broker.locks import Check
 from gateway.management.administration import Administration, Role
@@ -119,15 +120,16 @@ def test_what_a_request_acts_on_is_no_argument(rig: Rig) -> None:
     judged: list[bool] = []
 
     @request()
-    async def act(administration: Administration, judge: Check) -> object:
+    async def act(administration: Administration, access: Access, judge: Check) -> object:
         judge()
-        return administration is rig.administration
+        return (administration, access) == (rig.administration, rig.administration.access)
 
     given = Arguments({}, lambda: judged.append(True))
     assert rig.broker.store_rig.run(act.do(rig.administration, given))
     assert judged == [True]
-    with pytest.raises(WrongRequest, match="no argument 'judge'"):
-        result(rig, act, {"judge": 1})
+    for name in ("judge", "access"):
+        with pytest.raises(WrongRequest, match=f"no argument '{name}'"):
+            result(rig, act, {name: 1})
 
 
 def test_rights_are_found_out_from_parameters_of_their_own(rig: Rig) -> None:
