@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from gateway.management.ctl import clients, service, streams, topology, users
 from gateway.management.ctl.asking import Refused, Unreachable, ask
-from gateway.management.ctl.grammar import Command, WrongUse
+from gateway.management.ctl.grammar import Command, WrongUse, add, argument
 from gateway.management.definitions.report import visible
 from gateway.settings.errors import ConfigError
 from gateway.settings.sources import load
@@ -58,18 +58,12 @@ _PLACES: Final = ("--data", "--config")
 
 
 def add_place(parser: argparse.ArgumentParser) -> None:
-    """Add the flags that say which server is meant."""
-    parser.add_argument(
-        "--data",
-        metavar="DIR",
-        default=argparse.SUPPRESS,
-        help="data directory of the server (default: as for `hutch serve`)",
-    )
-    parser.add_argument(
-        "--config",
-        metavar="FILE",
-        default=argparse.SUPPRESS,
-        help="TOML file with the server's settings. (HUTCH_CONFIG)",
+    """Add the options that say which server is meant."""
+    option = partial(argument, default=argparse.SUPPRESS)
+    add(
+        parser,
+        option("--data DIR", "data directory of the server (default: as for `hutch serve`)"),
+        option("--config FILE", "TOML file with the server's settings. (HUTCH_CONFIG)"),
     )
 
 
@@ -122,10 +116,8 @@ def _described(command: Command) -> dict[str, Any]:
 
 
 def _add_command(parser: argparse.ArgumentParser, command: Command) -> None:
-    for argument in command.arguments:
-        parser.add_argument(*argument.names, **argument.options)
     parser.set_defaults(parser=parser)
-    parser.add_argument("--json", action="store_true", help="print the answer as JSON")
+    add(parser, *command.arguments, argument("--json", "print the answer as JSON"))
     add_place(parser)
 
 
@@ -155,9 +147,7 @@ def within_edge(do: Callable[[], int]) -> int:
     """Run a command, with a line on standard error and an exit code for what goes wrong."""
     try:
         return do()
-    except ConfigError as error:
-        return complain(str(error), EXIT_USAGE)
-    except WrongUse as error:
+    except (ConfigError, WrongUse) as error:
         return complain(str(error), EXIT_USAGE)
     except Unreachable as error:
         return complain(str(error), EXIT_UNREACHABLE)

@@ -76,6 +76,12 @@ def argument(
     return Argument(tuple(names), {"help": meaning, **options}, read)
 
 
+def add(parser: argparse.ArgumentParser, *arguments: Argument) -> None:
+    """Have a parser take arguments."""
+    for each in arguments:
+        parser.add_argument(*each.names, **each.options)
+
+
 def named(kind: str, dest: str = "name") -> Argument:
     """Describe an argument that is the name of something."""
     return argument(f"{dest} {kind.upper().replace(' ', '_')}", f"name of the {kind}")

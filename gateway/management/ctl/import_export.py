@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from gateway.management.ctl.asking import Refused, ask
 from gateway.management.ctl.ctl import add_place, data_directory, within_edge
-from gateway.management.ctl.grammar import WrongUse
+from gateway.management.ctl.grammar import WrongUse, add, argument
 from gateway.management.definitions.report import Outcome, Row, report_table, visible
 from gateway.management.wire import BODY_BYTES_MAX
 
@@ -50,28 +50,28 @@ UNUSABLE: Final = "unusable_definitions"
 def add_import(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `hutch import`."""
     parser.description, parser.epilog = IMPORT, IMPORT_EXAMPLES
-    parser.add_argument("file", metavar="FILE", help="definitions in JSON; - is standard input")
-    parser.add_argument("--dry-run", action="store_true", help="say what it would do, no more")
-    parser.add_argument(
-        "--vhost",
-        metavar="VHOST",
-        help="where the export of one virtual host goes (default: to that of the same name)",
+    add(
+        parser,
+        argument("file FILE", "definitions in JSON; - is standard input"),
+        argument("--dry-run", "say what it would do, no more"),
+        argument(
+            "--vhost VHOST",
+            "where the export of one virtual host goes (default: to that of the same name)",
+        ),
+        argument("--json", "print the report as JSON"),
     )
-    parser.add_argument("--json", action="store_true", help="print the report as JSON")
     add_place(parser)
 
 
 def add_export(parser: argparse.ArgumentParser) -> None:
     """Add the arguments of `hutch export`."""
     parser.description, parser.epilog = EXPORT, EXPORT_EXAMPLES
-    parser.add_argument(
-        "file",
-        metavar="FILE",
-        nargs="?",
-        default="-",
-        help="where to (default: standard output); made for its owner alone",
+    where = "where to (default: standard output); made for its owner alone"
+    add(
+        parser,
+        argument("file FILE", where, nargs="?", default="-"),
+        argument("--vhost VHOST", "only this virtual host"),
     )
-    parser.add_argument("--vhost", metavar="VHOST", help="only this virtual host")
     add_place(parser)
 
 

@@ -11,6 +11,7 @@ from gateway.management.ctl.grammar import (
     Command,
     WrongUse,
     argument,
+    arguments_of,
     key_list,
     listed,
     named,
@@ -151,11 +152,14 @@ COMMANDS: Final = (
         "set_permissions",
         "say what a user may do in a virtual host",
         (
-            HOST,
-            _OF_USER,
-            argument("configure CONFIGURE", "what it may create and delete"),
-            argument("write WRITE", "what it may publish to"),
-            argument("read READ", "what it may read"),
+            *arguments_of(
+                PERMISSIONS,
+                HOST,
+                _OF_USER,
+                argument("configure CONFIGURE", "what it may create and delete"),
+                argument("write WRITE", "what it may publish to"),
+                argument("read READ", "what it may read"),
+            ),
             argument(
                 "--close", "close publishers and consumers that the user could not begin any more"
             ),
