@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any, Final, Generic, NamedTuple, TypeVar, get_origin, get_type_hints
 
 from gateway.broker.access.model import Permission
-from gateway.broker.exchanges import Binding, Exchange
+from gateway.broker.exchange import Binding, Exchange
 from gateway.broker.policies import Policy
 from gateway.management.fields import Fields
 
