@@ -1,8 +1,8 @@
 """Check everything that is stored of a stream: its chunks, and what is derived from them.
 
-The segment is walked in slices, so memory does not grow with it. What a start or a reader would
-notice is noticed here: chunks by `gateway.log.verifying`, the stored index and the snapshot by the
-chunks that they speak of, filter pages by their checksums.
+The segment is walked in slices, so memory does not grow with it. The check finds all that a start
+or a reader would find: `gateway.log.verifying` judges chunks, the chunks judge the stored index and
+the snapshot that describe them, and checksums judge filter pages.
 """
 
 from collections.abc import Callable, Iterator
@@ -52,7 +52,7 @@ _REASONS: Final = {
 }
 
 PublishingId = tuple[int, bytes, int]
-"""Place of a chunk in a slice, a publisher's reference, the last id of it in the chunk."""
+"""Place of a chunk in a slice, a publisher's reference, and its last id in the chunk."""
 
 Looked = tuple[Verified, list[Chunk], list[PublishingId], list[int], int]
 """The result of the check, the sound chunks, their publishing ids, the places of those with a
@@ -63,10 +63,10 @@ class StreamReport:
     """Findings of the check of one stream.
 
     Attributes:
-        chunks: How many are sound.
-        records: How many those hold.
+        chunks: Number of sound chunks.
+        records: Number of records in them.
         start: Position of the first byte that is there.
-        flaws: All that is damaged.
+        flaws: Everything that is damaged.
     """
 
     def __init__(self) -> None:
@@ -80,12 +80,12 @@ class StreamCheck:
     """The check of one stream.
 
     Args:
-        store: Where its segments are.
-        names: Which ones.
+        store: Holds its segments.
+        names: The names of these.
         table: Tracking table with its snapshot.
-        generation: Under which it is there.
+        generation: The stream's, under which the table has the snapshot.
         first: Offset of the first record that was ever stored.
-        walked: Told of each slice how many bytes it had.
+        walked: Told the number of bytes of each slice.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class StreamCheck:
         self._seals = Seals(0)
 
     async def run(self) -> StreamReport:
-        """Check the stream. Raises StoreError: its chunks cannot be read."""
+        """Check the stream. Raises StoreError if its chunks cannot be read."""
         opened: Pending[Reader] = Pending()
         self._store.open_reader(self._names.data_segment, done=opened.settle)
         reader = await opened
@@ -164,7 +164,7 @@ class StreamCheck:
         index.end()
 
     async def _end_offset(self, reader: Reader) -> int | None:
-        """Return the offset behind the last chunk by the writer's number, if that says one."""
+        """Return the offset behind the last chunk by the writer's number; None if it says none."""
         segment = self._names.data_segment
         got: Pending[int] = Pending()
         self._store.get_attribute(segment, writer_of(segment), done=got.settle)
@@ -210,7 +210,7 @@ def _look(view: memoryview, seals: Seals, first: int | None, last: int | None) -
 async def chunks_from(
     store: SegmentStore, segment: str, position: int
 ) -> Iterator[tuple[int, Chunk, bytes]]:
-    """Give the chunks of the first slice from a position on: where, what, and their bytes.
+    """Return the chunks of the first slice from a position on, each with its place and bytes.
 
     Empty at the end, and where no chunk is. Raises StoreError.
     """

@@ -1,7 +1,7 @@
 """Check what is derived from a stream's chunks: stored index, snapshot, filter pages.
 
-All of it can be made again from the chunks, so damage to it costs nothing but that; except that a
-snapshot alone knows the publishers whose chunks were removed.
+All of it can be rebuilt from the chunks, so damage costs no more than that. The exception: only a
+snapshot knows the publishers whose chunks were removed.
 """
 
 import enum
@@ -27,7 +27,7 @@ _REFERENCES_MAX: Final = 1 << 20
 
 
 class Part(enum.Enum):
-    """What of a stream is damaged."""
+    """Part of a stream that is damaged."""
 
     CHUNKS = "chunks"
     INDEX = "index"
@@ -39,7 +39,7 @@ class Flaw(NamedTuple):
     """One damaged place.
 
     Attributes:
-        part: Of what.
+        part: The part of the stream.
         what: What is wrong there.
         segment: The segment, or the table of the snapshot.
         position: Byte in the segment; None where there is no one place.
@@ -60,7 +60,7 @@ class IndexCheck:
     def __init__(
         self, flaws: list[Flaw], segment: str, stored: tuple[int, bytes], reader: Reader
     ) -> None:
-        """`stored`: the index, behind the position where it begins."""
+        """Begin; `stored` is the position where the index begins, and its bytes."""
         self._flaws = flaws
         self._segment = segment
         self._length = reader.length
@@ -78,7 +78,7 @@ class IndexCheck:
         self._advance()
 
     def compare(self, position: int, chunks: list[Chunk]) -> None:
-        """Compare entries with chunks whose places are counted from a position."""
+        """Compare entries with chunks whose places count from a position."""
         for place, _, chunk_id, _, timestamp_ms, *_ in chunks:
             at = position + place
             while self._next is not None and self._next[0] < at:
@@ -92,12 +92,12 @@ class IndexCheck:
                     self._advance()
 
     def skip(self, position: int) -> None:
-        """Pass over the entries before a position: what is there is damaged."""
+        """Skip the entries before a position: the chunks there are damaged."""
         while self._next is not None and self._next[0] < position:
             self._advance()
 
     def end(self) -> None:
-        """Look at what is left when all chunks were compared."""
+        """Judge the entries that are left when all chunks were compared."""
         while self._next is not None and self._next[0] < self._length:
             self._flaw(f"an entry points to byte {self._next[0]}, where no chunk begins")
 
@@ -121,7 +121,7 @@ class SnapshotCheck:
     def __init__(
         self, flaws: list[Flaw], table: str, stored: Snapshot | str | None, reader: Reader
     ) -> None:
-        """`stored`: the snapshot, None if there is none, or what is wrong with it."""
+        """Begin; `stored` is the snapshot, None if there is none, or what is wrong with it."""
         self._flaws = flaws
         self._table = table
         self._snapshot: Snapshot | None = None
@@ -140,14 +140,14 @@ class SnapshotCheck:
             elif stored.position < reader.start:
                 self._flaw("it is older than the removal of chunks that it knows nothing of")
             self._ids = sequences.all()
-            # One of which the chunks are gone, or were cut off by a power cut, says nothing more.
+            # A snapshot whose chunks are gone, or were lost in a power cut, cannot be compared.
             if reader.start < stored.position <= reader.length:
                 self._snapshot = stored
 
     def compare(
         self, position: int, chunks: list[Chunk], ids: list[tuple[int, bytes, int]]
     ) -> None:
-        """Compare it with chunks and publishing ids whose places are counted from a position."""
+        """Compare it with chunks and publishing ids whose places count from a position."""
         snapshot = self._snapshot
         if snapshot is None:
             return
@@ -173,7 +173,7 @@ class SnapshotCheck:
             return
 
     def give_up(self) -> None:
-        """Compare no more: what publishing ids a damaged chunk had is not known."""
+        """Stop comparing: the publishing ids of a damaged chunk are not known."""
         self._snapshot = None
 
     def _compare_ids(self) -> None:
@@ -190,7 +190,7 @@ class SnapshotCheck:
 
 
 async def load_snapshot(store: SegmentStore, table: str, generation: int) -> Snapshot | str | None:
-    """Read the snapshot of a stream; None if there is none, a text that says what is wrong."""
+    """Read the snapshot of a stream; None if there is none, a text if something is wrong."""
     try:
         (head,) = await _read_rows(store, table, [snapshot_key(generation, 0)])
         if head is None or not head.value:
@@ -241,7 +241,7 @@ async def check_filter_pages(store: SegmentStore, segment: str, flaws: list[Flaw
 
 
 def _checked_pages(view: memoryview) -> tuple[int, str]:
-    """On a thread of the store: the size of the sound pages, and what is wrong with the next."""
+    """On a thread of the store: return the size of the sound pages, and the next one's fault."""
     position = 0
     while position < len(view):
         size = int.from_bytes(view[position : position + _PAGE_SIZE_BYTES], "big")

@@ -22,10 +22,10 @@ A chunk is what RabbitMQ's osiris calls a chunk, wrapped in one Pravega event, a
 
 Bytes 8 … 56 + data size are what a Deliver carries.
 
-The header has the checksum of the data, and the seal covers all the rest. It begins with the name
-of the segment, so that a chunk of another stream is not taken for one of this. A chunk from before
-the store was taken over has none: see `Seals`. What is merged into a segment is sealed for its
-target: whoever writes the source begins with the `seal_seed` of that.
+The header has the checksum of the data; the seal covers all the rest. The seal's CRC-32 starts from
+the name of the segment, so a chunk of another stream is not taken for one of this stream. A chunk
+from before the store was taken over has no seal: see `Seals`. Chunks that will be merged into
+another segment are sealed for that one: their writer uses the target's `seal_seed`.
 
 Source: RabbitMQ osiris, the log's header comment; Pravega wire protocol, Event.
 """
@@ -77,7 +77,7 @@ _SEQUENCE: Final = 0
 
 
 def _crc_table() -> "array[int]":
-    """Eight tables of 256 for the kernels' CRC-32 (IEEE, reflected 0xEDB88320)."""
+    """Return eight tables of 256 for the kernels' CRC-32 (IEEE, reflected 0xEDB88320)."""
     table: list[int] = []
     for value in range(256):
         crc = value
@@ -109,23 +109,23 @@ class ChunkHeader(NamedTuple):
 
 
 class Seals(NamedTuple):
-    """Which of some stored bytes have seals, and what these begin with.
+    """The chunks of some stored bytes that have seals, and the seed of these.
 
     Attributes:
         seed: As `seal_seed` gives it.
-        begin: Chunks from this place on have one.
+        begin: Chunks from this place on have seals.
     """
 
     seed: int
     begin: int = 0
 
     def behind(self, position: int) -> "Seals":
-        """Give the same for the bytes from `position` on."""
+        """Return the same for the bytes from `position` on."""
         return Seals(self.seed, max(self.begin - position, 0))
 
 
 def seal_seed(segment: str) -> int:
-    """Return what a seal begins with in a segment."""
+    """Return the CRC-32 from which the seals of a segment start."""
     return crc32(segment.encode("utf-8", "surrogateescape"))
 
 
@@ -141,7 +141,7 @@ def pack_head(
 
     Args:
         buffer: A chunk's buffer; its data is in place.
-        header: What to write: a ChunkHeader, or its fields in a tuple that costs less to make.
+        header: A ChunkHeader, or its fields in a plain tuple, which is cheaper to make.
         event_bytes: Size of the event after its own head: header, data and all behind them.
     """
     _HEAD.pack_into(buffer, 0, 0, event_bytes, MAGIC_AND_VERSION, USER_CHUNK, *header, 0)
@@ -166,7 +166,7 @@ def pack_trailer(sequences: Mapping[bytes, int]) -> bytes:
 
 
 def unpack_trailer(trailer: "Buffer") -> Iterable[tuple[bytes, int]]:
-    """Give (reference, publishing id) pairs of a trailer; stops at anything it does not know."""
+    """Yield the (reference, publishing id) pairs of a trailer; stop at the first unknown byte."""
     view = bytes(trailer)
     position = 0
     while position + 2 <= len(view) and view[position] == _SEQUENCE:

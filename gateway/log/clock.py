@@ -1,9 +1,9 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""The time of day, and how far it can be believed when data is to be removed for its age.
+"""The time of day, and a safe reading of it for removing data by age.
 
-The clock of a machine may be set, and set back. What is asked before anything is removed is a time
-that is not later than any chunk of a certain age allows: a chunk that this process wrote less than
-`age` ago, by a clock that nobody can set, never looks older than it is.
+The clock of a machine may be set forward or back. Retention therefore asks for the earliest time
+that it can be now. A chunk that this process wrote less than `age` ago, by a clock that cannot be
+set, then never looks older than it is.
 """
 
 import time
@@ -12,11 +12,11 @@ from collections.abc import Callable
 from typing import Final
 
 _SAME_MS: Final = 1_000
-"""What the time of day gains or loses without having been set."""
+"""Drift of the time of day, in milliseconds, that does not mean that it was set."""
 _RUNS_MAX: Final = 1_000
 
 _STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
-"""Counts while the machine sleeps, where there is such a clock."""
+"""Counts on while the machine sleeps, where the system has such a clock."""
 
 
 def _wall_ms() -> int:
@@ -28,10 +28,10 @@ def _steady_ms() -> int:
 
 
 class _Run:
-    """A time during which the time of day was not set.
+    """A period in which the time of day was not set.
 
-    `offset` is the least difference of the time of day to the steady clock; `until` is by the
-    steady clock.
+    `offset` is the smallest difference between the time of day and the steady clock. `until` is a
+    time of the steady clock.
     """
 
     __slots__ = ("offset", "until")
@@ -42,7 +42,7 @@ class _Run:
 
 
 class Clock:
-    """Milliseconds since the epoch, as the machine says; every reading is taken note of."""
+    """Gives milliseconds since the epoch by the machine's clock, and remembers every reading."""
 
     def __init__(
         self,
@@ -76,7 +76,7 @@ class Clock:
             self._runs[0].offset = min(self._runs[0].offset, oldest.offset)
 
     def for_age(self, age_ms: int) -> int:
-        """Return the earliest time that it may be by any reading of the last `age_ms`."""
+        """Return the earliest time that it can be now, by the readings of the last `age_ms`."""
         self()
         steady = self._last.until
         return steady + min(run.offset for run in self._runs if run.until >= steady - age_ms)

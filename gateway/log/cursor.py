@@ -2,8 +2,8 @@
 """A reader of one stream that gives one chunk at a time, ready to be sent.
 
 A large chunk is given as a region of a file (for sendfile). Small chunks in a row are joined into
-one. What may have to come from the disk is read (and, if this process did not write it, checked)
-by a thread of the store first: `next` then gives nothing and `wake` is called when it is there.
+one. Bytes that may not be in memory are first read by a thread of the store, which also checks them
+if this process did not write them. `next` then gives nothing; `wake` is called when they are there.
 """
 
 import logging
@@ -38,11 +38,11 @@ log = logging.getLogger(__name__)
 
 _GLANCE_BYTES: Final = 4096
 _ALONE_BYTES: Final = 64 * 1024
-"""A chunk of this size goes alone, from its file; smaller ones are worth a copy to be joined."""
+"""A chunk of this size goes alone, from its file; smaller ones are copied and joined."""
 _WARM_BYTES: Final = 64 * 1024 * 1024
-"""What was written this recently is taken to be in memory without asking."""
+"""The last bytes of a stream that are taken to be in memory without asking."""
 _CHECK_BYTES: Final = 4 * 1024 * 1024
-"""What is read and checked at once, and how far ahead of the cursor."""
+"""Bytes that are read and checked at once, and how far ahead of the cursor."""
 
 
 @dataclass(slots=True)
@@ -68,9 +68,9 @@ class Cursor:
     """Reads chunks from `position` on, or those of them that a filter lets through.
 
     Attributes:
-        is_sifting: `next` gave nothing because it had looked at enough chunks that the filter does
-            not let through: call it again, after others had their turn.
-        failure: Why what lies here cannot be read; nothing more is given then.
+        is_sifting: `next` gave nothing because it had already passed many chunks that the filter
+            does not let through. Call it again after others had their turn.
+        failure: Why the bytes here cannot be read; the cursor gives nothing more then.
     """
 
     def __init__(
@@ -90,16 +90,16 @@ class Cursor:
         self._joined_bytes_max = chunk_bytes_max - HEADER_BYTES
         self._window_bytes = _GLANCE_BYTES
         self._next_offset = 0
-        """Behind what was given last."""
+        """The offset behind the last record that was given."""
         self._is_waiting = False
         self._is_closed = False
         self._was_late = False
         self.failure: StoreError | None = None
-        # Where reading failed once, and what was fetched last because it was not in memory.
+        # The position where reading failed once, and the one that was fetched last.
         self._failed_at = self._fetched_at = -1
         self.is_sifting = False
         self._sieve = None if wanted is None else Sieve(stream_log, wanted)
-        # Who skips most of it wants little of what lies ahead.
+        # A reader with a filter skips most of the stream, so little is read ahead for it.
         self._ahead_bytes = 0 if wanted else _CHECK_BYTES
         self._lookahead = Lookahead(
             stream_log, position, self._ahead_bytes, self._woken, self._end_or_retry
@@ -111,10 +111,10 @@ class Cursor:
         self.log.readers.forget(self._woken)
 
     def next(self, scratch: bytearray) -> Delivery | None:
-        """Return the next chunk, or None; then `wake` will be called when there may be one.
+        """Return the next chunk. None: `wake` will be called when there may be one.
 
         Args:
-            scratch: Room for a joined chunk's data; its content does not matter.
+            scratch: Room for a joined chunk's data, with any content.
         """
         self.is_sifting = False
         if self._is_waiting or self._is_closed or self.failure is not None:
@@ -126,7 +126,7 @@ class Cursor:
             return None
 
     def _find_next(self, scratch: bytearray) -> Delivery | None:
-        """Look for the next chunk. Raises StoreError: what is here cannot be read."""
+        """Look for the next chunk. Raises StoreError if the bytes here cannot be read."""
         delivery = None
         ahead = self._lookahead
         while (
@@ -157,7 +157,7 @@ class Cursor:
         return delivery
 
     def _step_over(self) -> None:
-        """Go past what was truncated or is known to be damaged."""
+        """Skip chunks that were truncated or are known to be damaged."""
         if self.position < self.log.start:
             log.log(
                 logging.DEBUG if self._was_late else logging.INFO,
@@ -172,7 +172,7 @@ class Cursor:
             self.position = self._lookahead.past_damage(self.position)
 
     def _sift(self, sieve: Sieve) -> int:
-        """Go to what the filter lets through; return how many bytes of it, 0 if it is not known."""
+        """Skip to what the filter lets through; return its size in bytes, 0 if it is not known."""
         end = self.log.committed_length
         self.position, size = sieve.sift(self.position, end)
         if sieve.missing is not None:
@@ -184,7 +184,7 @@ class Cursor:
         return size
 
     def _next(self, available: int, scratch: bytearray) -> Delivery | None:
-        """Give what is at the cursor; None if it has to be fetched, or was damaged."""
+        """Return the chunk at the cursor; None if it has to be fetched, or was damaged."""
         readers, begin = self.log.readers, self.position
         shared = readers.shared
         if shared is not None and shared[0] == begin and self._sieve is None:
@@ -217,7 +217,7 @@ class Cursor:
     # Giving
 
     def _alone(self, glance: bytes, event_bytes: int) -> Delivery | None:
-        """Give one stored chunk from its file (or its bytes, for a connection without sendfile)."""
+        """Return one stored chunk from its file (or as bytes, for a connection without sendfile)."""
         reader = self.log.reader
         header = unpack_header(glance, EVENT_HEAD_BYTES)
         size = HEADER_BYTES + header.data_bytes
@@ -249,16 +249,16 @@ class Cursor:
         return Delivery(header.chunk_id, header.chunk_id + header.records, size, head, region)
 
     def _refuse(self, begin: int, delivery: Delivery) -> None:
-        """Drop what was found behind higher offsets: it lies in the wrong place."""
+        """Drop a chunk that lies behind higher offsets: it is in the wrong place."""
         if delivery.region is not None:
             delivery.region.release()
         say_damaged(self.log, begin, self.position)
 
     def _whole(self, glance: bytes, place: int, size: int) -> bytes:
-        """Read what begins at a place behind the cursor; short if some of it is not there.
+        """Read bytes at a place behind the cursor; short if some of them are not there.
 
-        It may be in pieces: damage puts it into two files, and what was only just fetched, so that
-        a store need give it but once, is partly in the glance.
+        They may come in pieces. Damage may spread them over two files. Bytes that were only just
+        fetched are partly in the glance, so that a store need give them only once.
         """
         data = self._read(self.position + place, size)
         if len(data) < size:
@@ -268,7 +268,7 @@ class Cursor:
         return data
 
     def _read(self, position: int, size: int) -> bytes:
-        """Read cached bytes, in as many pieces as the store likes; short if some are not there."""
+        """Read cached bytes, in as many pieces as the store gives; short if some are not there."""
         pieces: list[bytes] = []
         while size > 0:
             piece = self.log.reader.read_cached(position, size)
@@ -282,7 +282,7 @@ class Cursor:
     def _joined(
         self, glance: bytes, event_bytes: int, available: int, scratch: bytearray
     ) -> Delivery | None:
-        """Give a run of small chunks as one, or the first as it is if it must go alone."""
+        """Return a run of small chunks as one, or the first as it is if it must go alone."""
         source = glance
         wanted = min(available, max(self._window_bytes, event_bytes))
         if len(glance) < wanted:
@@ -301,7 +301,7 @@ class Cursor:
             self.log.seals.seed,
             self.log.seals.begin - self.position,
         )
-        # Read more at once only while it is joined: what is not would be read again and again.
+        # Read more at once only while chunks are joined; others would be read repeatedly.
         if reason == NEEDS_BYTES:
             self._window_bytes = min(self._window_bytes * 4, self._joined_bytes_max)
         elif count <= 1:
@@ -330,9 +330,9 @@ class Cursor:
     # Fetching
 
     def _fetch(self, position: int, size: int, *, fills: bool = False) -> None:
-        """Have bytes (and some of what follows) read into memory by the store's thread, then wake.
+        """Have the store's thread read bytes (and some that follow) into memory, then wake.
 
-        The bytes are dropped: they stay with the operating system.
+        The bytes are dropped here: they stay in the operating system's cache.
         """
         self._is_waiting = True
         if self._failed_at != self.position:
@@ -348,13 +348,13 @@ class Cursor:
         self.log.reader.check(position, size, len, done=done, fills=fills)
 
     def _failed(self, error: StoreError) -> None:
-        """Try again, once at a place."""
+        """Try again, but only once at a position."""
         is_again = self._failed_at == self.position
         self._failed_at = self.position
         self._end_or_retry(error, is_again)
 
     def _end_or_retry(self, error: StoreError, is_again: bool) -> None:  # noqa: FBT001 - a callback
-        """Go on after a failure; the second one of a place ends this reader and no other."""
+        """Go on after a failure; a second one at the same position ends this reader alone."""
         if self._is_closed:
             return
         if isinstance(error, NoSuchSegment | StoreClosed):
@@ -371,5 +371,5 @@ class Cursor:
         self._woken()
 
     def _skip_bad(self, reason: int, found: int = 0) -> None:
-        """Go past what is damaged here, to the next chunk that was `found`: it is not delivered."""
+        """Skip the damaged bytes here, up to the next chunk (at `found`, if one was found)."""
         self.position = self._lookahead.skip(self.position, reason, found)

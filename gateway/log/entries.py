@@ -1,4 +1,4 @@
-"""The form of a chunk's entries, for all that take them apart or put them together.
+"""The form of a chunk's entries, for all modules that read or write them.
 
     entry      | record or sub-batch
     record     | 0:1 size:31 | bytes
@@ -42,11 +42,11 @@ class SubBatch(NamedTuple):
     """The head of a sub-batch, and where its body lies.
 
     Attributes:
-        codec: A number of `Codec`, or 5 to 7, which are none.
-        records: How many records it says it has.
-        uncompressed_bytes: The size of the body before compression, as it says.
+        codec: A number of `Codec`, or 5 to 7, which stand for no codec.
+        records: Number of records, as the head says.
+        uncompressed_bytes: The size of the body before compression, as the head says.
         start: Where the body begins.
-        end: Where it ends by its size; the bytes may be fewer.
+        end: Where the body ends by its size; the source may be shorter.
     """
 
     codec: int
@@ -74,9 +74,9 @@ def pack_sub_batch(
 def entries_in(
     source: bytes, position: int, limit: int
 ) -> Iterator[tuple[int, int, SubBatch | None]]:
-    """Walk over entries: give where each one's body begins and ends, and the head of a sub-batch.
+    """Walk over entries: yield start and end of each body, and the head of a sub-batch.
 
-    Ends at `limit`, or at an entry whose head is cut off. The last one's end may lie behind it.
+    The walk ends at `limit`, or at an entry whose head is cut off. The last end may be behind it.
     """
     while position < limit:
         if source[position] & SUB_BATCH_FLAG:

@@ -1,12 +1,12 @@
-"""What can go wrong in a log, in words of chunks and offsets."""
+"""Errors of a log, in terms of chunks and offsets."""
 
 
 class LogError(Exception):
-    """Base of what a log reports."""
+    """Base of a log's errors."""
 
 
 class NothingRemoved(LogError):
-    """Chunks that should go have stayed: what is known of publishers could not be stored before."""
+    """Chunks that should go were kept: their publishers' last ids could not be stored first."""
 
     def __init__(self, stream: str) -> None:
         super().__init__(f"nothing removed from stream {stream!r}: its snapshot is not stored")
@@ -17,7 +17,7 @@ class CorruptChunk(LogError):
 
     Attributes:
         stream: The stream's name.
-        position: Where in its segment.
+        position: Its position in the segment.
         reason: What is wrong.
     """
 

@@ -1,16 +1,16 @@
 """Filter values of chunks, gathered in a segment of their own, so that skipping reads little.
 
-`FilterNotes` collects them as chunks are committed; `FilterPages` stores what was collected beside
-the sparse index, and finds it again. It is derived and may have gaps: where nothing is known, the
-chunks themselves are asked. Most of it stays in the file; in memory is only where each page is.
+`FilterNotes` collects them as chunks are committed. `FilterPages` stores them beside the sparse
+index, and finds them again. They are derived and may have gaps: where no page is, the chunks
+themselves are read. The pages stay in the file; only their positions are in memory.
 
     page   | u32 size of all | u64 first position | u64 end | u64 position of the last chunk
            | u64 its id | u64 its epoch | run | run | … | u64 xxh3 of all before
     run    | u32 bytes of chunks | u16 size | filter values as behind a chunk |
 
-A run is what follows one another with the same filter values; size 0xFFFF says that they differ and
-the chunks have to be asked. A page is believed if its last chunk is still where it says: after a
-power cut others may be there, of a later epoch.
+A run is a row of chunks with the same filter values. Size 0xFFFF says that they differ, so that the
+chunks have to be read. A page is believed if its last chunk is still where it says: after a power
+cut there may be others, of a later epoch.
 """
 
 import logging
@@ -32,13 +32,13 @@ from store.errors import NoSuchSegment, SegmentExists, StoreError
 log = logging.getLogger(__name__)
 
 RUN_BYTES: Final = 8 * 1024
-"""Chunks of different values are put together up to this size, and asked one by one later."""
+"""Chunks of different values become one run up to this size, and are read one by one later."""
 PAGE_BYTES: Final = 16 * 1024
 PAGE_COVERS_BYTES: Final = 64 * 1024 * 1024
 NOTES_BYTES_MAX: Final = 256 * 1024
-"""With more than this waiting to be stored the oldest pages are given up."""
+"""If more than this waits to be stored, the oldest pages are dropped."""
 TRIM_PAGES: Final = 64
-"""The stored pages are trimmed when so many describe only what was truncated."""
+"""The stored pages are trimmed when so many describe only truncated chunks."""
 
 _RUN_COVERS_MAX: Final = 1 << 30
 _HEAD: Final = struct.Struct(">IQQQQQ")
@@ -52,7 +52,7 @@ Run = tuple[int, bytes | None]
 
 
 class FilterNotes:
-    """Filter values of what was committed and is not stored yet. Bounded."""
+    """Filter values of committed chunks that are not stored in pages yet. Bounded."""
 
     def __init__(self, epoch: int) -> None:
         self.has_values = False
@@ -86,7 +86,7 @@ class FilterNotes:
             self._close_page()
 
     def take(self) -> list[bytes]:
-        """Give the pages of all that was noted, to be stored."""
+        """Return the pages of all that was noted, to be stored."""
         self._close_page()
         pages, self._pages = self._pages, []
         self._pages_bytes = 0
@@ -131,12 +131,12 @@ class Page:
         self._stored = stored
 
     def describes(self, head: bytes) -> bool:
-        """Tell whether `head`, what the stream has at `last_position`, is the page's last chunk."""
+        """Tell whether `head`, read at the stream's `last_position`, is the page's last chunk."""
         header = unpack_header(head, EVENT_HEAD_BYTES)
         return (header.chunk_id, header.epoch) == (self.last_id, self.epoch)
 
     def runs(self) -> Iterator[Run]:
-        """Give the runs, in order."""
+        """Yield the runs, in order."""
         stored, position = self._stored, _HEAD.size
         end = len(stored) - _CHECK_BYTES
         while position < end:
@@ -150,7 +150,7 @@ class Page:
 
 
 class FilterPages:
-    """The stored pages of one stream: where each is, and what it says."""
+    """The stored pages of one stream: their places and their contents."""
 
     def __init__(self, store: SegmentStore, segment: str) -> None:
         self._store = store
@@ -159,7 +159,7 @@ class FilterPages:
         self._writer: Writer | None = None
         self._loading: Pending[None] | None = None
         self._is_broken = False
-        # Of each page: the first position it covers, the end, its own place and size.
+        # For each page: the first position that it covers, the end, its own place and size.
         self._firsts = array("Q")
         self._ends = array("Q")
         self._places = array("Q")
@@ -168,11 +168,11 @@ class FilterPages:
 
     @property
     def is_loaded(self) -> bool:
-        """Whether it is known which pages there are."""
+        """True if the places of the pages are known."""
         return self._loading is not None and self._loading.is_settled
 
     def load(self) -> Pending[None]:
-        """Learn which pages there are; never fails: what cannot be read is not there."""
+        """Learn which pages there are; never fails: pages that cannot be read are left out."""
         if self._loading is None:
             self._loading = start(self._load())
         return self._loading
@@ -206,7 +206,7 @@ class FilterPages:
         self._reader = await opened
 
     def _add(self, place: int, size: int, first: int, end: int) -> None:
-        # What was stored later is right: a power cut may have shortened the stream in between.
+        # The later page is right: a power cut may have shortened the stream in between.
         while self._ends and self._ends[-1] > first:
             self._remove(len(self._ends) - 1)
         self._firsts.append(first)
@@ -250,26 +250,26 @@ class FilterPages:
         return fetched
 
     def drop(self, index: int) -> int:
-        """Believe a page no more; tell where in its segment it lies."""
+        """Drop a page, which is not believed any more; return its place in its segment."""
         place = self._places[index]
         self._remove(index)
         return place
 
     def is_verified(self, index: int) -> bool:
-        """Whether the page was found to describe the stream."""
+        """Tell whether the page was found to describe the stream."""
         return self._places[index] in self._verified
 
     def verify(self, index: int) -> None:
-        """Note that it was."""
+        """Note that the page was found to describe the stream."""
         self._verified.add(self._places[index])
 
     # Storing
 
     async def append(self, notes: FilterNotes, stream_start: int) -> None:
-        """Store what was noted, and trim what describes only what lies before `stream_start`.
+        """Store the notes, and trim pages that describe only chunks before `stream_start`.
 
         Raises:
-            StoreError: The store refused; what was not stored is a gap.
+            StoreError: The store refused; the notes that were not stored become a gap.
         """
         pages = notes.take()
         if not notes.has_values:
@@ -317,7 +317,7 @@ class FilterPages:
 
 
 def _heads(view: memoryview) -> list[tuple[int, int, int]]:
-    """On a thread of the store: size, first position and end of each whole page."""
+    """On a thread of the store: return size, first position and end of each whole page."""
     found: list[tuple[int, int, int]] = []
     position = 0
     while position + _HEAD.size <= len(view):

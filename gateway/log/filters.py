@@ -1,17 +1,18 @@
-"""Filter values: what a chunk says of those of its entries, and what a subscription wants of them.
+"""Filter values: those that a chunk has, and those that a subscription wants.
 
 Behind a chunk's trailer may stand, all integers big-endian:
 
     u8 kind | u16 count | values or fingerprints | u32 xxh32 of all before
 
     kind   0x10, +1: some entries have no value, +2: fingerprints stand for the values, +4: too
-           many values, there may be any
+           many values, any value may be there
     value          u16 size | bytes, in order                   few values: the set itself
     fingerprint    u8 width, then the first 2 or 3 bytes of each value's xxh3, in order
 
-A chunk without it has entries without a value only. What cannot be read is taken to hold any value,
-so that a chunk is never held back by mistake; a chunk may be let through by mistake, and the client
-looks at each message anyway. Fingerprints do that to at most one foreign value in a hundred.
+A chunk without these bytes has only entries without a value. If the bytes cannot be read, the chunk
+is taken to hold any value. So a chunk is never held back by mistake. It may be let through by
+mistake, but the client looks at each message anyway. Fingerprints let through at most one foreign
+value in a hundred.
 
 Source: RabbitMQ's subscription properties; the form of the bytes, which no client sees, is ours.
 """
@@ -24,19 +25,19 @@ from typing import Final
 from xxhash import xxh3_64_digest, xxh32_digest
 
 FILTER_BYTES_MAX: Final = 64 * 1024
-"""What is stored behind a chunk is no larger."""
+"""Largest size of the filter values behind a chunk."""
 
 FINGERPRINTS_MAX: Final = 20_000
 """A chunk with more values than this says only that it may hold any."""
 
 WANTED_MAX: Final = 1024
-"""Of more wanted values than this only fingerprints are kept: three bytes each, about 70 with what
-Python takes for them, which is less than the properties that named them."""
+"""If a subscription wants more values than this, only fingerprints are kept. They have three bytes
+each, and take about 70 in Python, which is less than the properties that named the values."""
 
 _EXACT_VALUES_MAX: Final = 64
 _EXACT_BYTES_MAX: Final = 1024
 _NARROW_MAX: Final = 655
-"""So many fingerprints of 16 bits hold 1 % of all there are."""
+"""So many fingerprints of 16 bits are 1 % of all that exist."""
 
 _KIND: Final = 0x10
 _SOME_WITHOUT: Final = 1
@@ -55,11 +56,11 @@ _MATCH_UNFILTERED: Final = "match-unfiltered"
 
 
 def fold(values: set[bytes], digests: set[bytes]) -> None:
-    """Put hashes in place of the values, when those are too many to be kept; b"" stays.
+    """Replace the values by hashes when they are too many to be kept; b"" stays.
 
     Args:
         values: A chunk's values; emptied, but for b"".
-        digests: Gets them. Once there are more than FINGERPRINTS_MAX it takes no more.
+        digests: Gets the hashes. With more than FINGERPRINTS_MAX it takes no further ones.
     """
     has_unfiltered = b"" in values
     for value in values:
@@ -71,11 +72,11 @@ def fold(values: set[bytes], digests: set[bytes]) -> None:
 
 
 def pack_filters(values: Iterable[bytes], digests: set[bytes] | None = None) -> bytes:
-    """Encode the filter values of a chunk; nothing at all if no entry has one.
+    """Encode the filter values of a chunk; empty if no entry has one.
 
     Args:
         values: The values; b"" stands for entries without one.
-        digests: What `fold` made of others.
+        digests: The hashes that `fold` made of others.
     """
     named = sorted(values)
     some_without = bool(named) and not named[0]
@@ -105,21 +106,21 @@ def pack_filters(values: Iterable[bytes], digests: set[bytes] | None = None) -> 
 
 
 class SubscriptionFilter:
-    """Which chunks a subscription wants: those that may hold one of its values."""
+    """Selects the chunks that a subscription wants: those that may hold one of its values."""
 
     def __init__(self, values: Iterable[bytes], *, unfiltered: bool) -> None:
-        """Want chunks with one of `values`; `unfiltered`: also those with entries without one."""
+        """Want chunks with one of `values`, and if `unfiltered` also entries without a value."""
         self.unfiltered = unfiltered
         wanted = frozenset(values)
         self.values = wanted if len(wanted) <= WANTED_MAX else None
-        """Those it wants; None if they are too many to be kept."""
+        """The wanted values; None if they are too many to be kept."""
         self._fingerprints: dict[int, frozenset[bytes]] = {
             width: frozenset(xxh3_64_digest(value)[:width] for value in wanted) for width in _WIDTHS
         }
         self._memo: dict[bytes, bool] = {}
 
     def lets_through(self, packed: bytes) -> bool:
-        """Tell whether a chunk whose filter values are `packed` may hold what is wanted."""
+        """Tell whether a chunk whose filter values are `packed` may hold a wanted value."""
         if not packed:
             return self.unfiltered
         known = self._memo.get(packed)
@@ -182,8 +183,8 @@ def filter_of(properties: Mapping[str, str]) -> SubscriptionFilter | None:
 
     Each key that begins with `filter.` gives one value; an empty one stands for entries without a
     value, as does `match-unfiltered` if it is exactly `true` and there is some `filter.` at all.
-    With more than WANTED_MAX values a few chunks more are let through: of a million foreign values
-    60 for each thousand that are wanted.
+    With more than WANTED_MAX values a few more chunks are let through: of a million foreign values,
+    60 pass for each thousand wanted values.
     """
     values = {
         value.encode("utf-8", "surrogateescape")

@@ -1,10 +1,9 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""Sparse index of a stream: offset and timestamp to the position of a chunk; derived, no I/O.
+"""Sparse index of a stream: maps offset and timestamp to a chunk's position; derived, no I/O.
 
-An entry is made for the first chunk and then for a chunk that begins 256 KiB or more after the last
-entry (less for streams that are removed in smaller pieces). A *span* is what lies between two
-entries: searches scan one, and bytes that this process did not write are checked one span at a
-time.
+The first chunk gets an entry, and then each chunk that begins 256 KiB or more after the last entry
+(less for streams that are removed in smaller pieces). A *span* is the bytes between two entries. A
+search scans one span, and bytes that this process did not write are checked one span at a time.
 
     stored entry, 28 bytes, big-endian:
         u64 offset | i64 timestamp ms | u64 position | u32 CRC-32 of the name of the index's
@@ -41,13 +40,13 @@ class ChunkIndex:
         return len(self.offsets)
 
     def set_span(self, span_bytes: int) -> None:
-        """Let new entries be so far apart, or 256 KiB if that is less."""
+        """Set the distance of new entries; at most 256 KiB."""
         self._span_bytes = min(span_bytes, SPAN_BYTES)
 
     def offer(
         self, offset: int, timestamp_ms: int, position: int, *, verified: bool = True
     ) -> bool:
-        """Take a chunk into the index if it is far enough behind the last entry; tell whether."""
+        """Add a chunk if it is far enough behind the last entry; return whether it was added."""
         if self.positions and position - self.positions[-1] < self._span_bytes:
             return False
         self._take(offset, timestamp_ms, position, verified=verified)
@@ -60,7 +59,7 @@ class ChunkIndex:
         self._verified.append(verified)
 
     def drop_before(self, position: int) -> int:
-        """Forget spans that end at or before `position` (it was truncated); return how many."""
+        """Forget spans that end at or before `position`, the new start; return how many."""
         count = max(bisect_right(self.positions, position) - 1, 0)
         if count:
             del self.offsets[:count]
@@ -70,7 +69,7 @@ class ChunkIndex:
         return count
 
     def first_from(self, position: int) -> int:
-        """Return which entry is the first at or behind `position`; `len` if there is none."""
+        """Return the number of the first entry at or behind `position`; `len` if there is none."""
         return bisect_left(self.positions, position)
 
     def offset_at(self, position: int) -> int | None:
@@ -86,7 +85,7 @@ class ChunkIndex:
         return self.timestamps_ms[index] if is_there else None
 
     def correct(self, position: int, offset: int) -> None:
-        """Let the entry for a position have another offset."""
+        """Change the offset of the entry for a position."""
         self.offsets[bisect_left(self.positions, position)] = offset
 
     def drop(self, position: int) -> None:
@@ -97,7 +96,7 @@ class ChunkIndex:
             del column[index]
 
     def span_start(self, position: int) -> int:
-        """Return where the span of a position begins, 0 if it is before the first entry."""
+        """Return where the span of a position begins; 0 if it is before the first entry."""
         index = bisect_right(self.positions, position) - 1
         return self.positions[index] if index >= 0 else 0
 
@@ -112,7 +111,7 @@ class ChunkIndex:
         return self.positions[max(index, 0)] if self.positions else None
 
     def verified_end(self, position: int) -> int:
-        """Return how far the bytes from `position` on are verified; `position` if they are not."""
+        """Return the end of the verified bytes from `position` on; `position` if there are none."""
         index = bisect_right(self.positions, position) - 1
         if index < 0 or not self._verified[index]:
             return position
@@ -120,9 +119,9 @@ class ChunkIndex:
         return self.positions[next_bad] if next_bad >= 0 else NO_END
 
     def marks(self, position: int, end: int) -> list[tuple[int, int]]:
-        """Give place and offset of the entries in [position, end), one before and one behind.
+        """Return place and offset of the entries in [position, end), and of one on either side.
 
-        Places count from `position`; the one before is there if no entry is at `position` itself.
+        Places count from `position`. The entry before is left out if one is at `position` itself.
         """
         first = max(bisect_right(self.positions, position) - 1, 0)
         stop = bisect_left(self.positions, end) + 1
@@ -130,16 +129,16 @@ class ChunkIndex:
         return list(zip(places, self.offsets[first:stop], strict=True))
 
     def span_end(self, position: int, size: int) -> int:
-        """Return the end of the last span that ends within `size`, else of the span itself."""
+        """Return the end of the last span that ends within `size`, else that of the first."""
         last = bisect_right(self.positions, position + size) - 1
         if last >= 0 and self.positions[last] > position:
             return self.positions[last]
         return self.positions[last + 1] if last + 1 < len(self.positions) else NO_END
 
     def verify(self, first: int, end: int, *, is_rest_trusted: bool = False) -> None:
-        """Note that [first, end) has been checked: the spans that lie in it as a whole.
+        """Note that [first, end) has been checked: this marks the spans that lie wholly in it.
 
-        `is_rest_trusted`: what follows `end` needs no check, so a span may end behind it.
+        `is_rest_trusted`: bytes behind `end` need no check, so a span may end behind it.
         """
         index = bisect_left(self.positions, first)
         stop = bisect_left(self.positions, end)
@@ -154,7 +153,7 @@ class ChunkIndex:
         Args:
             saved_to: Where the call before ended.
             position: Where this one is to end.
-            seed: CRC-32 of the name of the segment that they are for.
+            seed: CRC-32 of the name of the segment that gets them.
 
         Returns:
             The bytes, and the `saved_to` of the next call.
@@ -170,11 +169,11 @@ class ChunkIndex:
     def restore(self, stored: bytes, *, start: int, length: int) -> bool:
         """Take over stored entries in [start, length), and the one whose span holds the start.
 
-        Entries are unverified: this process did not write what they point at.
+        Entries are unverified: this process did not write the chunks that they point at.
 
         Returns:
-            Whether they make sense: they grow, an entry that was stored twice was the same both
-            times, and they begin no later than the segment. If not, nothing was taken over.
+            True if they make sense: they grow, an entry that was stored twice was the same both
+            times, and they begin no later than the segment. False: nothing was taken over.
         """
         entries: dict[int, tuple[int, int]] = {}
         for position, offset, timestamp_ms in unpack_entries(stored):
@@ -198,7 +197,7 @@ def _grow(entries: Mapping[int, tuple[int, int]]) -> bool:
 
 
 def are_sound(stored: bytes, seed: int) -> bool:
-    """Tell whether each of some stored entries has its checksum.
+    """Tell whether each of some stored entries matches its checksum.
 
     `seed`: CRC-32 of the name of the segment that they are from.
     """
@@ -209,7 +208,7 @@ def are_sound(stored: bytes, seed: int) -> bool:
 
 
 def entries_from(stored: bytes, position: int) -> bytes:
-    """Give the stored entries whose chunks begin at `position` or later."""
+    """Return the stored entries whose chunks begin at `position` or later."""
     return b"".join(
         stored[place * ENTRY_BYTES : (place + 1) * ENTRY_BYTES]
         for place, (at, _, _) in enumerate(unpack_entries(stored))
@@ -218,14 +217,14 @@ def entries_from(stored: bytes, position: int) -> bytes:
 
 
 def last_position(stored: bytes) -> int:
-    """Position of the last of some stored entries, -1 if there are none."""
+    """Return the position of the last of some stored entries, -1 if there are none."""
     return max((position for position, _, _ in unpack_entries(stored)), default=-1)
 
 
 def last_place_before(stored: bytes, start: int) -> int:
-    """Return which of some stored entries is the last of those that begin up to `start`, or -1.
+    """Return the number of the last stored entry that begins at or before `start`, or -1.
 
-    Entries stored twice do not mislead: it counts from the front, up to the first behind `start`.
+    Entries stored twice do no harm: the count runs from the front to the first behind `start`.
     """
     place = -1
     for place, (position, _, _) in enumerate(unpack_entries(stored)):
@@ -235,7 +234,7 @@ def last_place_before(stored: bytes, start: int) -> int:
 
 
 def unpack_entries(stored: bytes) -> Iterator[tuple[int, int, int]]:
-    """Give position, offset and timestamp of each whole entry."""
+    """Yield position, offset and timestamp of each whole entry."""
     whole = stored[: len(stored) // ENTRY_BYTES * ENTRY_BYTES]
     for offset, timestamp_ms, position, _ in _STORED.iter_unpack(whole):
         yield position, offset, timestamp_ms
