@@ -1,7 +1,5 @@
 """The files that a journal goes on in: made ahead, taken over, or small ones on a full disk."""
 
-import time
-
 import pytest
 
 from store.errors import DiskFull, SegmentFailed
@@ -146,7 +144,7 @@ def test_a_spare_file_that_cannot_be_made_is_tried_again_later_and_said_once(
     disk: Disk, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = [100.0]
-    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr("store.local.journal_files.time.monotonic", lambda: now[0])
     disk.failures = [Failure(lambda step: isinstance(step, Create), times=3, is_full=True)]
     found = spares(disk)
 
