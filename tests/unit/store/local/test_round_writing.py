@@ -7,15 +7,13 @@ from typing import Final
 import pytest
 
 from store.errors import DiskFull, SegmentFailed, StoreClosed
-from store.local import round_writing
 from store.local.catalogue import Catalogue
 from store.local.changes import AppendChange, Change
 from store.local.data_file import DataFile, OpenFiles
 from store.local.files import File
 from store.local.journal import Journal
 from store.local.reserve import Reserve
-from store.local.round import Round
-from store.local.round_writing import RoundWriting
+from store.local.round import SPACE_TRIES, Round, RoundWriting
 from store.local.segment import Segment
 from tests.simulation.disk import Disk, Failure, Step, Sync, SyncDirectory, Write
 from tests.unit.store.local.journals import RECORD, journal_on
@@ -26,7 +24,7 @@ NOW_MS: Final = 1_000
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(round_writing, "SPACE_PAUSE_S", 0.001)
+    monkeypatch.setattr("store.local.round.SPACE_PAUSE_S", 0.001)
 
 
 def retire(_: DataFile, handle: File) -> None:
@@ -157,7 +155,7 @@ def test_without_the_reserve_only_what_gives_space_is_written(rig: Rig) -> None:
     assert giver.file not in outcome.failed
 
 
-@pytest.mark.parametrize("failures", [1, round_writing.SPACE_TRIES, round_writing.SPACE_TRIES + 1])
+@pytest.mark.parametrize("failures", [1, SPACE_TRIES, SPACE_TRIES + 1])
 def test_what_gives_space_is_tried_until_there_is_room(rig: Rig, failures: int) -> None:
     round_ = Round()
     giver = rig.late(round_, b"giver", gives_space=True)
@@ -165,7 +163,7 @@ def test_what_gives_space_is_tried_until_there_is_room(rig: Rig, failures: int) 
 
     outcome = rig.writing.perform(round_)
 
-    is_written = failures <= round_writing.SPACE_TRIES
+    is_written = failures <= SPACE_TRIES
     assert (giver not in outcome.dropped) == is_written
     assert rig.reserve.is_short, "it was given up for this"
 
