@@ -267,35 +267,6 @@ def test_waiting_for_all_that_was_taken_ends_with_its_commit(rig: LogRig) -> Non
 # Waiting
 
 
-def test_who_waits_for_more_is_woken_once_by_the_next_commit(rig: LogRig) -> None:
-    log = rig.create()
-    woken: list[int] = []
-    log.readers.when_more(lambda: woken.append(log.committed_next_offset))
-
-    put(log, [b"x"])
-    rig.turn_until_appended(log)
-    assert woken == []
-    rig.settle(log)
-    rig.commit(log, b"y")
-
-    assert woken == [1]
-
-
-def test_who_takes_its_wish_back_is_not_woken(rig: LogRig) -> None:
-    log = rig.create()
-    woken: list[int] = []
-
-    def wake() -> None:
-        woken.append(1)
-
-    log.readers.when_more(wake)
-    log.readers.forget(wake)
-    log.readers.forget(wake)
-    rig.commit(log, b"x")
-
-    assert woken == []
-
-
 def test_who_waits_for_the_way_to_be_clear_is_told_when_little_is_on_it(rig: LogRig) -> None:
     log = rig.create()
     put(log, [bytes(1_000_000)] * 12)

@@ -1,0 +1,73 @@
+"""Readers at the tail of a log: woken by commits, and given the same together."""
+
+import pytest
+
+from tests.unit.gateway.log.log_rig import LogRig, put
+
+
+def test_a_reader_that_waits_is_woken_once_by_the_next_commit(rig: LogRig) -> None:
+    log = rig.create()
+    woken: list[int] = []
+    log.readers.when_more(lambda: woken.append(log.committed_next_offset))
+
+    put(log, [b"x"])
+    rig.turn_until_appended(log)
+    assert woken == []
+    rig.settle(log)
+    rig.commit(log, b"y")
+
+    assert woken == [1]
+
+
+def test_a_reader_that_waits_no_longer_is_not_woken(rig: LogRig) -> None:
+    log = rig.create()
+    woken: list[int] = []
+
+    def wake() -> None:
+        woken.append(1)
+
+    log.readers.when_more(wake)
+    log.readers.forget(wake)
+    log.readers.forget(wake)
+    rig.commit(log, b"x")
+
+    assert woken == []
+
+
+def test_a_reader_that_cannot_be_woken_is_not_in_the_way_of_others(
+    rig: LogRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = rig.create()
+    woken: list[int] = []
+
+    def fail() -> None:
+        raise ValueError("for the test")
+
+    log.readers.when_more(fail)
+    log.readers.when_more(lambda: woken.append(1))
+    rig.commit(log, b"x")
+
+    assert woken == [1]
+    assert "waking a reader failed stream=orders" in caplog.text
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_readers_have_company_if_several_of_them_waited(rig: LogRig, count: int) -> None:
+    log = rig.create()
+    for _ in range(count):
+        log.readers.when_more(list)
+    rig.commit(log, b"x")
+
+    assert log.readers.has_company == (count > 1)
+
+
+def test_what_is_shared_is_so_until_the_end_of_the_turn(rig: LogRig) -> None:
+    readers = rig.create().readers
+
+    readers.share(0, 10, "first")
+    readers.share(10, 20, "second")
+    assert readers.shared == (10, 20, "second")
+    rig.loop.run_until(lambda: readers.shared is None)
+    readers.share(20, 30, "third")
+
+    assert readers.shared == (20, 30, "third")
