@@ -154,9 +154,9 @@ def _password(entry: Entry) -> PasswordHash | None:
 
 def permission(entry: Entry, context: Context) -> tuple[Key, Permission]:
     """Read what a user may do in a virtual host."""
-    key = context.host_of(entry), entry.name("user")
+    user, virtual_host = entry.name("user"), context.host_of(entry)
     patterns = [context.require_pattern(entry, right.value) for right in Right]
-    return key, Permission(key[1], key[0], *patterns)
+    return (virtual_host, user), Permission(user, virtual_host, *patterns)
 
 
 # -------------------------------------------------------------------------------------- streams
