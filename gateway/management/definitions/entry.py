@@ -64,20 +64,15 @@ class Entry(Fields):
         if isinstance(value, str):
             value = [tag.strip() for tag in value.split(",")]
         if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
-            raise Fault(f"{field} is {shown(value)}, not a list of texts")
+            raise self.wrong(field, value, "not a list of texts")
         return tuple(dict.fromkeys(tag for tag in value if tag))
 
     def limits(self, field: str, known: frozenset[str]) -> dict[str, int]:
-        """Return limits; those that nobody would keep are left out, with a note."""
-        return self.known_limits(self.mapping(field), known)
-
-    def known_limits(self, given: Mapping[str, object], known: frozenset[str]) -> dict[str, int]:
-        """Return of these limits the known ones."""
+        """Return limits; those that none would keep are left out, with a note."""
         limits: dict[str, int] = {}
-        for limit, value in sorted(given.items()):
+        for limit, value in sorted(self.mapping(field).items()):
             if not is_integer(value):
                 raise Fault(f"limit {limit} is {shown(value)}, not a whole number")
-            assert isinstance(value, int)
             if limit in known:
                 limits[limit] = value
             else:
