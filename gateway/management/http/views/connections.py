@@ -1,6 +1,6 @@
 """Connections, publishers and consumers."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final, NamedTuple
 
 from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
@@ -164,21 +164,15 @@ async def list_channels(call: Call) -> Answer:
 
 
 def _publishers(
-    connections: list[OpenConnection], stream: object = None
+    connections: Iterable[OpenConnection],
 ) -> Iterator[tuple[OpenConnection, PublisherDetails]]:
-    for connection in connections:
-        for publisher in connection.publisher_details():
-            if stream in (None, publisher.stream):
-                yield connection, publisher
+    return ((each, thing) for each in connections for thing in each.publisher_details())
 
 
 def _consumers(
-    connections: list[OpenConnection], stream: object = None
+    connections: Iterable[OpenConnection],
 ) -> Iterator[tuple[OpenConnection, ConsumerDetails]]:
-    for connection in connections:
-        for consumer in connection.consumer_details():
-            if stream in (None, consumer.stream):
-                yield connection, consumer
+    return ((each, thing) for each in connections for thing in each.consumer_details())
 
 
 def _queue_of(
@@ -240,7 +234,12 @@ def _queue_consumer_view(
 async def queue_consumers(call: Call, stream: object) -> Listed:
     """Show the readers of a stream as a queue shows its consumers; other requests run meanwhile."""
     connections = in_slices(visible_connections(call))
-    found = [each async for one in connections for each in _consumers([one], stream)]
+    found = [
+        each
+        async for connection in connections
+        for each in _consumers([connection])
+        if each[1].stream == stream
+    ]
     return Listed(found, lambda one: _queue_consumer_view(call, *one))
 
 
@@ -250,11 +249,11 @@ def _asked(call: Call) -> list[OpenConnection]:
 
 async def list_publishers(call: Call) -> Answer:
     """List all publishers, or those of a virtual host, a stream or a connection."""
-    connections, stream = _asked(call), None
+    found = _publishers(_asked(call))
     if "stream" in call.path:
         (host,) = call.watched_hosts()
         stream = host.streams.find(call.path["stream"])
-    found = _publishers(connections, stream)
+        found = ((connection, each) for connection, each in found if each.stream == stream)
     return await listed_whole(call, found, lambda one: _publisher_view(call, *one))
 
 
