@@ -7,6 +7,7 @@ from typing import Final
 import pytest
 
 from store.errors import DiskFull, SegmentFailed, StoreClosed
+from store.local import round as round_module
 from store.local.catalogue import Catalogue
 from store.local.changes import AppendChange, Change
 from store.local.data_file import DataFile, OpenFiles
@@ -24,7 +25,7 @@ NOW_MS: Final = 1_000
 
 @pytest.fixture(autouse=True)
 def _soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("store.local.round.SPACE_PAUSE_S", 0.001)
+    monkeypatch.setattr(round_module, "SPACE_PAUSE_S", 0.001)
 
 
 def retire(_: DataFile, handle: File) -> None:
