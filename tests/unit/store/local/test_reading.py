@@ -260,7 +260,7 @@ def test_the_end_of_a_sealed_segment_is_told() -> None:
     rig.close()
 
 
-def test_who_waits_beyond_the_end_is_told_when_the_segment_is_sealed() -> None:
+def test_a_reader_beyond_the_end_is_told_when_the_segment_is_sealed() -> None:
     rig = opened(Disk())
     rig.create("a", b"0123")
     at_end = rig.start(rig.store.read, "a", 4, 9, wait=True)
@@ -278,7 +278,7 @@ def test_who_waits_beyond_the_end_is_told_when_the_segment_is_sealed() -> None:
         (lambda rig: rig.close(), StoreClosed),
     ],
 )
-def test_who_waits_is_told_when_the_segment_or_the_store_is_gone(
+def test_a_reader_that_waits_is_told_when_the_segment_or_the_store_is_gone(
     end: Callable[[Opened], None], kind: type[StoreError]
 ) -> None:
     rig = opened(Disk())
