@@ -217,7 +217,7 @@ class Cursor:
     # Giving
 
     def _alone(self, glance: bytes, event_bytes: int) -> Delivery | None:
-        """Return one stored chunk from its file, or as bytes for a connection without sendfile."""
+        """Return one stored chunk from its file (as bytes for a connection without sendfile)."""
         reader = self.log.reader
         header = unpack_header(glance, EVENT_HEAD_BYTES)
         size = HEADER_BYTES + header.data_bytes

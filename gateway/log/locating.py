@@ -1,7 +1,7 @@
-"""Where reading starts: an offset specification to a chunk.
+"""Find where reading starts: the chunk for an offset specification.
 
-Reading always starts at a chunk's boundary. Nothing here fails because of what was asked: beyond
-the tail means the tail, before the start means the oldest chunk.
+Reading always starts at a chunk's boundary. No specification fails: beyond the tail means the tail,
+before the start means the oldest chunk.
 
 Source: RabbitMQ's behaviour for each kind of specification on empty and non-empty streams.
 """
@@ -43,7 +43,7 @@ class StartKind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where a reader begins: a chunk's offset (or the tail's next offset) and its position."""
+    """The place where a reader begins: offset and position of a chunk, or of the tail."""
 
     offset: int
     position: int
@@ -71,7 +71,7 @@ async def locate(log: StreamLog, kind: StartKind, value: int = 0) -> Start:
 
 
 def _remark(log: StreamLog, timestamp_ms: int) -> None:
-    """Say once for a stream if a time that is sought cannot be meant: it may be in seconds."""
+    """Log, once for a stream, a requested time that is not plausible: it may be in seconds."""
     is_odd = 0 < timestamp_ms < _PLAUSIBLE_FROM_MS or timestamp_ms > log.now_ms() + _DAY_MS
     if is_odd and log.readers.note_odd_time():
         logger.warning(
@@ -113,9 +113,9 @@ async def _scan(
     tail: Start,
     is_wanted: Callable[[Chunk], bool],
 ) -> Start:
-    """Walk from where the index says to the first chunk that is wanted; the tail if none is.
+    """Walk from the index's position to the first wanted chunk; the tail if there is none.
 
-    Where an entry is wrong (after a power cut it may be newer than the chunks) it is forgotten.
+    An entry that proves wrong is forgotten: after a power cut it may be newer than the chunks.
     """
     while True:
         position = indexed()
@@ -164,9 +164,9 @@ async def _walk(
 def _look(
     view: memoryview, seals: Seals | None, first: int | None, marks: Sequence[Mark]
 ) -> tuple[Verified, list[Chunk], int]:
-    """On a thread of the store: list the sound chunks; the size of a damaged one behind them.
+    """On a thread of the store: list the sound chunks, and size a damaged one behind them.
 
-    `seals`: which chunks have one; None if none needs to be checked.
+    `seals`: the chunks that have one; None if none needs to be checked.
     """
     reason, end, chunks = walk_chunks(view, 0, len(view))
     if seals is None:

@@ -1,10 +1,10 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""One stream's chunks in one segment: what is being filled, on its way, committed, and where it is.
+"""One stream's chunks in one segment: the open chunk, those on their way, and those committed.
 
-The life of an entry: a handler lets the kernel copy it into the open chunk (`open_chunk`, `took`);
-at the end of the turn of the event loop `flush` appends the chunk, unless an append is under way:
-then the chunk keeps filling and goes when that one is acknowledged (or when it is full); the
-store's acknowledgement commits it: confirms go out and waiting cursors are woken.
+The life of an entry: A handler lets the kernel copy it into the open chunk (`open_chunk`, `took`).
+At the end of the turn of the event loop `flush` appends the chunk. If an append is under way, the
+chunk keeps filling instead, and goes when that append is acknowledged (or when the chunk is full).
+The store's acknowledgement commits the chunk: confirms go out and waiting cursors are woken.
 """
 
 import logging
@@ -29,44 +29,44 @@ log = logging.getLogger(__name__)
 
 SNAPSHOT_BYTES: Final = 64 * 1024 * 1024
 SNAPSHOT_CHUNKS: Final = 16_384
-"""After so much a snapshot is stored: it bounds what the next opening has to scan."""
+"""After so many chunks or bytes a snapshot is stored: it bounds the next opening's scan."""
 
 _BURST_ENTRIES_MIN: Final = 256
-"""What is read in one go and is less than half a chunk is cut into chunks of so many entries at
-first, of twice as many whenever these are full, as the reference does. Chunks are what credit
-counts and what `last` means: one large batch is not to be a single one of them."""
+"""Entries of a chunk at first, when a batch read in one go is less than half a chunk. Whenever such
+chunks are full, the number doubles, as in the reference. Credit counts chunks, and `last` means the
+last chunk, so one large batch must not be a single chunk."""
 
 DRAINED_BYTES: Final = 8 * 1024 * 1024
-"""Who waits because too much is on its way goes on when it is no more than this."""
+"""A publisher that waits because too much is on its way goes on at this much or less."""
 
 
 class _Barrier:
-    """A sink for which a confirm means: all before me is committed."""
+    """A sink for which a confirm means that everything before it is committed."""
 
     def __init__(self) -> None:
         self.passed: Pending[None] = Pending()
 
     def confirm(self, tokens: bytes) -> None:
-        """Pass (duplicate calls cannot happen: one barrier, one place)."""
+        """Pass. It is called once, since a barrier stands in one place."""
         del tokens
         self.passed.settle(None)
 
     def lost(self) -> None:
-        """Pass as well: nothing more will be committed."""
+        """Pass too: nothing more will be committed."""
         self.passed.settle(None)
 
 
 @dataclass(slots=True)
 class LogPorts:
-    """What a log needs from outside.
+    """Ports of a log.
 
     Attributes:
-        buffers: Where open chunks live.
+        buffers: Gives the buffers of open chunks.
         clock_ms: Milliseconds since the epoch.
         schedule: Calls a function at the end of this turn of the event loop.
         save: Stores a snapshot and the index, so that the next opening has less to scan.
         failed: Told once when the log cannot go on; every publisher and consumer must be let go.
-        grown: Told when so much was committed that there may be something to remove.
+        grown: Told when enough was committed that there may be something to remove.
     """
 
     buffers: ChunkBuffers
@@ -79,7 +79,7 @@ class LogPorts:
 
 @dataclass(slots=True)
 class LogState:
-    """What opening found: see `gateway.log.opening`."""
+    """The state that opening found: see `gateway.log.opening`."""
 
     seals: Seals
     next_offset: int = 0
@@ -97,16 +97,16 @@ class LogState:
 
 
 class Readers:
-    """Readers of one log: those that wait at its tail, and what several are given together.
+    """Readers of one log: those that wait at its tail, and the delivery that several share.
 
     Attributes:
         waiting: Called once each when the next chunk is committed.
-        has_company: Several waited last, and will want the same next.
-        shared: What one was given in this turn: where it begins and ends, and the delivery.
+        has_company: True if several waited last; they will want the same chunk next.
+        shared: The delivery to one reader in this turn, behind its start and its end.
     """
 
     def __init__(self, stream: str, schedule: Callable[[Callable[[], None]], object]) -> None:
-        """`schedule` calls a function at the end of this turn of the event loop."""
+        """Begin; `schedule` calls a function at the end of this turn of the event loop."""
         self._stream = stream
         self._schedule = schedule
         self._has_odd_time = False
@@ -119,23 +119,23 @@ class Readers:
         self.waiting.append(wake)
 
     def forget(self, wake: Callable[[], object]) -> None:
-        """Take back `when_more`."""
+        """Cancel `when_more`."""
         if wake in self.waiting:
             self.waiting.remove(wake)
 
     def wake(self) -> None:
-        """Wake those that wait."""
+        """Wake the readers that wait."""
         waiting, self.waiting = self.waiting, []
         self.has_company = len(waiting) > 1
         for wake in waiting:
             try:
                 wake()
             except Exception:
-                # One reader's trouble is not the others'.
+                # One reader's error must not keep the others waiting.
                 log.exception("waking a reader failed stream=%s", self._stream)
 
     def share(self, position: int, end: int, delivery: Any) -> None:  # noqa: ANN401 - the cursor knows
-        """Keep what one reader was given for those that come to the same place in this turn."""
+        """Keep one reader's delivery for others that reach the same place in this turn."""
         if self.shared is None:
             self._schedule(self._unshare)
         self.shared = position, end, delivery
@@ -144,7 +144,7 @@ class Readers:
         self.shared = None
 
     def note_odd_time(self) -> bool:
-        """Note that a reader seeks a time that cannot be meant; False if that was noted before."""
+        """Note that a reader asks for an implausible time; False if that was noted before."""
         is_new = not self._has_odd_time
         self._has_odd_time = True
         return is_new
@@ -179,7 +179,7 @@ class StreamLog:
         self.in_flight_bytes = 0
         self._burst_entries_max = _BURST_ENTRIES_MIN
         self.epoch = state.epoch
-        # Issued: includes what is on its way. Committed: what may be confirmed and seen.
+        # Issued: includes chunks on their way. Committed: may be confirmed and seen.
         self._next_offset = state.next_offset
         self._timestamp_ms = self._committed_timestamp_ms = state.timestamp_ms
         self.committed_next_offset = state.next_offset
@@ -198,19 +198,19 @@ class StreamLog:
             snapshot_position=state.snapshot_position,
         )
         self.read_only = state.read_only
-        """Why nothing can be appended, though what is there can be read."""
+        """The reason why nothing can be appended, though the chunks can be read; None if it can."""
         self._chunks_since_snapshot = state.scanned_chunks
         self._bytes_since_snapshot = 0
 
     @property
     def start(self) -> int:
-        """Position of the oldest chunk."""
+        """The position of the oldest chunk."""
         return self.reader.start
 
     def marks(self, position: int, end: int) -> list[tuple[int, int]]:
-        """Give what is known of the places of chunks in [position, end) and next to it.
+        """Return the known places of chunks in [position, end) and next to it.
 
-        As `ChunkIndex.marks`, and where the bytes end that another process wrote, or all bytes.
+        As `ChunkIndex.marks`, with the end of the bytes that another process wrote, or of all.
         """
         last, offset = self.trusted_position, self.trusted_offset
         if position >= last:
@@ -219,7 +219,7 @@ class StreamLog:
         return [*known, (last - position, offset)]
 
     def span_around(self, position: int) -> tuple[int, int, int]:
-        """Give the bytes up to the next place that `marks` knows, and bounds of offsets in them."""
+        """Return the size up to the next place that `marks` knows, and the bounds of offsets."""
         marks = self.marks(position, position + 1)
         first_offset = max((offset for place, offset in marks if place <= 0), default=0)
         size, end_offset = next(mark for mark in marks if mark[0] > 0)
@@ -227,19 +227,19 @@ class StreamLog:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no committed chunk is there."""
+        """True if there is no committed chunk."""
         return self.last_chunk_id < 0
 
     @property
     def first_offset(self) -> int:
-        """The oldest record's offset; the next one's where all records were removed."""
+        """The offset of the oldest record; of the next one if all records were removed."""
         if self.is_empty:
             return self.committed_next_offset if self.start else 0
         return self.first_chunk_id
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing waits to be appended or acknowledged."""
+        """True if nothing waits to be appended or acknowledged."""
         return not self._in_flight and (self._open is None or not self._open.entry_count)
 
     # Writing
@@ -248,7 +248,7 @@ class StreamLog:
         """Return the chunk to fill; `flush` will be called at the end of the turn.
 
         Raises:
-            StoreError: The log has failed; this is what it failed of.
+            StoreError: The log has failed; this is the error that ended it.
         """
         if self._open is not None and self._open.is_full:
             self._append(self._open)
@@ -278,7 +278,7 @@ class StreamLog:
         return self.open_chunk(bytes_expected)
 
     def flush(self) -> None:
-        """Append the open chunk if there is something in it and nothing is on its way."""
+        """Append the open chunk if it has entries and no append is under way."""
         self._is_scheduled = False
         chunk = self._open
         if chunk is None:
@@ -301,13 +301,13 @@ class StreamLog:
         return self.sequences.last(reference)
 
     def when_all_committed(self) -> Pending[None]:
-        """Return what is settled when everything taken so far is committed (or the log failed)."""
+        """Return a Pending, settled when all taken so far is committed (or the log failed)."""
         barrier = _Barrier()
         self.confirm_when_committed(barrier, b"")
         return barrier.passed
 
     def confirm_when_committed(self, sink: ConfirmSink, tokens: bytes) -> None:
-        """Confirm duplicates: not before everything accepted so far has been committed."""
+        """Confirm duplicates, but only once everything accepted so far is committed."""
         if self._open is not None and self._open.entry_count:
             self._open.add_confirm(sink, tokens)
         elif self._in_flight:
@@ -316,7 +316,7 @@ class StreamLog:
             sink.confirm(tokens)
 
     def _size_bursts(self, entry_count: int) -> None:
-        """Let the next chunks be larger or smaller, as this one with so many entries suggests."""
+        """Adapt the size of the next chunks to the number of entries that this one has."""
         if entry_count >= self._burst_entries_max:
             self._burst_entries_max = min(2 * entry_count, ENTRIES_MAX)
         elif 4 * entry_count < self._burst_entries_max:
@@ -344,7 +344,7 @@ class StreamLog:
         chunk.release()
 
     def _drop(self, chunk: OpenChunk) -> None:
-        """Store nothing any more, since there are no offsets left; at the end of the turn fail."""
+        """Drop a chunk, since no offsets are left; the log fails at the end of the turn."""
         self._next_offset = OFFSETS_END
         for sink in {sink for sink, _ in chunk.confirms}:
             sink.lost()
@@ -362,7 +362,7 @@ class StreamLog:
             position=self.committed_length,
             next_offset=self.committed_next_offset,
             timestamp_ms=self._committed_timestamp_ms,
-            # Of a log that was emptied nobody asks which was the last chunk.
+            # The last chunk of a log that was emptied is never asked for.
             last_chunk_id=max(self.last_chunk_id, 0),
             last_chunk_position=self.last_chunk_position,
             parts=self.sequences.pack(),
@@ -372,7 +372,7 @@ class StreamLog:
         """Describe the log as committed, for a graceful stop; None if nothing is new."""
         if self.failure is not None or not self.is_idle:
             return None
-        # Behind what is stored, as where it could not be: publishers whose chunks were removed.
+        # A stored snapshot from before the start lacks publishers whose chunks were removed.
         is_new = self._chunks_since_snapshot or self.saved.snapshot_position < self.start
         return self.take_snapshot() if is_new else None
 
@@ -393,7 +393,7 @@ class StreamLog:
             self._tell_drained()
 
     def _commit(self, chunk: OpenChunk, appended: Appended) -> None:
-        """Let readers see a chunk."""
+        """Show a chunk to readers."""
         is_indexed = self.index.offer(chunk.chunk_id, chunk.timestamp_ms, appended.position)
         filters = chunk.packed_filters
         notes = self.saved.filter_notes
@@ -422,7 +422,7 @@ class StreamLog:
         """Note that the oldest chunk left begins at `position` with `offset`.
 
         Returns:
-            How many entries of the index went.
+            The number of index entries that were dropped.
         """
         self.first_chunk_id = offset
         if position >= self.committed_length:
@@ -430,7 +430,7 @@ class StreamLog:
         return self.index.drop_before(position)
 
     def _lose(self, chunk: OpenChunk, outcome: Appended | StoreError) -> None:
-        """Confirm nothing of a chunk that was not stored, or that a failed log had on its way."""
+        """Give up a chunk that was not stored, or was on its way when the log failed."""
         if isinstance(outcome, StoreError):
             self._fail(outcome)
         for sink in {sink for sink, _ in chunk.confirms}:
@@ -455,11 +455,11 @@ class StreamLog:
         self._tell_drained()
 
     def read_failed(self, error: StoreError) -> None:
-        """The segment cannot be read: nobody can go on."""
+        """Fail, since the segment cannot be read: no reader and no publisher can go on."""
         self._fail(error)
 
     def now_ms(self) -> int:
-        """Return the time that a chunk would get."""
+        """Return the time that a new chunk would get."""
         return self._ports.clock_ms()
 
     def when_drained(self, callback: Callable[[], object]) -> None:

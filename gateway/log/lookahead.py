@@ -1,8 +1,8 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
 """Verification of stored chunks ahead of a reader: those that this process did not write.
 
-What was verified once is noted in the index, so other readers need not wait for it. Chunks that
-are damaged are noted for the reader, which goes past them when it comes to them.
+The index notes the spans that were verified, so other readers need not wait for them. Damaged
+chunks are noted for the reader, which skips them when it reaches them.
 """
 
 import logging
@@ -26,8 +26,8 @@ class Lookahead:
     """Verifies chunks of one log for one reader, on threads of the store.
 
     Attributes:
-        verified_to: A reader needs to ask nothing before it comes to this position.
-        damaged: What is not delivered, ahead of the reader: where each begins and ends.
+        verified_to: Up to this position the reader needs no check.
+        damaged: Start and end of each damaged part ahead of the reader; none is delivered.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Lookahead:
         Args:
             stream_log: The log that it reads.
             position: Where it begins.
-            ahead_bytes: How much is verified at once, if the index has places so close together.
+            ahead_bytes: Bytes that are verified at once, if the index has entries close enough.
             wake: Called when a reader that waits may go on.
             failed: Told why nothing can be verified, and whether the same place failed before.
         """
@@ -62,11 +62,11 @@ class Lookahead:
         self._known: tuple[int, int | None] = (0, None)
         """A position behind checked chunks, and the offset of the next one."""
         self._is_checking = False
-        # Where checking failed once.
+        # The position where checking failed once.
         self._failed_at = -1
 
     def is_verified(self, position: int) -> bool:
-        """Tell whether what begins at a position is verified; if not, `wake` will be called."""
+        """Tell whether the chunk at a position is verified; if not, `wake` will be called."""
         if position >= self.verified_to:
             index = self._log.index
             verified_end = index.verified_end(position)
@@ -84,33 +84,33 @@ class Lookahead:
         return False
 
     def go_on(self, position: int) -> None:
-        """Verify what follows for a reader at `position`, unless that is under way."""
+        """Verify the chunks ahead of a reader at `position`, unless a check is under way."""
         self._reader_at = position
         begin = self.verified_to
         if self._is_checking or begin >= self._log.trusted_position:
             return
         if self._failed_at != begin:
             self._check(begin, self._log.index.span_end(begin, self._ahead_bytes))
-        elif self._is_awaited:  # the reader has come to what could not be read: by one chunk
+        elif self._is_awaited:  # the reader is at bytes that could not be read: try one chunk
             head = self._log.reader.read_cached(begin, EVENT_HEAD_BYTES) or b""
             event_bytes = EVENT_HEAD_BYTES + int.from_bytes(head[4:], "big")
             self._check(begin, begin + max(event_bytes, DATA_POSITION))
 
     def skip(self, position: int, reason: int, found: int = 0) -> int:
-        """Give up what is damaged, up to the next chunk that was `found`; return its position."""
+        """Skip damaged bytes, up to the next chunk (at `found`, if found); return its position."""
         end = found if found > position else end_of_damage(self._log, position, reason)
         say_damaged(self._log, position, end)
         self.verified_to = end
         return end
 
     def past_damage(self, position: int) -> int:
-        """Return where a reader at `position` goes on: behind what is damaged there."""
+        """Return where a reader at `position` goes on: behind any damage there."""
         while self.damaged and position >= self.damaged[0][0]:
             position = max(position, self.damaged.pop(0)[1])
         return position
 
     def _check(self, position: int, end: int) -> None:
-        """Have the chunks in [position, end) checked: whole spans, if the index is right."""
+        """Start a check of the chunks in [position, end): whole spans, if the index is right."""
         self._is_checking = True
         size = min(end - position, self._log.trusted_position - position, APPEND_BYTES_MAX)
         known_at, known = self._known
@@ -126,7 +126,7 @@ class Lookahead:
         )
 
     def _checked(self, position: int, size: int, outcome: Verified | StoreError) -> None:
-        """Go on with what a check found."""
+        """Act on the result of a check."""
         self._is_checking = False
         rest = min(self._log.trusted_position - position, APPEND_BYTES_MAX)
         if isinstance(outcome, StoreError):
@@ -135,7 +135,7 @@ class Lookahead:
         if outcome.end:
             self._verified(position, outcome)
         elif outcome.reason == NEEDS_BYTES and size < rest:
-            # An end that is not a chunk's: the index is wrong.
+            # No chunk ends at this end: the index is wrong.
             self._check(position, self._log.trusted_position)
             return
         elif outcome.reason in ONE_CHUNK:
@@ -160,9 +160,9 @@ class Lookahead:
         index.verify(position, reached, is_rest_trusted=is_rest_trusted)
 
     def _distrust(self, position: int) -> None:
-        """Go on where no chunk without a seal begins between a span's start and the reader in it.
+        """Go on when no unsealed chunk begins between a span's start and the reader in it.
 
-        If the index says so, it is wrong; else there is damage, and the reader is behind it.
+        If the index says that one does, it is wrong. Else there is damage before the reader.
         """
         index = self._log.index
         if index.offset_at(position) is None:
@@ -173,7 +173,7 @@ class Lookahead:
         self.verified_to = max(index.span_start(self._reader_at), self._log.start)
 
     def _search(self, position: int, reason: int) -> None:
-        """Go past what is no chunk, to the next whole one."""
+        """Skip bytes that are no chunk, to the next whole chunk."""
         self._is_checking = True
         size, first_offset, end_offset = self._log.span_around(position)
         seals = self._log.seals.behind(position)
@@ -204,7 +204,7 @@ class Lookahead:
         self._failed(error, is_again)
 
     def _settled(self) -> None:
-        """Wake the reader, if it waits for this."""
+        """Wake the reader if it waits for this check."""
         if self._is_awaited:
             self._is_awaited = False
             self._wake()

@@ -3,15 +3,15 @@
     rmq-<host>/_<stream>-<generation>/0.#epoch.0          the chunks
     rmq-<host>/_<stream>-<generation>-index/0.#epoch.0    sparse index, derived
     rmq-<host>/_<stream>-<generation>-filters/0.#epoch.0  filter values of chunks, derived
-    rmq-<host>/_meta_kvtable/0.#epoch.0                   stream name → what it is
+    rmq-<host>/_meta_kvtable/0.#epoch.0                   stream name → its description
     rmq-<host>/_tracking_kvtable/0.#epoch.0               generation, NUL, reference → offset
     rmq-<host>/_policies_kvtable/0.#epoch.0               policy name → policy
     rmq-<host>/_operator-policies_kvtable/0.#epoch.0      the same of operators' policies
-    hutch/_<what>_kvtable/0.#epoch.0                      what belongs to no virtual host
+    hutch/_<what>_kvtable/0.#epoch.0                      tables that belong to no virtual host
 
-In a virtual host's or stream's name every byte outside A-Z a-z 0-9 - is written `.hh`; where that
-is longer than 200 characters a hash stands instead. The underscore marks a stream as internal for
-Pravega. A generation is new with every creation, so no segment name is ever used twice.
+In a virtual host's or stream's name every byte outside A-Z a-z 0-9 - is written `.hh`. If that is
+longer than 200 characters, a hash replaces it. The underscore marks a stream as internal for
+Pravega. Every creation takes a new generation, so no segment name is ever used twice.
 
 Source: Pravega's rules for scope and stream names (`_?[A-Za-z0-9.-]+`, at most 255).
 """
@@ -41,57 +41,57 @@ def escape(name: str) -> str:
 
 
 def scope_of(virtual_host: str) -> str:
-    """Scope that holds everything of a virtual host."""
+    """Return the scope that holds everything of a virtual host."""
     return f"rmq-{escape(virtual_host)}"
 
 
 def data_segment(virtual_host: str, stream: str, generation: int) -> str:
-    """Segment of a stream's chunks."""
+    """Return the segment of a stream's chunks."""
     return f"{scope_of(virtual_host)}/_{escape(stream)}-{generation}{_SUFFIX}"
 
 
 def index_segment(virtual_host: str, stream: str, generation: int) -> str:
-    """Segment of a stream's sparse index."""
+    """Return the segment of a stream's sparse index."""
     return f"{scope_of(virtual_host)}/_{escape(stream)}-{generation}-index{_SUFFIX}"
 
 
 def filter_segment(virtual_host: str, stream: str, generation: int) -> str:
-    """Segment of the filter values of a stream's chunks."""
+    """Return the segment of the filter values of a stream's chunks."""
     return f"{scope_of(virtual_host)}/_{escape(stream)}-{generation}-filters{_SUFFIX}"
 
 
 def meta_table(virtual_host: str) -> str:
-    """Table of the streams of a virtual host."""
+    """Return the table of the streams of a virtual host."""
     return f"{scope_of(virtual_host)}/_meta_kvtable{_SUFFIX}"
 
 
 def tracking_table(virtual_host: str) -> str:
-    """Table of stored offsets and publisher sequences of a virtual host."""
+    """Return the table of stored offsets and publisher sequences of a virtual host."""
     return f"{scope_of(virtual_host)}/_tracking_kvtable{_SUFFIX}"
 
 
 def policy_table(virtual_host: str) -> str:
-    """Table of the policies of a virtual host."""
+    """Return the table of the policies of a virtual host."""
     return f"{scope_of(virtual_host)}/_policies_kvtable{_SUFFIX}"
 
 
 def operator_policy_table(virtual_host: str) -> str:
-    """Table of the policies of a virtual host that its operators set over all others."""
+    """Return the table of a virtual host's operator policies, which override the others."""
     return f"{scope_of(virtual_host)}/_operator-policies_kvtable{_SUFFIX}"
 
 
 def server_table(what: str) -> str:
-    """Table of something that belongs to no virtual host: users, virtual hosts."""
+    """Return a table that belongs to no virtual host: of users, of virtual hosts."""
     return f"hutch/_{what}_kvtable{_SUFFIX}"
 
 
 def tracking_key(generation: int, reference: bytes) -> bytes:
-    """Key of a consumer's stored offset."""
+    """Return the key of a consumer's stored offset."""
     return b"%d\x00%s" % (generation, reference)
 
 
 def snapshot_key(generation: int, part: int) -> bytes:
-    """Key of part `part` of a stream's snapshot ; a byte of 1 keeps it apart from references."""
+    """Return the key of a part of a stream's snapshot; a byte of 1 tells it from references."""
     return b"%d\x01%d" % (generation, part)
 
 
@@ -105,7 +105,7 @@ def generation_of(key: bytes) -> int | None:
 
 
 def writer_of(segment: str) -> uuid.UUID:
-    """The one writer id under which a segment is written, whoever leads the stream."""
+    """Return the one writer id under which every leader writes a segment."""
     return uuid.uuid5(uuid.NAMESPACE_URL, segment)
 
 
@@ -115,19 +115,19 @@ EPOCH_BITS: Final = 16
 OFFSETS_END: Final = 1 << 47
 """Offsets are below this."""
 LAST_NUMBER: Final = (OFFSETS_END << EPOCH_BITS) - 1
-"""Says that the offsets are used up, and nothing of the epoch."""
+"""The number that says that the offsets are used up; it says nothing of the epoch."""
 
 
 def event_number(next_offset: int, epoch: int) -> int:
-    """Event number of an append: the offset after it (47 bits) and the leader's epoch (16 bits).
+    """Return an append's event number: the next offset (47 bits) and the leader's epoch (16 bits).
 
-    The last number there is stands for a stream whose offsets are used up, whatever its epoch.
+    The last number stands for a stream whose offsets are used up, whatever its epoch.
     """
     return min(next_offset << EPOCH_BITS | epoch, LAST_NUMBER)
 
 
 def next_offset_and_epoch(number: int) -> tuple[int, int]:
-    """Undo `event_number`."""
+    """Return the next offset and the epoch of an event number."""
     if number == LAST_NUMBER:
         return OFFSETS_END, (1 << EPOCH_BITS) - 1
     return number >> EPOCH_BITS, number & ((1 << EPOCH_BITS) - 1)

@@ -1,7 +1,7 @@
-"""Which references have offsets stored, of all streams of a table; no I/O.
+"""The references that have stored offsets, for all streams of a table; no I/O.
 
-Anybody who may read a stream may store offsets under any names. Of each stream so many are kept;
-beyond that the one that was stored longest ago is forgotten, and the log says so.
+A client that may read a stream may store offsets under any names. The number kept for each stream
+is limited: beyond it the one that was stored longest ago is forgotten, with a line in the log.
 """
 
 import logging
@@ -14,7 +14,7 @@ from gateway.log.seldom import Seldom
 log = logging.getLogger(__name__)
 
 REFERENCES_MAX: Final = 10_000
-"""Of a stream, where no setting says another number."""
+"""Most references of a stream, unless a setting says another number."""
 
 
 class OffsetReferences:
@@ -32,7 +32,7 @@ class OffsetReferences:
         return list(self._of.get(generation, ()))
 
     def stored(self, table: str, generation: int, reference: bytes) -> bytes | None:
-        """Note that an offset is stored; return the reference that is to be forgotten for it."""
+        """Note that an offset is stored; return the reference to forget in its place, if any."""
         known = self._of.setdefault(generation, OrderedDict())
         known[reference] = None
         known.move_to_end(reference)
@@ -43,6 +43,6 @@ class OffsetReferences:
         return oldest
 
     def forget(self, generations: Iterable[int]) -> None:
-        """Forget all of deleted streams."""
+        """Forget all references of deleted streams."""
         for generation in generations:
             self._of.pop(generation, None)

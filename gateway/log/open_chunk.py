@@ -1,5 +1,5 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
-"""The chunk that a stream is filling, and the buffers it is filled in; no I/O."""
+"""The chunk that a stream is filling, and the buffers for it; no I/O."""
 
 import logging
 from typing import Final, Protocol
@@ -19,7 +19,7 @@ from gateway.log.filters import FILTER_BYTES_MAX, fold, pack_filters
 log = logging.getLogger(__name__)
 
 TRAILER_BYTES_MAX: Final = 64 * 1024
-"""A chunk with this much in its trailer is closed, so that few large trailers are ever read."""
+"""A chunk is closed when its trailer has this size, so that readers meet few large trailers."""
 
 _EXCESS_BYTES: Final = 1024 + 128
 _SMALL_BUFFER_BYTES: Final = 16 * 1024
@@ -29,10 +29,10 @@ _NO_BUFFER: Final = bytearray()
 
 
 class ConfirmSink(Protocol):
-    """What publishes, as the log sees it."""
+    """A publisher, as the log sees it."""
 
     def confirm(self, tokens: bytes, /) -> None:
-        """Take what was given with entries that are stored now: joined, in order, not looked at."""
+        """Take the tokens of entries that are now stored: joined, in order, not looked at."""
         ...
 
     def lost(self) -> None:
@@ -57,22 +57,22 @@ def _confirm(sink: ConfirmSink, tokens: bytes) -> None:
     try:
         sink.confirm(tokens)
     except Exception:
-        # One publisher's trouble is not the others', nor the stream's.
+        # One publisher's error must not harm the others, nor the stream.
         log.exception("confirming to a publisher failed")
 
 
 class ChunkBuffers:
     """Buffers for open chunks, used again and again: fresh megabytes cost page faults.
 
-    A chunk begins in a small buffer, so that a thousand streams with a record each stay small, or
-    in a large one if that is at hand and may be needed. It is the exception that a large one is
-    made: what is expected at most is all that was read, and that may be for a thousand streams.
+    A chunk begins in a small buffer, so that a thousand streams with a record each stay small. It
+    begins in a large one if that is at hand and may be needed. Large buffers are rarely allocated:
+    the expected size is only an upper bound, the rest of a read that may be for a thousand streams.
     """
 
     def __init__(self, chunk_bytes_max: int) -> None:
-        """Begin with none; a chunk has at most so many bytes of header and data.
+        """Begin without buffers; a chunk has at most so many bytes of header and data.
 
-        A single entry that is too large for that may exceed it a little.
+        A single large entry may exceed that a little.
         """
         self.chunk_end_max = chunk_bytes_max + DATA_POSITION - HEADER_BYTES
         self._large_bytes = chunk_bytes_max + _EXCESS_BYTES + TRAILER_BYTES_MAX + FILTER_BYTES_MAX
@@ -80,17 +80,17 @@ class ChunkBuffers:
         self._small: list[bytearray] = []
 
     def take(self, bytes_expected: int) -> bytearray:
-        """Give a buffer with any content, to begin with."""
+        """Return a buffer to begin with; its content does not matter."""
         if bytes_expected > _SMALL_BUFFER_BYTES // 2 and self._large:
             return self._large.pop()
         return self._small.pop() if self._small else bytearray(_SMALL_BUFFER_BYTES)
 
     def take_large(self) -> bytearray:
-        """Give a large buffer with any content."""
+        """Return a large buffer; its content does not matter."""
         return self._large.pop() if self._large else bytearray(self._large_bytes)
 
     def give_back(self, buffer: bytearray) -> None:
-        """Take a buffer back; nobody may look at it any more."""
+        """Take a buffer back; it may not be used any more."""
         if len(buffer) == _SMALL_BUFFER_BYTES:
             if len(self._small) < _SMALL_BUFFERS_KEPT:
                 self._small.append(buffer)
@@ -99,7 +99,7 @@ class ChunkBuffers:
 
 
 class OpenChunk:
-    """Entries that wait for the next append, and then are on their way.
+    """Entries that wait for the next append, and then are being appended.
 
     The kernel writes into `buffer` from `written` on.
     """
@@ -127,10 +127,10 @@ class OpenChunk:
     def __init__(self, buffers: ChunkBuffers, bytes_expected: int) -> None:
         self._buffers = buffers
         self.buffer = buffers.take(bytes_expected)
-        # Trailer and filter values come behind the entries: `finish` finds the room for them.
+        # Trailer and filter values come behind the entries: `finish` makes room for them.
         self.capacity = min(buffers.chunk_end_max, len(self.buffer))
         self.written = DATA_POSITION
-        # Another number for who wants smaller chunks; the log says how many.
+        # The log lowers this where it wants smaller chunks.
         self.entries_max = ENTRIES_MAX
         self.entry_count = 0
         self.record_count = 0
@@ -149,7 +149,7 @@ class OpenChunk:
 
     @property
     def is_full(self) -> bool:
-        """Whether it should be appended although an append is under way."""
+        """True if it should be appended although an append is under way."""
         return (
             self.written >= self._buffers.chunk_end_max
             or self.entry_count == ENTRIES_MAX
@@ -157,7 +157,7 @@ class OpenChunk:
         )
 
     def grow(self) -> bool:
-        """Move to a large buffer; False if it has one."""
+        """Move to a large buffer; False if it is in one already."""
         if len(self.buffer) > _SMALL_BUFFER_BYTES:
             return False
         large = self._buffers.take_large()
@@ -168,7 +168,7 @@ class OpenChunk:
         return True
 
     def took(self, written: int, entries: int, records: int) -> None:
-        """Note what the kernel has copied."""
+        """Note the entries that the kernel has copied."""
         self.written = written
         self.entry_count += entries
         self.record_count += records
@@ -184,7 +184,7 @@ class OpenChunk:
         self.sequences[reference] = publishing_id
 
     def is_all_of_kind(self, *, has_value: bool) -> bool:
-        """Whether all entries have filter values, or none has."""
+        """Tell whether all entries have filter values, or (if not `has_value`) none has."""
         if self.filters is None:
             return not has_value
         if has_value:
@@ -192,10 +192,10 @@ class OpenChunk:
         return self.filters == {b""} and not self._filter_digests
 
     def bound_filters(self, bytes_taken: int) -> None:
-        """Keep hashes of the filter values when they are large; call when some may be new.
+        """Replace filter values by hashes when they are large; call when some may be new.
 
         Args:
-            bytes_taken: The values added are no more than this.
+            bytes_taken: Upper bound of the size of the values that were added.
         """
         self._filter_bytes_uncounted += bytes_taken
         if self._filter_bytes_uncounted <= FILTER_BYTES_MAX:
@@ -209,8 +209,8 @@ class OpenChunk:
     def finish(self, *, chunk_id: int, epoch: int, timestamp_ms: int, seal_seed: int) -> memoryview:
         """Complete the event in the buffer and return it; call `release` when it was taken.
 
-        What else the chunk knows stays until it is committed and confirmed. `seal_seed`: that of
-        the segment it will lie in.
+        The chunk's other fields stay until it is committed and confirmed. `seal_seed` is that of
+        the segment in which it will lie.
         """
         data_end = self.written
         trailer = pack_trailer(self.sequences) if self.sequences else b""

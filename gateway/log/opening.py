@@ -1,11 +1,11 @@
 """Open a stream's log: find its end, rebuild what is derived, and take over as its leader.
 
-The writer's stored event number says where the next record goes and under which epoch the last
-leader wrote. Snapshot and stored index save scanning; without them, or if they do not fit the
-segment, everything is rebuilt from the chunks. What does not fit (a power cut shortened the segment
-only) is thrown away for good before anything is appended: the segment may grow to where it would
-seem to fit. A snapshot that fits stays, whatever the index is like: it alone knows the publishers
-whose chunks were removed.
+The writer's stored event number says the offset of the next record and the epoch of the last
+leader. Snapshot and stored index save a scan. If they are missing, or do not fit the segment,
+everything is rebuilt from the chunks. They do not fit after a power cut that shortened only the
+segment. Then they are removed durably before anything is appended, since they would seem to fit
+once the segment has grown. A snapshot that fits stays, even if the index does not: it alone knows
+the publishers whose chunks were removed.
 """
 
 import logging
@@ -66,12 +66,12 @@ _SCAN_BYTES: Final = 1024 * 1024
 _PASSED_OVER: Final = "damaged chunk is passed over stream=%s position=%d bytes=%d"
 
 Walked = tuple[Verified, list[Chunk], list[bytes], int]
-"""The result of the check, the sound chunks, their trailers, the size of a damaged one behind."""
+"""The result of the check, the sound chunks, their trailers, the size of a damaged next one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogNames:
-    """Where a stream is: its name for people, and its segments."""
+    """The names of a stream: its own, for people, and those of its segments."""
 
     stream: str
     data_segment: str
@@ -81,12 +81,12 @@ class LogNames:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogSettings:
-    """What a log is like.
+    """Settings of a log.
 
     Attributes:
-        references_max: How many publisher references are remembered.
+        references_max: Most publisher references that are remembered.
         initial_offset: Offset of the stream's first record.
-        span_bytes: How far apart the index's entries are at most.
+        span_bytes: Largest distance of the index's entries.
     """
 
     references_max: int
@@ -107,17 +107,17 @@ async def open_log(
     """Open a log for writing and reading.
 
     Args:
-        store: Where the segments are.
-        names: Which ones.
-        ports: What the log needs.
+        store: Holds the segments.
+        names: The names of these.
+        ports: The ports of the log.
         snapshot: The stored one, if any.
-        replace_snapshot: Stores one, durably; None: throws the stored one away.
-        epoch: The epoch to lead under; written down at once if it is not the last leader's.
-        settings: What this log is like.
+        replace_snapshot: Stores a snapshot durably; given None, it removes the stored one.
+        epoch: The epoch to lead under; stored at once if it is not the last leader's.
+        settings: The settings of this log.
 
     Raises:
         StoreError: The store cannot give the segment.
-        CorruptChunk: What is stored is not a run of chunks.
+        CorruptChunk: The stored bytes are not a run of chunks.
     """
     writer, reader = await _open_segment(store, names.data_segment)
     seals = await seals_of(store, names.data_segment)
@@ -142,7 +142,7 @@ async def open_log(
             position, first = snapshot.position, snapshot.next_offset
             await _begin_with(reader, snapshot, state, index)
     following = await _scan(names.stream, reader, position, (first, last), state, index, sequences)
-    # Entries without a snapshot after them: the scan has found the same, or they do not fit.
+    # Entries behind the snapshot: the scan has found the same ones, or they do not fit.
     surplus = entries_from(stored or b"", position)
     packed, _ = index.pack_after(position, NO_END, seal_seed(names.index_segment))
     if stored is not None and is_restored and packed.startswith(surplus):
@@ -175,7 +175,7 @@ def _end_offset(writer: Writer, reader: Reader) -> int | None:
 async def _begin_with(
     reader: Reader, snapshot: Snapshot, state: LogState, index: ChunkIndex
 ) -> None:
-    """Begin with what the snapshot says, and the index of the oldest chunk."""
+    """Begin with the snapshot's state, and with the index of the oldest chunk."""
     state.next_offset = snapshot.next_offset
     state.timestamp_ms = snapshot.timestamp_ms
     if snapshot.position > reader.start:
@@ -189,7 +189,7 @@ async def _first_chunk_id(
 ) -> int:
     """Return the offset of the oldest chunk by the index, or by the chunk itself if it is sound.
 
-    If it is damaged, that of a chunk behind it.
+    If the chunk is damaged, return the offset of a chunk behind it.
     """
     entry = index.first_from(reader.start)
     known = index.offsets[entry] if entry < len(index) else snapshot.next_offset
@@ -206,14 +206,14 @@ async def _begin_anew(
     state: LogState,
     replaced: Coroutine[Pending[Any], None, None],
 ) -> None:
-    """Throw away what is stored and does not fit; while it cannot be, nothing may be appended."""
+    """Remove a snapshot and an index that do not fit; until that succeeds, append nothing."""
     log.warning("stored index or snapshot does not fit and is dropped stream=%s", names.stream)
     deleted: Pending[None] = Pending()
     store.delete_segment(names.index_segment, done=deleted.settle)
     try:
         with suppress(NoSuchSegment):
             await deleted
-        # Synced, and so is the deletion then, which was written before it.
+        # This is synced, and so is the deletion that was written before it.
         await replaced
     except StoreError as error:
         state.read_only = error
@@ -221,9 +221,9 @@ async def _begin_anew(
 
 
 def _agree(stream: str, state: LogState, following: int | None, last: int | None) -> None:
-    """Compare the offset behind the last chunk with the writer's; if it differs only read.
+    """Compare the offset behind the last chunk with the writer's; if they differ, only read.
 
-    Where the chunks say nothing, because the last one is damaged, the writer's number counts.
+    If the last chunk is damaged and so says no offset, the writer's number counts.
     """
     if following is not None:
         state.next_offset = following
@@ -241,7 +241,7 @@ def _agree(stream: str, state: LogState, following: int | None, last: int | None
 
 
 async def _lead(stream: str, writer: Writer, state: LogState) -> None:
-    """Agree with the writer's number on the next offset; write the epoch down if it is new."""
+    """Compare the next offset with the writer's number; store the epoch if it is new."""
     last_number = writer.event_number
     if last_number == ABSENT:
         await _note_refusal(stream, writer, last_number, state)
@@ -256,17 +256,17 @@ async def _lead(stream: str, writer: Writer, state: LogState) -> None:
 
 
 async def _note_refusal(stream: str, writer: Writer, number: int, state: LogState) -> None:
-    """Append nothing under a number, and find out whether the segment takes no appends at all.
+    """Try an append that writes nothing, to learn whether the segment takes no appends at all.
 
-    With a number that is stored already nothing is written: what is wrong with the segment is told
-    before what is wrong with the number.
+    Nothing is written under a number that is stored already. The store reports a fault of the
+    segment before a fault of the number.
     """
     appended: Pending[Appended] = Pending()
     writer.append(b"", number, done=appended.settle)
     try:
         await appended
     except (EventNumberTooLow, InvalidArgument):
-        pass  # it would take others
+        pass  # it would take other numbers
     except (CorruptSegment, SegmentFailed, SegmentSealed) as error:
         state.read_only = error
         log.error("stream can only be read stream=%s error=%s", stream, error)  # noqa: TRY400  # for the operator
@@ -281,10 +281,10 @@ async def _scan(
     index: ChunkIndex,
     sequences: PublisherSequences,
 ) -> int | None:
-    """Walk the chunks from `position` on into state, index and sequences.
+    """Walk the chunks from `position` on, and fill state, index and sequences.
 
-    Damaged chunks are passed over; where their size is damaged, the log can only be read. Raises
-    CorruptChunk if there is not one chunk.
+    Damaged chunks are skipped; if the size of one is damaged, the log can only be read. Raises
+    CorruptChunk if there is no chunk at all.
 
     Args:
         stream: Its name.
@@ -293,10 +293,10 @@ async def _scan(
         offsets: Those of the first chunk and of the one after the last, as far as they are known.
         state: Is completed.
         index: Gets entries.
-        sequences: Gets what trailers say.
+        sequences: Gets the publishers of the trailers.
 
     Returns:
-        The offset behind the last chunk as the chunks say it; None if they do not.
+        The offset behind the last chunk, by the chunks; None if they do not say it.
     """
     size = _SCAN_BYTES
     following, last = offsets
@@ -336,9 +336,9 @@ async def _scan(
 async def _damage_at(
     reader: Reader, position: int, size: int, state: LogState, sequences: PublisherSequences
 ) -> int:
-    """Return how many bytes a chunk is whose seal, and so perhaps its `size`, is wrong.
+    """Return the size of a chunk whose seal, and so perhaps its `size` field, is wrong.
 
-    0: that is not known, since no chunk is found behind it, nor the end.
+    0: the size is not known, since neither a chunk nor the end was found behind it.
     """
     found = await find_chunk(reader, state.seals, position, state.next_offset)
     if found is None:
@@ -349,9 +349,9 @@ async def _damage_at(
 
 
 def _note(position: int, chunks: list[Chunk], state: LogState, index: ChunkIndex) -> None:
-    """Take chunks that were found from `position` on into state and index."""
+    """Add chunks that were found from `position` on to state and index."""
     for place, _, chunk_id, records, timestamp_ms, _, _, _ in chunks:
-        # Times never decrease: one that does is damaged, and would let others seem too old.
+        # Times never decrease. One that does is damaged, and would make later chunks seem too old.
         if timestamp_ms >= state.timestamp_ms or not len(index):
             index.offer(chunk_id, timestamp_ms, position + place, verified=False)
         if state.last_chunk_id < 0:
@@ -364,7 +364,7 @@ def _note(position: int, chunks: list[Chunk], state: LogState, index: ChunkIndex
 
 
 def _walk(view: memoryview, seals: Seals, offsets: tuple[int | None, int | None]) -> Walked:
-    """On a thread of the store: check the chunks, list those that are sound, copy the trailers."""
+    """On a thread of the store: check the chunks, list the sound ones, copy their trailers."""
     verified = verify(view, seals, *offsets)
     _, _, chunks = walk_chunks(view, 0, len(view))
     sound = [chunk for chunk in chunks if chunk[0] < verified.end]
@@ -391,9 +391,9 @@ def _trailer(view: memoryview, chunk: Chunk) -> bytes:
 
 
 def _has_no_trailer(view: memoryview, chunk: Chunk) -> bool:
-    """Tell whether a chunk with a wrong seal is sure to have had no named publishers.
+    """Tell whether a chunk with a wrong seal certainly had no named publishers.
 
-    Its sizes leave no room for them, and its data is as long as they say.
+    Then its sizes leave no room for them, and its data is as long as they say.
     """
     place, size, _, _, _, _, data_bytes, _ = chunk
     if size != DATA_POSITION + data_bytes + SEAL_BYTES:

@@ -1,8 +1,7 @@
-"""Store what makes the next opening of a log fast: new index entries, then the snapshot.
+"""Store new index entries, then the snapshot: they make the next opening of a log fast.
 
-And what makes filtered reading fast: the filter values of what was written. All are derived, so a
-failure is logged and otherwise of no consequence: the next opening scans, the next reader asks the
-chunks.
+The filter values of new chunks are stored too: they make filtered reading fast. All of this is
+derived, so a failure is only logged: the next opening scans, and the next reader reads the chunks.
 """
 
 import logging
@@ -42,7 +41,7 @@ def save_log(
 ) -> Pending[None]:
     """Append the index entries that are not stored yet, then store `snapshot`.
 
-    A log is saved once at a time. What is to be saved meanwhile waits, and only the latest of it.
+    A log has one save at a time. A snapshot that comes meanwhile waits; a later one replaces it.
     """
     saved = stream_log.saved
     saved.ask(snapshot)

@@ -1,8 +1,8 @@
-"""What is stored of a log besides its chunks: read, and compared with them.
+"""Read a log's stored index and snapshot, and compare them with its chunks.
 
-The index is derived: one that is damaged, or that was stored before its entries had checksums, is
-built again from the chunks. A snapshot is more: it alone knows the publishers whose chunks were
-removed.
+The index is derived: if it is damaged, or was stored before its entries had checksums, it is
+rebuilt from the chunks. A snapshot cannot always be rebuilt: it alone knows the publishers whose
+chunks were removed.
 """
 
 import logging
@@ -42,7 +42,7 @@ _LOST_IDS: Final = Snapshot(parts=[UNKNOWN])
 async def check_bytes(
     reader: Reader, position: int, size: int, look: Callable[[memoryview], T]
 ) -> T:
-    """Look at stored bytes on a thread of the store; zeros where a file is too short."""
+    """Call `look` with stored bytes on a thread of the store; zeros where a file is too short."""
     looked: Pending[T] = Pending()
     reader.check(position, size, look, done=looked.settle, fills=True)
     return await looked
@@ -54,8 +54,8 @@ async def find_chunk(
     """Find the first whole chunk behind a position at which there is none.
 
     Args:
-        reader: Of the segment.
-        seals: Of its chunks.
+        reader: Reader of the segment.
+        seals: Seals of its chunks.
         position: Where the damage is.
         first_offset: No chunk behind it begins before this offset.
 
@@ -72,18 +72,18 @@ async def find_chunk(
         place = await check_bytes(reader, position, APPEND_BYTES_MAX, look)
         if place is not None:
             return position + place
-        # No chunk is longer than half of it.
+        # No chunk is longer than half of APPEND_BYTES_MAX.
         position += APPEND_BYTES_MAX // 2
     return None
 
 
 async def seals_of(store: SegmentStore, segment: str) -> Seals:
-    """Find out which chunks of a segment have seals: those that a taken-over store added to it."""
+    """Return the seals of a segment: chunks have them since the store was taken over."""
     return Seals(seal_seed(segment), max(await _taken_over_at(store, segment), 0))
 
 
 async def is_older(store: SegmentStore, segment: str) -> bool:
-    """Tell whether a segment was there before the store was taken over."""
+    """Tell whether a segment existed before the store was taken over."""
     return await _taken_over_at(store, segment) != ABSENT
 
 
@@ -139,18 +139,18 @@ async def restore(
 ) -> Snapshot | None:
     """Take over the publishers of a stored snapshot, if it fits the segment.
 
-    No chunk is removed before a snapshot knows of it: where chunks were removed and there is none,
-    it was lost.
+    No chunk is removed before a snapshot covers it. So if chunks were removed and there is no
+    snapshot, it was lost.
 
     Args:
         sequences: Get the publishers.
-        reader: Of the segment.
-        seals: Of its chunks.
+        reader: Reader of the segment.
+        seals: Seals of its chunks.
         snapshot: The stored one, None if there is none.
         last: The offset behind the last chunk by the writer's number.
 
     Returns:
-        The snapshot, or what stands for it, None if nothing has to: it is to be stored instead.
+        The snapshot, or a replacement for it, which is to be stored; None if it needs none.
     """
     if snapshot is None:
         if reader.start:
@@ -169,11 +169,12 @@ async def restore(
 async def _fitting(
     reader: Reader, seals: Seals, snapshot: Snapshot, last: int | None
 ) -> Snapshot | None:
-    """Give a snapshot if it fits the segment; else what stands for it, None if nothing has to.
+    """Return a snapshot if it fits the segment, else a replacement, or None if it needs none.
 
-    Nothing has to while all chunks are there. Later something says that publishers may be unknown,
-    unless the segment was shortened: those that were lost with its end may send again. A snapshot
-    from before chunks that were removed is an old one: the one stored before they went was lost.
+    It needs none while all chunks are there. Later the replacement says that publishers may be
+    unknown, except where the segment was shortened: records that were lost with its end may be sent
+    again. A snapshot that is older than the removed chunks does not count: the one that was stored
+    before their removal was lost.
     """
     if snapshot.position < reader.start:
         return replace(snapshot, parts=[*snapshot.parts, UNKNOWN])
@@ -187,7 +188,7 @@ async def _fitting(
 async def _fits(reader: Reader, seals: Seals, snapshot: Snapshot, last: int | None) -> bool:
     """Tell whether the segment has (or had) the snapshot's last chunk where the snapshot says.
 
-    Or a damaged chunk there, and behind it what the snapshot says.
+    A damaged chunk there is enough if the snapshot's next offset follows behind it.
     """
     if snapshot.position == reader.start:
         return True
@@ -205,10 +206,10 @@ async def _fits(reader: Reader, seals: Seals, snapshot: Snapshot, last: int | No
 
 
 def _compare(view: memoryview, seals: Seals, snapshot: Snapshot) -> tuple[bool, bool]:
-    """Tell whether bytes are the snapshot's last chunk, and whether they may be when damaged.
+    """Tell whether bytes are the snapshot's last chunk, and whether they may be it, damaged.
 
-    That they may not be where another chunk is, or more than one. A chunk without a seal is another
-    one unless it has the same size, and its offset is not what the snapshot says.
+    They cannot be if another chunk is there, or more than one. A chunk without a seal is taken for
+    another one, unless it has the same size and other offsets than the snapshot says.
     """
     _, consumed, chunks = walk_chunks(view, 0, len(view))
     is_one = len(chunks) == 1 and consumed == len(view)
@@ -224,7 +225,7 @@ def _compare(view: memoryview, seals: Seals, snapshot: Snapshot) -> tuple[bool, 
 
 
 async def chunk_at(reader: Reader, seals: Seals, position: int) -> tuple[Chunk | None, bool]:
-    """Return the chunk at a position, None if none seems to be there; and whether it has a seal."""
+    """Return the chunk at a position, None if none seems to be there, and whether it is sealed."""
     head = await check_bytes(reader, position, EVENT_HEAD_BYTES, bytes)
     size = EVENT_HEAD_BYTES + int.from_bytes(head[4:], "big")
 

@@ -1,4 +1,4 @@
-"""What of a log goes because of its size or age: found by the index, removed at a chunk's border.
+"""Retention by size and age: the index finds what goes; it is removed at a chunk's border.
 
 Chunks are grouped, from the oldest on, in *units*: runs that end with the first chunk at which the
 stream's segment size is reached. Whole units go, and the newest never does.
@@ -26,17 +26,17 @@ from store.api import APPEND_BYTES_MAX, SegmentStore
 logger = logging.getLogger(__name__)
 
 SPAN_BYTES_MIN: Final = 1024
-"""The index is no finer than this, and so is what is removed at once."""
+"""The least distance of the index's entries, and so the least size that is removed at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What a stream may keep.
+    """Limits of what a stream keeps.
 
     Attributes:
         max_bytes: Size above which the oldest units go; None for any size.
         max_age_ms: Age at which a unit goes; None for any age.
-        unit_bytes: What is removed at once, and is always kept of the newest.
+        unit_bytes: Size of a unit: it is removed as a whole, and the newest one is always kept.
     """
 
     max_bytes: int | None
@@ -45,36 +45,36 @@ class Limits:
 
     @property
     def is_endless(self) -> bool:
-        """Whether nothing is ever removed."""
+        """True if nothing is ever removed."""
         return self.max_bytes is None and self.max_age_ms is None
 
     def units_of(self, size: int) -> int:
-        """Return how many units so many bytes are, the newest among them, which may be empty."""
+        """Return the number of units in so many bytes, with the newest one, which may be empty."""
         return max(1, -(-size // max(1, self.unit_bytes)))
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Where a log is to begin: a chunk's position and offset, or those of the tail."""
+    """The new beginning of a log: position and offset of a chunk, or of the tail."""
 
     position: int
     offset: int
 
 
 def span_for(unit_bytes: int) -> int:
-    """Return how far apart the index's entries may be for units of this size."""
+    """Return the largest distance of the index's entries for units of this size."""
     return max(unit_bytes, SPAN_BYTES_MIN)
 
 
 async def find_cut(log: StreamLog, limits: Limits, now_ms: int) -> Cut | None:
-    """Find what is too much or too old.
+    """Find where a log must begin so that it is neither too large nor too old.
 
-    Nobody else may remove anything meanwhile.
+    Nothing else may be removed from it meanwhile.
 
     Args:
         log: The stream.
         limits: What it may keep.
-        now_ms: Milliseconds since the epoch, not later than it can be.
+        now_ms: The earliest time that it can be now, in milliseconds since the epoch.
 
     Returns:
         Where the log should begin; None if it may stay as it is.
@@ -97,7 +97,7 @@ async def find_cut(log: StreamLog, limits: Limits, now_ms: int) -> Cut | None:
 
 
 def _fitting(log: StreamLog, unit_bytes: int, max_bytes: int) -> tuple[int, int]:
-    """Return entry and position of the oldest unit that fits with all after it; -1 if all do."""
+    """Return entry and position of the oldest unit that may stay; entry -1 if all may."""
     index = log.index
     entry, border = -1, log.start
     while log.committed_length - border > max_bytes:
@@ -121,9 +121,9 @@ async def _is_older(log: StreamLog, end: int, start: int, oldest_ms: int) -> boo
 
 
 async def _last_timestamp_ms(log: StreamLog, position: int, end: int) -> int | None:
-    """Return the time of the last chunk in [position, end), which begin and end with a chunk's.
+    """Return the time of the last chunk in [position, end), both of which are bounds of chunks.
 
-    None if that cannot be said for a chunk that is damaged.
+    None if a damaged chunk hides it.
     """
     seals = log.seals
 
@@ -146,7 +146,7 @@ async def _last_timestamp_ms(log: StreamLog, position: int, end: int) -> int | N
 
 
 def cut_within(log: StreamLog, cut: Cut, end: int) -> Cut | None:
-    """Return the last cut known up to `end` if `cut` is behind that."""
+    """Return `cut`, or the last known cut up to `end` if `cut` is behind that."""
     if cut.position <= end:
         return cut
     entry = log.index.first_from(end + 1) - 1
@@ -159,7 +159,7 @@ async def remove_before(store: SegmentStore, segment: str, log: StreamLog, cut: 
     """Remove the chunks before a cut.
 
     Returns:
-        How many entries of the index went.
+        The number of index entries that were dropped.
 
     Raises:
         StoreError: The store refused.

@@ -1,9 +1,9 @@
 """Find where whole chunks go on behind damaged bytes. Runs on a thread of the store.
 
-A candidate looks like a chunk's head and has its seal; one from before there were seals has the
-checksum of its data. One from where chunk follows chunk up to the end of the bytes is certain: what
-a client put into a message is hardly so. One before it (there is more damage between them) counts
-if its offsets fit; and so does the first one where none is certain.
+A candidate looks like a chunk's head and has its seal; an older one without a seal has the checksum
+of its data. A candidate is certain if chunk follows chunk from it to the end of the bytes: the
+content of a message hardly ever looks like that. An earlier candidate, with more damage between,
+counts if its offsets fit. If none is certain, the first whose offsets fit counts.
 """
 
 from collections.abc import Iterator
@@ -27,13 +27,13 @@ _SEALED_MAX: Final = 64
 
 
 def next_chunk(view: memoryview, seals: Seals, first_offset: int, end_offset: int) -> int | None:
-    """Find the first whole chunk behind the start of some bytes, which is damaged.
+    """Find the first whole chunk in some bytes whose start is damaged.
 
     Args:
         view: Stored bytes.
-        seals: Which chunks among them have one.
+        seals: The chunks among them that have seals.
         first_offset: No chunk begins before this offset.
-        end_offset: None ends behind this one.
+        end_offset: No chunk ends behind this offset.
 
     Returns:
         The place of its event; None if there is none.
@@ -48,7 +48,7 @@ def next_chunk(view: memoryview, seals: Seals, first_offset: int, end_offset: in
 
 
 def _unsealed(view: memoryview) -> Iterator[int]:
-    """Give places where a whole chunk without a seal seems to begin."""
+    """Yield places where a whole chunk without a seal seems to begin."""
     data = bytes(view)
     at = EVENT_HEAD_BYTES
     for _ in range(_CANDIDATES_MAX):
@@ -63,7 +63,7 @@ def _unsealed(view: memoryview) -> Iterator[int]:
 
 
 def _sealed(view: memoryview, seals: Seals) -> Iterator[int]:
-    """Give places where a chunk with its seal begins."""
+    """Yield places where a chunk with its seal begins."""
     place = seals.begin or 1
     for _ in range(_SEALED_MAX):
         place = find_sealed(view, place, len(view), CRC_TABLE, seals.seed)
@@ -76,7 +76,7 @@ def _sealed(view: memoryview, seals: Seals) -> Iterator[int]:
 def _first(
     view: memoryview, places: Iterator[int], first_offset: int, end_offset: int
 ) -> int | None:
-    """Choose among places where a chunk may begin; None if no offsets fit."""
+    """Return the first fitting place where a chunk may begin; None if no offsets fit."""
     first: int | None = None
     first_ends = 0
     for place in places:

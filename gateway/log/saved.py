@@ -1,4 +1,4 @@
-"""Progress of saving what is derived from one log's chunks: index, snapshot and filter values."""
+"""Progress of saving the data derived from a log's chunks: index, snapshot, filter values."""
 
 from dataclasses import dataclass, replace
 
@@ -14,11 +14,11 @@ class Saved:
 
     Attributes:
         filter_notes: Filter values that are to be stored.
-        filter_pages: Those that are stored; None where nothing keeps them.
+        filter_pages: Pages of those that are stored; None if none are kept.
         index_end: Position before which the stored index is complete.
         snapshot_position: Position that the stored snapshot describes.
         index_writer: Session on the stored index; None: the next save opens one.
-        saving: The save that was begun last.
+        saving: The latest save.
         waiting: Snapshot to be stored after the one under way.
     """
 
@@ -31,22 +31,22 @@ class Saved:
     waiting: Snapshot | None = None
 
     def is_behind(self, start: int) -> bool:
-        """Tell whether no snapshot knows all chunks before `start`, or the index lacks some."""
+        """Tell whether the snapshot lacks chunks before `start`, or the index lacks some of it."""
         return self.snapshot_position < start or self.index_end < self.snapshot_position
 
     def ask(self, snapshot: Snapshot) -> None:
-        """Let a snapshot wait in place of the one that waits."""
+        """Let a snapshot wait; it replaces one that waits already."""
         if self.waiting is not None and self.waiting.gives_space:
             snapshot = replace(snapshot, gives_space=True)
         self.waiting = snapshot
 
     def take(self) -> Snapshot | None:
-        """Give the snapshot that waits, if there is one."""
+        """Return the snapshot that waits, if there is one."""
         snapshot, self.waiting = self.waiting, None
         return snapshot
 
     async def stop(self) -> None:
-        """Drop what waits, and wait for what is under way."""
+        """Drop the snapshot that waits, and wait for the save under way."""
         self.waiting = None
         if self.saving is not None:
             await self.saving

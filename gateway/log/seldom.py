@@ -1,4 +1,4 @@
-"""Lines that would be many: said at once, and then no more often than every few seconds.
+"""Rate-limited log lines: written at once, then at most once every few seconds.
 
 A full disk refuses every client that tries again, and its log must not fill it further.
 """
@@ -12,12 +12,12 @@ AGAIN_S: Final = 10.0
 
 
 class Seldom:
-    """One kind of line."""
+    """One kind of rate-limited line."""
 
     def __init__(
         self, log: logging.Logger, message: str, clock: Callable[[], float] = time.monotonic
     ) -> None:
-        """Say `message` through `log`, with `unsaid=` for how many were kept back before it."""
+        """Write `message` to `log`, with `unsaid=` for the number of lines left out before it."""
         self._log = log
         self._message = message
         self._clock = clock
@@ -25,11 +25,11 @@ class Seldom:
         self._unsaid = 0
 
     def error(self, *args: object) -> None:
-        """Say it as an error, or count it."""
+        """Write it as an error, or count it."""
         self._say(logging.ERROR, args)
 
     def warning(self, *args: object) -> None:
-        """Say it as a warning, or count it."""
+        """Write it as a warning, or count it."""
         self._say(logging.WARNING, args)
 
     def _say(self, level: int, args: tuple[object, ...]) -> None:

@@ -1,10 +1,10 @@
 """The last publishing id of each named publisher of a stream; no I/O.
 
-An id at or below the last is a duplicate. The least recently used references are dropped beyond a
-limit (and logged): after that their old ids would be stored again.
+An id at or below the last is a duplicate. Beyond a limit the least recently used references are
+dropped (and logged): after that, old ids of theirs would be stored again.
 
-Where what was stored of them is damaged, any publisher's last id may be unknown. That is remembered
-with what is stored next, so that named publishers are refused rather than trusted by a guess.
+If the stored ids are damaged, any publisher's last id may be unknown. The next snapshot keeps that
+fact, so that named publishers are refused rather than trusted by a guess.
 """
 
 import logging
@@ -19,15 +19,15 @@ from gateway.log.snapshot import PART_BYTES
 log = logging.getLogger(__name__)
 
 UNKNOWN: Final = b"\xff"
-"""A part that ends inside a reference: it stands for ids that were lost."""
+"""A part that ends inside a reference; it marks ids that were lost."""
 
 
 class PublisherSequences:
     """Reference (bytes, ≤ 255) → last publishing id, most recently used last.
 
     Attributes:
-        damaged: Stored bytes that are no references with ids. While there are some, the last id of
-            a named publisher is not known.
+        damaged: Stored bytes that are no references with ids. While there are any, the last ids
+            of named publishers are not known.
     """
 
     def __init__(self, stream: str, references_max: int) -> None:
@@ -40,7 +40,7 @@ class PublisherSequences:
         return len(self._last)
 
     def last(self, reference: bytes) -> int | None:
-        """Return the last id that is committed, None if unknown."""
+        """Return the last committed id, None if unknown."""
         return self._last.get(reference)
 
     def all(self) -> dict[bytes, int]:
@@ -48,7 +48,7 @@ class PublisherSequences:
         return dict(self._last)
 
     def record(self, reference: bytes, publishing_id: int) -> None:
-        """Note that `publishing_id` is the last; drops the least recently used over the limit."""
+        """Note a publisher's last id; beyond the limit, drop the least recently used reference."""
         self._last[reference] = publishing_id
         self._last.move_to_end(reference)
         if len(self._last) > self._references_max:
@@ -61,7 +61,7 @@ class PublisherSequences:
             )
 
     def pack(self) -> list[bytes]:
-        """Encode all, oldest first, in parts of little more than 512 KiB; then what is damaged."""
+        """Encode all, oldest first, in parts of little more than 512 KiB; then damaged bytes."""
         parts: list[bytes] = []
         part = bytearray()
         for reference, publishing_id in self._last.items():
@@ -76,7 +76,7 @@ class PublisherSequences:
         return parts
 
     def restore(self, parts: Iterable[bytes]) -> None:
-        """Take over what `pack` gave, as far as it makes sense."""
+        """Take over parts that `pack` made, as far as they make sense."""
         for part in parts:
             position = 0
             while position < len(part):
@@ -99,7 +99,7 @@ class PublisherSequences:
             self.lose()
 
     def lose(self) -> None:
-        """Note that ids were lost, whoever's they are."""
+        """Note that ids of unknown publishers were lost."""
         if not self.damaged:
             log.error("publishing ids are damaged stream=%s", self._stream)
         self.damaged = UNKNOWN

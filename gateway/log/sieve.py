@@ -1,9 +1,9 @@
 """Finds, ahead of a cursor, the chunks that a filter lets through, and reads little of the others.
 
-Where pages of filter values are stored (`gateway.log.filter_pages`) these are read, and nothing of
-the chunks. Elsewhere, of a large chunk only the header and the filter values behind its trailer are
-read; small ones are walked many at once. How much is done in one call is bounded: a filter may let
-nothing through for a long time, and the others of the event loop want their turn.
+If pages of filter values are stored (`gateway.log.filter_pages`), only these are read. Elsewhere
+only the header of a large chunk and the filter values behind its trailer are read; small chunks are
+walked many at once. The work of one call is bounded: a filter may let nothing through for a long
+time, and the event loop must serve others meanwhile.
 """
 
 import logging
@@ -28,7 +28,7 @@ from gateway.pending import Pending
 log = logging.getLogger(__name__)
 
 LARGE_BYTES: Final = 32 * 1024
-"""From this size on a chunk is looked at by itself."""
+"""Chunks of at least this size are looked at one by one."""
 
 WINDOW_BYTES: Final = 64 * 1024
 _LOOKS_A_CALL: Final = 24
@@ -37,11 +37,11 @@ _MAGIC_AND_VERSION: Final = 0x50
 
 
 class Sieve:
-    """What one cursor knows of the chunks ahead of it.
+    """Results of the filter for the chunks ahead of one cursor.
 
     Attributes:
-        missing: (position, size) of bytes that are not in memory but needed to go on, after `sift`.
-        loading: What has to be waited for instead.
+        missing: After `sift`: (position, size) of bytes that are needed but not in memory.
+        loading: After `sift`: a load of pages to wait for instead.
     """
 
     def __init__(self, stream_log: StreamLog, wanted: SubscriptionFilter) -> None:
@@ -52,16 +52,16 @@ class Sieve:
         self._ranges: deque[tuple[int, int]] = deque()
         self._sifted_to = 0
         self._asked: tuple[int, int] | None = None
-        # The rest of a page's runs: where each ends, and whether it is wanted (None: see there).
+        # The rest of a page's runs: the end of each, and whether it is wanted (None: ask chunks).
         self._runs: deque[tuple[int, bool | None]] = deque()
 
     def sift(self, position: int, end: int) -> tuple[int, int]:
-        """Look for what is let through in [position, end), which are the bounds of chunks.
+        """Look for chunks that are let through in [position, end), which are bounds of chunks.
 
         Returns:
-            (where, size): whole chunks that are let through begin there and take so many bytes.
+            (where, size): whole chunks that are let through begin at `where` and have `size` bytes.
             Size 0: nothing is let through before `where`. Then `missing` or `loading` says what
-            must come first; else, before `end`, there is more to look at in another call.
+            must come first. If both are None and `where` is before `end`, call again.
         """
         self.missing = self.loading = None
         ranges = self._ranges
@@ -78,7 +78,7 @@ class Sieve:
         return position, 0
 
     def _look(self, position: int, end: int) -> bool:
-        """Learn of the chunk at a position, and of more if that is cheap; False if not at hand."""
+        """Judge the chunk at a position, and more if that is cheap; False if it is not at hand."""
         runs = self._runs
         while runs and runs[0][0] <= position:
             runs.popleft()
@@ -100,7 +100,7 @@ class Sieve:
         return True
 
     def _enter_page(self, pages: FilterPages, position: int, end: int) -> bool:
-        """Take over what the page of this position says, if there is one; False if not at hand."""
+        """Use the page of this position, if there is one; False if it is not at hand."""
         index = pages.find(position)
         if index is None:
             return True
@@ -118,7 +118,7 @@ class Sieve:
         return True
 
     def _read_page(self, pages: FilterPages, index: int) -> Page | None:
-        """Read a page; None if it has to be fetched first, or is damaged and was dropped."""
+        """Read a page; None if it has to be fetched first, or was dropped as damaged."""
         try:
             page = pages.read(index)
         except ValueError as error:
@@ -134,9 +134,9 @@ class Sieve:
         return page
 
     def _verify(self, pages: FilterPages, index: int, page: Page, end: int) -> bool:
-        """Tell whether the stream holds what a page describes; if not, it is dropped.
+        """Tell whether the stream has the chunks that a page describes; drop the page if not.
 
-        Also False, with `missing`, if the stream has to be read for that.
+        Also False, with `missing` set, if the stream has to be read first.
         """
         head: bytes | None = b""
         if page.last_position + DATA_POSITION <= page.end <= end:
@@ -152,7 +152,7 @@ class Sieve:
         return True
 
     def _ask_chunks(self, position: int, end: int) -> bool:
-        """Learn of the chunk at a position from the stream itself, and of more if small."""
+        """Judge the chunk at a position from the stream itself, and more if they are small."""
         reader = self._log.reader
         head = reader.read_cached(position, min(end - position, DATA_POSITION))
         if head is None or len(head) < DATA_POSITION:
@@ -186,7 +186,7 @@ class Sieve:
         return True
 
     def _walk(self, position: int, end: int, event_bytes: int) -> bool:
-        """Learn of all whole small chunks in a window."""
+        """Judge all whole small chunks in a window."""
         size = min(end - position, WINDOW_BYTES)
         window = self._log.reader.read_cached(position, size)
         if window is None or len(window) < min(size, max(event_bytes, DATA_POSITION)):
@@ -211,21 +211,21 @@ class Sieve:
         return True
 
     def _miss(self, position: int, end: int, size: int) -> bool:
-        """Ask for bytes; False if they were asked for just now, and still are not at hand."""
+        """Ask for bytes; False if they were already asked for and are still not at hand."""
         is_new = self._asked != (position, size)
         self._asked = position, size
         self.missing = (position, min(size, end - position)) if is_new else None
         return is_new
 
     def _wait_or_leave(self, position: int, end: int, missing_at: int, size: int) -> bool:
-        """Ask for bytes of a chunk; where they do not come, its size or its file is damaged."""
+        """Ask for bytes of a chunk; if they do not come, its size or its file is damaged."""
         if self._miss(missing_at, end, size):
             return False
         self._leave(position, end)
         return True
 
     def _leave(self, position: int, end: int) -> None:
-        """Leave what is no chunk to the cursor, up to the next one that the index knows."""
+        """Leave bytes that are no chunk to the cursor, up to the next chunk in the index."""
         self._note(position, min(self._log.index.span_end(position, 0), end), is_wanted=True)
 
     def _note(self, start: int, stop: int, *, is_wanted: bool) -> None:

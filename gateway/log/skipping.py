@@ -1,4 +1,4 @@
-"""Where a reader goes on behind damage, and the line in the log about it."""
+"""Find where a reader goes on behind damage, and log the damage."""
 
 import logging
 from typing import Final
@@ -16,10 +16,10 @@ ONE_CHUNK: Final = frozenset((BAD_CRC, BAD_HEADER, NOT_NEXT))
 
 
 def end_of_damage(stream_log: StreamLog, position: int, reason: int) -> int:
-    """Return where damage ends for all that the chunk there, and the index, say.
+    """Return where damage ends, by the sizes of the chunk there or by the index.
 
-    That is behind one chunk if only its data is damaged; if its sizes cannot be trusted, it is the
-    next chunk that the index knows.
+    If only the chunk's data is damaged, it ends behind the chunk. If the chunk's sizes cannot be
+    trusted, it ends at the next chunk that the index knows.
     """
     end = min(stream_log.index.span_end(position, 0), stream_log.committed_length)
     if position < stream_log.trusted_position:
@@ -31,7 +31,7 @@ def end_of_damage(stream_log: StreamLog, position: int, reason: int) -> int:
 
 
 def find_behind(stream_log: StreamLog, position: int, source: bytes, reason: int) -> int:
-    """Find the next chunk behind one whose size is not to be trusted; 0 if none is at hand."""
+    """Find the next chunk behind one whose size cannot be trusted; 0 if none is at hand."""
     if reason != BAD_SEAL:
         return 0
     seals = stream_log.seals.behind(position)

@@ -1,12 +1,12 @@
-"""What a stream remembers of its log so that opening it need not read it all; pure bytes.
+"""Snapshot of a log, so that opening the log need not read all of it; pure bytes.
 
     head    | position u64 | next offset u64 | timestamp ms i64 | last chunk id u64
             | last chunk's position u64 | parts u32 | CRC-32 of all parts u32 |
     part n  | (size u8, reference, publishing id u64) … |     gateway.log.sequences
 
-A snapshot describes the log up to `position`; what follows it in the segment is scanned. The table
-that it is stored in guards each entry. The checksum says that head and parts are of one snapshot:
-where an entry is damaged, an older one may come back. Heads that are older than it are without.
+A snapshot describes the log up to `position`; the chunks behind it are scanned. The table that
+stores it guards each entry by itself. The checksum proves that head and parts are of one snapshot:
+if an entry is damaged, an older one may come back. Heads from before the checksum lack it.
 """
 
 import struct
@@ -17,7 +17,7 @@ from gateway.log.chunk import crc32
 from store.api import TABLE_BATCH_BYTES_MAX
 
 PART_BYTES: Final = 512 * 1024
-"""A part is closed when it is larger than this."""
+"""A part is closed when it becomes larger than this."""
 
 _PARTS_MAX: Final = TABLE_BATCH_BYTES_MAX // PART_BYTES
 """All parts are stored in one batch."""
@@ -30,7 +30,8 @@ _CHECK_BYTES: Final = 4
 class Snapshot:
     """The state of a log whose committed length is `position`.
 
-    `gives_space`: what it covers is about to be removed, for which room is kept on a full disk.
+    `gives_space`: chunks that it covers are about to be removed, so it may use the room that is
+    reserved for that on a full disk.
     """
 
     position: int = 0
@@ -43,7 +44,7 @@ class Snapshot:
 
     @property
     def stored_bytes(self) -> int:
-        """How large it is when it is stored, without its keys."""
+        """The size of the stored snapshot, without its keys."""
         return _HEAD.size + _CHECK_BYTES + sum(map(len, self.parts))
 
     def pack_head(self) -> bytes:
@@ -58,7 +59,7 @@ class Snapshot:
         ) + _checksum(self.parts)
 
     def is_of(self, head: bytes) -> bool:
-        """Tell whether the parts are those that a stored head was stored with."""
+        """Tell whether the parts were stored together with a head."""
         return head[_HEAD.size :] in {b"", _checksum(self.parts)}
 
 

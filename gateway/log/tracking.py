@@ -1,7 +1,7 @@
 """Stored consumer offsets and log snapshots: one table of the segment store per virtual host.
 
-StoreOffset has no reply, so stores are collected while an update is on its way and go as one. A
-query waits for what was stored before it, and answers only what the store has acknowledged.
+StoreOffset has no reply, so offsets are collected while an update is under way, and go as one. A
+query waits for offsets that came before it, and answers only what the store has acknowledged.
 """
 
 import logging
@@ -24,17 +24,17 @@ _UPDATE_ENTRIES_MAX: Final = 10_000
 _OFFSET_BYTES: Final = 8
 _READ_AT_ONCE: Final = 1_000
 _PAGE_ENTRIES: Final = 100
-"""Entries that are read at once of the whole table; a part of a snapshot has up to 512 KiB."""
+"""Entries read at once from the whole table; a part of a snapshot has up to 512 KiB."""
 
 
 class Tracking:
     """The tracking table of one virtual host.
 
     Args:
-        store: Where the table is (it exists).
+        store: Holds the table, which exists.
         table: Its name.
         schedule: Calls a function at the end of this turn of the event loop.
-        references_max: The most references under which a stream has stored offsets.
+        references_max: Most references with a stored offset in one stream.
     """
 
     def __init__(
@@ -63,11 +63,11 @@ class Tracking:
     def store_offset(
         self, generation: int, reference: bytes, offset: int, first_offset: int = 0
     ) -> None:
-        """Remember a consumer's offset (u64); the last call wins.
+        """Store a consumer's offset (u64); the last call wins.
 
         Args:
             generation: The stream's.
-            reference: Who stores.
+            reference: The consumer's.
             offset: Any; one before the stream's first is kept until more is removed.
             first_offset: The stream's first one now.
         """
@@ -86,15 +86,15 @@ class Tracking:
     async def query_offset(
         self, generation: int, reference: bytes, first_offset: int = 0
     ) -> int | None:
-        """Return what was stored last and acknowledged.
+        """Return the offset that was stored last and acknowledged.
 
         Args:
             generation: The stream's.
-            reference: Who stored.
+            reference: The consumer's.
             first_offset: The stream's first one now.
 
         Returns:
-            None if nothing was stored, or what was stored has been removed since.
+            None if nothing was stored, or the record at that offset has been removed since.
 
         Raises:
             StoreError: The table cannot be read.
@@ -104,7 +104,7 @@ class Tracking:
         return None if value is None else _kept(value, first_offset)
 
     async def offsets_of(self, generation: int, first_offset: int = 0) -> dict[bytes, int]:
-        """Return every reference of a stream for which `query_offset` gives an offset, with it."""
+        """Return all references of a stream that have an offset by `query_offset`, with it."""
         await self.settled()
         found: dict[bytes, int] = {}
         references = self._references.of(generation)
@@ -118,7 +118,7 @@ class Tracking:
         return found
 
     def _note(self, generation: int, reference: bytes) -> None:
-        """Note that a reference has an offset; the oldest one may have none any more."""
+        """Note that a reference has an offset; the oldest one may be forgotten for it."""
         forgotten = self._references.stored(self._table, generation, reference)
         if forgotten is not None:
             key = tracking_key(generation, forgotten)
@@ -126,7 +126,7 @@ class Tracking:
             self._forgotten.append(key)
 
     async def load(self) -> None:
-        """Learn which references have offsets, by the order in which these were stored."""
+        """Load the references that have offsets, in the order in which these were stored."""
         stored: list[tuple[int, int, bytes]] = []
         continuation: bytes | None = None
         while True:
@@ -202,7 +202,7 @@ class Tracking:
     async def load_snapshot(self, generation: int) -> Snapshot | None:
         """Return the stored snapshot of a stream, None if there is none.
 
-        Of a damaged one nothing is taken over but that there were publishers.
+        A damaged snapshot tells only that there were publishers.
         """
         (head,) = await self._read([snapshot_key(generation, 0)])
         if not head:
@@ -230,7 +230,7 @@ class Tracking:
         store.update_table(self._table, rows, done=done)
 
     async def replace_snapshot(self, generation: int, snapshot: Snapshot | None) -> None:
-        """Store a snapshot, durably; None: throw the stored one away. Raises StoreError."""
+        """Store a snapshot durably; None: remove the stored one. Raises StoreError."""
         rows = [TableEntry(snapshot_key(generation, 0), b"")]
         if snapshot is not None:
             rows = _rows(generation, snapshot)
@@ -244,7 +244,7 @@ class Tracking:
     # Deletion
 
     async def forget(self, *generations: int) -> None:
-        """Remove everything of deleted streams. What is damaged of others is not in the way."""
+        """Remove all entries of deleted streams; damaged entries of others do not hinder it."""
         if not generations:
             return
         await self.settled()
@@ -273,20 +273,20 @@ class Tracking:
 
 
 def _rows(generation: int, snapshot: Snapshot) -> list[TableEntry]:
-    """Return a snapshot as the table has it."""
+    """Return a snapshot as entries of the table."""
     parts = enumerate([snapshot.pack_head(), *snapshot.parts])
     return [TableEntry(snapshot_key(generation, number), part) for number, part in parts]
 
 
 def _kept(value: bytes, first_offset: int) -> int | None:
-    """Return a stored offset, None if the stream has lost it since."""
+    """Return a stored offset, None if its record was removed from the stream since."""
     offset = int.from_bytes(value[:_OFFSET_BYTES], "big")
     then = int.from_bytes(value[_OFFSET_BYTES:], "big")  # 0: it was not before the first
     return offset if offset >= first_offset or then == first_offset else None
 
 
 async def create_table_if_missing(store: SegmentStore, table: str) -> None:
-    """Make sure that a table exists."""
+    """Create a table if it does not exist."""
     described: Pending[object] = Pending()
     store.table_info(table, done=described.settle)
     try:

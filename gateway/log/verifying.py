@@ -1,12 +1,12 @@
 """Check stored chunks that this process did not write. Runs on threads of the store; no I/O.
 
-A chunk has a checksum of its data in its header, and one of all the rest in its seal, but for
-those that are older than seals. The counts in the header are compared with the data, and the offset
-with the chunks around it and with what else is known of the place: the sparse index, a snapshot,
-the writer's number. The offset that most of them agree on is right; a chunk that has another one is
-damaged. One that has its seal says the truth, so it is only asked whether it lies in its place.
-That it does if the index says nothing else, and if offsets grow from chunk to chunk: of those that
-do not, the fewest are taken for damaged.
+A chunk has a checksum of its data in its header, and a checksum of all the rest in its seal; the
+oldest chunks have no seal. The counts in the header are compared with the data. The offset is
+compared with the chunks around it and with other sources: the sparse index, a snapshot, the
+writer's number. The offset that most of them agree on is right; a chunk with another offset is
+damaged. A chunk with its seal is sound in itself, so only its place is checked. It is in its place
+if the index does not contradict it, and if offsets grow from chunk to chunk. If they do not grow,
+as few chunks as possible are taken for damaged.
 """
 
 from bisect import bisect_left, bisect_right
@@ -36,7 +36,7 @@ from gateway.log.kernel.chunks import (
 )
 
 _SMALL_BYTES: Final = 4096
-"""Below this average a kernel checks the chunks: it costs nothing to start, but more per byte."""
+"""Below this average size a kernel checks the chunks: no cost to start, but more per byte."""
 
 NO_SIZE: Final = frozenset((MALFORMED, BAD_SEAL))
 """Reasons that leave the size of a chunk unknown."""
@@ -53,14 +53,14 @@ class Verified(NamedTuple):
     """Chunks that are sound, up to one that is not or to the end of the bytes.
 
     Attributes:
-        reason: Why it ends there: NEEDS_BYTES, or what is wrong with the next chunk.
+        reason: Why they end there: NEEDS_BYTES, or what is wrong with the next chunk.
         end: Place behind the last sound chunk.
-        first: Offset with which the bytes begin; None where no chunk says it.
+        first: Offset with which the bytes begin; None if no chunk says it.
         next: Offset behind the last sound chunk; None like `first`.
-        following: Offset behind a chunk that is damaged, where its counts can be believed; the next
-            one or a later one where it lies in the wrong place.
-        damaged_bytes: Size of chunks in the wrong place that are passed over together; 0: it is one
-            chunk that is damaged.
+        following: Offset behind the damaged chunk, if its counts can be believed. If it is in the
+            wrong place: `next`, or a later offset.
+        damaged_bytes: Size of several chunks in the wrong place, which are skipped together; 0: one
+            chunk is damaged.
     """
 
     reason: int
@@ -82,10 +82,10 @@ def verify(
 
     Args:
         view: They begin with a chunk.
-        seals: Which of them have one.
+        seals: The chunks that have seals.
         first: The offset that the first chunk should have; None if that is not known.
         last: The offset behind the bytes, if they end with a chunk's end; None likewise.
-        marks: What the index says of these bytes, and of what is around them, in order.
+        marks: The index's places in and around these bytes, in order.
     """
     if marks:
         first, last = _by_marks(marks, seals, first, len(view))
@@ -103,9 +103,10 @@ def verify(
 def _by_marks(
     marks: Sequence[Mark], seals: Seals, first: int | None, size: int
 ) -> tuple[int | None, int | None]:
-    """Return the offsets at both ends of some bytes by what the index says.
+    """Return the offsets at both ends of some bytes by the index.
 
-    It knows better than chunks before these, but for those without a seal, which it is made from.
+    The index overrides the offset by the chunks before, except where chunks may have no seals: it
+    was made from such chunks.
     """
     known = dict(marks)
     if first is None or not seals.begin:
@@ -114,13 +115,13 @@ def _by_marks(
 
 
 def _with_following(view: memoryview, seals: Seals, judged: Verified) -> Verified:
-    """Add the offset behind the chunk that is damaged."""
+    """Add the offset behind the damaged chunk."""
     if judged.reason not in {BAD_CRC, NOT_NEXT}:
         return judged
     damaged = unpack_header(view, judged.end + EVENT_HEAD_BYTES)
     if judged.reason == NOT_NEXT and judged.end >= seals.begin:
         return judged._replace(following=judged.next)
-    # Where only the data is damaged, the offset is the expected one.
+    # If only the data is damaged, the offset is the expected one.
     if judged.next is None or (judged.reason == BAD_CRC and damaged.chunk_id != judged.next):
         return judged
     return judged._replace(following=judged.next + damaged.records)
@@ -134,9 +135,9 @@ def _judge(
     last: int | None,
     marks: Sequence[Mark],
 ) -> Verified:
-    """Decide which chunks of a run have the right offsets; those of others are damaged.
+    """Decide which chunks of a run have the right offsets; the others are damaged.
 
-    `stop`: why and where one is at fault.
+    `stop`: the reason and the place of the first chunk that is damaged in itself.
     """
     reason, end = stop
     chunks, run_reason = _run(view, seals, reason, end)
@@ -158,12 +159,12 @@ def _judge(
 
 
 def _first_in_order(chunks: list[Chunk], first: int, marks: Sequence[Mark]) -> int:
-    """Return the place of the first chunk that lies where it should; behind all if none does.
+    """Return the place of the first chunk in its right place; behind all chunks if none is.
 
-    Of those whose place is a possible one it is the first of the longest sequence that grows.
+    It is the first chunk of the longest growing sequence of those whose place is possible.
     """
     known = [chunk for chunk in chunks if chunk[2] >= first and _is_in_place(chunk, marks)]
-    # By length of the sequence: the lowest offset that one ends with, and where that one begins.
+    # For each length of sequence: the lowest offset at its end, and where that one begins.
     ends: list[int] = []
     places: list[int] = []
     for chunk in known:
@@ -174,7 +175,7 @@ def _first_in_order(chunks: list[Chunk], first: int, marks: Sequence[Mark]) -> i
 
 
 def _is_in_place(chunk: Chunk, marks: Sequence[Mark]) -> bool:
-    """Tell whether a chunk can be where it is by the marks before and behind it."""
+    """Tell whether the marks before and behind a chunk allow its place."""
     place, _, chunk_id, records, *_ = chunk
     behind = bisect_right(marks, place, key=lambda mark: mark[0])
     if behind:
@@ -187,7 +188,7 @@ def _is_in_place(chunk: Chunk, marks: Sequence[Mark]) -> bool:
 def _elected(
     view: memoryview, chunks: list[Chunk], run_reason: int, first: int | None, last: int | None
 ) -> int:
-    """Return where the bytes begin, by each that can tell; on a draw the first of them counts."""
+    """Return the offset of the start that most sources vote for; on a draw the first one."""
     votes: Counter[int] = Counter()
     if first is not None:
         votes[first] += 1
@@ -201,7 +202,7 @@ def _elected(
 
 
 def _run(view: memoryview, seals: Seals, reason: int, end: int) -> tuple[list[Chunk], int]:
-    """List the chunks up to the first one that is damaged whatever its offset is, and why it is."""
+    """List the chunks up to the first one that is damaged in itself, and return the reason."""
     _, _, chunks = walk_chunks(view, 0, len(view))
     if reason != NOT_NEXT:
         return [chunk for chunk in chunks if chunk[0] < end], reason
