@@ -13,6 +13,7 @@ from tests.tidy.sources import ROOT, SOURCES, name_of
 CHECKED: Final = (
     "compat",
     "gateway/client",
+    "gateway/log",
     "gateway/network",
     "gateway/settings",
     "gateway/upkeep",

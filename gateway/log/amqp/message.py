@@ -37,8 +37,8 @@ class Message:
     Attributes:
         header: Fields in AMQP's order; those at the end may be left out.
         properties: The same.
-        kind: What the body is.
-        body: DATA: bytes, of several sections joined. VALUE: the value. SEQUENCE: the items of all
+        kind: The kind of the body.
+        body: DATA: the bytes of all sections, joined. VALUE: the value. SEQUENCE: the items of all
             sections. NONE: None.
     """
 

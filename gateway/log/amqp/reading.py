@@ -4,8 +4,8 @@
     list, map   | c0 c1: size u8, count u8 | d0 d1: size u32, count u32 | values
     array       | e0: size u8, count u8    | f0: size u32, count u32    | constructor, values
 
-Nothing here trusts a number: sizes end where their surroundings do, nesting has a largest depth,
-and there are never more items than bytes (an item of an array of nulls takes none at all).
+No number is trusted: a value ends within its surroundings, nesting has a largest depth, and there
+are never more items than bytes (though an item in an array of nulls takes no byte).
 
 Source: AMQP 1.0, part 1.6.
 """
@@ -20,10 +20,10 @@ from .sections import NotAmqp
 from .values import Moment, Single, Value, text_of
 
 DEPTH_MAX: Final = 32
-"""Lists in lists; deeper ones are taken for damage."""
+"""Deepest nesting of lists in lists; a deeper one is taken for damage."""
 VALUE_BYTES_MAX: Final = 1 << 20
-"""Bytes of a value that is taken apart: what a server takes in a frame unless told otherwise. Each
-byte may become an object of Python."""
+"""Most bytes of a value that is decoded: the default size of a server's frame. Each byte may become
+an object of Python."""
 
 _DESCRIBED: Final = 0x00
 _UNICODE_MAX: Final = 0x10FFFF
@@ -153,7 +153,7 @@ _FIXED: Final[dict[int, tuple[int, Callable[[bytes], Value]]]] = {
     0x94: (16, _decimal),
     0x98: (16, _uuid),
 }
-"""Constructor: bytes of the value, and what decodes them."""
+"""Constructor: bytes of the value, and their decoder."""
 
 _SIZED: Final[dict[int, tuple[int, Callable[[bytes], Value]]]] = {
     0xA0: (1, bytes),
@@ -163,7 +163,7 @@ _SIZED: Final[dict[int, tuple[int, Callable[[bytes], Value]]]] = {
     0xB1: (4, _text),
     0xB3: (4, _text),
 }
-"""Constructor: bytes of the size in front of the value, and what decodes the value."""
+"""Constructor: bytes of the size in front of the value, and the value's decoder."""
 
 _COMPOUND: Final = {
     0xC0: (1, "list"),
@@ -173,7 +173,7 @@ _COMPOUND: Final = {
     0xE0: (1, "array"),
     0xF0: (4, "array"),
 }
-"""Constructor: bytes of size and of count, each, and what it is."""
+"""Constructor: bytes of size and of count, each, and the type."""
 
 
 class _Reader:
@@ -184,7 +184,7 @@ class _Reader:
         self._items_left = len(raw)
 
     def value(self, position: int, end: int, depth: int) -> tuple[Value, int]:
-        """Decode the value at a position; returns it and the position after it."""
+        """Decode the value at a position; return it and the position after it."""
         for _ in range(DEPTH_MAX):
             if position >= end:
                 raise NotAmqp
@@ -235,7 +235,7 @@ class _Reader:
     def _values(self, position: int, stop: int, count: int, depth: int) -> list[Value]:
         items: list[Value] = []
         for _ in range(count):
-            # What `value` does, for what there is most of.
+            # As `value` does, but faster for the most frequent values.
             fixed = _FIXED.get(self._raw[position]) if position < stop else None
             if fixed is not None:
                 first, position = position + 1, position + 1 + fixed[0]

@@ -2,8 +2,8 @@
 
     section     | 00 | 53 code u8, or 80 code u64 | value |
 
-Order is not looked at, since clients differ in it. A section that is not data or a sequence may be
-there once, bodies are of one kind, and the sections fill the message; else it is not AMQP.
+Order is not checked, since clients differ in it. A section that is not data or a sequence may occur
+once, the body is of one kind, and the sections fill the message; else it is not AMQP.
 
 Source: AMQP 1.0, part 3.2.
 """
@@ -19,8 +19,8 @@ _SIZES: Final = (
     *(size for size in (0, -1, -2, -4, -8, -16) for _ in range(0x10)),
     *(size for _ in range(3) for size in (1, 4) for _ in range(0x10)),
 )
-"""By the constructor: what a value takes, as a negative number, or the bytes of its size; a value
-without bytes has neither."""
+"""By the constructor: the bytes of its size field, or the negative size of a fixed value; 0 for a
+value without bytes."""
 
 DATA_SECTION: Final = 0x75
 SEQUENCE_SECTION: Final = 0x76
@@ -46,7 +46,7 @@ _EXCLUDED: Final = _BITS | {
     SEQUENCE_SECTION: _BODIES & ~_BITS[SEQUENCE_SECTION],
     VALUE_SECTION: _BODIES,
 }
-"""The sections that there may not have been before one, as bits."""
+"""For each section, those that may not come before it, as bits."""
 
 Source: TypeAlias = bytes | bytearray | memoryview
 
@@ -74,7 +74,7 @@ def sections(source: Source, position: int, end: int) -> list[tuple[int, int, in
 
 
 def _descriptor(source: Source, position: int, end: int) -> tuple[int, int]:
-    """Return a section's code, and where its value is; a byte of that is there."""
+    """Return a section's code and the position of its value, of which a byte is there."""
     start = position + _SMALL_BYTES
     if start >= end or source[position] != _DESCRIBED:
         raise NotAmqp

@@ -6,7 +6,7 @@
     numbers without point    | int        | decimal
     double, float            | float, Single | shortest that reads back; NaN, Infinity, -Infinity
     decimal32, 64, 128       | Decimal    | as it is
-    char, string, symbol     | str        | itself; what is not Unicode in it is U+FFFD
+    char, string, symbol     | str        | itself; bytes that are not Unicode become U+FFFD
     timestamp                | Moment     | ISO 8601 in UTC, milliseconds; far years as a number
     uuid                     | UUID       | 8-4-4-4-12
     binary                   | bytes      | base64
@@ -14,7 +14,7 @@
     map                      | dict       | JSON; keys by their text, of equal keys the last
     described value          | the value, without its descriptor
 
-In JSON what has no form of its own there is the text as a string.
+In JSON a value without a form of its own is its text as a string.
 """
 
 import base64
@@ -30,12 +30,12 @@ from uuid import UUID
 
 _SINGLE: Final = struct.Struct(">f")
 _SINGLE_DIGITS_MAX: Final = 9
-"""Digits that tell any two numbers of 32 bits apart."""
+"""Digits that are enough to tell any two floats of 32 bits apart."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Single(float):
-    """A number of 32 bits."""
+    """A float of 32 bits."""
 
     __slots__ = ()
 
@@ -98,7 +98,7 @@ def _float_text(value: float) -> str:
 
 
 def _single_text(value: float) -> str:
-    """Return the shortest number that is this one in 32 bits."""
+    """Return the shortest decimal that reads back as the same 32 bits."""
     for digits in range(1, _SINGLE_DIGITS_MAX):
         text = f"{value:.{digits}g}"
         if _SINGLE.pack(float(text)) == _SINGLE.pack(value):
@@ -123,4 +123,4 @@ _TEXTS: Final[dict[type, Callable[[Any], str]]] = {
     Moment: _moment_text,
     Single: _float_text,
 }
-"""Texts of values that Python writes otherwise."""
+"""Texts of values that Python would write in another way."""

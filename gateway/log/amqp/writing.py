@@ -27,20 +27,20 @@ _DEPTH_MAX: Final = 16
 _UUID: Final = re.compile("urn:uuid:([0-9A-Fa-f]{8}(?:-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12})")
 
 COPIES: Final = "CC"
-"""The header that names more routing keys; who reads the message sees it."""
+"""The header that names more routing keys; readers of the message see it."""
 BLIND_COPIES: Final = "BCC"
-"""The same; it is not in the message."""
+"""The same, but it is left out of the message."""
 
 Value: TypeAlias = "str | int | float | bool | list[Value] | dict[str, Value]"
 
 
 class Unpackable(ValueError):
-    """A property or header that has no place in a message; says which."""
+    """A property or header that has no place in a message; the text names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BasicProperties:
-    """Properties as AMQP 0-9-1 has them; None where nothing was said.
+    """Properties as AMQP 0-9-1 has them; None if one was not given.
 
     Attributes:
         expiration: Milliseconds.
@@ -88,7 +88,7 @@ def pack_message(
 def _headers(
     headers: Mapping[str, Value],
 ) -> tuple[list[tuple[bytes, bytes]], list[tuple[bytes, bytes]]]:
-    """Return what is said of headers among annotations, and among application properties."""
+    """Return the annotations and the application properties that headers become."""
     annotations: list[tuple[bytes, bytes]] = []
     applications: list[tuple[bytes, bytes]] = []
     for name, value in sorted(headers.items()):
@@ -96,7 +96,7 @@ def _headers(
             annotations.append((symbol("x-cc"), _value(value)))
         elif name.startswith("x-"):
             annotations.append((symbol(name), _value(value)))
-        # Application properties are simple.
+        # Application properties hold simple values only.
         elif name != BLIND_COPIES and not isinstance(value, (list, dict)):
             applications.append((text(name), _value(value)))
     return annotations, applications
@@ -145,7 +145,7 @@ def _properties(properties: BasicProperties) -> list[bytes]:
 
 
 def _identifier(value: str | None) -> bytes:
-    """Encode an identifier: a text, or a UUID if it is written as the name of one."""
+    """Encode an identifier: a text, or a UUID if the text is written as one."""
     if value is None:
         return NULL
     found = _UUID.fullmatch(value)
@@ -170,7 +170,7 @@ def _raw(value: str) -> bytes:
 
 
 def sized(code: int, raw: bytes) -> bytes:
-    """Encode by the code of the short form; the long one's is 16 above."""
+    """Encode with the code of the short form; that of the long form is 16 higher."""
     if len(raw) <= _SHORT_MAX:
         return bytes((code, len(raw))) + raw
     return bytes((code + 0x10,)) + len(raw).to_bytes(4, "big") + raw

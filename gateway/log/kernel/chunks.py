@@ -18,10 +18,10 @@ import cython
 if cython.compiled:
     from cython.cimports.libc.string import memcpy
 
-# Why a walk or a join stopped.
-NEEDS_BYTES = 0  # what was given is used up, or ends inside a chunk
+# Reasons why a walk or a join stopped.
+NEEDS_BYTES = 0  # the bytes are used up, or end inside a chunk
 BAD_CRC = 1  # the data of the chunk at the place does not have its checksum
-MALFORMED = 2  # what is at the place is not a chunk
+MALFORMED = 2  # the bytes at the place are not a chunk
 NOT_JOINABLE = 3  # the chunk at the place must not be joined to what was joined so far
 BAD_HEADER = 4  # the header of the chunk at the place does not fit the entries behind it
 NOT_NEXT = 5  # the chunk at the place does not begin with the offset behind the one before it
@@ -97,9 +97,9 @@ def _crc32(
     table: cython.const_uint[::1],
     before: cython.uint,
 ) -> cython.uint:
-    """CRC-32 (IEEE, as zlib) of [position, end), eight bytes a step with eight tables of 256.
+    """Return the CRC-32 (IEEE, as zlib) of [position, end), eight bytes a step by eight tables.
 
-    `before`: that of what comes before, 0 if nothing does.
+    `before`: the CRC-32 of the bytes before, 0 if there are none.
     """
     crc: cython.uint = before ^ _CRC_MASK
     while position + 8 <= end:
@@ -133,7 +133,7 @@ def _crc32(
 def _event_size(
     source: cython.const_uchar[::1], position: cython.Py_ssize_t, limit: cython.Py_ssize_t
 ) -> cython.Py_ssize_t:
-    """Size of the event at `position`; 0 if it is not all there, -1 if it is not a chunk."""
+    """Return the size of the event at `position`; 0 if it is cut off, -1 if it is no chunk."""
     size: cython.Py_ssize_t
     if position + _EVENT_AND_HEADER_BYTES > limit:
         return 0
@@ -158,7 +158,7 @@ def _event_size(
 def _has_crc(
     source: cython.const_uchar[::1], position: cython.Py_ssize_t, table: cython.const_uint[::1]
 ) -> cython.bint:
-    """Tell whether the data of the event at `position` has its checksum."""
+    """Tell whether the data of the event at `position` matches its checksum."""
     data: cython.Py_ssize_t = position + _EVENT_AND_HEADER_BYTES
     end: cython.Py_ssize_t = data + _u32_at(source, position + 44)
     return _crc32(source, data, end, table, 0) == _u32_at(source, position + 40)
@@ -209,7 +209,7 @@ def _is_simple(
 def walk_chunks(
     source: cython.const_uchar[::1], position: cython.Py_ssize_t, limit: cython.Py_ssize_t
 ) -> tuple:
-    """List the whole chunks in [position, limit) by their headers; no checksum is looked at.
+    """List the whole chunks in [position, limit) by their headers; no checksum is checked.
 
     Args:
         source: Stored bytes.
@@ -217,8 +217,8 @@ def walk_chunks(
         limit: End of the bytes.
 
     Returns:
-        (reason, position, chunks): why and where it stopped; a chunk is the tuple (place of its
-        event, size of the event, chunk id, records, timestamp, epoch, data size, trailer size).
+        (reason, position, chunks): why and where the walk stopped. A chunk is the tuple (place of
+        its event, size of the event, chunk id, records, timestamp, epoch, data size, trailer size).
     """
     chunks: list = []
     size: cython.Py_ssize_t
@@ -349,10 +349,10 @@ def _records_in(
 def follow_chunks(
     source: cython.const_uchar[::1], position: cython.Py_ssize_t, limit: cython.Py_ssize_t
 ) -> tuple:
-    """Check that each whole chunk in [position, limit) has what its header says, and follows.
+    """Check that each whole chunk in [position, limit) fits its header and the chunk before it.
 
-    That is: records of users, as many as there are entries and records in its data, and offsets
-    that begin where those of the chunk before it end. Lets other threads run meanwhile.
+    A chunk holds records of users, its data has as many entries and records as the header says, and
+    its offsets begin where those of the chunk before it end. Lets other threads run meanwhile.
 
     Returns:
         (reason, position, first, next): BAD_HEADER, NOT_NEXT or MALFORMED with the place of the
@@ -410,7 +410,7 @@ def _copy(
     start: cython.Py_ssize_t,
     size: cython.Py_ssize_t,
 ) -> cython.void:
-    """Copy `size` bytes. Slices do the same compiled, but cost as much as copying 500 bytes."""
+    """Copy `size` bytes. Compiled slices do the same, but cost as much as copying 500 bytes."""
     if cython.compiled:
         memcpy(cython.address(target[place]), cython.address(source[start]), size)
     else:
@@ -425,7 +425,7 @@ def _may_follow(
     position: cython.Py_ssize_t,
     records: cython.uint,
 ) -> cython.bint:
-    """Tell whether the chunk continues a run from place 0, of simple entries of users only."""
+    """Tell whether the chunk continues the run from place 0, with simple entries of users only."""
     data_start: cython.Py_ssize_t = position + _EVENT_AND_HEADER_BYTES
     entries: cython.uint = _u16_at(source, position + 10)
     return (
@@ -462,7 +462,7 @@ def join_chunks(
         sealed_from: Chunks from this place on have one.
 
     Returns:
-        (reason, position, written, chunk count, records): why and where it stopped. With
+        (reason, position, written, chunk count, records): why and where the join stopped. With
         NOT_JOINABLE and no chunk the first chunk itself must go alone.
     """
     position: cython.Py_ssize_t = 0

@@ -1,9 +1,9 @@
 """The records of a sub-batch, decompressed into the room that its head asks for, and no more.
 
 The framings are those that the official clients write: members of gzip, snappy in its framing
-format, frames of lz4 and of zstd. A bare block of snappy is taken too: some clients leave the codec
-to their users. `pyspark_hutch.decoding.decompressing` does the same without cramjam, which workers
-of Spark may not have.
+format, frames of lz4 and of zstd. A bare block of snappy is taken too, since some clients leave the
+codec to their users. `pyspark_hutch.decoding.decompressing` does the same without cramjam, which
+Spark workers may lack.
 
 Source: the framing format of google/snappy; RabbitMQ's Java, Go and .NET clients.
 """
@@ -19,21 +19,22 @@ _SNAPPY_STREAM: Final = b"\xff\x06\x00\x00sNaPpY"
 
 
 class BadSubBatch(ValueError):
-    """A sub-batch that cannot be opened; says why."""
+    """A sub-batch that cannot be opened; the text says why."""
 
 
 def decompress(source: bytes, sub_batch: SubBatch, bytes_max: int) -> bytes:
     """Return the records of a sub-batch, behind one another.
 
     Args:
-        source: Where its body lies.
+        source: Holds its body.
         sub_batch: Its head.
-        bytes_max: What it may say that it has, uncompressed. The memory used meanwhile is twice
-            what it says; for zstd a window of at most 128 MiB more, as far as it is filled.
+        bytes_max: Largest uncompressed size that its head may say. The memory used meanwhile is
+            twice the size in the head; zstd takes a window of at most 128 MiB more, as far as it
+            is filled.
 
     Raises:
-        BadSubBatch: It says that it has more; its codec is unknown; its body is cut off, or is not
-            what the head says, compressed.
+        BadSubBatch: The head says a larger size; the codec is unknown; or the body is cut off or
+            does not decompress to that size.
     """
     codec, _, size, start, end = sub_batch
     if end > len(source):
@@ -69,4 +70,4 @@ _INTO: Final[dict[int, Callable[[bytes, bytearray], int]]] = {
     Codec.LZ4: cramjam.lz4.decompress_into,
     Codec.ZSTD: cramjam.zstd.decompress_into,
 }
-"""Each fails where its output has no room for what it decompresses."""
+"""Each fails if its output is too small for the decompressed bytes."""

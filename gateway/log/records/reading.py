@@ -1,8 +1,8 @@
 """Records out of a stream's log, from an exact offset on, with their offsets and times.
 
-They are taken from the chunks as they are stored, one chunk at a time. What is given at once is a
-run of records behind one another in a chunk, or one sub-batch. What has to come from the disk is
-read, and checked, by the cursor beneath: nothing here waits.
+They are taken from the stored chunks, one chunk at a time. Each call gives a run of adjacent
+records of a chunk, or one sub-batch. The cursor beneath reads from the disk, and checks the chunks:
+no call here waits.
 """
 
 import struct
@@ -30,7 +30,7 @@ Record = tuple[int, int, bytes]
 
 _NO_SCRATCH: Final = bytearray()
 _FIRST_SUB_BATCH_HEAD: Final = SUB_BATCH_FLAG << 24
-"""A head from here on, as u32, is a sub-batch's."""
+"""The lowest u32 that is a sub-batch's head."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class Unreadable:
     """A sub-batch whose records cannot be given.
 
     Attributes:
-        offset: Of the first of them that was wanted.
-        next_offset: Behind the last of them.
-        timestamp_ms: Of the chunk.
+        offset: Offset of the first of them that was wanted.
+        next_offset: Offset behind the last of them.
+        timestamp_ms: Timestamp of the chunk.
         reason: What is wrong with it, in words.
     """
 
@@ -53,11 +53,11 @@ class Unreadable:
 class RecordReader:
     """Gives the records of a stream in order, and waits at its tail for more.
 
-    Damaged chunks are passed over, and so is what was removed before it was read: offsets then have
-    a gap. They never go back.
+    Damaged chunks are skipped, and so are records that were removed before they were read: the
+    offsets then have a gap. They never go back.
 
     Attributes:
-        next_offset: Of the next record that is wanted; those before it are not given any more.
+        next_offset: Offset of the next wanted record; none before it is given any more.
     """
 
     def __init__(
@@ -72,16 +72,16 @@ class RecordReader:
         """Begin at a chunk; see `reader_from` for how it is found.
 
         Args:
-            stream_log: Of the stream; open.
-            position: Where the chunk with `offset` begins in the segment, or one before it.
-            offset: Of the first record wanted. It may lie behind the tail.
-            wake: Called when `next` may have something after it had nothing.
+            stream_log: The stream's open log.
+            position: Position of the chunk with `offset`, or of one before it.
+            offset: Offset of the first wanted record. It may lie behind the tail.
+            wake: Called when `next` may have records again after it had none.
             sub_batch_bytes_max: The largest uncompressed size of a sub-batch that is opened.
         """
         self.next_offset = offset
         self._sub_batch_bytes_max = sub_batch_bytes_max
         self._chunks = StoredChunks(stream_log, position, wake)
-        # Of the chunk being taken apart: header and data, where it goes on, and with which offset.
+        # The chunk being decoded: header and data, the place to go on, and the offset there.
         self._chunk = b""
         self._place = 0
         self._offset = 0
@@ -89,7 +89,7 @@ class RecordReader:
 
     @property
     def failure(self) -> StoreError | None:
-        """Why what comes next cannot be read; nothing more is given then."""
+        """The reason why the next bytes cannot be read; the reader gives nothing more then."""
         return self._chunks.failure or self._chunks.log.failure
 
     def close(self) -> None:
@@ -100,7 +100,7 @@ class RecordReader:
     def next(self) -> list[Record] | Unreadable | None:
         """Return the next records, all of one chunk, or a sub-batch that cannot be opened.
 
-        None: nothing is there now, and `wake` will be called; or there is a `failure`.
+        None: there is no record now, and `wake` will be called; or there is a `failure`.
         """
         found: list[Record] | Unreadable | None = None
         while not found:
@@ -135,7 +135,7 @@ class RecordReader:
         return found
 
     def _opened(self, sub_batch: SubBatch, offset: int) -> list[Record] | Unreadable:
-        """Return the records of a sub-batch whose first has this offset."""
+        """Return the records of a sub-batch whose first record has this offset."""
         reason = f"it does not hold {sub_batch.records} records"
         try:
             raw = decompress(self._chunk, sub_batch, self._sub_batch_bytes_max)
@@ -176,9 +176,9 @@ def _records_in(
 ) -> tuple[list[Record], int]:
     """Take records from a position on, up to a sub-batch or the end; return where they end.
 
-    That is behind the end if the last one is cut off. Raises struct.error if its head is.
+    They end behind the end if the last one is cut off. Raises struct.error if its head is cut off.
     """
-    # A fifth of a microsecond a record, and no call of ours in it.
+    # The loop takes a fifth of a microsecond a record, and makes no call to our functions.
     found: list[Record] = []
     add, head_at, head_bytes = found.append, RECORD_HEAD.unpack_from, RECORD_HEAD.size
     limit = len(source)

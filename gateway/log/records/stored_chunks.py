@@ -1,4 +1,4 @@
-"""The chunks of a stream one by one, as they are stored: what records are taken from."""
+"""The chunks of a stream one by one, as they are stored: records are taken from them."""
 
 from collections.abc import Callable
 from typing import Final
@@ -17,8 +17,8 @@ _WINDOW_BYTES: Final = 64 * 1024
 class StoredChunks(Cursor):
     """A cursor that joins nothing, reads no regions, and checks all that it gives.
 
-    A client compares the checksum of a chunk that it gets. Here that is done for those that get
-    records, and the seal is compared as well.
+    A client that gets chunks checks their checksums itself. Here that is done for callers that get
+    records, and the seals are checked too.
     """
 
     def __init__(self, stream_log: StreamLog, position: int, wake: Callable[[], object]) -> None:
@@ -26,7 +26,7 @@ class StoredChunks(Cursor):
             stream_log, position, wake, chunk_bytes_max=_WINDOW_BYTES, takes_regions=False
         )
         self._window = b""
-        # In the segment: where the window begins, and where its checked chunks end.
+        # Positions in the segment: the window's start, and the end of its checked chunks.
         self._window_from = self._sound_to = 0
 
     def _next(self, available: int, scratch: bytearray) -> Delivery | None:
@@ -41,13 +41,13 @@ class StoredChunks(Cursor):
         self.position += EVENT_HEAD_BYTES + int.from_bytes(self._window[place + 4 : start], "big")
         chunk = self._window[start : start + size]
         if self.position >= self._sound_to:
-            self._window = b""  # one that waits at the tail holds no memory
+            self._window = b""  # a reader that waits at the tail holds no memory
         return Delivery(header.chunk_id, header.chunk_id + header.records, size, chunk, None)
 
     def _look(self, available: int) -> bool:
-        """Read and check the next window; False if its first chunk is not there, or damaged."""
+        """Read and check the next window; False if its first chunk is missing or damaged."""
         begin = self.position
-        # Where reading failed, by one chunk, and nothing behind it.
+        # Where reading failed once, only one chunk is read, and nothing behind it.
         size = DATA_POSITION if self._failed_at == begin else _WINDOW_BYTES
         window = self.log.reader.read_cached(begin, min(available, size)) or b""
         if len(window) < DATA_POSITION:
@@ -62,11 +62,11 @@ class StoredChunks(Cursor):
         if len(window) < event_bytes:
             self._fetch(begin, event_bytes)
             return False
-        # The first one's offset is believed: its seal has it, or the cursor has compared it.
+        # The first offset is believed: its seal covers it, or the cursor has compared it.
         first = unpack_header(window, EVENT_HEAD_BYTES).chunk_id
         found = verify(memoryview(window), self.log.seals.behind(begin), first)
         if not found.end:
-            # The index knows the chunk behind the span; one before that is looked for here.
+            # The index knows the chunk behind the span; this looks for one before that.
             end = min(self.log.index.span_end(begin, 0), self.log.committed_length)
             window += self._read(begin + len(window), end - begin - len(window))
             self._skip_bad(found.reason, find_behind(self.log, begin, window, found.reason))

@@ -1,7 +1,7 @@
-"""Records into a stream's log, without waiting; later a sink learns which are stored.
+"""Records into a stream's log, without waiting; a sink learns later which are stored.
 
-A record is copied into the chunk that the log is filling, with those of others. It is appended at
-the end of the turn of the event loop, or with what comes while an append is under way.
+A record is copied into the chunk that the log is filling, along with those of other writers. It is
+appended at the end of the turn of the event loop; if an append is under way, it waits for that one.
 """
 
 from collections import deque
@@ -17,7 +17,7 @@ RECORD_BYTES_MAX: Final = 1024 * 1024 - 1024
 RECORDS_UNDER_WAY_MAX: Final = 50_000
 """As many as a connection may have unconfirmed, unless a setting says otherwise."""
 BYTES_UNDER_WAY_MAX: Final = 8 * 1024 * 1024
-"""A quarter of what a stream may have on its way before its publishers are no longer read."""
+"""A quarter of the bytes under way at which a stream's publishers are no longer read."""
 
 _HEAD_BYTES: Final = RECORD_HEAD.size
 
@@ -31,7 +31,7 @@ class NoRoom(RuntimeError):
 
 
 class RecordSink(Protocol):
-    """Caller that put records, as the log sees it. Calls follow the order of putting."""
+    """The caller that puts records, as the log sees it. Calls follow the order of the records."""
 
     def committed(self, count: int) -> None:
         """Learn that the oldest `count` records under way are stored, as a confirm promises it."""
@@ -59,13 +59,13 @@ class _Part:
         self.settled = settled
 
     def confirm(self, publishing_ids: bytes) -> None:
-        """Take that the chunk is stored."""
+        """Note that the chunk is stored."""
         del publishing_ids
         self.is_stored = True
         self.settled()
 
     def lost(self) -> None:
-        """Take that it never will be."""
+        """Note that the chunk will never be stored."""
         self.is_stored = False
         self.settled()
 
@@ -89,10 +89,10 @@ class RecordWriter:
         """Prepare to put records.
 
         Args:
-            stream_log: Of the stream; open.
-            sink: Learns what becomes of each record.
-            records_max: How many may be under way.
-            bytes_max: How many bytes of them; a single larger record may be.
+            stream_log: The stream's open log.
+            sink: Learns whether each record was stored.
+            records_max: Most records under way.
+            bytes_max: Most bytes under way; a single larger record is allowed.
         """
         self.waiting_count = 0
         self.waiting_bytes = 0
@@ -104,11 +104,11 @@ class RecordWriter:
         self._waiting: list[Callable[[], object]] = []
 
     def put(self, record: bytes, filter_value: bytes | None = None) -> None:
-        """Put a record behind all that were put before. Where this raises, it is not put.
+        """Put a record behind all earlier ones. If this raises, the record was not put.
 
         Args:
             record: At most RECORD_BYTES_MAX.
-            filter_value: Of the record, None if it has none.
+            filter_value: Filter value of the record, None if it has none.
 
         Raises:
             NoRoom: Too much is under way.
@@ -135,9 +135,9 @@ class RecordWriter:
         self.waiting_bytes += size
 
     def when_room(self, callback: Callable[[], object]) -> None:
-        """Call `callback` once no more than half of what may be is under way.
+        """Call `callback` once no more than half of the limits is under way.
 
-        At once if that is so. After the log has failed nothing is under way any more.
+        It is called at once if that is so already. Nothing is under way after the log has failed.
         """
         if self._is_half_empty():
             callback()
@@ -171,10 +171,10 @@ class RecordWriter:
         return chunk
 
     def _settle(self) -> None:
-        """Tell the sink what is no longer under way.
+        """Tell the sink which records are no longer under way.
 
-        A log that fails loses the chunk that is filling before those that are on their way: what it
-        says of a part waits for the parts before it.
+        A log that fails loses the open chunk before those on their way, but the sink learns in
+        order. So news of a part waits for the parts before it.
         """
         try:
             while self._parts and (is_stored := self._parts[0].is_stored) is not None:
@@ -194,7 +194,7 @@ class RecordWriter:
 
 def _note_filter(chunk: OpenChunk, value: bytes) -> None:
     if chunk.filters is None:
-        # Entries that are there already came without a value.
+        # The entries that are there already have no value.
         chunk.filters = {b""} if chunk.entry_count else set()
     chunk.filters.add(value)
     chunk.bound_filters(len(value) + 2)  # as it is counted there
