@@ -4,7 +4,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final
 
 from gateway.broker.catalogue import LIVE, TOPOLOGY_PREFIX
@@ -50,6 +50,7 @@ class Exchange:
 
     name: str
     type: str = DIRECT
+    _: KW_ONLY
     durable: bool = True
     auto_delete: bool = False
     internal: bool = False
@@ -80,7 +81,7 @@ class Exchange:
                 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
     """A way from an exchange to a stream.
 

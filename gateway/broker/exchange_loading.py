@@ -104,7 +104,12 @@ def _load_bindings(exchanges: Exchanges, streams: Streams, values: Values) -> li
             unbound.add(number)
             continue
         routing_key, arguments = fields["routing_key"], fields["arguments"]
-        binding = Binding(declared.exchange.name, stream.name, routing_key, arguments)
+        binding = Binding(
+            source=declared.exchange.name,
+            destination=stream.name,
+            routing_key=routing_key,
+            arguments=arguments,
+        )
         exchanges.join(declared, key, binding, stream)
     for declared in filter(None, map(exchanges.by_number.get, unbound)):
         if declared.exchange.auto_delete and not declared.bindings:

@@ -51,7 +51,9 @@ async def mend_super_stream(
     for order, partition, key in lacking:
         if partition not in streams:
             await streams.create(partition, arguments, check=check)
-        binding = Binding(name, partition, key, {PARTITION_ORDER: order})
+        binding = Binding(
+            source=name, destination=partition, routing_key=key, arguments={PARTITION_ORDER: order}
+        )
         await exchanges.bind(binding, check=check)
     shown = InHost(name, virtual_host.name)
     log.info("super stream mended super_stream=%s partitions=%d", shown, len(lacking))

@@ -18,7 +18,7 @@ import json
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Final
 
 from gateway.broker.access.errors import AccessError, Unusable
@@ -76,6 +76,7 @@ class Policy:
     """
 
     name: str
+    _: KW_ONLY
     pattern: str
     apply_to: str = "all"
     definition: Mapping[str, Any] = field(default_factory=dict)

@@ -188,7 +188,12 @@ async def _create_partitions(
     made = list[tuple[TableEntry, Binding, Stream]]()
     first_order = declared.last_order + 1
     for order, (stream, key) in enumerate(zip(drafts, binding_keys, strict=True), first_order):
-        binding = Binding(declared.exchange.name, stream.name, key, {PARTITION_ORDER: order})
+        binding = Binding(
+            source=declared.exchange.name,
+            destination=stream.name,
+            routing_key=key,
+            arguments={PARTITION_ORDER: order},
+        )
         made.append((declared.binding_row(binding, stream.entry.generation), binding, stream))
     await streams.create_together(drafts, [declared.row(), *(row for row, _, _ in made)])
     exchanges.adopt(declared)

@@ -142,14 +142,35 @@ class History:
         self._do(hosts.create("side", description="beside", tags=("a", "b")))
         for name, tags in (("anna", ("management",)), ("bert", ()), ("gone", ("monitoring",))):
             self._do(access.put_user(User(name, PASSWORD, tags)))
-            self._do(access.put_permission(Permission(name, "/", "^a", "b$", ".*")))
-        self._do(access.put_permission(Permission("anna", "side", "", "x.*", "x.*")))
+            self._do(
+                access.put_permission(
+                    Permission(user=name, virtual_host="/", configure="^a", write="b$", read=".*")
+                )
+            )
+        self._do(
+            access.put_permission(
+                Permission(user="anna", virtual_host="side", configure="", write="x.*", read="x.*")
+            )
+        )
         self._do(access.set_user_limits("bert", {"max-connections": 5}))
         self._do(access.set_virtual_host_limits("side", {"max-queues": 50}))
         host = self._host("/")
-        self._do(host.policies.put(Policy("long", "^plain$", "streams", {"max-age": "7D"})))
-        self._do(host.policies.put(Policy("gone", "^none$", "streams", {"max-age": "1D"})))
-        limit = Policy("large", "^bulk$", "streams", {"max-length-bytes": 50_000_000})
+        self._do(
+            host.policies.put(
+                Policy("long", pattern="^plain$", apply_to="streams", definition={"max-age": "7D"})
+            )
+        )
+        self._do(
+            host.policies.put(
+                Policy("gone", pattern="^none$", apply_to="streams", definition={"max-age": "1D"})
+            )
+        )
+        limit = Policy(
+            "large",
+            pattern="^bulk$",
+            apply_to="streams",
+            definition={"max-length-bytes": 50_000_000},
+        )
         self._do(host.policies.operators.put(limit))
         for name in ("plain", "bulk", "named", "filtered", "batched", "gone"):
             self._do(host.streams.create(name, {}))
@@ -160,26 +181,38 @@ class History:
         self._do(create_super_stream(host, "orders", partitions, ["0", "1"], {}))
         self._do(host.exchanges.declare(Exchange("topics", "topic", arguments={"x": 1})))
         for key in ("a.*", "b.#"):
-            self._do(host.exchanges.bind(Binding("topics", "plain", key)))
+            self._do(
+                host.exchanges.bind(Binding(source="topics", destination="plain", routing_key=key))
+            )
         self._publish(("/", "gone"), [b"will be gone"])
 
     def change(self) -> None:
         """Change and delete some of it."""
         access, host = self._broker.access, self._host("/")
         self._do(access.delete_user("gone"))
-        self._do(access.put_permission(Permission("bert", "/", "", "", "named")))
+        self._do(
+            access.put_permission(
+                Permission(user="bert", virtual_host="/", configure="", write="", read="named")
+            )
+        )
         self._do(access.put_user(User("carl", PASSWORD, ("administrator",))))
         self._do(host.policies.delete("gone"))
         self._do(host.streams.delete("gone", lambda _stream: None))
         self._truncate("cut", 10)
-        self._do(host.exchanges.unbind(Binding("topics", "plain", "b.#")))
+        self._do(
+            host.exchanges.unbind(Binding(source="topics", destination="plain", routing_key="b.#"))
+        )
 
     def change_again(self) -> None:
         """Change some of it once more, after the last start."""
         access, host = self._broker.access, self._host("/")
         self._do(access.delete_permission("bert", "/"))
         self._do(access.put_user(User("anna", PASSWORD, ("policymaker",))))
-        self._do(host.policies.put(Policy("long", "^plain$", "streams", {"max-age": "8D"})))
+        self._do(
+            host.policies.put(
+                Policy("long", pattern="^plain$", apply_to="streams", definition={"max-age": "8D"})
+            )
+        )
         self._do(host.streams.create("late", {}))
         self._publish(("/", "late"), [b"late"])
         self._truncate("cut", 30)

@@ -68,7 +68,7 @@ class User:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Permission:
     """The rights of a user in one virtual host; each is a pattern on names."""
 

@@ -57,7 +57,9 @@ def first_users(settings: UsersSettings) -> tuple[list[User], list[Permission]]:
 
 
 def _everything(user: str) -> Permission:
-    return Permission(user, DEFAULT_VIRTUAL_HOST, ".*", ".*", ".*")
+    return Permission(
+        user=user, virtual_host=DEFAULT_VIRTUAL_HOST, configure=".*", write=".*", read=".*"
+    )
 
 
 def _read_permissions(path: Path, entries: object, users: frozenset[str]) -> list[Permission]:
@@ -94,7 +96,9 @@ def _permission(entry: object) -> Permission:
         known = ", ".join(sorted(_PERMISSION_FIELDS))
         raise _Fault(unknown[0], f"no such field; a permission has {known}")
     try:
-        permission = Permission(*(_text(entry, name) for name in _PERMISSION_FIELDS))
+        user, virtual_host, *patterns = (_text(entry, name) for name in _PERMISSION_FIELDS)
+        rights = {right.value: pattern for right, pattern in zip(Right, patterns, strict=True)}
+        permission = Permission(user=user, virtual_host=virtual_host, **rights)
     except Unusable as error:
         raise _Fault("", str(error)) from None
     for right in Right:

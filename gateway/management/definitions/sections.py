@@ -155,8 +155,8 @@ def _password(entry: Entry) -> PasswordHash | None:
 def permission(entry: Entry, context: Context) -> tuple[Key, Permission]:
     """Read what a user may do in a virtual host."""
     user, virtual_host = entry.name("user"), context.host_of(entry)
-    patterns = [context.require_pattern(entry, right.value) for right in Right]
-    return (virtual_host, user), Permission(user, virtual_host, *patterns)
+    patterns = {right.value: context.require_pattern(entry, right.value) for right in Right}
+    return (virtual_host, user), Permission(user=user, virtual_host=virtual_host, **patterns)
 
 
 # -------------------------------------------------------------------------------------- streams

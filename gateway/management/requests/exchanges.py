@@ -73,10 +73,10 @@ async def list_bindings(hosts: Hosts) -> object:
 
 def _binding(_: Administration, arguments: Arguments, __: str) -> Binding:
     return Binding(
-        arguments.name("source"),
-        arguments.name("destination"),
-        arguments.name("routing_key", ""),
-        arguments.values("arguments"),
+        source=arguments.name("source"),
+        destination=arguments.name("destination"),
+        routing_key=arguments.name("routing_key", ""),
+        arguments=arguments.values("arguments"),
     )
 
 

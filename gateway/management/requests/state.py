@@ -215,7 +215,12 @@ class _Bindings(Kept):
 
     async def remove(self, key: Key) -> None:
         source, destination, routing_key, arguments = key[1:]
-        binding = Binding(source, destination, routing_key, json.loads(arguments))
+        binding = Binding(
+            source=source,
+            destination=destination,
+            routing_key=routing_key,
+            arguments=json.loads(arguments),
+        )
         await self.host(key).exchanges.unbind(binding)
 
 

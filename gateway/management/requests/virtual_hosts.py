@@ -65,7 +65,9 @@ async def put_vhost(
     except VirtualHostExists:
         await hosts.describe(name, **described, metadata=hosts.entry(name).metadata)
         return {"is_new": False}
-    await administration.access.put_permission(Permission(user, name, ".*", ".*", ".*"))
+    await administration.access.put_permission(
+        Permission(user=user, virtual_host=name, configure=".*", write=".*", read=".*")
+    )
     return {"is_new": True}
 
 

@@ -245,7 +245,12 @@ class World:
         self.owner.ports.frames.clear()
         self.owner.create(stream)
         if STREAMS[stream] >= 0:
-            binding = Binding("p", stream, stream, {PARTITION_ORDER: STREAMS[stream]})
+            binding = Binding(
+                source="p",
+                destination=stream,
+                routing_key=stream,
+                arguments={PARTITION_ORDER: STREAMS[stream]},
+            )
             self.broker.store_rig.run(self.broker.virtual_host.exchanges.bind(binding))
         self.adopt(stream)
 

@@ -63,7 +63,9 @@ class Bind:
     @property
     def binding(self) -> Binding:
         arguments = {} if self.order is None else {PARTITION_ORDER: self.order}
-        return Binding(self.name, self.stream, self.key, arguments)
+        return Binding(
+            source=self.name, destination=self.stream, routing_key=self.key, arguments=arguments
+        )
 
 
 @dataclass(frozen=True)

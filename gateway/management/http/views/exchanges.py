@@ -92,7 +92,7 @@ def _binding_view(virtual_host: str, binding: Binding) -> dict[str, object]:
 
 def _bindings(host: VirtualHost) -> Iterator[Binding]:
     for name in host.streams.names():
-        yield Binding(DEFAULT_EXCHANGE, name, name)
+        yield Binding(source=DEFAULT_EXCHANGE, destination=name, routing_key=name)
     yield from host.exchanges.bindings()
 
 
@@ -123,7 +123,12 @@ async def post_binding(call: Call) -> Answer:
     host, source, stream = call.host().name, call.path["exchange"], call.path["stream"]
     if source == _DEFAULT:
         raise NotAllowed("nothing can be bound to the default exchange")
-    binding = Binding(source, stream, call.text("routing_key", ""), call.mapping("arguments"))
+    binding = Binding(
+        source=source,
+        destination=stream,
+        routing_key=call.text("routing_key", ""),
+        arguments=call.mapping("arguments"),
+    )
     await call.ask("bind", virtual_host=host, **BINDINGS.shown(binding))
     location = f"{encode(stream)}/{encode(_key_of(binding))}"
     return empty_answer(HTTPStatus.CREATED, {"location": location})

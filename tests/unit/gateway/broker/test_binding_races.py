@@ -17,7 +17,10 @@ from tests.unit.gateway.broker.test_exchanges import exchanges, rows
 from tests.unit.gateway.broker.test_streams import catalogued, refuse
 from tests.unit.gateway.stream.link_rig import Broker
 
-A, B = Binding("e", "a", "k"), Binding("e", "b", "k")
+A, B = (
+    Binding(source="e", destination="a", routing_key="k"),
+    Binding(source="e", destination="b", routing_key="k"),
+)
 
 
 @pytest.fixture

@@ -11,10 +11,10 @@ def test_several_bindings_of_an_exchange_are_made_in_one_write_or_none(broker: B
     run(host.exchanges.declare(Exchange("e")))
     for name in ("a", "b"):
         run(host.streams.create(name, {}))
-    given = [Binding("e", name, "k") for name in ("a", "b")]
+    given = [Binding(source="e", destination=name, routing_key="k") for name in ("a", "b")]
 
     with pytest.raises(StreamDoesNotExist):
-        run(host.exchanges.bind(*given, Binding("e", "none", "k")))
+        run(host.exchanges.bind(*given, Binding(source="e", destination="none", routing_key="k")))
     assert host.exchanges.bindings() == []
 
     run(host.exchanges.bind(*given, given[0]))

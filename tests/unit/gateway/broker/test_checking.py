@@ -23,7 +23,13 @@ SOUND = [
     (names.meta_table("/"), TableEntry(b"orders", STREAM.pack())),
     (names.meta_table("/"), TableEntry(b"amq.binding.1", b'{"exchange": 1}')),
     (access_table.TABLE, TableEntry(b"uanna", User("anna", None, (), {}).pack())),
-    (access_table.TABLE, TableEntry(b"p\x00\x04anna/", Permission("anna", "/", "", "", "").pack())),
+    (
+        access_table.TABLE,
+        TableEntry(
+            b"p\x00\x04anna/",
+            Permission(user="anna", virtual_host="/", configure="", write="", read="").pack(),
+        ),
+    ),
     (virtual_hosts.TABLE, TableEntry(b"h/", VirtualHostEntry("/").pack())),
     (openings.TABLE, TableEntry(openings.KEY, b'{"unclean": 3, "clean": true}')),
 ]

@@ -35,11 +35,19 @@ def declare(broker: Broker, name: str = "e", kind: str = "direct", **options: An
 
 
 def bind(broker: Broker, stream: str, key: str = "", name: str = "e", **arguments: object) -> None:
-    broker.store_rig.run(exchanges(broker).bind(Binding(name, stream, key, arguments)))
+    broker.store_rig.run(
+        exchanges(broker).bind(
+            Binding(source=name, destination=stream, routing_key=key, arguments=arguments)
+        )
+    )
 
 
 def unbind(broker: Broker, stream: str, key: str = "", **arguments: object) -> None:
-    broker.store_rig.run(exchanges(broker).unbind(Binding("e", stream, key, arguments)))
+    broker.store_rig.run(
+        exchanges(broker).unbind(
+            Binding(source="e", destination=stream, routing_key=key, arguments=arguments)
+        )
+    )
 
 
 def rows(broker: Broker) -> int:
@@ -76,7 +84,10 @@ def test_an_exchange_and_its_bindings_outlive_a_restart(
     assert found.route("e", "k") == ["s", "t"]
     assert found.route("amq.direct", "k") == ["s"]
     assert len(found.bindings()) == 3
-    assert Binding("e", "t", "k", {"order": 1}) in found.bindings()
+    assert (
+        Binding(source="e", destination="t", routing_key="k", arguments={"order": 1})
+        in found.bindings()
+    )
     again.close()
 
 
@@ -240,7 +251,14 @@ def test_partitions_are_listed_by_the_order_of_their_bindings(broker: Broker) ->
     for stream, key, order in (("s", "1", 2), ("t", "2", "-5"), ("u", "3", None), ("s", "4", "x"),
                                ("t", "5", 7)):  # fmt: skip
         broker.store_rig.run(
-            exchanges(broker).bind(Binding("e", stream, key, {PARTITION_ORDER: order}))
+            exchanges(broker).bind(
+                Binding(
+                    source="e",
+                    destination=stream,
+                    routing_key=key,
+                    arguments={PARTITION_ORDER: order},
+                )
+            )
         )
 
     assert exchanges(broker).partitions("e") == ("t", "s", "t", "s", "u")

@@ -33,7 +33,7 @@ def put(broker: Broker, *policies: Policy) -> None:
 
 
 def sized(name: str, pattern: str, size: int, **options: Any) -> Policy:  # noqa: ANN401 - those of Policy
-    return Policy(name, pattern, definition={"max-length-bytes": size}, **options)
+    return Policy(name, pattern=pattern, definition={"max-length-bytes": size}, **options)
 
 
 def size_of(policies: Policies, stream: str) -> int | None:
@@ -47,13 +47,15 @@ def test_the_policy_of_the_highest_priority_counts_and_it_alone(
         broker,
         sized("low", ".*", 1, priority=-1),
         sized("middle", "^orders", 2),
-        Policy("high", "-eu$", definition={"max-age": "1h"}, priority=3),
+        Policy("high", pattern="-eu$", definition={"max-age": "1h"}, priority=3),
     )
 
     assert size_of(policies, "others") == 1
     assert size_of(policies, "orders-us") == 2
     assert size_of(policies, "orders-eu") is None
-    assert policies.of("orders-eu") == Policy("high", "-eu$", "all", {"max-age": "1h"}, 3)
+    assert policies.of("orders-eu") == Policy(
+        "high", pattern="-eu$", apply_to="all", definition={"max-age": "1h"}, priority=3
+    )
 
 
 def test_of_equal_priorities_the_first_by_name_counts(broker: Broker, policies: Policies) -> None:
@@ -75,7 +77,7 @@ def test_a_policy_with_a_setting_that_streams_do_not_have_does_not_act_and_hides
     broker: Broker, policies: Policies, key: str
 ) -> None:
     high = {"max-length-bytes": 2, key: 1}
-    put(broker, sized("low", "s", 1), Policy("high", "s", definition=high, priority=5))
+    put(broker, sized("low", "s", 1), Policy("high", pattern="s", definition=high, priority=5))
 
     acting = policies.of("s")
 
@@ -91,7 +93,9 @@ def test_a_policy_with_a_setting_that_streams_may_have_acts(
     value: object = "1h" if key == "max-age" else 20
 
     put(broker, sized("low", "s", 1))
-    put(broker, Policy("p", "s", definition={"max-length-bytes": 2, key: value}, priority=5))
+    put(
+        broker, Policy("p", pattern="s", definition={"max-length-bytes": 2, key: value}, priority=5)
+    )
 
     assert size_of(policies, "s") == 2
 
@@ -99,7 +103,7 @@ def test_a_policy_with_a_setting_that_streams_may_have_acts(
 def test_why_a_policy_applies_to_no_stream_is_logged(
     broker: Broker, caplog: pytest.LogCaptureFixture
 ) -> None:
-    put(broker, Policy("p", "s", definition={"overflow": "drop-head", "max-length": 1}))
+    put(broker, Policy("p", pattern="s", definition={"overflow": "drop-head", "max-length": 1}))
 
     assert "applies to no stream name=p because_of=['max-length', 'overflow']" in caplog.text
 
@@ -140,7 +144,7 @@ def test_what_a_policy_defines_takes_the_place_of_the_arguments(
         broker,
         Policy(
             "p",
-            ".*",
+            pattern=".*",
             definition={
                 "max-age": "2h",
                 "stream-max-segment-size-bytes": 1_000_000,
@@ -164,7 +168,13 @@ def test_what_a_policy_defines_takes_the_place_of_the_arguments(
 
 def test_policies_are_there_after_a_restart(tmp_path: Path) -> None:
     broker = Broker(tmp_path)
-    kept = Policy("kept", "^k", "streams", {"max-age": "1h", "other": [1, {"x": None}]}, 5)
+    kept = Policy(
+        "kept",
+        pattern="^k",
+        apply_to="streams",
+        definition={"max-age": "1h", "other": [1, {"x": None}]},
+        priority=5,
+    )
     put(broker, kept, sized("changed", "a", 1), sized("gone", "g", 1))
     put(broker, sized("changed", "b", 2))
     broker.store_rig.run(broker.virtual_host.policies.delete("gone"))
@@ -214,27 +224,27 @@ def test_what_the_store_refuses_does_not_count(
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [
-        (Policy("", ".*"), "name of a policy"),
-        (Policy("p\0", ".*"), "NUL"),
-        (Policy("p", "("), "pattern of policy 'p'"),
-        (Policy("p", "(?=x"), "pattern of policy 'p'"),
-        (Policy("p", "x", "streamz"), "applies to one of all"),
-        (Policy("p", "x", priority=True), "is a number"),
-        (Policy("p", "x", priority=float("inf")), "is a number"),
-        (Policy("p", "x", priority=float("nan")), "is a number"),
-        (Policy("p", "x", priority="1"), "is a number"),  # type: ignore[arg-type]
-        (Policy("p", "x", definition={"x": object()}), "no JSON"),
-        (Policy("p", "x", definition={"x": "y" * 70_000}), "at most 65536 bytes"),
-        (Policy("p", "x", definition={"max-age": "soon"}), "no age"),
-        (Policy("p", "x", definition={"max-age": 5}), "no text"),
-        (Policy("p", "x", definition={"max-length-bytes": -1}), "below 0"),
-        (Policy("p", "x", definition={"max-length-bytes": True}), "no whole number"),
-        (Policy("p", "x", definition={"max-length-bytes": 1.5}), "no whole number"),
-        (Policy("p", "x", definition={"max-length-bytes": "5000"}), "no whole number"),
-        (Policy("p", "x", definition={"max-age": "0s"}), "no age"),
-        (Policy("p", "x"), "says nothing"),
-        (Policy("p", "x", definition={"stream-max-segment-size-bytes": 8}), "below 9"),
-        (Policy("p", "x", definition={"stream-filter-size-bytes": 256}), "above 255"),
+        (Policy("", pattern=".*"), "name of a policy"),
+        (Policy("p\0", pattern=".*"), "NUL"),
+        (Policy("p", pattern="("), "pattern of policy 'p'"),
+        (Policy("p", pattern="(?=x"), "pattern of policy 'p'"),
+        (Policy("p", pattern="x", apply_to="streamz"), "applies to one of all"),
+        (Policy("p", pattern="x", priority=True), "is a number"),
+        (Policy("p", pattern="x", priority=float("inf")), "is a number"),
+        (Policy("p", pattern="x", priority=float("nan")), "is a number"),
+        (Policy("p", pattern="x", priority="1"), "is a number"),  # type: ignore[arg-type]
+        (Policy("p", pattern="x", definition={"x": object()}), "no JSON"),
+        (Policy("p", pattern="x", definition={"x": "y" * 70_000}), "at most 65536 bytes"),
+        (Policy("p", pattern="x", definition={"max-age": "soon"}), "no age"),
+        (Policy("p", pattern="x", definition={"max-age": 5}), "no text"),
+        (Policy("p", pattern="x", definition={"max-length-bytes": -1}), "below 0"),
+        (Policy("p", pattern="x", definition={"max-length-bytes": True}), "no whole number"),
+        (Policy("p", pattern="x", definition={"max-length-bytes": 1.5}), "no whole number"),
+        (Policy("p", pattern="x", definition={"max-length-bytes": "5000"}), "no whole number"),
+        (Policy("p", pattern="x", definition={"max-age": "0s"}), "no age"),
+        (Policy("p", pattern="x"), "says nothing"),
+        (Policy("p", pattern="x", definition={"stream-max-segment-size-bytes": 8}), "below 9"),
+        (Policy("p", pattern="x", definition={"stream-filter-size-bytes": 256}), "above 255"),
     ],
 )
 def test_a_policy_that_cannot_be_is_refused_in_words(
@@ -254,7 +264,10 @@ def test_beside_an_operators_policy_the_smaller_size_counts(
     broker: Broker, policies: Policies, of_user: int | None, of_operator: int, size: int
 ) -> None:
     if of_user is not None:
-        put(broker, Policy("p", "s", definition={"max-length-bytes": of_user, "max-age": "1h"}))
+        put(
+            broker,
+            Policy("p", pattern="s", definition={"max-length-bytes": of_user, "max-age": "1h"}),
+        )
 
     broker.store_rig.run(policies.operators.put(sized("o", "s", of_operator)))
 
@@ -269,7 +282,13 @@ def test_of_operators_policies_one_counts_as_of_others(broker: Broker, policies:
         sized("low", "s", 4000),
         sized("high", "s", 5000, priority=1),
         sized("for exchanges", "s", 1, priority=2, apply_to="exchanges"),
-        Policy("ttl", "s", "all", {"max-length-bytes": 2, "message-ttl": 5}, 3),
+        Policy(
+            "ttl",
+            pattern="s",
+            apply_to="all",
+            definition={"max-length-bytes": 2, "message-ttl": 5},
+            priority=3,
+        ),
     ):
         broker.store_rig.run(policies.operators.put(policy))
 

@@ -141,7 +141,7 @@ def test_a_policy_acts_at_once_and_its_end_too(client: LinkRig) -> None:
 
     run(
         broker.streams.logs.policies.put(
-            Policy("p", "^s$", definition={"max-length-bytes": 7 * CHUNK})
+            Policy("p", pattern="^s$", definition={"max-length-bytes": 7 * CHUNK})
         )
     )
     broker.loop.run_for(0.05)
@@ -160,7 +160,7 @@ def test_an_operators_policy_acts_at_once_and_its_end_too(client: LinkRig) -> No
     write(client, 9)
     run, operators = broker.store_rig.run, broker.streams.logs.policies.operators
 
-    run(operators.put(Policy("o", "^s$", definition={"max-length-bytes": 7 * CHUNK})))
+    run(operators.put(Policy("o", pattern="^s$", definition={"max-length-bytes": 7 * CHUNK})))
     broker.loop.run_for(0.05)
     assert first_chunk(client) == 3
 
@@ -176,7 +176,7 @@ def test_a_policy_with_a_setting_that_streams_do_not_have_deletes_nothing(client
     definition = {"max-length-bytes": 7 * CHUNK, "message-ttl": 1000}
 
     broker.store_rig.run(
-        broker.streams.logs.policies.put(Policy("p", "^s$", definition=definition))
+        broker.streams.logs.policies.put(Policy("p", pattern="^s$", definition=definition))
     )
     broker.loop.run_for(0.05)
     write(client, 4)
@@ -244,7 +244,7 @@ def test_a_mistake_of_ours_is_in_the_log(
 
 def test_a_policy_stands_above_the_arguments(client: LinkRig) -> None:
     create(client, max_length_bytes="0")
-    policy = Policy("p", "^s$", definition={"max-length-bytes": 10**9})
+    policy = Policy("p", pattern="^s$", definition={"max-length-bytes": 10**9})
     client.broker.store_rig.run(client.broker.streams.logs.policies.put(policy))
 
     write(client, 9)
@@ -255,7 +255,7 @@ def test_a_policy_stands_above_the_arguments(client: LinkRig) -> None:
 def test_a_policy_changes_how_much_goes_at_once(client: LinkRig) -> None:
     create(client, max_length_bytes="0")
     definition = {"stream-max-segment-size-bytes": 1_500}
-    policy = Policy("p", "^s$", definition=definition)
+    policy = Policy("p", pattern="^s$", definition=definition)
     client.broker.store_rig.run(client.broker.streams.logs.policies.put(policy))
 
     write(client, 9)
@@ -284,7 +284,7 @@ def test_one_stream_that_cannot_be_read_does_not_keep_the_others(
     client.create("lost")
     broker.lose_segment("lost")
     create(client, max_age="1h")
-    policy = Policy("p", ".*", definition={"max-age": "1h"})
+    policy = Policy("p", pattern=".*", definition={"max-age": "1h"})
     broker.store_rig.run(broker.streams.logs.policies.put(policy))
     write(client, 9)
     broker.now_ms += 2 * HOUR_MS

@@ -333,7 +333,7 @@ def test_partitions_are_added_to_super_streams_alone_and_all_or_none(broker: Bro
         broker,
         creation,
         lambda _: host.exchanges.declare(Exchange("e")),
-        lambda _: host.exchanges.bind(Binding("e", "s", "k")),
+        lambda _: host.exchanges.bind(Binding(source="e", destination="s", routing_key="k")),
     )
     wrong: list[tuple[type[BrokerError], str, tuple[str, ...], tuple[str, ...]]] = [
         (ExchangeDoesNotExist, "nowhere", ("n",), ("0",)),

@@ -67,7 +67,11 @@ def test_nothing_of_a_deleted_one_is_left(broker: Broker) -> None:
     other, run = create(broker, "v"), broker.store_rig.run
     stream = run(other.streams.create("s", {}))
     run(other.streams.logs.of(stream))
-    run(broker.access.put_permission(Permission("guest", "v", ".*", ".*", ".*")))
+    run(
+        broker.access.put_permission(
+            Permission(user="guest", virtual_host="v", configure=".*", write=".*", read=".*")
+        )
+    )
 
     run(broker.virtual_hosts.delete("v"))
 
@@ -152,7 +156,11 @@ def test_what_is_there_is_not_created_and_what_is_not_is_not_deleted(broker: Bro
     with pytest.raises(NoSuchVirtualHost):
         run(broker.virtual_hosts.describe("v"))
     with pytest.raises(NoSuchVirtualHost):
-        run(broker.access.put_permission(Permission("guest", "v", "", "", "")))
+        run(
+            broker.access.put_permission(
+                Permission(user="guest", virtual_host="v", configure="", write="", read="")
+            )
+        )
 
 
 def test_a_limit_of_streams_counts_at_creation(broker: Broker) -> None:
@@ -176,7 +184,11 @@ def test_the_connections_of_a_deleted_one_are_told_of_their_streams_and_end(
     run = broker.store_rig.run
     other = create(broker, "v")
     run(other.streams.create("s", {}))
-    run(broker.access.put_permission(Permission("guest", "v", ".*", ".*", ".*")))
+    run(
+        broker.access.put_permission(
+            Permission(user="guest", virtual_host="v", configure=".*", write=".*", read=".*")
+        )
+    )
     stays, goes = broker.link(), broker.link(virtual_host="v")
     goes.declare(1, "s")
 

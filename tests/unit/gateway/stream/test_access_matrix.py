@@ -67,7 +67,9 @@ def allow(broker: Broker, host: str, rights: frozenset[Right]) -> None:
     for name in HOSTS:
         here = rights if name == host else frozenset(Right) - rights
         patterns = {right.value: "^(s|t|p|none)$" if right in here else "" for right in Right}
-        broker.store_rig.run(broker.access.put_permission(Permission("app", name, **patterns)))
+        broker.store_rig.run(
+            broker.access.put_permission(Permission(user="app", virtual_host=name, **patterns))
+        )
 
 
 def test_every_command_has_its_place_here() -> None:
@@ -131,7 +133,11 @@ def test_a_super_stream_is_managed_with_every_right_only(two: Broker, host: str)
 
 
 def give_guest_everything(broker: Broker, host: str) -> None:
-    broker.store_rig.run(broker.access.put_permission(Permission("guest", host, ".*", ".*", ".*")))
+    broker.store_rig.run(
+        broker.access.put_permission(
+            Permission(user="guest", virtual_host=host, configure=".*", write=".*", read=".*")
+        )
+    )
 
 
 @pytest.mark.parametrize("host", HOSTS)

@@ -30,7 +30,11 @@ def app(broker: Broker) -> LinkRig:
 
 
 def allow(broker: Broker, write: str, read: str) -> None:
-    broker.store_rig.run(broker.access.put_permission(Permission("app", "/", ".*", write, read)))
+    broker.store_rig.run(
+        broker.access.put_permission(
+            Permission(user="app", virtual_host="/", configure=".*", write=write, read=read)
+        )
+    )
 
 
 def subscribe(client: LinkRig, number: int, name: str) -> None:

@@ -17,7 +17,7 @@ from tests.unit.gateway.broker.access.access_rig import AccessRig
 
 APP = User("app", PasswordHash.of("secret"), ("management",), {"max-connections": 2})
 OTHER = User("other", None)
-ALL = Permission("app", "/", ".*", ".*", ".*")
+ALL = Permission(user="app", virtual_host="/", configure=".*", write=".*", read=".*")
 
 
 @pytest.fixture
@@ -55,7 +55,11 @@ def test_a_kept_permission_whose_pattern_is_refused_now_allows_nothing_and_is_lo
     row = {"user": "other", "virtual_host": "/", "configure": r"\C", "write": "", "read": ""}
     with monkeypatch.context() as patched:
         patched.setattr(Permission, "pack", lambda _: json.dumps(row).encode())
-        begun.run(begun.access.put_permission(Permission("other", "/", "", "", "")))
+        begun.run(
+            begun.access.put_permission(
+                Permission(user="other", virtual_host="/", configure="", write="", read="")
+            )
+        )
 
     reopened = begun.open()
 
@@ -68,7 +72,11 @@ def test_a_kept_pattern_that_is_longer_than_new_ones_may_be_stays_valid(begun: A
     names = [f"orders-of-customer-{number}" for number in range(180)]
     long = f"^({'|'.join(names)})$"
     assert PATTERN_BYTES_MAX < len(long) <= 4_096
-    begun.run(begun.access.put_permission(Permission("other", "/", long, "", "")))
+    begun.run(
+        begun.access.put_permission(
+            Permission(user="other", virtual_host="/", configure=long, write="", read="")
+        )
+    )
 
     reopened = begun.open()
 
@@ -80,7 +88,11 @@ def test_everything_that_is_changed_is_there_after_a_restart(begun: AccessRig) -
     access = begun.access
     slow = User("slow", PasswordHash.of("x", Algorithm.ARGON2ID), loopback_only=True)
     begun.run(access.put_user(slow))
-    begun.run(access.put_permission(Permission("slow", "/", "", "^a", "b$")))
+    begun.run(
+        access.put_permission(
+            Permission(user="slow", virtual_host="/", configure="", write="^a", read="b$")
+        )
+    )
     begun.run(access.set_user_limits("app", {"max-channels": 7}))
     begun.run(access.set_virtual_host_limits("/", {"max-queues": 3}))
 
@@ -101,7 +113,11 @@ def test_everything_that_is_changed_is_there_after_a_restart(begun: AccessRig) -
 
 def test_a_user_may_what_the_patterns_say_in_that_virtual_host_only(begun: AccessRig) -> None:
     access = begun.access
-    begun.run(access.put_permission(Permission("other", "/", "^c", "w", "")))
+    begun.run(
+        access.put_permission(
+            Permission(user="other", virtual_host="/", configure="^c", write="w", read="")
+        )
+    )
 
     for host, right, name, may in (
         ("/", Right.CONFIGURE, "c1", True),
@@ -145,7 +161,11 @@ def test_permissions_taken_away_are_felt_there_and_the_connection_stays(begun: A
 def test_a_changed_pattern_and_a_changed_user_touch_no_connection(begun: AccessRig) -> None:
     client = begun.connect("app")
 
-    begun.run(begun.access.put_permission(Permission("app", "/", "", "", "")))
+    begun.run(
+        begun.access.put_permission(
+            Permission(user="app", virtual_host="/", configure="", write="", read="")
+        )
+    )
     begun.run(begun.access.put_user(User("app", None)))
     begun.run(begun.access.set_user_limits("app", {"max-connections": 0}))
 
@@ -155,7 +175,11 @@ def test_a_changed_pattern_and_a_changed_user_touch_no_connection(begun: AccessR
 def test_a_virtual_host_that_goes_takes_its_permissions_and_limits_along(
     begun: AccessRig,
 ) -> None:
-    begun.run(begun.access.put_permission(Permission("app", "v", "a", "b", "c")))
+    begun.run(
+        begun.access.put_permission(
+            Permission(user="app", virtual_host="v", configure="a", write="b", read="c")
+        )
+    )
     begun.run(begun.access.set_virtual_host_limits("v", {"max-queues": 1}))
 
     begun.run(begun.access.forget_virtual_host("v"))
@@ -186,8 +210,18 @@ def test_what_is_not_there_cannot_be_changed(begun: AccessRig) -> None:
     access.has_virtual_host = lambda name: name == "/"
     for change, error in (
         (access.delete_user("nobody"), NoSuchUser),
-        (access.put_permission(Permission("nobody", "/", "", "", "")), NoSuchUser),
-        (access.put_permission(Permission("app", "v", "", "", "")), NoSuchVirtualHost),
+        (
+            access.put_permission(
+                Permission(user="nobody", virtual_host="/", configure="", write="", read="")
+            ),
+            NoSuchUser,
+        ),
+        (
+            access.put_permission(
+                Permission(user="app", virtual_host="v", configure="", write="", read="")
+            ),
+            NoSuchVirtualHost,
+        ),
         (access.delete_permission("app", "v"), NoSuchPermission),
         (access.set_user_limits("nobody", {}), NoSuchUser),
         (access.set_virtual_host_limits("v", {}), NoSuchVirtualHost),
@@ -232,7 +266,11 @@ def test_a_store_that_refuses_leaves_everything_as_it_was(
 def test_changes_go_one_after_the_other(begun: AccessRig) -> None:
     """A permission for a user who is being deleted would outlive it."""
     deletion = start(begun.access.delete_user("app"))
-    too_late = start(begun.access.put_permission(Permission("app", "/", "a", "a", "a")))
+    too_late = start(
+        begun.access.put_permission(
+            Permission(user="app", virtual_host="/", configure="a", write="a", read="a")
+        )
+    )
     begun.loop.run_until(lambda: deletion.is_settled and too_late.is_settled)
 
     deletion.result()

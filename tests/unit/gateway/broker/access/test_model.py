@@ -14,7 +14,7 @@ def test_a_user_is_read_as_it_was_written(algorithm: Algorithm | None) -> None:
 
 
 def test_a_permission_is_read_as_it_was_written() -> None:
-    permission = Permission("ünï", "/é", "^a", "", "b|c")
+    permission = Permission(user="ünï", virtual_host="/é", configure="^a", write="", read="b|c")
 
     read = Permission.unpack(permission.pack())
 
@@ -23,7 +23,7 @@ def test_a_permission_is_read_as_it_was_written() -> None:
 
 
 def test_no_pattern_allows_nothing_that_has_a_name() -> None:
-    nothing = Permission("u", "/", "", "", "")
+    nothing = Permission(user="u", virtual_host="/", configure="", write="", read="")
 
     for right in Right:
         assert not nothing.allows(right, "a")
@@ -35,7 +35,7 @@ def test_a_pattern_that_cannot_be_used_is_named(field: str) -> None:
     patterns = {"configure": "", "write": "", "read": ""} | {field: "(?=a"}
 
     with pytest.raises(Unusable, match=f"pattern to {field} .*cannot be used"):
-        Permission("u", "/", **patterns)
+        Permission(user="u", virtual_host="/", **patterns)
 
 
 @pytest.mark.parametrize("name", ["", "a" * (NAME_BYTES_MAX + 1), "é" * 128, "a\0b", "\udcff"])

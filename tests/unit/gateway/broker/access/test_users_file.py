@@ -43,7 +43,9 @@ def test_without_a_file_there_is_guest_who_may_do_everything() -> None:
     assert (user.name, user.tags) == ("guest", ("administrator",))
     assert user.password_hash is not None
     assert user.password_hash.matches(b"guest")
-    assert permission == Permission("guest", "/", ".*", ".*", ".*")
+    assert permission == Permission(
+        user="guest", virtual_host="/", configure=".*", write=".*", read=".*"
+    )
 
 
 @pytest.mark.parametrize("algorithm", Algorithm)
@@ -62,7 +64,9 @@ def test_users_come_from_a_toml_file(tmp_path: Path, algorithm: Algorithm) -> No
     assert (user.name, user.tags) == ("app", ("administrator",))
     assert user.password_hash is not None
     assert user.password_hash.matches(b"secret")
-    assert permissions == [Permission("app", "/", ".*", ".*", ".*")]
+    assert permissions == [
+        Permission(user="app", virtual_host="/", configure=".*", write=".*", read=".*")
+    ]
 
 
 def test_users_come_from_rabbitmqs_definitions(tmp_path: Path) -> None:
@@ -110,7 +114,9 @@ def test_permissions_of_the_file_count_where_it_has_any(
     with caplog.at_level(logging.WARNING):
         _, permissions = users_of(tmp_path / "definitions.json", json.dumps(content))
 
-    assert permissions == [Permission("app", "/", "^$", "a", "")]
+    assert permissions == [
+        Permission(user="app", virtual_host="/", configure="^$", write="a", read="")
+    ]
     assert caplog.text.count("permission of the users file is not used") == 2
 
 

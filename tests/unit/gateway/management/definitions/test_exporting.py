@@ -87,9 +87,11 @@ def test_what_json_cannot_say_is_left_out_with_a_warning_and_so_is_what_is_bound
         ("events", "age", "k"),
         ("e\udcff", "good", "k"),
     ):
-        binding = Binding(source, destination, key)
+        binding = Binding(source=source, destination=destination, routing_key=key)
         definitions.bindings[binding_key("/", binding)] = binding
-    definitions.policies["/", "p"] = Policy("p", "x", definition={"delivery-limit": float("inf")})
+    definitions.policies["/", "p"] = Policy(
+        "p", pattern="x", definition={"delivery-limit": float("inf")}
+    )
 
     tree, warnings = export_definitions(definitions)
 
@@ -117,7 +119,9 @@ def test_a_whole_number_of_any_size_comes_back_the_same() -> None:
     for number in (10**20, -(10**900), 2**63, 0):
         name = f"s{number % 97}"
         definitions.streams["/", name] = Stream(name, {"max-length-bytes": str(number)})
-    policy = Policy("p", "x", "all", {"max-length-bytes": 10**60}, 10**30)
+    policy = Policy(
+        "p", pattern="x", apply_to="all", definition={"max-length-bytes": 10**60}, priority=10**30
+    )
     definitions.policies["/", "p"] = policy
     limits = {"max-connections": 10**22, "max-channels": -(10**22)}
     definitions.users["", "app"] = User("app", None, limits=limits)

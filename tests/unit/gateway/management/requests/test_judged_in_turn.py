@@ -34,7 +34,9 @@ def rig(rig: Rig) -> Rig:
 
 
 def allow(rig: Rig, pattern: str) -> None:
-    permission = Permission("app", "/", pattern, pattern, pattern)
+    permission = Permission(
+        user="app", virtual_host="/", configure=pattern, write=pattern, read=pattern
+    )
     rig.broker.store_rig.run(rig.administration.access.put_permission(permission))
 
 
@@ -85,7 +87,7 @@ def test_an_exchange_that_is_no_super_stream_by_then_is_not_deleted_as_one(rig: 
     async def made_anew() -> None:
         await host.exchanges.delete("own")
         await host.exchanges.declare(Exchange("own"))
-        await host.exchanges.bind(Binding("own", "own-0", "k"))
+        await host.exchanges.bind(Binding(source="own", destination="own-0", routing_key="k"))
 
     other = start(made_anew())
     deletion = start(

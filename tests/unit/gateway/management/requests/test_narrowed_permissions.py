@@ -19,7 +19,11 @@ def client(rig: Rig) -> LinkRig:
     """A client with a publisher and two consumers on `a`, a publisher on `b`."""
     run, access = rig.broker.store_rig.run, rig.administration.access
     run(access.put_user(User("app", None)))
-    run(access.put_permission(Permission("app", "/", "", ".*", ".*")))
+    run(
+        access.put_permission(
+            Permission(user="app", virtual_host="/", configure="", write=".*", read=".*")
+        )
+    )
     rig.broker.link().create("a", "b")
     client = rig.broker.link(user="app")
     client.declare(1, "a")

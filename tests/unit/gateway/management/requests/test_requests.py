@@ -71,7 +71,11 @@ def test_what_there_is_not_cannot_be_asked(rig: Rig) -> None:
 def test_tags_make_roles(rig: Rig, tags: tuple[str, ...], roles: set[Role]) -> None:
     access, run = rig.broker.access, rig.broker.store_rig.run
     run(access.put_user(User("app", None, tags)))
-    run(access.put_permission(Permission("app", "/", "", "", "")))
+    run(
+        access.put_permission(
+            Permission(user="app", virtual_host="/", configure="", write="", read="")
+        )
+    )
 
     actor = Actor.of(access, "app")
 

@@ -12,13 +12,16 @@ from gateway.management.definitions.objects import KINDS, Host, Key, Stream, bin
 from gateway.management.requests.state import KEPT, current_definitions
 from tests.unit.gateway.management.requests.administration_rig import Rig
 
-POLICY = Policy("p", "a", definition={"max-age": "1h"})
-LIMIT = Policy("p", "a", definition={"max-length-bytes": 7})
-BINDING = Binding("e", "s", "key", {"b": [1], "a": True})
+POLICY = Policy("p", pattern="a", definition={"max-age": "1h"})
+LIMIT = Policy("p", pattern="a", definition={"max-length-bytes": 7})
+BINDING = Binding(source="e", destination="s", routing_key="key", arguments={"b": [1], "a": True})
 OBJECTS: dict[str, tuple[Key, Any]] = {
     "hosts": (("", "new"), Host("new", "about", ("tag",), "stream", {"max-queues": 5})),
     "users": (("", "app"), User("app", None, ("a",), {"max-connections": 3})),
-    "permissions": (("/", "app"), Permission("app", "/", "c", "w", "r")),
+    "permissions": (
+        ("/", "app"),
+        Permission(user="app", virtual_host="/", configure="c", write="w", read="r"),
+    ),
     "policies": (("/", "p"), POLICY),
     "operator_policies": (("/", "p"), LIMIT),
     "streams": (("/", "s"), Stream("s", {"max-age": "1h"})),

@@ -319,7 +319,9 @@ def declare(client: LinkRig, name: str, kind: str, other: str | None = None) -> 
 
 def bind(client: LinkRig, source: str, stream: str, key: str) -> None:
     client.broker.store_rig.run(
-        client.link.virtual_host.exchanges.bind(Binding(source, stream, key))
+        client.link.virtual_host.exchanges.bind(
+            Binding(source=source, destination=stream, routing_key=key)
+        )
     )
 
 
