@@ -33,7 +33,7 @@ class Reader(Protocol):
     def ports(self) -> Ports: ...
 
     def lose_readers(self, stream: Stream) -> None:
-        """Drop the subscriptions to a stream of which the next part cannot be read."""
+        """Drop the subscriptions to a stream whose next part cannot be read."""
         ...
 
 
@@ -52,10 +52,10 @@ class Subscription:
 
     Attributes:
         credit: Chunks that may be sent; may be negative, since the client may take credit back.
-        is_queued: Whether the connection already knows that there may be something to send.
-        is_single: Whether it is in a group of which one reads.
-        consumed: Records sent.
-        next_offset: Behind the last of them.
+        is_queued: True if the connection already knows that there may be something to send.
+        is_single: True if it is in a group with a single active consumer.
+        consumed: Number of records sent.
+        next_offset: Offset behind the last of them.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class Subscription:
         properties: Mapping[str, str],
         reader: Reader,
     ) -> None:
-        """Take what was asked for, and the connection that reads."""
+        """Begin with the request's values, for a connection that reads."""
         self.subscription_id = subscription_id
         self.stream = stream
         self.log = log
@@ -96,11 +96,11 @@ class Subscription:
 
     @property
     def is_reading(self) -> bool:
-        """Whether it has begun, and was not paused since."""
+        """True if it has begun, and was not paused since."""
         return self._cursor is not None
 
     def pause(self) -> None:
-        """Deliver nothing until it begins anew, elsewhere; its credit stays."""
+        """Deliver nothing until `begin` is called again; the credit stays."""
         if self._cursor is not None:
             self._cursor.close()
             self._cursor = None
@@ -112,7 +112,7 @@ class Subscription:
             self._ports.wake(self)
 
     def next(self, scratch: bytearray) -> Deliver | None:
-        """Return the next frame, None without credit or while nothing is there."""
+        """Return the next frame; None without credit, or while there is none."""
         if self.credit <= 0 or self._cursor is None or self._is_closed:
             return None
         chunk = self._cursor.next(scratch)
@@ -137,18 +137,18 @@ class Subscription:
 
     @property
     def is_sifting(self) -> bool:
-        """Whether `next` gave nothing, but looks on for what the filter lets through."""
+        """True if `next` gave nothing, but must look further for a chunk that the filter wants."""
         if self._is_closed or self._cursor is None:
             return False
         return self.credit > 0 and self._cursor.is_sifting
 
     @property
     def wants_more(self) -> bool:
-        """Whether the client takes another chunk."""
+        """True if the client takes another chunk."""
         return self.credit > 0
 
     def details(self) -> ConsumerDetails:
-        """Return what administrators are told of it."""
+        """Return the details that administrators see."""
         log = self.log
         seen = self.next_offset if self.consumed else log.first_offset
         is_behind = self.is_reading and not log.is_empty
@@ -171,6 +171,6 @@ class Subscription:
             self._cursor.close()
 
     def wake(self) -> None:
-        """Deliver what there is."""
+        """Tell the connection that there may be something to deliver."""
         if not self._is_closed and self.credit > 0:
             self._ports.wake(self)

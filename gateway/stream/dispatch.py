@@ -1,8 +1,8 @@
-"""One frame to its handler and the reply back.
+"""Dispatch of one frame: to its handler, and the reply back.
 
-In this order and nowhere else: decode → is it legal now → handler → reply → the next state. A
-refusal becomes the reply's code. What the peer broke (ProtocolError) passes to the caller. A
-handler that waits for the store makes the connection wait.
+The steps, in this order and nowhere else: decode → check that it is legal now → handler → reply →
+the next state. A refusal becomes the reply's code. A breach of the protocol by the peer
+(ProtocolError) goes to the caller. While a handler waits for the store, the connection waits.
 """
 
 import logging
@@ -29,13 +29,13 @@ def dispatch(link: Link, frame: Buffer, done: Callable[[BaseException | None], o
     """Handle one whole frame, without its size, of any command but publish.
 
     Args:
-        link: The connection's.
-        frame: Its bytes; copied.
-        done: Called when the next frame may be handled, with what went wrong, if anything did:
-            an error of ours. Possibly called before this returns.
+        link: The connection's link.
+        frame: The frame's bytes; copied.
+        done: Called when the next frame may be handled, with the error if one was not answered,
+            else None. May be called before this returns.
 
     Raises:
-        ProtocolError: The frame is wrong, or at the wrong moment.
+        ProtocolError: The frame is wrong, or comes at the wrong moment.
     """
     decoded = codec.decode_request(frame)
     session = link.session
@@ -63,7 +63,7 @@ def dispatch(link: Link, frame: Buffer, done: Callable[[BaseException | None], o
 def _answer(
     link: Link, decoded: Decoded, outcome: Message | BaseException | None
 ) -> BaseException | None:
-    """Send the reply; return an error that is ours."""
+    """Send the reply; return the error if it is no refusal, and so has no reply."""
     command, correlation_id = decoded.command, decoded.correlation_id
     if isinstance(outcome, BaseException):
         if isinstance(outcome, ProtocolError):

@@ -3,8 +3,8 @@
 
     size (u32, of what follows) | key (u16) | version (u16) | the rest
 
-Publish goes by runs of frames to the kernel, every other command one by one to its handler. What
-the client breaks ends the connection: with a Close once it is open, without a word before.
+Publish frames go to the kernel in runs; every other command goes to its handler by itself. A breach
+of the protocol ends the connection: with a Close once it is open, without an answer before.
 
 Source: RabbitMQ stream protocol, Frame Structure, Close.
 """
@@ -66,7 +66,10 @@ class StreamFront:
     # Frames
 
     def take(self, buffer: bytearray, position: int, end: int) -> int:
-        """Handle one frame, or a run of Publish frames; the same position if it is incomplete."""
+        """Handle one frame, or a run of Publish frames; return where to go on.
+
+        That is the same position if the frame is incomplete.
+        """
         if self._session.state is _CLOSING:
             return self._look_for_answer(buffer, position, end)
         if end - position < codec.SIZE_BYTES:
@@ -112,7 +115,7 @@ class StreamFront:
         return codec.SIZE_BYTES + size
 
     def _handled(self, error: BaseException | None) -> None:
-        """Go on after a handler."""
+        """Go on when a handler has finished."""
         if self._is_lost:
             return
         if isinstance(error, ProtocolError):
@@ -139,7 +142,7 @@ class StreamFront:
     # The end
 
     def _fail(self, error: ProtocolError) -> None:
-        """End the connection: with a Close once it is open, without a word before."""
+        """End the connection: with a Close once it is open, without an answer before."""
         self.link.say(log.warning, "protocol error peer=%s error=%s", self._ports.peer, error)
         self._session.fail()
         if self._session.is_done:
@@ -169,7 +172,7 @@ class StreamFront:
             self._skip_bytes = head - position + int.from_bytes(buffer[position:head], "big")
 
     def farewell(self) -> None:
-        """Say nothing: RabbitMQ ends a connection without a Close."""
+        """Send nothing: RabbitMQ ends a connection without a Close."""
 
     def lost(self) -> None:
         """Remove everything that the connection owned."""

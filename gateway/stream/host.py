@@ -1,4 +1,4 @@
-"""What all links of a port share: the broker's parts, and the settings of the protocol."""
+"""State that all links of a port share: the broker's parts and the protocol's settings."""
 
 from dataclasses import dataclass
 
@@ -7,14 +7,14 @@ from gateway.broker import visit
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LinkSettings:
-    """What the protocol needs to know of the settings; times in milliseconds, sizes in bytes.
+    """The settings that the protocol needs; times in milliseconds, sizes in bytes.
 
     Attributes:
         frame_bytes_max: Proposed to clients; 0 for no limit.
         initial_frame_bytes_max: The limit before Open.
         chunk_bytes_max: Size of the largest joined chunk, header and data.
         heartbeat_s: Proposed to clients; 0 for none.
-        close_timeout_ms: How long a client may take to answer the server's Close.
+        close_timeout_ms: Time limit for a client's answer to the server's Close.
     """
 
     frame_bytes_max: int
@@ -31,7 +31,7 @@ class LinkSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host(visit.Host):
-    """What all links of a port share."""
+    """State that all links of a port share."""
 
     settings: LinkSettings
     peer_properties: dict[str, str]

@@ -1,4 +1,4 @@
-"""One connection as its handlers see it: session, what it declared, and what it may ask for.
+"""One connection as its handlers see it: session, publishers, subscriptions and rights.
 
 A link does no I/O: it hands whole frames to its ports and gets frames from them.
 """
@@ -31,10 +31,10 @@ from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import Permission
 
 IDS_MAX: Final = 256
-"""Publishers and subscriptions of one connection: their ids are one byte."""
+"""Most publishers, and most subscriptions, of one connection: an id is one byte."""
 
 PROTOCOL: Final = "stream"
-"""RabbitMQ's word for the protocol."""
+"""RabbitMQ's name of the protocol."""
 
 RIGHTS: Final = {
     Permission.CONFIGURE: (Right.CONFIGURE,),
@@ -42,7 +42,7 @@ RIGHTS: Final = {
     Permission.READ: (Right.READ,),
     Permission.READ_OR_WRITE: (Right.READ, Right.WRITE),
 }
-"""Any of these will do."""
+"""For each permission the rights of which any one is enough."""
 
 
 class Link(Visit):
@@ -57,7 +57,7 @@ class Link(Visit):
         self.subscriptions: dict[int, Subscription] = {}
         self.references: set[tuple[str, str]] = set()
         self.memberships: dict[int, Membership] = {}
-        """Of subscriptions in a group of which one reads, by their ids."""
+        """Memberships of subscriptions in groups with a single active consumer, by their ids."""
         self.questions = Questions(self)
         self._after_reply: list[Callable[[], object]] = []
 
@@ -67,7 +67,7 @@ class Link(Visit):
 
     @property
     def client_properties(self) -> Mapping[str, str]:
-        """What the client says of itself."""
+        """The properties that the client says of itself."""
         return self.session.client_properties
 
     # What the user may do
@@ -81,13 +81,13 @@ class Link(Visit):
         _require(self.refused([Demand(RIGHTS[permission], name)]))
 
     async def require_each(self, demands: Iterable[Demand]) -> None:
-        """Demand a great many things, with turns for others meanwhile. Raises Refusal."""
+        """Demand a great many rights, and let others have turns meanwhile. Raises Refusal."""
         _require(await self.refused_slowly(demands))
 
     # What administrators are told
 
     def details(self) -> ConnectionDetails:
-        """Return what administrators are told of the connection."""
+        """Return the details of the connection that administrators see."""
         session = self.session
         return ConnectionDetails(
             session.mechanism,
@@ -97,11 +97,11 @@ class Link(Visit):
         )
 
     def publisher_details(self) -> list[PublisherDetails]:
-        """Return the same of the publishers."""
+        """Return the same for the publishers."""
         return [publisher.details() for publisher in self.publishers.values()]
 
     def consumer_details(self) -> list[ConsumerDetails]:
-        """Return the same of the subscriptions."""
+        """Return the same for the subscriptions."""
         return [subscription.details() for subscription in self.subscriptions.values()]
 
     def send(self, command: str, message: m.Message, correlation_id: int | None = None) -> None:
@@ -109,11 +109,11 @@ class Link(Visit):
         self.ports.send(codec.encode_command(command, message, correlation_id=correlation_id))
 
     def after_reply(self, action: Callable[[], object]) -> None:
-        """Do something once the reply of the frame being handled is queued."""
+        """Call `action` once the reply to the frame being handled is queued."""
         self._after_reply.append(action)
 
     def replied(self) -> None:
-        """Do what `after_reply` was given: the reply is queued."""
+        """Call the actions of `after_reply`, since the reply is queued."""
         actions, self._after_reply = self._after_reply, []
         for action in actions:
             action()
@@ -121,11 +121,11 @@ class Link(Visit):
     # Streams that this link uses
 
     def written(self) -> set[Stream]:
-        """Return the streams that it has publishers of."""
+        """Return the streams to which it has publishers."""
         return {publisher.stream for publisher in self.publishers.values()}
 
     def read(self) -> set[Stream]:
-        """Return the streams that it subscribed to."""
+        """Return the streams to which it has subscriptions."""
         return {subscription.stream for subscription in self.subscriptions.values()}
 
     def lose(self, stream: Stream) -> None:
@@ -142,7 +142,7 @@ class Link(Visit):
     def lose_readers(self, stream: Stream) -> None:
         """Drop the subscriptions to a stream of which a part cannot be read; publishers stay.
 
-        All of this connection, since what the client is told names the stream only.
+        All of this connection's subscriptions go, since MetadataUpdate names only the stream.
         """
         orders = self.take_out([s for s in self.subscriptions.values() if s.stream is stream])
         self.unwatch_if_unused(stream)
@@ -158,7 +158,7 @@ class Link(Visit):
         publisher.close()
 
     def take_out(self, subscriptions: Iterable[Subscription]) -> list[Order]:
-        """Forget subscriptions, all at once; return what their groups want, to be carried out."""
+        """Forget subscriptions, all at once; return their groups' orders, to be carried out."""
         left: dict[tuple[str, str], list[Membership]] = {}
         for subscription in subscriptions:
             del self.subscriptions[subscription.subscription_id]
@@ -190,10 +190,10 @@ def _require(missing: Demand | None) -> None:
 
 
 def carry_out(orders: Iterable[Order]) -> None:
-    """Tell members of groups what they are to do."""
+    """Carry out the orders of groups to their members."""
     for order in orders:
         order.carry_out()
 
 
 Handler = Callable[[Link, Any], Coroutine[Pending[Any], None, m.Message | None]]
-"""Takes the link and a request of its command; returns the reply, None where there is none."""
+"""Takes the link and a request of its command; returns the reply, None if there is none."""

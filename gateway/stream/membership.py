@@ -1,8 +1,8 @@
-"""A connection's part in groups: what its members are asked, and what their answers do.
+"""A connection's part in groups: questions to its members, and the effect of their answers.
 
-A member reads nothing until its client has answered that it starts, and nothing from the instant
-at which it is asked to step down. A client that does not answer in time loses its connection, so
-that no hand-over waits for ever.
+A member reads nothing before its client has answered that it starts, and nothing after it is asked
+to step down. A client that does not answer in time loses its connection, so that no hand-over waits
+for ever.
 
 Source: RabbitMQ stream protocol, ConsumerUpdate; behaviour of RabbitMQ 4.3.
 """
@@ -35,7 +35,7 @@ class Link(Protocol):
 
     @property
     def questions(self) -> "Questions":
-        """What its client was asked."""
+        """The questions to its client."""
         ...
 
     def shown(self, stream: Stream) -> str:
@@ -52,13 +52,13 @@ class Link(Protocol):
 
 
 class Membership:
-    """A subscription's place in its group: what the group sees of it.
+    """A subscription's place in its group, as the group sees it.
 
     Attributes:
-        subscription: Whose it is.
-        name: Of the group.
-        spec: Where the subscription asked to start.
-        question: What the client was asked last; None before that, and once it has left.
+        subscription: The subscription.
+        name: Name of the group.
+        spec: The place where the subscription asked to start.
+        question: The last question to the client; None before that, and once it has left.
     """
 
     __slots__ = ("_link", "name", "question", "spec", "subscription")
@@ -72,11 +72,11 @@ class Membership:
 
     @property
     def generation(self) -> int:
-        """Of the stream."""
+        """The generation of the stream."""
         return self.subscription.stream.entry.generation
 
     def become(self, *, active: bool) -> None:
-        """Ask the client to start, or to step down, which is felt at once."""
+        """Ask the client to start, or to step down; deliveries stop at once."""
         self.subscription.pause()
         self._link.questions.ask(self, active=active)
 
@@ -92,7 +92,7 @@ class Question:
 
 
 class Questions:
-    """What a connection's client was asked and has not answered; at most one of each member."""
+    """Open questions to a connection's client; at most one for each member."""
 
     def __init__(self, link: Link) -> None:
         self._link = link
@@ -103,7 +103,7 @@ class Questions:
         return len(self._open)
 
     def ask(self, membership: Membership, *, active: bool) -> None:
-        """Send a ConsumerUpdate; what the member was asked before needs no answer any more."""
+        """Send a ConsumerUpdate; an earlier question to the member needs no answer any more."""
         self.withdraw(membership)
         correlation_id = self._next_id
         self._next_id = (correlation_id + 1) % _CORRELATION_IDS
@@ -130,14 +130,14 @@ class Questions:
         link.send("consumer_update", update, correlation_id)
 
     def answered(self, correlation_id: int) -> Question | None:
-        """Return the question that is answered, None if nothing is asked any more by that id."""
+        """Return the question that is answered; None if none with that id is open."""
         question = self._open.pop(correlation_id, None)
         if question is not None:
             question.cancel_time_limit()
         return question
 
     def withdraw(self, membership: Membership) -> None:
-        """Await no answer of a member any more."""
+        """Drop the question to a member: no answer is awaited any more."""
         if membership.question is not None:
             self.answered(membership.question.correlation_id)
             membership.question = None

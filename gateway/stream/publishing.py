@@ -1,8 +1,8 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
 """Publish frames to a stream's open chunk, and confirms back: the hot path in.
 
-The kernel does the work per message. Here is what happens once a run of frames: look up the
-publisher, give the kernel a chunk with room, hand on what it took.
+The kernel does the work per message. This module does the work per run of frames: it looks up the
+publisher, gives the kernel a chunk with room, and hands on the entries that the kernel took.
 """
 
 import struct
@@ -30,17 +30,17 @@ _ERROR_KEY: Final = 0x0004
 _ERROR_BYTES: Final = 10
 _DUPLICATES_MAX: Final = 8192
 _APART_ENTRIES_MIN: Final = 16
-"""So many entries with filter values, or without, are worth a chunk without the other kind."""
+"""Entries with filter values, or without, that are enough for a chunk without the other kind."""
 _PUBLISHING_ID_BYTES: Final = 8
 _NO_VALUE: Final = (b"\x00\x00", b"\xff\xff")
 
-# One for the process: the event loop uses them in turn, and never across two turns.
+# One of each for the process: connections share them, but never across turns of the event loop.
 _IDS: Final = bytearray(ENTRIES_MAX * 8)
 _DUPLICATES: Final = bytearray(_DUPLICATES_MAX * 8)
 _STATE: Final = array("q", bytes(8 * kernel.STATE_SIZE))
 _U64_MASK: Final = 2**64 - 1
 
-# The kernel's numbers under names of this module: as C integers, where it is compiled.
+# The kernel's numbers under names of this module: C integers when it is compiled.
 _BAD_SUB_BATCH: Final = kernel.BAD_SUB_BATCH
 _CAPACITY: Final = kernel.CAPACITY
 _CHUNK_FULL: Final = kernel.CHUNK_FULL
@@ -110,10 +110,10 @@ class Publisher:
         self._ports.settled(count)
 
     def lost(self) -> None:
-        """Nothing is said of entries whose stream has failed; MetadataUpdate says it for all."""
+        """Send nothing for entries whose stream has failed: one MetadataUpdate tells the client."""
 
     def details(self) -> PublisherDetails:
-        """Return what administrators are told of it."""
+        """Return the details that administrators see."""
         settled = self.confirmed_count + self.errored_count
         return PublisherDetails(
             publisher_id=self.publisher_id,
@@ -136,7 +136,7 @@ class Publishing(Protocol):
 
     @property
     def publishers(self) -> dict[int, Publisher]:
-        """Those that are declared, by their ids."""
+        """The declared publishers, by their ids."""
         ...
 
     @property
@@ -150,11 +150,11 @@ class Publishing(Protocol):
 
 
 class Intake:
-    """What became of the Publish frames at the front of a buffer.
+    """Result of taking the Publish frames at the front of a buffer.
 
     Attributes:
         position: Where the caller goes on.
-        entries: How many now wait for their confirm.
+        entries: Number of entries that now wait for their confirm.
         log: The log that took them, None if none did.
     """
 
@@ -167,7 +167,7 @@ class Intake:
 
 
 def _aim(publisher: Publisher, position: int, frame_end: int, limit: int) -> OpenChunk:
-    """Tell the kernel where to read and what it must know of the publisher; return the chunk."""
+    """Give the kernel the place to read and the publisher's state; return the chunk."""
     log = publisher.log
     chunk = log.open_chunk(limit - position)
     _STATE[_POSITION] = position
@@ -186,14 +186,14 @@ def _aim(publisher: Publisher, position: int, frame_end: int, limit: int) -> Ope
 
 
 def _aim_at(chunk: OpenChunk) -> None:
-    """Tell the kernel where the open chunk stands."""
+    """Give the kernel the state of the open chunk."""
     _STATE[_WRITTEN] = chunk.written
     _STATE[_CAPACITY] = chunk.capacity
     _STATE[_STATE_ENTRIES_MAX] = max(chunk.entries_max - chunk.entry_count, 0)
 
 
 def _account(publisher: Publisher, chunk: OpenChunk) -> int:
-    """Note what one call of the kernel took; return how many entries wait for their confirm."""
+    """Note the entries that one kernel call took; return how many wait for their confirm."""
     entries, duplicates = _STATE[_ENTRIES], _STATE[_STATE_DUPLICATES]
     if entries:
         chunk.took(_STATE[_WRITTEN], entries, _STATE[_RECORDS])
@@ -201,7 +201,7 @@ def _account(publisher: Publisher, chunk: OpenChunk) -> int:
         if publisher.raw_reference:
             chunk.note_sequence(publisher.raw_reference, _STATE[_LAST] & _U64_MASK)
     if duplicates:
-        # Behind the others: the Rust client gives up at an id that it knows as confirmed.
+        # Duplicates come last: the Rust client stops at an id that it knows as confirmed.
         ids = bytes(_DUPLICATES[: duplicates * 8])
         if entries:
             chunk.add_confirm(publisher, ids)
@@ -212,7 +212,7 @@ def _account(publisher: Publisher, chunk: OpenChunk) -> int:
 
 
 def _next_chunk(publisher: Publisher, chunk: OpenChunk) -> OpenChunk:
-    """Return the chunk to go on with after the kernel stopped because something was full."""
+    """Return the chunk to go on with after the kernel stopped because it was full."""
     if _STATE[_STATE_DUPLICATES] < _DUPLICATES_MAX:
         chunk = publisher.log.make_room(_STATE[_LIMIT] - _STATE[_POSITION])
     _aim_at(chunk)
@@ -222,8 +222,8 @@ def _next_chunk(publisher: Publisher, chunk: OpenChunk) -> OpenChunk:
 def _apart(publisher: Publisher, chunk: OpenChunk, *, has_value: bool) -> OpenChunk:
     """Return a chunk for entries with filter values, or without, that has none of the other kind.
 
-    Who reads with a filter is spared what is in chunks without a wanted value. Frames of either
-    kind in turn still share chunks, of a few entries at least.
+    Readers with a filter can then skip whole chunks. Frames of alternating kinds still share a
+    chunk until it has 16 entries.
     """
     if chunk.entry_count < _APART_ENTRIES_MIN or not chunk.is_all_of_kind(has_value=not has_value):
         return chunk
@@ -282,13 +282,13 @@ def take_with_filters(link: Publishing, source: bytearray, position: int, frame_
     entry = position + FRAME_HEAD_BYTES
     chunk = _aim(publisher, entry, frame_end, frame_end)
     if entry < frame_end:
-        # As the first, so are the others: clients give a value to all they send, or to none.
+        # All are taken to be like the first: clients give a value to all entries, or to none.
         size = bytes(source[entry + _PUBLISHING_ID_BYTES : entry + _PUBLISHING_ID_BYTES + 2])
         chunk = _apart(publisher, chunk, has_value=size not in _NO_VALUE)
     waiting = 0
     while True:
         if chunk.filters is None:
-            # Entries that are there already came without a value.
+            # The entries that are there already have no value.
             chunk.filters = {b""} if chunk.entry_count else set()
         reason = kernel.take_filtered(
             source, chunk.buffer, _IDS, _DUPLICATES, _STATE, chunk.filters
@@ -320,7 +320,7 @@ def _send_errors(link: Publishing, publisher_id: int, ids: list[int], code: Resp
     if sys.byteorder == "little":
         numbers.byteswap()
     raw = bytearray(numbers)
-    # A whole frame of entries can be refused: byte by byte of all ids, not id by id.
+    # A whole frame may be refused, so slices copy one byte of every id at a time: no loop by id.
     errors = bytearray(count * _ERROR_BYTES)
     for place in range(8):
         errors[place::_ERROR_BYTES] = raw[place::8]

@@ -1,4 +1,4 @@
-"""What a peer asked for and can't have: each becomes the reply's response code."""
+"""Refusals of a peer's requests: each becomes the reply's response code."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from gateway.stream.wire.codes import ResponseCode
 
 
 class Refusal(Exception):
-    """The handler's answer is this code, with nothing in the reply's other fields."""
+    """Makes the reply carry this code, with its other fields empty."""
 
     def __init__(self, code: ResponseCode, reason: str = "") -> None:
         super().__init__(code, reason)

@@ -13,7 +13,7 @@ def chunk_bytes_max(stream: StreamSettings) -> int:
 
 
 def limits_of(stream: StreamSettings) -> Limits:
-    """Return what bounds each connection."""
+    """Return the limits of each connection."""
     return Limits(
         close_timeout_ms=stream.close_timeout_ms,
         unconfirmed_max=stream.unconfirmed_entries_max,
@@ -24,7 +24,7 @@ def limits_of(stream: StreamSettings) -> Limits:
 
 
 def link_settings_of(stream: StreamSettings, advertised: tuple[str, int]) -> LinkSettings:
-    """Return what handlers need to know; clients are told to connect to `advertised`."""
+    """Return the settings for handlers; clients are told to connect to `advertised`."""
     host, port = advertised
     return LinkSettings(
         frame_bytes_max=stream.frame_bytes_max,
@@ -41,7 +41,7 @@ def link_settings_of(stream: StreamSettings, advertised: tuple[str, int]) -> Lin
 
 
 def peer_properties(version: str) -> dict[str, str]:
-    """Return what a server of this version says of itself; clients look for RabbitMQ's words."""
+    """Return the properties of a server of this version; clients look for RabbitMQ's words."""
     return {
         "cluster_name": "rabbit@localhost (Hutch)",
         "copyright": "Copyright (c) the Hutch authors",
@@ -53,12 +53,12 @@ def peer_properties(version: str) -> dict[str, str]:
 
 
 def advertised(settings: Settings, port: int) -> tuple[str, int]:
-    """Return host and port that clients are told; `port` is listened on."""
+    """Return the host and port that clients are told; `port` is listened on."""
     stream = settings.stream
     return stream.advertised_host, stream.advertised_port or port
 
 
 def advertised_over_tls(settings: Settings, port: int) -> tuple[str, int]:
-    """Return host and port that clients over TLS are told; `port` is listened on."""
+    """Return the host and port that clients over TLS are told; `port` is listened on."""
     tls = settings.tls
     return tls.advertised_host or settings.stream.advertised_host, tls.advertised_port or port

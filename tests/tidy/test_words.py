@@ -17,6 +17,7 @@ CHECKED: Final = (
     "gateway/network",
     "gateway/settings",
     "gateway/upkeep",
+    "gateway/stream",
     "pyspark_hutch",
     "store",
 )

@@ -1,1 +1,1 @@
-"""A function a command."""
+"""Handlers: one function for each command."""

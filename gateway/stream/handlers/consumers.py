@@ -28,13 +28,12 @@ from store.errors import StoreError
 log = logging.getLogger(__name__)
 
 _FIRST_CHUNK_MS: Final = 1
-"""How long the first chunk waits. JavaScript resumes what awaits an answer when all that was read
-with it is handled: a first chunk that is read with the answer comes to consumers whose owners have
-not got them yet."""
+"""Delay of the first chunk. The Node client resolves Subscribe only after it has processed all of a
+read. A chunk in the same read would reach a consumer that its caller does not hold yet."""
 
 
 async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
-    """Start delivering a stream from a place; what is delivered comes after this reply."""
+    """Start delivering a stream from a place; chunks come after this reply."""
     if len(link.subscriptions) >= IDS_MAX:
         raise Refusal(ResponseCode.PRECONDITION_FAILED, "256 subscriptions on this connection")
     name = request.properties.get("name", "")
@@ -49,11 +48,11 @@ async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
         raise Refusal(ResponseCode.PRECONDITION_FAILED, "a single active consumer needs a name")
     properties = _kept(link, request.properties)
     stream_log = await link.streams.logs.of(stream)
-    # A member of a group is told where to start when it is asked to.
+    # A member of a group gets its place when it is asked to start.
     start = None if is_single else await locate_spec(stream_log, request.offset)
-    if stream_log.failure is not None:  # who watched was told; this link did not yet
+    if stream_log.failure is not None:  # its users were told; this link is not one yet
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(stream_log.failure))
-    link.require(Permission.READ, request.stream)  # which may have been taken away meanwhile
+    link.require(Permission.READ, request.stream)  # the right may have been taken away meanwhile
     link.watch(stream)
     subscription = Subscription(
         request.subscription_id,
@@ -92,7 +91,7 @@ def _begin(link: Link, subscription: Subscription, start: Start) -> None:
 
 
 def _join(link: Link, subscription: Subscription, name: str, spec: OffsetSpec) -> None:
-    """Enter the group of a single active consumer; who is told what is told after the reply.
+    """Enter a group with a single active consumer; its orders are carried out after the reply.
 
     Raises:
         PreconditionFailed: The group has another partition index.
@@ -122,7 +121,7 @@ def _join(link: Link, subscription: Subscription, name: str, spec: OffsetSpec) -
 
 
 async def credit(link: Link, request: m.Credit) -> m.CreditRefused | None:
-    """Allow a subscription more chunks; answered only if there is none, or if it may not read."""
+    """Allow a subscription more chunks; answered only if it does not exist, or may not read."""
     subscription = link.subscriptions.get(request.subscription_id)
     if subscription is None:
         code = ResponseCode.SUBSCRIPTION_ID_DOES_NOT_EXIST
@@ -145,12 +144,12 @@ async def unsubscribe(link: Link, request: m.Unsubscribe) -> m.Status:
 
 
 async def store_offset(link: Link, request: m.StoreOffset) -> None:
-    """Remember a consumer's offset; what cannot be is dropped without a word."""
+    """Store a consumer's offset; one that cannot be stored is dropped without an answer."""
     try:
         if size_of(request.reference) > REFERENCE_BYTES_MAX:
             return
         stream = link.streams.find(request.stream)
-        # Who subscribes to it was asked then.
+        # The right of a subscriber was checked when it subscribed.
         if not any(each.stream is stream for each in link.subscriptions.values()):
             link.require(Permission.READ, request.stream)
         link.watch(stream)
@@ -163,7 +162,7 @@ async def store_offset(link: Link, request: m.StoreOffset) -> None:
 
 
 async def query_offset(link: Link, request: m.QueryOffset) -> m.StoredOffset:
-    """Give the offset that was stored last and acknowledged."""
+    """Return the offset that was stored last and acknowledged."""
     link.require(Permission.READ, request.stream)
     stream = link.streams.find(request.stream)
     link.watch(stream)
@@ -182,8 +181,8 @@ async def query_offset(link: Link, request: m.QueryOffset) -> m.StoredOffset:
 async def consumer_update(link: Link, answer: Decoded) -> None:
     """Take a client's answer: start delivering to the active consumer, or promote the next one.
 
-    What nobody asked, or does not want to know any more, is ignored. So is the answer's code: a
-    client that says it failed to start is started, and one that says it failed to stop is stopped.
+    An answer to no open question is ignored. So is the answer's code: a client that says it failed
+    to start is started, and one that says it failed to stop is stopped.
     """
     reply = answer.message
     assert isinstance(reply, m.ConsumerUpdateReply)
@@ -212,7 +211,7 @@ async def consumer_update(link: Link, answer: Decoded) -> None:
 
 
 async def _start(link: Link, question: Question, given: OffsetSpec) -> None:
-    """Deliver to a consumer that became active, from where its client says."""
+    """Deliver to a consumer that became active, from the place that its client says."""
     membership = question.membership
     subscription = membership.subscription
     is_given = given.type is not OffsetType.NONE

@@ -1,9 +1,8 @@
-"""The way from a fresh connection to an open one, closing it, and renewing a secret.
+"""Handshake: from a fresh connection to an open one; also closing, and renewing a secret.
 
-A refused login, host or changed user is answered after a delay during which nothing else of the
-connection is looked at; the connection ends with the answer. An unknown mechanism is delayed as
-well, which RabbitMQ does not do: asked for without end it would cost the server more than the
-client.
+A refused login, virtual host or change of user is answered after a delay. During it nothing else of
+the connection is read, and the connection ends with the answer. An unknown mechanism is delayed
+too, which RabbitMQ does not do: endless requests would cost the server more than the client.
 
 Source: RabbitMQ stream protocol, Authentication; delays and codes as observed on RabbitMQ 4.3.
 """
@@ -24,8 +23,8 @@ from gateway.stream.wire.commands import BY_NAME, COMMAND_VERSIONS, State
 log = logging.getLogger(__name__)
 
 _PROPERTIES_MAX: Final = 64
-"""Kept of a client's properties, which are some ten: a stranger's frame of 8 KiB may hold 1,300,
-and these took 130 KiB."""
+"""Most properties of a client that are kept. Clients send about ten, but a frame of 8 KiB before
+login may hold 1,300, which took 130 KiB."""
 _DELIVER = BY_NAME["deliver"]
 _HEARTBEAT: Final = codec.encode_command("heartbeat", m.Heartbeat())
 _CODES = {
@@ -48,7 +47,7 @@ _DELAYED = frozenset(
 
 
 async def peer_properties(link: Link, request: m.PeerProperties) -> m.PeerPropertiesReply:
-    """Take the client's properties and give the server's."""
+    """Take the client's properties and return the server's."""
     some = islice(request.properties.items(), _PROPERTIES_MAX)
     link.session.greet(dict(some))
     return m.PeerPropertiesReply(ResponseCode.OK, link.host.peer_properties)
@@ -101,7 +100,7 @@ async def _log_in(link: Link, request: m.SaslAuthenticate) -> str:
 
 
 async def _renew(link: Link, request: m.SaslAuthenticate) -> None:
-    """Log in again once open: neither mechanism nor user may change; look at all rights again."""
+    """Log in again once open: neither mechanism nor user may change; check all rights again."""
     if request.mechanism != link.session.mechanism:
         _say(link, link.session.user, request.mechanism, "a renewal keeps the mechanism")
         raise Refusal(ResponseCode.SASL_CANNOT_CHANGE_MECHANISM)
@@ -120,7 +119,7 @@ def _say(link: Link, user: str, mechanism: str, reason: str) -> None:
     line = "login refused peer=%s user=%r mechanism=%r reason=%s"
     link.say(log.warning, line, link.ports.peer, user, mechanism, reason)
     if "\\" in user and user == link.ports.certificate_user:
-        # Above each of its backslashes is two; this is what an administrator has to type.
+        # The line above doubles each backslash; this is the name that an administrator has to type.
         link.say(log.warning, "name of the user that the certificate names user=%s", user)
 
 
@@ -132,7 +131,7 @@ async def _refuse_login(link: Link, refusal: Refusal) -> m.SaslAuthenticateReply
 
 
 async def tune(link: Link, request: m.Tune) -> None:
-    """Take the client's word on frame size and heartbeat."""
+    """Take the client's frame size and heartbeat."""
     if request.heartbeat_s > HEARTBEAT_S_MAX:
         link.session.end()
         return
@@ -185,7 +184,7 @@ async def close(link: Link, request: m.Close) -> m.Status:
 
 
 async def heartbeat(_link: Link, _request: m.Heartbeat) -> None:
-    """Nothing to do: any byte counts as a sign of life."""
+    """Do nothing: any byte counts as a sign of life."""
 
 
 async def exchange_command_versions(

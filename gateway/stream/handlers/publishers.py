@@ -1,4 +1,4 @@
-"""Declaring and deleting publishers, and what is known of their ids; publishing is elsewhere.
+"""Declaring and deleting publishers, and their last publishing ids; publishing is elsewhere.
 
 Source: RabbitMQ stream protocol; order of checks and codes as observed on RabbitMQ 4.3.
 """
@@ -17,7 +17,7 @@ REFERENCE_BYTES_MAX = 255
 
 
 def size_of(reference: str) -> int:
-    """Size of a reference in bytes, as it came over the wire."""
+    """Return the size of a reference in bytes, as it came over the wire."""
     return len(reference.encode("utf-8", "surrogateescape"))
 
 
@@ -42,7 +42,7 @@ async def declare_publisher(link: Link, request: m.DeclarePublisher) -> m.Status
     _require_publishing_ids(stream_log, request.reference)
     if stream_log.committed_next_offset >= OFFSETS_END:
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, "the stream has no offsets left")
-    # Meanwhile the alarm may have been set, and the right taken away.
+    # The alarm may have been set meanwhile, or the right taken away.
     _require_disk(link)
     link.require(Permission.WRITE, request.stream)
     link.watch(stream)
@@ -54,7 +54,7 @@ async def declare_publisher(link: Link, request: m.DeclarePublisher) -> m.Status
 
 
 def _require_disk(link: Link) -> None:
-    """Demand that there is room for what publishers send. Raises Refusal."""
+    """Demand that the disk has room for publishers. Raises Refusal."""
     if not link.host.service.takes_publishers:
         raise Refusal(ResponseCode.PRECONDITION_FAILED, "the disk alarm is set")
 
@@ -66,7 +66,7 @@ def _require_publishing_ids(stream_log: StreamLog, reference: str) -> None:
 
 
 async def delete_publisher(link: Link, request: m.DeletePublisher) -> m.Status:
-    """Forget a publisher; its confirms that are on their way are dropped."""
+    """Forget a publisher; confirms that it still waits for are dropped."""
     publisher = link.publishers.get(request.publisher_id)
     if publisher is None:
         raise Refusal(ResponseCode.PUBLISHER_DOES_NOT_EXIST)
@@ -78,7 +78,7 @@ async def delete_publisher(link: Link, request: m.DeletePublisher) -> m.Status:
 async def query_publisher_sequence(
     link: Link, request: m.QueryPublisherSequence
 ) -> m.PublisherSequence:
-    """Give the last stored publishing id of a reference, 0 if it has none."""
+    """Return the last stored publishing id of a reference, 0 if it has none."""
     link.require(Permission.READ, request.stream)
     stream_log = await link.streams.logs.of(link.streams.find(request.stream))
     await stream_log.when_all_committed()

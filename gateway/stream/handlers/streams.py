@@ -1,4 +1,4 @@
-"""Streams as such: create, delete, describe, find a place in them.
+"""Streams: create, delete, describe, and find a place in them.
 
 Source: RabbitMQ stream protocol; order of checks and codes as observed on RabbitMQ 4.3.
 """
@@ -40,7 +40,7 @@ async def create_stream(link: Link, request: m.CreateStream) -> m.Status:
 
 
 async def delete_stream(link: Link, request: m.DeleteStream) -> m.Status:
-    """Delete a stream; everybody who uses it is told after this reply."""
+    """Delete a stream; its users are told after this reply."""
     link.require(Permission.CONFIGURE, request.stream)
 
     def gone(stream: Stream) -> None:
@@ -52,10 +52,10 @@ async def delete_stream(link: Link, request: m.DeleteStream) -> m.Status:
 
 
 async def metadata(link: Link, request: m.Metadata) -> m.MetadataReply:
-    """Say where each stream is: here, or nowhere. Each name once.
+    """Say where each stream is: on this server, or nowhere. Each name once.
 
-    While clients are to go elsewhere a stream is there, but has no leader. A frame of 1 MiB may
-    hold 260,000 names, which would be 0.7 s of everybody's time: others have their turns meanwhile.
+    In maintenance mode a stream exists but has no leader, so that clients go elsewhere. A frame of
+    1 MiB may hold 260,000 names, which take 0.7 s: others have their turns meanwhile.
     """
     names = await _each_once(link, request.streams)
     streams = wire_types.Written(layout_of(m.StreamMetadata))
@@ -84,7 +84,7 @@ async def metadata(link: Link, request: m.Metadata) -> m.MetadataReply:
 
 
 async def _each_once(link: Link, names: Iterable[str]) -> Iterable[str]:
-    """Return names without repetitions: a few from the last to the first, many as they came."""
+    """Return each name once: a few names in reverse order, many in the order in which they came."""
     found: dict[str, None] = {}
     for number, name in enumerate(names, start=1):
         found[name] = None
@@ -94,7 +94,7 @@ async def _each_once(link: Link, names: Iterable[str]) -> Iterable[str]:
 
 
 async def stream_stats(link: Link, request: m.StreamStats) -> m.StreamStatsReply:
-    """Say where a stream begins and ends; -1 everywhere for an empty one."""
+    """Return where a stream begins and ends; -1 in every field for an empty stream."""
     link.require(Permission.READ, request.stream)
     stream_log = await link.streams.logs.of(link.streams.find(request.stream))
     is_empty = stream_log.is_empty
@@ -111,7 +111,7 @@ async def stream_stats(link: Link, request: m.StreamStats) -> m.StreamStatsReply
 
 
 async def resolve_offset_spec(link: Link, request: m.ResolveOffsetSpec) -> m.ResolvedOffset:
-    """Give the offset of the chunk where a subscription with this specification would start."""
+    """Return the offset of the chunk where a subscription with this specification would start."""
     link.require(Permission.READ, request.stream)
     stream_log = await link.streams.logs.of(link.streams.find(request.stream))
     try:
@@ -122,7 +122,7 @@ async def resolve_offset_spec(link: Link, request: m.ResolveOffsetSpec) -> m.Res
 
 
 async def locate_spec(stream_log: StreamLog, spec: OffsetSpec) -> Start:
-    """Find where a specification starts reading. Raises StreamNotAvailable."""
+    """Find the place where reading starts for a specification. Raises StreamNotAvailable."""
     try:
         return await locate(stream_log, StartKind(spec.type.value), spec.value)
     except (StoreError, LogError) as error:

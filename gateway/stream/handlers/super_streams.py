@@ -1,7 +1,7 @@
 """Super streams: create, delete, and find their partitions, in order or for a key.
 
-Route and Partitions answer for every exchange. A permission on a name is one on the exchange of
-that name as much as on the stream.
+Route and Partitions answer for every exchange. A permission on a name holds for the exchange of
+that name as well as for the stream.
 
 Source: RabbitMQ stream protocol; order of checks and codes as observed on RabbitMQ 4.3.
 """
@@ -30,7 +30,7 @@ async def create_super_stream(link: Link, request: m.CreateSuperStream) -> m.Sta
 
 
 async def delete_super_stream(link: Link, request: m.DeleteSuperStream) -> m.Status:
-    """Delete an exchange and all streams bound to it; who uses them is told after this reply."""
+    """Delete an exchange and all streams bound to it; their users are told after this reply."""
 
     def gone(stream: Stream) -> None:
         link.after_reply(lambda: link.streams.logs.tell_watchers(stream))
@@ -50,7 +50,7 @@ async def route(link: Link, request: m.Route) -> m.StreamsReply:
 
 
 async def partitions(link: Link, request: m.Partitions) -> m.StreamsReply:
-    """List the streams that are bound to an exchange, in the order that their bindings state."""
+    """List the streams that are bound to an exchange, in the order that their bindings give."""
     link.require(Permission.READ_OR_WRITE, name_of_exchange(request.super_stream))
     streams = super_streams.partitions_of(link.virtual_host, request.super_stream)
     await link.require_each(Demand(RIGHTS[Permission.READ_OR_WRITE], stream) for stream in streams)

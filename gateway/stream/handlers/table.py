@@ -1,6 +1,6 @@
-"""Which function handles which command: the second list of the same names.
+"""The table of handlers: the second list of the commands' names.
 
-The command table must not know the handlers, so they are bound here; a test holds the two equal.
+The command table must not know the handlers, so they are bound here. A test keeps the two equal.
 """
 
 from collections.abc import Mapping
@@ -40,5 +40,5 @@ HANDLERS: Final[Mapping[str, Handler]] = MappingProxyType(
         "resolve_offset_spec": streams.resolve_offset_spec,
     }
 )
-"""All commands a client sends, but publish (`gateway.stream.publishing`), and its one answer, whose
-handler gets the frame, for its correlation id."""
+"""Handlers of all commands that a client sends, except publish (`gateway.stream.publishing`), and
+of its one answer. The handler of that gets the whole frame, for the correlation id."""

@@ -1,1 +1,1 @@
-"""What one connection knows; no I/O."""
+"""State of one connection; no I/O."""

@@ -1,34 +1,35 @@
-"""What a connection keeps of the properties of its subscriptions: all of them, or none; no I/O.
+"""Properties of a connection's subscriptions, kept as a whole or refused; no I/O.
 
-Administrators are shown them, and a filter is read from them. A Subscribe may have a frame full,
-and a connection 256 subscriptions, so what is kept has bounds.
+Administrators see them, and filters are read from them. A Subscribe may fill a frame with them, and
+a connection may have 256 subscriptions, so their size is limited.
 """
 
 from collections.abc import Mapping
 from typing import Final
 
 ONE_BYTES_MAX: Final = 64 * 1024
-"""Of one subscription: a thousand filter values that look like UUIDs, and more."""
+"""Limit for one subscription: enough for a thousand filter values that look like UUIDs."""
 ALL_BYTES_MAX: Final = 1024 * 1024
-"""Of all subscriptions of a connection: a frame of the default size."""
+"""Limit for all subscriptions of a connection: a frame of the default size."""
 REST_BYTES_MAX: Final = 4 * 1024
-"""Of one subscription, of properties that mean nothing here: notes for people who look."""
+"""Limit for those properties of one subscription that mean nothing to the server: notes for
+administrators."""
 
 _ENTRY_BYTES: Final = 4
-"""What the wire spends on the sizes of a name and a value."""
+"""Bytes on the wire for the sizes of a name and a value."""
 _KNOWN: Final = frozenset(("name", "single-active-consumer", "super-stream", "match-unfiltered"))
 _FILTER: Final = "filter."
 
 
 class TooLarge(ValueError):
-    """Properties of more bytes than are kept; the message says of which."""
+    """Properties that are too large to be kept; the message says which limit they pass."""
 
 
 class Properties(dict[str, str]):
     """The properties of one subscription.
 
     Attributes:
-        wire_bytes: What they took in the Subscribe frame.
+        wire_bytes: Their size in the Subscribe frame.
     """
 
     __slots__ = ("wire_bytes",)
@@ -38,10 +39,10 @@ class Properties(dict[str, str]):
 
         Args:
             given: As the Subscribe has them.
-            others_bytes: What the connection keeps of its other subscriptions.
+            others_bytes: Size of those of the connection's other subscriptions.
 
         Raises:
-            TooLarge: Any bound is passed.
+            TooLarge: They pass a limit.
         """
         sizes = {name: _size(name) + _size(value) + _ENTRY_BYTES for name, value in given.items()}
         self.wire_bytes = sum(sizes.values())

@@ -1,11 +1,11 @@
-"""How far one connection has come, and what was agreed on; no I/O.
+"""State of one connection, and the limits that were agreed on; no I/O.
 
-The session owns both. Where a step leads stands in the command table, with the states in which it
-is legal; what is not legal there is refused here.
+The session owns both. The command table says in which states a step is legal and where it leads;
+the session refuses all other steps.
 
-Before OPEN a frame that does not belong gets no answer: the connection ends. After it the server
-says Close first. Steps of the handshake that come in the wrong order are answered, as RabbitMQ
-does, and end the connection then.
+Before OPEN an illegal frame gets no answer: the connection ends. Later the server sends Close
+first. Steps of the handshake in the wrong order are answered, as RabbitMQ does, and then end the
+connection.
 
 Source: RabbitMQ stream protocol, Authentication; behaviour of RabbitMQ 4.3.
 """
@@ -19,7 +19,7 @@ from gateway.stream.wire.commands import ENDED, FAILED, Command, State, Steps
 from gateway.stream.wire.errors import UnexpectedCommand
 
 UNLIMITED_FRAME_BYTES: Final = 16 * 1024 * 1024
-"""What no limit means: a frame has to fit into memory, and its largest entry into a chunk."""
+"""The limit if none is set: a frame must fit into memory, and its largest entry into a chunk."""
 
 HEARTBEAT_S_MAX: Final = 4_294_967
 """A larger heartbeat cannot be kept in milliseconds of 32 bits: the connection ends."""
@@ -35,9 +35,9 @@ class Session:
     """State of one connection.
 
     Attributes:
-        frame_bytes_max: The server's setting, 0 for none; after Open what was agreed on.
+        frame_bytes_max: The server's setting, 0 for none; after Open the agreed limit.
         initial_frame_bytes_max: The limit before Open.
-        heartbeat_s: The server's proposal; after Tune the client's word, which counts.
+        heartbeat_s: The server's proposal; after Tune the client's value, which counts.
     """
 
     frame_bytes_max: int
@@ -62,25 +62,25 @@ class Session:
 
     @property
     def is_open(self) -> bool:
-        """Whether commands on streams are legal."""
+        """True if commands on streams are legal."""
         return self.state is State.OPEN
 
     @property
     def is_closing(self) -> bool:
-        """Whether the server has sent Close and waits for the answer."""
+        """True if the server has sent Close and waits for the answer."""
         return self.state is State.CLOSING
 
     @property
     def is_done(self) -> bool:
-        """Whether nothing that comes in is looked at any more."""
+        """True if incoming frames are no longer handled."""
         return self.state is State.DONE
 
     @property
     def has_entered(self) -> bool:
-        """Whether it was open once."""
+        """True if it has ever been open."""
         return bool(self.virtual_host)
 
-    # The way
+    # State
 
     def check(self, decoded: Decoded) -> bool:
         """Tell whether a frame is legal now.
@@ -89,7 +89,7 @@ class Session:
             False for a handshake step in the wrong order: answer it, then end the connection.
 
         Raises:
-            UnexpectedCommand: It is not, and gets no answer of its own.
+            UnexpectedCommand: It is not legal, and gets no answer of its own.
         """
         name = decoded.command.name
         # The server asks for nothing but Tune, Close and ConsumerUpdate.
@@ -101,15 +101,15 @@ class Session:
         raise UnexpectedCommand(name, (self.state.name or "").lower())
 
     def advance(self, command: Command) -> None:
-        """Go where a command leads that was legal, and was handled without a refusal."""
+        """Go to the state to which a legal command leads, after it was handled without refusal."""
         self._go(command.steps, command.name)
 
     def fail(self) -> None:
-        """Go to the end, by way of the server's Close once it is open: the client broke a rule."""
+        """End because the client broke a rule; once it is open, the server's Close comes first."""
         self._go(FAILED, "failure")
 
     def end(self) -> None:
-        """Go to the end: nothing more is said but what is queued."""
+        """End: only what is queued is still sent."""
         self._go(ENDED, "end")
 
     def _go(self, steps: Steps, event: str) -> None:
@@ -118,29 +118,29 @@ class Session:
             raise UnexpectedCommand(event, (self.state.name or "").lower())
         self.state = to
 
-    # What was agreed on
+    # Agreements
 
     def greet(self, client_properties: Mapping[str, str]) -> None:
-        """Take what the client says of itself."""
+        """Note the properties that the client says of itself."""
         self.client_properties = client_properties
 
     def log_in(self, user: str, mechanism: str) -> None:
-        """Take who the client is, and how it has shown this."""
+        """Note the client's user, and the mechanism of its login."""
         self.user = user
         self.mechanism = mechanism
 
     def tune(self, frame_bytes_max: int, heartbeat_s: int) -> None:
-        """Take the client's answer to Tune: the smaller frame limit, and its heartbeat as it is."""
+        """Note the client's answer to Tune: the smaller frame limit, and its heartbeat as it is."""
         limits = [limit for limit in (self.server_frame_bytes_max, frame_bytes_max) if limit]
         self._tuned_frame_bytes_max = min(limits, default=0)
         self.heartbeat_s = heartbeat_s
 
     def enter(self, virtual_host: str) -> None:
-        """Take the virtual host; from here on the agreed frame limit holds."""
+        """Note the virtual host; from here on the agreed frame limit holds."""
         self.virtual_host = virtual_host
         self.frame_bytes_max = self._tuned_frame_bytes_max
         self.frame_limit = min(self.frame_bytes_max or UNLIMITED_FRAME_BYTES, UNLIMITED_FRAME_BYTES)
 
     def take_deliver(self, version: int) -> None:
-        """Take the version of Deliver that the client knows."""
+        """Note the version of Deliver that the client knows."""
         self.deliver_version = version

@@ -41,13 +41,13 @@ _NO_CODE: Final = object()
 
 
 class Decoded(NamedTuple):
-    """A frame in words.
+    """A decoded frame.
 
     Attributes:
         command: The row of the table.
         version: The version of the command, 1 and up.
         is_response: Whether the key had its response bit.
-        correlation_id: None for a command without.
+        correlation_id: None for a command without one.
         message: Of the class that the row gives for the version, or for the answer.
     """
 
@@ -66,7 +66,7 @@ class _Shape(NamedTuple):
 
 
 def _shapes_sent_by(side: Sender, other: Sender) -> dict[bytes, _Shape]:
-    """Map each head (key and version) that `side` may send to how the rest is read."""
+    """Map each head (key and version) that `side` may send to the shape of the rest."""
     shapes: dict[bytes, _Shape] = {}
     for command in COMMANDS:
         if side in command.sender:
@@ -86,7 +86,7 @@ _FROM_SERVER: Final = _shapes_sent_by(SERVER, CLIENT)
 
 
 def decode_request(frame: Buffer) -> Decoded:
-    """Decode a frame that a client sent: a request, or its answer to what the server asked.
+    """Decode a frame that a client sent: a request, or its answer to the server.
 
     Args:
         frame: The whole frame without its size. It is copied, and may be used again.
@@ -134,7 +134,7 @@ def encode_command(
 
 
 def encode_reply(command: Command | str, correlation_id: int | None, message: Message) -> bytes:
-    """Encode an answer, from whichever side, with its size.
+    """Encode an answer of either side, with its size.
 
     Args:
         command: A row of the table, or its name.
@@ -151,7 +151,7 @@ def encode_reply(command: Command | str, correlation_id: int | None, message: Me
 
 
 def refusal_reply(command: Command | str, correlation_id: int, code: int) -> bytes:
-    """Encode an answer that carries a code and zero, or nothing, in every other field.
+    """Encode an answer that carries a code; every other field is zero or empty.
 
     Raises:
         ValueError: The command has no such answer. Metadata has a code for each stream, and a

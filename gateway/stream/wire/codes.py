@@ -1,4 +1,4 @@
-"""The numbers a reply may carry, and what each of them says."""
+"""The codes that a reply may carry, and their meanings."""
 
 from enum import IntEnum
 
@@ -33,12 +33,12 @@ class ResponseCode(IntEnum):
 
     @property
     def phrase(self) -> str:
-        """The code in words, as a Close frame gives its reason: `unknown frame`."""
+        """The code in words, as in the reason of a Close frame: `unknown frame`."""
         return self.name.lower().replace("_", " ")
 
 
 def in_words(code: int) -> str:
-    """Return the words of a code that a peer may have sent; the number where there are none."""
+    """Return the words of a code that a peer may have sent; the number if there are none."""
     try:
         return ResponseCode(code).phrase
     except ValueError:

@@ -1,14 +1,14 @@
 """The protocol as one table: the only place that says which commands there are.
 
 Look-ups, checks of version and sender, the answer to ExchangeCommandVersions, the page
-`docs/protocol.md` and the property tests are derived from it. So is the way of a connection: a row
-says in which states its command is legal and where it leads from each; `FAILED` and `ENDED` say the
-same of what is no command. The session alone follows them.
+`docs/protocol.md` and the property tests are derived from it. So are the states of a connection: a
+row says in which states its command is legal and to which state it leads from each. `FAILED` and
+`ENDED` say the same for events that are no commands. The session alone follows them.
 
     CONNECTED ─peer_properties→ IDENTIFIED ─sasl_handshake→ AUTHENTICATING ─sasl_authenticate→
     TUNING ─tune→ TUNED ─open→ OPEN ─close→ DONE          (open may come without the client's tune)
 
-    OPEN ─what the client broke→ CLOSING ─its answer to Close→ DONE      (before OPEN at once)
+    OPEN ─the client breaks a rule→ CLOSING ─its answer to Close→ DONE   (before OPEN at once)
 
 Source: RabbitMQ stream protocol, Commands; states and permissions as observed on RabbitMQ 4.3.
 """
@@ -25,7 +25,7 @@ RESPONSE_BIT: Final = 0x8000
 
 
 class Sender(Flag):
-    """Which side may start a command; the other side answers, if it is answered at all."""
+    """The side that may start a command; the other side answers it, if it is answered at all."""
 
     CLIENT = 1
     SERVER = 2
@@ -33,29 +33,29 @@ class Sender(Flag):
 
 
 class State(Flag):
-    """How far a connection has come."""
+    """State of a connection."""
 
     CONNECTED = 1
-    """nothing has been said"""
+    """Nothing has been sent."""
     IDENTIFIED = 2
-    """peer properties are exchanged"""
+    """Peer properties were exchanged."""
     AUTHENTICATING = 4
-    """mechanisms are known, the user is not"""
+    """The mechanisms are known, the user is not."""
     TUNING = 8
-    """the user is known, the server has sent Tune"""
+    """The user is known, and the server has sent Tune."""
     TUNED = 16
-    """the client has answered Tune"""
+    """The client has answered Tune."""
     OPEN = 32
-    """the client is in a virtual host"""
+    """The client is in a virtual host."""
     CLOSING = 64
-    """the server has sent Close; nothing but the answer to it is looked at"""
+    """The server has sent Close; only the answer to it is read."""
     DONE = 128
-    """nothing that comes in is looked at; the connection ends when all is sent"""
+    """Incoming bytes are ignored; the connection ends when all is sent."""
     ANY = CONNECTED | IDENTIFIED | AUTHENTICATING | TUNING | TUNED | OPEN
 
 
 Steps: TypeAlias = Mapping[State, State]
-"""Where something leads to, from each state in which it is legal."""
+"""The next state, for each state in which a step is legal."""
 
 
 def _steps(*steps: tuple[State, State]) -> Steps:
@@ -67,7 +67,7 @@ def _staying(states: State) -> Steps:
 
 
 class Permission(Enum):
-    """What the user needs on the stream, super stream or virtual host that a command names."""
+    """The right that a command needs on the stream, super stream or virtual host that it names."""
 
     NONE = "none"
     CONFIGURE = "configure"
@@ -85,12 +85,12 @@ class Command:
     Attributes:
         key: u16 on the wire; the reply's is `key | 0x8000`.
         name: Lower case with underscores; handlers, metrics and logs use it.
-        sender: Who may start it.
+        sender: The side that may start it.
         is_correlated: Whether a u32 correlation id follows the version, in request and reply.
         requests: The n-th is the layout of version n + 1.
         reply: The layout of the answer, or None.
-        steps: When it is legal, and where it leads once it is handled.
-        permission: What the user needs.
+        steps: The states in which it is legal, and the state that follows once it is handled.
+        permission: The right that the user needs.
     """
 
     key: int
@@ -123,7 +123,7 @@ GREETING: Final = _steps((State.CONNECTED | State.IDENTIFIED, State.IDENTIFIED))
 CHOOSING: Final = _steps((State.IDENTIFIED | State.AUTHENTICATING, State.AUTHENTICATING))
 # Once open, authenticating again renews the secret.
 LOGIN: Final = _steps((State.AUTHENTICATING, State.TUNING), (State.OPEN, State.OPEN))
-# A client that is content with the server's Tune need not answer it before Open.
+# A client that accepts the server's Tune as it is need not answer it before Open.
 TUNE: Final = _steps((State.TUNING | State.TUNED, State.TUNED))
 ENTRY: Final = _steps((State.TUNING | State.TUNED, State.OPEN))
 LEAVE: Final = _steps((State.OPEN, State.DONE))
@@ -177,9 +177,9 @@ FAILED: Final = _steps(
     (State.OPEN | State.CLOSING, State.CLOSING),
     (State.DONE, State.DONE),
 )
-"""What the client broke: before it is open no word about it."""
+"""The end because the client broke a rule; before OPEN it gets no Close."""
 ENDED: Final = _steps((State.ANY | State.CLOSING | State.DONE, State.DONE))
-"""The end, by an answer that refuses, or by the client's answer to Close."""
+"""The end after an answer that refuses, or after the client's answer to Close."""
 
 BY_KEY: Final = {command.key: command for command in COMMANDS}
 BY_NAME: Final = {command.name: command for command in COMMANDS}

@@ -1,7 +1,7 @@
 """Writes the tables of `docs/protocol.md`: `python -m gateway.stream.wire.document PAGE`.
 
-The page's own text stays as it is; what stands between `<!-- begin NAME -->` and
-`<!-- end NAME -->` is written anew from the command table.
+The page's own text stays as it is; the parts between `<!-- begin NAME -->` and `<!-- end NAME -->`
+are generated from the command table.
 """
 
 import sys
@@ -22,7 +22,7 @@ SENDERS: Final = {Sender.CLIENT: "client", Sender.SERVER: "server", Sender.BOTH:
 
 
 def commands_table() -> str:
-    """Return a row for each command: what it is for, who sends it, when, and who may."""
+    """Return a row for each command: its purpose, its sender, its states and its permission."""
     lines = [
         "| key | command | from | versions | correlated | answer | state | permission | purpose |",
         "|---|---|---|---|---|---|---|---|---|",
@@ -63,7 +63,7 @@ def codes_table() -> str:
 
 
 def states(steps: Steps) -> str:
-    """Return the states of a row in words, and where it leads."""
+    """Return the states of a row in words, and the states that follow."""
     if steps is ANY:
         return "any"
     ways: dict[State, list[State]] = {}
@@ -103,10 +103,10 @@ SECTIONS: Final = {
 
 
 def rewritten(page: str) -> str:
-    """Return the page with its tables written anew.
+    """Return the page with new tables.
 
     Raises:
-        ValueError: The page has not each section's marks exactly once.
+        ValueError: The marks of a section are not in the page exactly once.
     """
     for name, table in SECTIONS.items():
         begin, end = f"<!-- begin {name} -->\n", f"\n<!-- end {name} -->"

@@ -1,12 +1,12 @@
-"""The ways in which a peer can break the protocol.
+"""Errors for a peer that breaks the protocol.
 
     ProtocolError           the peer broke the contract: Close with `close_code`, then hang up
     ├── MalformedFrame      its bytes don't match the layout
-    ├── FrameTooLarge       its size field is above the limit of this moment
+    ├── FrameTooLarge       its size field is above the current limit
     ├── UnknownCommand      no such key or version, or not the peer's to send
     └── UnexpectedCommand   right bytes, wrong moment
 
-What a peer merely can't have is no error of the protocol; it is answered with a response code.
+A request that is merely refused is no error of the protocol; a response code answers it.
 """
 
 from typing import ClassVar
@@ -15,7 +15,7 @@ from .codes import ResponseCode
 
 
 class ProtocolError(Exception):
-    """Base of all; `close_code` and its phrase are what a Close frame says."""
+    """Base of all; a Close frame carries `close_code` and its phrase."""
 
     close_code: ClassVar[ResponseCode] = ResponseCode.UNKNOWN_FRAME
 
@@ -38,7 +38,7 @@ class MalformedFrame(ProtocolError):
 
 
 class FrameTooLarge(ProtocolError):
-    """A frame announces more bytes than this connection accepts at this moment."""
+    """A frame announces more bytes than the connection accepts at the moment."""
 
     close_code = ResponseCode.FRAME_TOO_LARGE
 

@@ -2,8 +2,8 @@
 
 A message is a frozen dataclass; its fields, in order, are its bytes. Every field's annotation
 names a wire type (`U8 = Annotated[int, ...]`: the type checker sees `int`, `Layout` sees the wire
-type). A layout is compiled once a class, into one function for each run of neighbouring numbers
-and one for each other field.
+type). A layout is compiled once for each class: into one function for each run of neighbouring
+numbers, and one for each other field.
 """
 
 import struct
@@ -20,11 +20,11 @@ M = TypeVar("M")
 
 
 class Layout(Generic[M]):
-    """The bytes of one message class; also a wire type, for messages that hold others.
+    """The layout of one message class; also a wire type, for messages that hold others.
 
     Raises:
-        TypeError: At once, if a field has no wire type, or one that reads to the end of the
-            frame is not the last.
+        TypeError: A field has no wire type, or a field that reads to the end of the frame is not
+            the last one.
     """
 
     is_last: Final = False
@@ -125,12 +125,12 @@ def _struct_of(run: Fields) -> struct.Struct | None:
 
 
 def is_plain(wire_type: WireType[Any]) -> TypeGuard[Fixed[Any]]:
-    """Whether a struct gives and takes a type's values just as they are."""
+    """Tell whether struct reads and writes a type's values without conversion."""
     return isinstance(wire_type, Fixed) and wire_type.convert is None
 
 
 def _reads(layout_fields: Fields) -> list[Read]:
-    """Compile one function a run: it appends the run's values and returns the position after."""
+    """Compile one function for each run: it appends the values and returns the position after."""
     reads: list[Read] = []
     for run in _runs(layout_fields):
         numbers = _struct_of(run)
@@ -164,7 +164,7 @@ def _read_numbers(run: Fields, numbers: struct.Struct) -> Read:
 
 
 def _writes(layout_fields: Fields) -> list[Write]:
-    """Compile one function a run: it appends the bytes of the run's fields."""
+    """Compile one function for each run: it appends the bytes of the run's fields."""
     writes: list[Write] = []
     for run in _runs(layout_fields):
         numbers = _struct_of(run)

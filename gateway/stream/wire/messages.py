@@ -1,11 +1,11 @@
 """Every message of the protocol: a frozen dataclass whose fields, in order, are its bytes.
 
 The frame's size, key, version and correlation id are not here; the codec adds them. Requests
-come first, in the order of their keys, then replies. Which class belongs to which command and
-version says `commands.py`.
+come first, in the order of their keys, then replies. `commands.py` says which class belongs to
+which command and version.
 
-Source: RabbitMQ stream protocol, Commands; shapes that differ from it were observed on RabbitMQ
-4.3 and are named where they stand.
+Source: RabbitMQ stream protocol, Commands. Shapes that differ from it were observed on RabbitMQ
+4.3, and their classes say so.
 """
 
 from collections.abc import Iterable, Mapping
@@ -22,14 +22,14 @@ STARTING_TYPES: Final = frozenset(OffsetType) - {OffsetType.NONE}
 CODES: Final = {int(code): code for code in ResponseCode}
 TEXT_COLUMNS: Final = 75
 PARTITIONS_MAX: Final = 16_384
-"""More than any setting allows in a CreateSuperStream; longer lists are not even read."""
+"""More partitions than any setting allows in a CreateSuperStream; longer lists are not read."""
 
 LATE_BYTES: Final = 16 * 1024
-"""Names that take more are not read in one go: a frame of 1 MiB may hold 260,000."""
+"""Lists of names above this size are not read in one go: a frame of 1 MiB may hold 260,000."""
 
 
 def code_of(number: int) -> int:
-    """Return a number as the ResponseCode it is, or as it came if it is none."""
+    """Return the ResponseCode of a number, or the number itself if there is none."""
     return CODES.get(number, number)
 
 
@@ -46,7 +46,7 @@ Body = Annotated[bytes, wire_types.Remainder()]
 Strings = Annotated[tuple[str, ...], wire_types.Rest(STRING_TYPE)]
 CountedStrings = Annotated[tuple[str, ...], wire_types.Counted(STRING_TYPE, PARTITIONS_MAX)]
 Properties = Annotated[Mapping[str, str], wire_types.StringMap()]
-# RabbitMQ takes one to three leftover bytes of a request for no properties.
+# RabbitMQ takes one to three leftover bytes of a request to mean "no properties".
 TrailingProperties = Annotated[
     Mapping[str, str],
     wire_types.Trailing(wire_types.StringMap(), slack_bytes=wire_types.COUNT_BYTES - 1),
@@ -55,7 +55,7 @@ TrailingReplyProperties = Annotated[Mapping[str, str], wire_types.Trailing(wire_
 TrailingShortBytes = Annotated[bytes, wire_types.Trailing(wire_types.ShortBytes())]
 Statistics = Annotated[Mapping[str, int], wire_types.NumberMap()]
 Offset = Annotated[OffsetSpec, wire_types.Offset(STARTING_TYPES, zero=at_offset(0))]
-# RabbitMQ ignores what follows an answer's type where no number belongs.
+# RabbitMQ ignores bytes behind the type of an answer that has no number.
 OffsetOrNone = Annotated[
     OffsetSpec, wire_types.Offset(frozenset(OffsetType), zero=NONE, is_last=True)
 ]
@@ -86,7 +86,7 @@ class DeclarePublisher(Message):
 
 @dataclass(frozen=True, slots=True)
 class KernelBody(Message):
-    """A body that no layout reads: what follows key and version of a Publish or a Deliver."""
+    """A body that no layout reads: the bytes behind key and version of a Publish or a Deliver."""
 
     body: Body = field(repr=False)
 
@@ -195,7 +195,7 @@ class DeleteStream(Message):
 class Metadata(Message):
     """Asks where streams live.
 
-    Many names are read while they are looked at, which raises MalformedFrame where they are wrong.
+    A long list of names is read while it is iterated; iteration raises MalformedFrame at a bad one.
     """
 
     streams: Annotated[Iterable[str], wire_types.Rest(STRING_TYPE, late_bytes=LATE_BYTES)]
@@ -211,7 +211,7 @@ class MetadataUpdate(Message):
 
 @dataclass(frozen=True, slots=True)
 class PeerProperties(Message):
-    """Opens the conversation: what the client says of itself."""
+    """Opens the conversation with the properties that the client says of itself."""
 
     properties: Properties
 
@@ -366,7 +366,7 @@ class PublisherSequence(Message):
 
 @dataclass(frozen=True, slots=True)
 class CreditRefused(Message):
-    """Why credit was refused: sent only then, and without a correlation id."""
+    """The reason why credit was refused; sent only then, and without a correlation id."""
 
     code: Code
     subscription_id: U8
@@ -391,7 +391,7 @@ class Broker(Message):
 
 @dataclass(frozen=True, slots=True)
 class StreamMetadata(Message):
-    """Where one stream lives: numbers of brokers; the leader is 0xFFFF if there is none."""
+    """The brokers of one stream, by number; the leader is 0xFFFF if there is none."""
 
     stream: String
     code: Code
@@ -401,7 +401,7 @@ class StreamMetadata(Message):
 
 @dataclass(frozen=True, slots=True)
 class MetadataReply(Message):
-    """Where streams live. It has no code of its own: each stream has one."""
+    """The places of streams. It has no code of its own: each stream has one."""
 
     brokers: Annotated[tuple[Broker, ...], wire_types.Counted(Layout(Broker))]
     streams: Annotated[tuple[StreamMetadata, ...], wire_types.Counted(Layout(StreamMetadata))]
@@ -409,7 +409,7 @@ class MetadataReply(Message):
 
 @dataclass(frozen=True, slots=True)
 class PeerPropertiesReply(Message):
-    """What the server says of itself."""
+    """The properties that the server says of itself."""
 
     code: Code
     properties: Properties
@@ -436,7 +436,7 @@ class SaslAuthenticateReply(Message):
 
 @dataclass(frozen=True, slots=True)
 class OpenReply(Message):
-    """Where to reach this server; without properties if refused."""
+    """Properties with this server's address; none if refused."""
 
     code: Code
     properties: TrailingReplyProperties
@@ -452,7 +452,7 @@ class StreamsReply(Message):
 
 @dataclass(frozen=True, slots=True)
 class ConsumerUpdateReply(Message):
-    """The client's answer to a ConsumerUpdate: where it wants to read from, if it has a wish."""
+    """The client's answer to a ConsumerUpdate: the place to read from, if it names one."""
 
     code: Code
     offset: OffsetOrNone

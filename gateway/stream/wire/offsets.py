@@ -1,4 +1,4 @@
-"""Where a subscription starts: one of five kinds of place, two of them with a number."""
+"""Places where a subscription starts: five kinds, two of them with a number."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -38,10 +38,10 @@ NEXT: Final = OffsetSpec(OffsetType.NEXT)
 
 
 def at_offset(offset: int) -> OffsetSpec:
-    """The place of one record by its offset (0 to 2^64 - 1)."""
+    """Return the place of one record by its offset (0 to 2^64 - 1)."""
     return OffsetSpec(OffsetType.OFFSET, offset)
 
 
 def at_timestamp(timestamp_ms: int) -> OffsetSpec:
-    """The first chunk written at or after an instant, in ms since the epoch; may be negative."""
+    """Return the place of the first chunk at or after a time, in ms since the epoch (signed)."""
     return OffsetSpec(OffsetType.TIMESTAMP, timestamp_ms)

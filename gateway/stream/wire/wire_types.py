@@ -1,14 +1,14 @@
-"""How single fields stand in a frame. All integers are big-endian.
+"""The forms of single fields in a frame. All integers are big-endian.
 
-    u8 i16 u16 u32 u64 i64   as they say; a truth value is a u8, 0 or 1
+    u8 i16 u16 u32 u64 i64   as they say; a bool is a u8, 0 or 1
     string                   u16 size | bytes            size 0xFFFF: null
     bytes                    i32 size | bytes            size -1: null
     list                     u32 count | items
     map                      u32 count | (string | string or i64) ...
     offset                   u16 type | u64 offset (type 4) or i64 ms (type 5) or nothing
 
-A list or map that ends the frame is read to the end of the frame and its count is ignored, as
-RabbitMQ does for what clients send (`Rest`, `StringMap`). `Counted` and `NumberMap` believe
+A list or map that ends the frame is read to the end of the frame, and its count is ignored, as
+RabbitMQ does with the frames of clients (`Rest`, `StringMap`). `Counted` and `NumberMap` trust
 their count.
 """
 
@@ -27,12 +27,12 @@ COUNT_BYTES: Final = 4
 
 
 class WireType(Protocol[T]):
-    """How one field stands in a frame.
+    """The form of one field in a frame.
 
     Attributes:
-        name: What documents call it.
+        name: Its name in documents.
         zero: The value that a refusal carries in this field.
-        is_last: Whether it reads to the end of the frame, and so must be the last field.
+        is_last: True if it reads to the end of the frame, and so must be the last field.
     """
 
     @property
@@ -50,7 +50,7 @@ class WireType(Protocol[T]):
 
 
 class Fixed(Generic[T]):
-    """A number of fixed size: one character of the struct module's language."""
+    """A number of fixed size: one format character of the struct module."""
 
     is_last: Final = False
 
@@ -77,8 +77,8 @@ class Fixed(Generic[T]):
 class String:
     """Text with a u16 size.
 
-    Clients may send bytes that are no UTF-8; they survive as lone surrogates and are written
-    back as they came.
+    Clients may send bytes that are not UTF-8. They become lone surrogates, and are written back
+    as they came.
     """
 
     name: Final = "string"
@@ -100,7 +100,7 @@ class String:
     def read_rest(self, frame: bytes, position: int) -> list[str]:
         """Read strings up to the end of the frame.
 
-        Does what `read` does, in one loop: a frame of 1 MiB may hold half a million of them.
+        As `read` does, but in one loop: a frame of 1 MiB may hold half a million of them.
         """
         items: list[str] = []
         frame_end = len(frame)
@@ -113,7 +113,7 @@ class String:
             items.append(frame[first:end].decode("utf-8", "surrogateescape"))
             position = end
         if position < frame_end:
-            self.read(frame, position)  # says what is wrong
+            self.read(frame, position)  # raises the error
         return items
 
     def write(self, value: str, target: bytearray) -> None:
@@ -178,7 +178,7 @@ class NullableBytes:
 
 
 class Remainder:
-    """Whatever is left of the frame: a body that is read elsewhere."""
+    """The rest of the frame: a body that is read elsewhere."""
 
     name: Final = "rest of the frame"
     zero: Final = b""
@@ -192,11 +192,11 @@ class Remainder:
 
 
 class Counted(Generic[T]):
-    """A list whose count is believed, once it is seen that so many items may be there.
+    """A list whose count is trusted, once the frame is seen to have room for so many items.
 
     Args:
-        item: What the list holds; each takes at least a byte.
-        count_max: How many there may be; None leaves it to the frame.
+        item: Type of the items; each takes at least a byte.
+        count_max: Most items; None leaves it to the frame.
     """
 
     is_last: Final = False
@@ -231,7 +231,7 @@ class Counted(Generic[T]):
 
 
 class Written(Generic[T]):
-    """The items of a list that are written already: a long one costs its time bit by bit."""
+    """A list whose items are written as they are added, so that a long one never blocks."""
 
     def __init__(self, item: WireType[T]) -> None:
         self._item = item
@@ -242,20 +242,20 @@ class Written(Generic[T]):
         return self._count
 
     def append(self, item: T) -> None:
-        """Write one more."""
+        """Write one more item."""
         self._item.write(item, self.content)
         self._count += 1
 
 
 class RestItem(WireType[T], Protocol[T]):
-    """What a list that ends the frame may hold: a type that can read many at once."""
+    """Type of the items of a list that ends the frame: it can read many at once."""
 
     def read_rest(self, frame: bytes, position: int) -> list[T]:
         """Return the values from `position` to the end of the frame, or raise MalformedFrame."""
 
 
 class Late(Generic[T]):
-    """A list that ends a frame, read item by item; MalformedFrame comes where it is wrong."""
+    """A list that ends a frame, read item by item; raises MalformedFrame at the first bad item."""
 
     def __init__(self, item: RestItem[T], frame: bytes, position: int) -> None:
         self._item = item
@@ -276,9 +276,9 @@ class Rest(Generic[T]):
     """A list that ends the frame: written with its count, read to the end whatever the count.
 
     Args:
-        item: What the list holds.
-        bytes_max: The size that all items together may have; None leaves it to the frame.
-        late_bytes: A list of more than that is read while it is looked at; None for never.
+        item: Type of the items.
+        bytes_max: Largest size of all items together; None leaves it to the frame.
+        late_bytes: A list above this size is read while it is iterated; None for never.
     """
 
     is_last: Final = True
@@ -308,7 +308,7 @@ class Rest(Generic[T]):
 
 
 class StringMap:
-    """A map of strings that ends the frame: its count is ignored; of equal keys the last wins."""
+    """A map of strings that ends the frame: its count is ignored; the last of equal keys wins."""
 
     name: Final = "map of string to string"
     is_last: Final = True
@@ -332,7 +332,7 @@ class StringMap:
 
 
 class NumberMap:
-    """A map of string to i64 that ends the frame; servers send it, so its count is believed."""
+    """A map of string to i64 that ends the frame; servers send it, so its count is trusted."""
 
     name: Final = "map of string to i64"
     is_last: Final = True
@@ -362,7 +362,7 @@ class Offset:
     Args:
         legal: The types it may have; all others are malformed.
         zero: The value that a refusal carries.
-        is_last: Whether it ends the frame, and bytes after a type without number are ignored.
+        is_last: True if it ends the frame; bytes after a type without number are then ignored.
     """
 
     def __init__(

@@ -1,6 +1,6 @@
 # cython: language_level=3, boundscheck=False, wraparound=False
 # cython: initializedcheck=False, cdivision=True
-"""Publish frames to chunk entries and publishing ids, in one pass over what a socket read brought.
+"""Publish frames to chunk entries and publishing ids, in one pass over the bytes of a socket read.
 
 Cython compiles this file as it stands; uncompiled it is the reference and does the same, slowly.
 
@@ -11,7 +11,7 @@ Cython compiles this file as it stands; uncompiled it is the reference and does 
     entry v2 | publishing id u64 | filter size u16 (0xFFFF: none) | filter | 0:1 size:31 | body
     chunk    | entry without its publishing id (and filter), otherwise byte for byte
 
-What a call is given and gives back besides bytes is an array of signed 64-bit numbers, `state`:
+Besides bytes, a call takes and returns an array of signed 64-bit numbers, `state`:
 
     POSITION         where to go on: a frame's start, or an entry's if FRAME_END is not 0     in out
     FRAME_END        0, or the end of the frame whose middle POSITION is                      in out
@@ -24,8 +24,8 @@ What a call is given and gives back besides bytes is an array of signed 64-bit n
                      into an empty chunk (ENTRIES_MAX is 65,535) if the target has the room   in
     ENTRIES_MAX      how many entries the chunk still takes                                   in
     IS_NAMED         1 if ids at or below the last are duplicates, and dropped                in
-    HAS_LAST, LAST   whether there is a last id, and which (u64 in two's complement)          in out
-    ENTRIES, RECORDS entries taken by this call, and how many offsets they use                out
+    HAS_LAST, LAST   1 if there is a last id, and that id (u64 in two's complement)           in out
+    ENTRIES, RECORDS entries taken by this call, and the number of offsets they use           out
     DUPLICATES       entries dropped by this call                                             out
 """
 
@@ -34,11 +34,11 @@ import cython
 if cython.compiled:
     from cython.cimports.libc.string import memcpy
 
-# What made a call stop. Each is a place where only the caller can go on.
+# Reasons why a call stopped. After each of them only the caller can go on.
 NEEDS_BYTES = 0  # the frame at POSITION is not complete yet, or the frame is used up
 OTHER_FRAME = 1  # the frame at POSITION is not a Publish v1 of this publisher
 CHUNK_FULL = 2  # the entry at POSITION does not fit, or no more duplicates: call again
-BAD_SUB_BATCH = 3  # the sub-batch at POSITION breaks a rule: it and its frame's rest are refused
+BAD_SUB_BATCH = 3  # the sub-batch at POSITION breaks a rule: it and the frame's rest are refused
 MALFORMED = 4  # the entry at POSITION does not fit its frame
 
 _NEEDS_BYTES = cython.declare(cython.int, 0)
@@ -47,7 +47,7 @@ _CHUNK_FULL = cython.declare(cython.int, 2)
 _BAD_SUB_BATCH = cython.declare(cython.int, 3)
 _MALFORMED = cython.declare(cython.int, 4)
 
-# Places in `state`; the second list is the same for the compiled code.
+# Places in `state`; a second list has the same for the compiled code.
 POSITION = 0
 FRAME_END = 1
 LIMIT = 2
@@ -131,7 +131,7 @@ def _copy(
     start: cython.Py_ssize_t,
     size: cython.Py_ssize_t,
 ) -> cython.void:
-    """Copy `size` bytes. Slices do the same compiled, but cost as much as copying 500 bytes."""
+    """Copy `size` bytes. Compiled slices do the same, but cost as much as copying 500 bytes."""
     if cython.compiled:
         memcpy(cython.address(target[place]), cython.address(source[start]), size)
     else:
@@ -144,7 +144,7 @@ def _copy(
 def _sub_batch_is_good(
     source: cython.const_uchar[::1], position: cython.Py_ssize_t, uncompressed_max: cython.uint
 ) -> cython.bint:
-    """Apply the five rules for a sub-batch's head; the body is never looked into."""
+    """Apply the five rules for a sub-batch's head; the body is never read."""
     codec: cython.int = (source[position] >> 4) & 7
     records: cython.uint = _u16_at(source, position + 1)
     uncompressed: cython.uint = _u32_at(source, position + 3)
@@ -160,7 +160,7 @@ def _sub_batch_is_good(
 @cython.inline
 @cython.exceptval(check=False)
 def _as_id(number: cython.longlong) -> cython.ulonglong:
-    """Undo two's complement."""
+    """Return the id of a number in two's complement."""
     if cython.compiled:
         return cython.cast(cython.ulonglong, number)
     return number & 0xFFFF_FFFF_FFFF_FFFF
@@ -170,7 +170,7 @@ def _as_id(number: cython.longlong) -> cython.ulonglong:
 @cython.inline
 @cython.exceptval(check=False)
 def _as_signed(publishing_id: cython.ulonglong) -> cython.longlong:
-    """Put an id into two's complement."""
+    """Return an id as a number in two's complement."""
     if cython.compiled:
         return cython.cast(cython.longlong, publishing_id)
     return publishing_id - (publishing_id >> 63 << 64)
@@ -217,7 +217,7 @@ def _put_filter(
     start: cython.Py_ssize_t,
     filters: set,
 ) -> cython.int:
-    """Note the filter value of the entry at `position`; no value and an empty one are the same."""
+    """Note the filter value of the entry at `position`; an empty one counts as none."""
     filters.add(bytes(source[position + _PUBLISHING_ID_BYTES + 2 : start]))
     return 0
 
@@ -231,7 +231,7 @@ def _body_start(
     frame_end: cython.Py_ssize_t,
     has_filters: cython.bint,
 ) -> cython.Py_ssize_t:
-    """Where the stored part of the entry at `position` begins; `frame_end` if that is cut short."""
+    """Return the start of the stored part of the entry at `position`; `frame_end` if cut off."""
     filter_size: cython.Py_ssize_t
     position += _PUBLISHING_ID_BYTES
     if has_filters:
@@ -251,7 +251,7 @@ def _body_size(
     frame_end: cython.Py_ssize_t,
     has_filters: cython.bint,
 ) -> cython.Py_ssize_t:
-    """Size of the stored part at `start` with its head; 0 if it does not fit the frame."""
+    """Return the size of the stored part at `start` with its head; 0 if it does not fit."""
     size: cython.Py_ssize_t
     if start + _SIMPLE_HEAD_BYTES > frame_end:
         return 0
@@ -273,7 +273,7 @@ def _take_entries(
     state: cython.longlong[::1],
     filters: object,
 ) -> cython.int:
-    """Copy the entries from POSITION to FRAME_END; returns why it stopped."""
+    """Copy the entries from POSITION to FRAME_END; return why it stopped."""
     position: cython.Py_ssize_t = state[_POSITION]
     frame_end: cython.Py_ssize_t = state[_FRAME_END]
     written: cython.Py_ssize_t = state[_WRITTEN]
@@ -281,7 +281,7 @@ def _take_entries(
     is_named: cython.bint = state[_IS_NAMED] != 0
     reason: cython.int = _NEEDS_BYTES
     publishing_id: cython.ulonglong = 0
-    # hot: no Python operation up to the end of the loop, but for filter values
+    # hot: no Python operation up to the end of the loop, except for filter values
     while position < frame_end:
         start: cython.Py_ssize_t = _body_start(source, position, frame_end, has_filters)
         size: cython.Py_ssize_t = _body_size(source, start, frame_end, has_filters)
@@ -338,7 +338,7 @@ def take_publishes(
         state: See the module's docstring.
 
     Returns:
-        Why it stopped: one of the constants above.
+        The reason why it stopped: one of the constants above.
 
     Source: RabbitMQ stream protocol, Publish; osiris chunk entries.
     """
@@ -397,11 +397,11 @@ def publishing_ids_of(
 ) -> tuple:
     """Collect the publishing ids of the entries from `position` to the end of a Publish frame.
 
-    Used to refuse them; nothing is validated but that the entries fill the frame exactly.
+    Used to refuse them. The only check is that the entries fill the frame exactly.
 
     Returns:
-        (ids, position): the ids as a list, and `frame_end`, or where the first entry that does not
-        fit begins.
+        (ids, position): the ids as a list, and `frame_end`, or the start of the first entry that
+        does not fit.
     """
     ids: list = []
     has_filters: cython.bint = version > 1
