@@ -1,7 +1,7 @@
 """The socket in the data directory through which administrators reach the running server.
 
-Who may open it is an administrator: it is readable and writable for its owner alone, whatever the
-umask. Everything is bounded: connections, lines, bodies, and how long a client may take.
+A process that may open it is an administrator: it is readable and writable for its owner alone,
+whatever the umask. Everything is bounded: connections, lines, bodies, and a client's time.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ log = logging.getLogger(__name__)
 
 CONNECTIONS_MAX: Final = 32
 IDLE_S: Final = 60.0
-"""How long a client may take to send its next request."""
+"""Longest time that a client may take to send its next request."""
 STALL_S: Final = 30.0
-"""How long nothing may come of a body, or nothing go of an answer."""
+"""Longest time without a byte of a body, or of an answer."""
 BODY_S: Final = 600.0
-"""How long all of a body may take, since others wait."""
+"""Longest time for all of a body, since others wait."""
 _READ_BYTES: Final = 256 * 1024
 _BACKLOG: Final = 16
 _OWNER_ONLY: Final = 0o600
@@ -53,12 +53,12 @@ class AdminSocket:
         self._inode: tuple[int, int] | None = None
         # Each with whether it waits for its client, the longest waiting first.
         self._tasks: dict[asyncio.Task[None], bool] = {}
-        # One large body at a time: who comes next waits, unread.
+        # One large body at a time: the next one waits, unread.
         self._body = asyncio.Lock()
 
     @property
     def path(self) -> Path:
-        """Where the socket is."""
+        """Path of the socket."""
         return self._directory / SOCKET_NAME
 
     async def start(self) -> None:
@@ -67,7 +67,7 @@ class AdminSocket:
         try:
             self._remove(_any_socket)
             # The mode of the socket is that of the file that bind makes, but for the umask.
-            with suppress(OSError):  # not everywhere; nobody gets in before listen in any case
+            with suppress(OSError):  # not everywhere; no client gets in before listen in any case
                 os.fchmod(listening.fileno(), _OWNER_ONLY)
             with address_of(self._directory) as address:
                 listening.bind(address)
@@ -85,7 +85,7 @@ class AdminSocket:
         log.info("admin socket ready path=%s", self.path)
 
     async def stop(self) -> None:
-        """Answer nobody any more."""
+        """Stop answering."""
         if self._server is None:
             return
         self._server.close()
@@ -105,7 +105,7 @@ class AdminSocket:
         task = asyncio.current_task()
         assert task is not None
         if len(self._tasks) >= CONNECTIONS_MAX:
-            # Somebody who says nothing makes room for somebody who may.
+            # A client that is silent makes room for one that may not be.
             waiting = next((known for known, is_waiting in self._tasks.items() if is_waiting), None)
             if waiting is None:
                 await _refuse(writer, "busy", "the server is busy with other administrators")
@@ -149,7 +149,7 @@ class AdminSocket:
             if task in self._tasks:
                 self._tasks[task] = False
             await _send(writer, await self._judged(head, reader))
-            # Behind those who have waited longer.
+            # Behind those that have waited longer.
             self._tasks.pop(task, None)
             self._tasks[task] = True
 

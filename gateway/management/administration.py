@@ -1,4 +1,4 @@
-"""What the requests of administrators act on, and who may ask which of them."""
+"""State that the requests of administrators act on, and the roles that they take."""
 
 import enum
 import time
@@ -27,10 +27,10 @@ class RunsInThread(Protocol):
 
 
 class Turn:
-    """Lets one after the other do something that waits for the store between its steps.
+    """A lock for work that waits for the store between its steps.
 
     Attributes:
-        is_over: Nobody shall begin anything more: the server stops.
+        is_over: The server stops: nothing more is to begin.
     """
 
     def __init__(self) -> None:
@@ -38,7 +38,7 @@ class Turn:
         self.is_over = False
 
     async def take(self) -> None:
-        """Wait until nobody has the turn, and take it."""
+        """Wait until the turn is free, and take it."""
         while self._taken is not None:
             await self._taken
         self._taken = Pending()
@@ -50,25 +50,25 @@ class Turn:
         taken.settle(None)
 
     async def close(self) -> None:
-        """Have who has the turn stop soon, and wait for it."""
+        """Tell the holder of the turn to stop soon, and wait for it."""
         self.is_over = True
         await self.take()
 
 
 @dataclass(frozen=True, slots=True)
 class Administration:
-    """Everything that administrators look at and change.
+    """Everything that administrators see and change.
 
     Attributes:
         access: Users, permissions, limits.
         virtual_hosts: The virtual hosts, with all that is in them.
-        connections: Who is connected.
-        service: How all of them are served just now.
-        in_thread: Runs what takes long.
+        connections: The open connections.
+        service: State of service: listeners, alarms, maintenance.
+        in_thread: Runs long work.
         partitions_max: Most partitions of a super stream.
-        attempts: Who has tried to log in.
-        unfinished: Where an import is written down while it is done; None for nowhere.
-        importing: Whose turn it is to import definitions.
+        attempts: Counts of attempts to log in.
+        unfinished: Journal of the import that is under way; None for none.
+        importing: The lock of imports.
     """
 
     access: Access
@@ -95,7 +95,7 @@ class Administration:
 
 
 class Role(enum.Enum):
-    """What an administrator has to be; RabbitMQ's tags."""
+    """A role of an administrator; RabbitMQ's tags."""
 
     MANAGEMENT = "management"
     """Sees what is in the virtual hosts that it may enter."""
@@ -113,17 +113,17 @@ IMPLIED: Final = {
     Role.MONITORING: frozenset({Role.MANAGEMENT, Role.MONITORING}),
     Role.ADMINISTRATOR: frozenset(Role),
 }
-"""Whom each tag makes somebody."""
+"""The roles that each tag implies."""
 
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who asks.
+    """An administrator that makes a request.
 
     Attributes:
-        name: The user; empty for who owns the server's files.
-        roles: What it may be.
-        virtual_hosts: Where it may look if it is no administrator.
+        name: The user; empty for the owner of the server's files.
+        roles: Its roles.
+        virtual_hosts: Those that it may see if it is no administrator.
         password_hash: Of the password that it had when it logged in; None for none.
     """
 
@@ -168,4 +168,4 @@ class Actor:
 
 
 OWNER: Final = Actor("", frozenset(Role))
-"""Who may open the admin socket."""
+"""The administrator that comes by the admin socket."""

@@ -1,4 +1,4 @@
-"""What an administrator is told who asked for what cannot be done."""
+"""Refusals of administrators' requests."""
 
 
 class AdministrationError(Exception):
@@ -18,7 +18,7 @@ class WrongRequest(AdministrationError):
 
 
 class NotFound(AdministrationError):
-    """What it is about does not exist."""
+    """Its object does not exist."""
 
     code = "not_found"
 

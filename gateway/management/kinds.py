@@ -40,7 +40,7 @@ _TAKEN: Final[Mapping[object, Callable[[Fields, str, object], object]]] = {
     float: _number,
     Mapping: _mapping,
 }
-"""How a field of a type is taken."""
+"""The function that takes a field of a type."""
 
 
 class Field(NamedTuple):

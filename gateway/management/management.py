@@ -79,7 +79,7 @@ class Management:
         await self._server.start()
 
     async def stop(self) -> None:
-        """Answer nobody any more."""
+        """Stop answering."""
         if self._server is not None:
             await self._server.stop()
         self.close()
@@ -96,10 +96,10 @@ def _certificates(settings: Settings) -> dict[str, Path]:
 
 
 def _bind(settings: ManagementSettings) -> socket.socket | None:
-    """Take the port of the API, and listen, so that nobody else can.
+    """Take the port of the API, and listen, so that no other process can.
 
     Returns:
-        The socket; None if the API is not wanted, or nobody asked for its port and it is taken.
+        The socket; None if the API is not wanted, or if its port is the default and taken.
 
     Raises:
         ConfigError: The address that was asked for cannot be had.

@@ -1,4 +1,4 @@
-"""What goes over the admin socket: a line of JSON each way, then as many bytes as the line says.
+"""Format of the admin socket: a line of JSON each way, then as many bytes as the line says.
 
     → {"request": "import_definitions", "arguments": {"dry_run": true}, "body_bytes": 52428800}
       … the bytes …
@@ -42,7 +42,7 @@ def address_of(directory: Path) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What somebody asks for.
+    """A request of an administrator.
 
     Attributes:
         name: Of the request, as `add_user`.

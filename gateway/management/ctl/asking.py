@@ -67,9 +67,9 @@ def _connected(directory: Path) -> Iterator[socket.socket]:
 
 
 def _check_owner(connection: socket.socket, directory: Path) -> None:
-    """Check who listens on the socket, before it is told anything.
+    """Check the user that listens on the socket, before anything is sent.
 
-    This user or root may; to root also the owner of the data directory, as whom a service runs.
+    This user or root may listen; for root also the owner of the data directory, as a service does.
 
     Raises:
         Unreachable: Another user has put a socket there.

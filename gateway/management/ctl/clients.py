@@ -1,4 +1,4 @@
-"""`hutch ctl` commands on who uses streams, by the names and columns of RabbitMQ's tools."""
+"""`hutch ctl` commands on the clients of streams, by the names and columns of RabbitMQ's tools."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial

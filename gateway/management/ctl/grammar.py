@@ -1,4 +1,4 @@
-"""How a `hutch ctl` command is written down: what it takes, what it asks, how its answer looks."""
+"""Description of a `hutch ctl` command: its arguments, its request, and the form of its answer."""
 
 import argparse
 import json
@@ -13,7 +13,7 @@ from gateway.management.kinds import Kind
 
 
 class WrongUse(Exception):
-    """What was typed cannot be meant; the message says why."""
+    """The command line makes no sense; the message says why."""
 
 
 Asked = dict[str, Any]

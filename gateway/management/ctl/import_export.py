@@ -146,7 +146,7 @@ def _export(options: argparse.Namespace) -> int:
     text = json.dumps(answer["definitions"], indent=2, ensure_ascii=False) + "\n"
     try:
         _write(options.file, text.encode())
-    except BrokenPipeError:  # of standard output: nobody reads it, which is said elsewhere
+    except BrokenPipeError:  # of standard output: it has no reader, which is said elsewhere
         raise
     except OSError as error:
         raise WrongUse(f"cannot write {options.file}: {error.strerror}") from None
@@ -160,7 +160,7 @@ def _write(file: str, content: bytes) -> None:
         sys.stdout.buffer.write(content)
         sys.stdout.buffer.flush()
         return
-    # Whole or not at all; hashes of passwords are nobody else's business.
+    # Whole or not at all; hashes of passwords are for the owner alone.
     target = Path(file)
     beside = target.with_name(f".{target.name}.{os.getpid()}")
     descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, _OWNER_ONLY)

@@ -100,7 +100,7 @@ def _named(connection: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _without_permissions(server: Ask, asked: Asked) -> None:
-    """Clear permissions if there are any; who has none has none already."""
+    """Clear permissions if there are any; a user without any is as wanted."""
     if server("list_permissions", asked):
         server("clear_permissions", asked)
 

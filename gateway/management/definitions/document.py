@@ -1,7 +1,7 @@
 """The JSON of definitions, read with bounds: whatever the bytes are, time and memory are limited.
 
-What JSON allows and nobody means (a key twice in an object, a number of a thousand digits) is kept
-as a mark in the tree, for whoever knows which object it is in to complain.
+JSON that makes no sense (a key twice in an object, a number of a thousand digits) is kept as a
+mark in the tree. The code that knows the object complains.
 """
 
 import json
@@ -127,7 +127,7 @@ def _constant(text: str) -> NoReturn:
 
 
 def fault_within(value: object, depth_max: int = DEPTH_MAX) -> str:
-    """Return what nobody can mean in a value or what it holds; empty if all is well."""
+    """Return what makes no sense in a value or what it holds; empty if all is well."""
     level: list[object] = [value]
     for _ in range(depth_max):
         below: list[object] = []

@@ -12,15 +12,15 @@ NAME_BYTES_MAX: Final = 65_535
 
 
 class Fault(Exception):
-    """What is wrong with an entry."""
+    """A fault of an entry."""
 
 
 class Skip(Exception):
-    """Why an entry has no counterpart here."""
+    """An entry has no counterpart here; the message says why."""
 
 
 class Needless(Skip):
-    """Why an entry without a counterpart is not missed."""
+    """An entry has no counterpart here, and is not missed."""
 
 
 class Entry(Fields):

@@ -1,4 +1,4 @@
-"""What is wrong with definitions, in words that name the object at fault."""
+"""Faults of definitions, in words that name the object."""
 
 from collections.abc import Sequence
 from typing import Final

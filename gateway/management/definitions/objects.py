@@ -16,7 +16,7 @@ Key: TypeAlias = tuple[str, ...]
 """The virtual host, empty for users and virtual hosts; the name; the rest of a binding."""
 
 NO_PASSWORD: Final = ""
-"""The hash of a user who cannot log in with a password."""
+"""The hash of a user that cannot log in with a password."""
 
 KINDS: Final[Mapping[str, str]] = {
     "hosts": "virtual host",

@@ -25,11 +25,11 @@ PARTITIONS_MAX: Final = 1_000
 
 @dataclass(slots=True)
 class Plan:
-    """What an import does.
+    """The work of an import.
 
     Attributes:
         changes: What to create or overwrite.
-        rows: What becomes of every object of the file.
+        rows: The outcome of every object of the file.
     """
 
     changes: Definitions = field(default_factory=Definitions)
@@ -37,16 +37,16 @@ class Plan:
 
     @property
     def change_count(self) -> int:
-        """How many objects are created or overwritten; 0 if the file says what is so already."""
+        """Return how many objects are created or overwritten; 0 if all is as the file says."""
         return sum(len(self.changes.of(kind)) for kind in KINDS)
 
 
 class _Conflict(Exception):
-    """Why an object of the file is left out: what is there already stays."""
+    """An object of the file is left out: the one that is there stays."""
 
 
 class _Missing(_Conflict):
-    """What an object of the file needs is not here."""
+    """An object of the file needs one that is not here."""
 
 
 def plan_import(

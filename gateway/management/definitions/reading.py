@@ -74,17 +74,17 @@ _DIGITS: Final = re.compile(r"(\d{1,9})")
 
 @dataclass(slots=True)
 class ReadDefinitions:
-    """What a file says.
+    """Content of a definitions file.
 
     Attributes:
         definitions: Everything that has a counterpart here.
         skipped: A row for everything that has none.
-        notes: What of an object could not be taken as it is, by section and key.
-    limits: Limits for virtual hosts that are not in the file.
-    only_named: Virtual hosts of which the file says no more than the name.
-    faulty: What entries with faults are about, by section and name, so that it is not missed.
-    problems: A line for each fault, the first ones of many.
-    problem_count: How many faults there are.
+        notes: Changes that were made to an object, by section and key.
+        limits: Limits for virtual hosts that are not in the file.
+        only_named: Virtual hosts of which the file says no more than the name.
+        faulty: Objects of entries with faults, by section and name, so that they are not missed.
+        problems: A line for each fault, the first ones of many.
+        problem_count: The number of faults.
     """
 
     definitions: Definitions = field(default_factory=Definitions)

@@ -1,4 +1,4 @@
-"""What an import did or would do with each object, as a table for a person."""
+"""The outcome of an import for each object, as a table for a person."""
 
 import enum
 from collections import Counter
@@ -12,7 +12,7 @@ NAME_CHARACTERS_MAX: Final = 48
 
 
 class Outcome(enum.Enum):
-    """What became of an object of the file."""
+    """Outcome of an object of the file."""
 
     IMPORTED = "imported"
     ADAPTED = "adapted"
@@ -30,7 +30,7 @@ class Row:
     outcome: Outcome
     reason: str = ""
     is_lost: bool = False
-    """Whether it is skipped and RabbitMQ would have it: somebody may miss it."""
+    """True if it is skipped and RabbitMQ would have it, so that it may be missed."""
 
     def fields(self) -> dict[str, str]:
         """Return it as plain texts, for JSON."""

@@ -1,6 +1,6 @@
-"""What each kind of entry of RabbitMQ's definitions is here; a function for each kind.
+"""Entries of RabbitMQ's definitions as objects of the broker; a function for each kind.
 
-Each takes an entry and raises `Fault` for what nobody could mean, `Skip` for what has no
+Each takes an entry and raises `Fault` for what makes no sense, `Skip` for what has no
 counterpart here; what is taken in another form than written is noted with the entry.
 
 Source: RabbitMQ, "Definition Export and Import"; rabbit_definitions.erl; exports of 3.6 to 4.3.
@@ -49,7 +49,7 @@ STREAM_ARGUMENTS: Final[Mapping[str, str]] = {
 }
 """A stream's arguments as a queue declares them, and as a Create carries them."""
 POLICY_KEYS: Final = frozenset(DEFINED)
-"""What a policy can say about a stream."""
+"""Keys of a policy that mean something to a stream."""
 _POLICY_TEXTS: Final = frozenset({"max-age"})
 _STREAM_TARGETS: Final = frozenset({"all", "queues", "streams"})
 _TEXT_ARGUMENTS: Final = frozenset({"x-max-age", "x-queue-leader-locator"})
@@ -58,7 +58,7 @@ _LINE_ENDS: Final = re.compile(r"[\r\n]")
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What the meaning of an entry depends on beside itself.
+    """Facts that the meaning of an entry depends on.
 
     Attributes:
         virtual_host: Of the entries that name none, as in the export of one virtual host.
@@ -99,7 +99,7 @@ def _named(name: str, what: str) -> str:
     return name
 
 
-# ------------------------------------------------------------------------------ who may do what
+# ------------------------------------------------------------------------ users and permissions
 
 
 def host(entry: Entry, context: Context) -> tuple[Key, Host]:

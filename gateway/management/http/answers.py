@@ -20,7 +20,7 @@ SLICE_CHARACTERS: Final = 64 * 1024
 PAIRS: Final = 1_000
 """Entries of an object with many names that make a slice."""
 STALL_S: Final = 30.0
-"""How long a client may leave an answer unread."""
+"""Longest time that a client may leave an answer unread."""
 
 _HEADERS: Final = {
     "content-type": "application/json",

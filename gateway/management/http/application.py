@@ -1,8 +1,8 @@
 """The API as an ASGI application: routing, login, bodies and errors.
 
-A request is judged in this order, and what fails ends it: where it comes from (a page of another
-site is refused), its path and method, who sends it, its body. A body is not looked at before it is
-known who sent it.
+A request is judged in this order, and the first failure ends it: its origin (a page of another
+site is refused), its path and method, its user, its body. A body is not read before the user is
+known.
 """
 
 import base64

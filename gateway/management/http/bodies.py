@@ -20,7 +20,7 @@ LARGE_BYTES_MAX: Final = 10 * 1024 * 1024
 """Largest body of definitions; `hutch import` takes larger ones."""
 _DIGITS: Final = 20
 WAIT_S: Final = 30.0
-"""How long a large body waits for others of the same user."""
+"""Longest time that a large body waits for others of the same user."""
 SLOW_S: Final = 10.0
 BYTES_A_SECOND: Final = 64 * 1024
 """A body may take SLOW_S, and a second more for so many bytes that came."""

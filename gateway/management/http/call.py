@@ -140,7 +140,7 @@ class Call(Fields):
 
 
 Answer = Response | Mapping[str, object] | None
-"""What a handler returns: an answer, one object to show, or None for what is done."""
+"""Result of a handler: an answer, one object to show, or None for what is done."""
 
 Handler = Callable[[Call], Awaitable[Answer]]
 

@@ -31,7 +31,7 @@ async def holds(method: str, headers: Headers, look: Endpoint | None, call: Call
         call: The request.
 
     Raises:
-        AdministrationError: Whoever asks may not look at what the conditions are about.
+        AdministrationError: The user may not see the object of the conditions.
     """
     matches, others = headers.get("if-match"), headers.get("if-none-match")
     if method not in _CHANGES or (matches is None and others is None):

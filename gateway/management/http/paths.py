@@ -1,8 +1,8 @@
 """Paths taken apart exactly: percent signs are read once, and only within a segment.
 
 `%2F` in a name is a slash of that name and no border, `%252F` the three letters `%2F`. What is not
-written as a path should be is refused, never guessed: whoever stands before this server must see
-the same path that it sees.
+written as a path should be is refused, never guessed: a proxy before this server must see the
+same path that it sees.
 """
 
 import re

@@ -28,9 +28,9 @@ log = logging.getLogger(__name__)
 HEADER_BYTES_MAX: Final = 16 * 1024
 """Largest request line and headers together."""
 HEADERS_S: Final = 10.0
-"""How long a client may take from its first byte to the end of its headers, or say nothing."""
+"""Longest time from a client's first byte to the end of its headers, or without a byte."""
 IDLE_S: Final = 30
-"""How long a connection stays without a request after the last."""
+"""Longest time that a connection stays open without a request."""
 CONNECTIONS_MAX: Final = 128
 LOGGED_IN: Final = "logged in"
 """The function in a request's state that tells its connection of a login."""

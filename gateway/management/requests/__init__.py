@@ -1,1 +1,1 @@
-"""What administrators ask of a running server, whichever way the request comes."""
+"""Requests of administrators to a running server, whichever way they come."""

@@ -1,4 +1,4 @@
-"""Every request an administrator can make, and the one place that judges who may make it."""
+"""Every request of administrators, and the one place that judges their rights."""
 
 import logging
 from collections.abc import Mapping
@@ -67,7 +67,7 @@ _LOGGED: Final = (
     *("name", "user", "virtual_host", "source", "destination"),
     *("peer", "number", "resource", "timeout_ms", "dry_run"),
 )
-"""Of all arguments these: which object it is about, and nothing that could be a secret."""
+"""Arguments that are logged: they name the object, and none can hold a secret."""
 
 _IN_WORDS: Final[tuple[tuple[type[Exception], type[AdministrationError], str], ...]] = (
     # the first that fits
@@ -91,13 +91,13 @@ _IN_WORDS: Final[tuple[tuple[type[Exception], type[AdministrationError], str], .
 
 
 async def answer(administration: Administration, actor: Actor, request: Request) -> object:
-    """Do what somebody asks for.
+    """Carry out a request.
 
     Returns:
         What JSON can hold.
 
     Raises:
-        AdministrationError: It was refused, or failed; the message is for who asked.
+        AdministrationError: It was refused, or failed; the message is for the administrator.
     """
     row = ROWS.get(request.name)
     if row is None:
@@ -129,7 +129,7 @@ def _require_role(actor: Actor, row: Row) -> None:
 
 
 def _demand(administration: Administration, actor: Actor, row: Row, request: Request) -> None:
-    """Demand what a request takes by now, of everybody but the owner. Raises NotAllowed."""
+    """Demand the rights that a request takes, of all but the owner. Raises NotAllowed."""
     if actor is OWNER:
         return
     if row.needs is None:  # the tag alone

@@ -119,7 +119,7 @@ async def import_read(
 
 
 def _demand_all(plan: Plan) -> None:
-    """Demand that nothing is left out that somebody may miss. Raises DefinitionsError."""
+    """Demand that nothing is left out that may be missed. Raises DefinitionsError."""
     lost = [row for row in plan.rows if row.is_lost]
     if lost:
         lines = (
@@ -157,8 +157,8 @@ async def _forget(unfinished: Unfinished | None) -> None:
 async def finish_import(administration: Administration, unfinished: Unfinished) -> None:
     """Finish the import that was under way when the server died or stopped, if there was one.
 
-    What was done of it is left alone, and nobody has changed anything since. One that cannot be
-    finished is taken back. Raises StoreError.
+    What was done of it is left alone, and nothing has been changed since. One that cannot be
+    finished is rolled back. Raises StoreError.
     """
     source = await unfinished.load()
     if source is None:

@@ -36,7 +36,7 @@ _SETTING: Final = "definitions.file"
 
 
 class FirstStart:
-    """Whether definitions are to be imported before anybody is served, and that it is done.
+    """The import of definitions before the first client is served, and the record that it is done.
 
     Attributes:
         is_given_up: An earlier start began to import a file, and now none is named.

@@ -24,7 +24,7 @@ class StepFailed(Exception):
 
 
 FAILURES: Final = (StepFailed, AccessError, BrokerError, StoreError)
-"""What a step may raise."""
+"""Errors that a step may raise."""
 
 
 async def in_parallel(

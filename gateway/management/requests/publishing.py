@@ -20,7 +20,7 @@ KEYS_MAX: Final = 1_000
 """Routing keys of one message: as many as a super stream has partitions, unless a setting says
 more. RabbitMQ takes any number; a body of 2 MiB has room for 100,000."""
 _AROUND_BYTES: Final = 128
-"""What is stored around a record, in a chunk of its own."""
+"""Bytes that are stored around a record, in a chunk of its own."""
 _WRITTEN_TIMES: Final = 2
 """A small record goes through the journal as well."""
 
@@ -87,7 +87,7 @@ async def _add(log: StreamLog, record: bytes, filter_value: bytes | None) -> Non
 def _require_space(administration: Administration, size: int) -> None:
     """Demand that all of a message finds space, before any of it is written. Raises WrongRequest.
 
-    What the disk cannot hold would else be refused half way, when it is full for everybody.
+    Otherwise a message that the disk cannot hold would be refused half way, with the disk full.
     """
     if size <= RECORD_BYTES_MAX:
         return

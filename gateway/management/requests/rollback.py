@@ -1,8 +1,8 @@
-"""What there was before an import, so that it can be taken back, also by another process.
+"""Rollback of an import, by the same process or by the next one.
 
-Written down as JSON: `new` has the names of what there was not, `old` what there was and is
-written over, each by kind. What goes with something else that is new, as streams with their
-virtual host, is left out.
+The state before is written down as JSON: `new` has the names of objects that the import creates,
+`old` the objects that it overwrites, each by kind. Objects that go with another new one, as streams
+with their virtual host, are left out.
 """
 
 import json
@@ -37,11 +37,11 @@ _NEVER_CAME: Final = (
 
 @dataclass(slots=True)
 class Before:
-    """What there was of all that an import changes.
+    """State before an import of all that it changes.
 
     Attributes:
-        new: The keys of what there was not, by kind.
-        old: What there was.
+        new: The keys of objects that did not exist, by kind.
+        old: The objects that did.
     """
 
     new: dict[str, list[Key]] = field(default_factory=lambda: {kind: [] for kind in _NEW})

@@ -96,7 +96,7 @@ class Row(NamedTuple):
 
     @property
     def takes_body(self) -> bool:
-        """Whether bytes may come along."""
+        """True if the request may have a body."""
         return _BODY in self.takers
 
     async def do(self, administration: Administration, arguments: Arguments) -> object:

@@ -26,7 +26,7 @@ def _resource(_: Administration, arguments: Arguments, name: str) -> Resource:
 
 
 Short: TypeAlias = Annotated[Resource, _resource]
-"""What the server is short of."""
+"""A resource that the server is short of."""
 
 
 @request(Role.MONITORING)
@@ -78,7 +78,7 @@ async def clear_alarm(service: Service, resource: Short) -> None:
 
 @request()
 async def drain(service: Service) -> None:
-    """Let nobody in any more, and send clients that ask to other servers."""
+    """Let no more clients in, and send those that ask to other servers."""
     service.drain()
 
 
@@ -93,7 +93,7 @@ async def revive(service: Service) -> None:
 
 @request()
 async def stop_app(service: Service) -> object:
-    """Let nobody in and end every connection; everything is kept."""
+    """Let no client in and end every connection; everything is kept."""
     return {"closed": service.stop()}
 
 

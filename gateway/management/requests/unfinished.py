@@ -23,12 +23,12 @@ _FAST: Final = 1
 
 
 class Source(NamedTuple):
-    """What an import was made of.
+    """Sources of an import.
 
     Attributes:
         content: The definitions as they came.
         virtual_host: The one that was named beside them.
-        before: What there was of all that it changes; empty if that was nothing.
+        before: The state before of all that it changes; empty if there was none.
     """
 
     content: bytes

@@ -30,7 +30,7 @@ from gateway.management.requests.row import request
 _Outdated: TypeAlias = tuple[OpenConnection, list[PublisherDetails | ConsumerDetails]]
 
 TAGS_MAX: Final = 32
-"""Of a user; RabbitMQ 4.3 takes no more, and so could not read them back."""
+"""Most tags of a user: RabbitMQ 4.3 takes no more, and so could not read them back."""
 _TAG_BYTES_MAX: Final = 255
 
 
