@@ -1,4 +1,4 @@
-"""One exchange with its bindings, and how both stand in the catalogue's table."""
+"""One exchange with its bindings, and the rows of both in the catalogue's table."""
 
 import hashlib
 import json
@@ -18,7 +18,7 @@ TOPIC: Final = "topic"
 HEADERS: Final = "headers"
 
 ALTERNATE_EXCHANGE: Final = "alternate-exchange"
-"""Where an exchange sends what it cannot route; of policies and of an exchange's arguments."""
+"""Key of the exchange that gets unroutable messages, in policies and exchanges' arguments."""
 
 PARTITION_ORDER: Final = "x-stream-partition-order"
 """Argument of a binding: the partition's place in its super stream."""
@@ -39,12 +39,12 @@ class Exchange:
     """An exchange as it was declared.
 
     Attributes:
-        name: As clients say it.
-        type: DIRECT, FANOUT or TOPIC; HEADERS for two of those that are always there.
-        durable: Outlives the server's process.
-        auto_delete: Goes with its last binding.
-        internal: Nobody publishes to it over HTTP. Stream clients ask where a key leads, and
-            publish to streams.
+        name: Its name, as clients give it.
+        type: DIRECT, FANOUT or TOPIC; HEADERS for two of the predeclared ones.
+        durable: True if it outlives the server's process.
+        auto_delete: True if it is deleted with its last binding.
+        internal: True if publishing to it over HTTP is refused. Stream clients are not affected:
+            they ask where a key leads, and publish to streams.
         arguments: Values as JSON has them.
     """
 
@@ -59,11 +59,10 @@ class Exchange:
     def check_again(self, asked: "Exchange") -> None:
         """Refuse to declare this exchange again as another one.
 
-        Of the arguments only the alternate exchange makes a difference; the others stay as they
-        are, whatever is asked.
+        Only the alternate exchange among the arguments is compared; the others stay as they are.
 
         Raises:
-            PreconditionFailed: It says what differs.
+            PreconditionFailed: The exchanges differ; the message says in what.
         """
         pairs = {
             name: (getattr(asked, name), getattr(self, name))
@@ -83,7 +82,7 @@ class Exchange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Binding:
-    """A way from an exchange to a stream.
+    """A binding of a stream to an exchange.
 
     Attributes:
         source: The exchange.
@@ -99,16 +98,16 @@ class Binding:
 
 
 class Declared:
-    """An exchange that exists, with its bindings.
+    """A declared exchange with its bindings.
 
     Attributes:
-        exchange: What it was declared as.
-        number: No other exchange or stream of the virtual host ever had it.
+        exchange: The declaration.
+        number: A number that no other exchange or stream of the virtual host ever had.
         bindings: By their keys in the table, in the order in which they were made.
-        is_stored: Whether it is in the table.
-        is_kept: Whether somebody, whose turn it is, is about to bind or unbind something: until
-            then the exchange does not go with its last binding.
-        is_bereft: Whether the last binding went meanwhile.
+        is_stored: True if it is in the table.
+        is_kept: True while the holder of its lock binds or unbinds: the exchange does not go with
+            its last binding until that has ended.
+        is_bereft: True if the last binding went meanwhile.
     """
 
     def __init__(self, exchange: Exchange, number: int, *, is_stored: bool) -> None:
@@ -121,13 +120,13 @@ class Declared:
         self._partitions: tuple[str, ...] | None = None
 
     def add(self, key: bytes, binding: Binding) -> None:
-        """Take a binding in; its stream exists."""
+        """Add a binding; its stream exists."""
         self.bindings[key] = binding
         self._routes.add(binding.routing_key, binding.destination)
         self._partitions = None
 
     def remove(self, key: bytes) -> None:
-        """Take a binding out."""
+        """Remove a binding."""
         binding = self.bindings.pop(key)
         self._routes.remove(binding.routing_key, binding.destination)
         self._partitions = None
@@ -138,24 +137,24 @@ class Declared:
 
     @property
     def partitions(self) -> tuple[str, ...]:
-        """The streams of all bindings, by the order that these state; those without come last."""
+        """The streams of all bindings, by the bindings' order; those without one come last."""
         if self._partitions is None:
             ordered = sorted(self.bindings.values(), key=_place)
             self._partitions = tuple(binding.destination for binding in ordered)
         return self._partitions
 
     def orders_of(self, stream: str) -> list[int | None]:
-        """Return the order that each binding of a stream states, None for one that does not."""
+        """Return the order of each binding of a stream, None for one without."""
         return [_order(each) for each in self.bindings.values() if each.destination == stream]
 
     @property
     def last_order(self) -> int:
-        """The highest order that a binding states, -1 if none does."""
+        """The highest order of a binding, -1 if none has one."""
         orders = (_order(each) for each in self.bindings.values())
         return max((order for order in orders if order is not None), default=-1)
 
     def row(self, state: str = LIVE) -> TableEntry:
-        """Return the exchange as the table has it."""
+        """Return the exchange as a row of the table."""
         exchange = self.exchange
         fields = {
             "name": exchange.name,
@@ -171,11 +170,11 @@ class Declared:
 
     @property
     def key(self) -> bytes:
-        """Key of the exchange in the table."""
+        """The key of the exchange in the table."""
         return EXCHANGE_KEY + self.number.to_bytes(_NUMBER_BYTES)
 
     def binding_row(self, binding: Binding, generation: int) -> TableEntry:
-        """Return a binding as the table has it; `generation` is that of its stream."""
+        """Return a binding as a row of the table; `generation` is that of its stream."""
         fields = {
             "exchange": self.number,
             "stream": generation,
@@ -188,7 +187,7 @@ class Declared:
 
 
 def _packed(fields: Mapping[str, Any]) -> bytes:
-    """Encode; what is equal has equal bytes. Raises PreconditionFailed."""
+    """Encode fields so that equal ones have equal bytes. Raises PreconditionFailed."""
     try:
         return json.dumps(fields, sort_keys=True).encode()
     except (TypeError, ValueError, RecursionError) as error:

@@ -1,10 +1,10 @@
 """The rows of exchanges and bindings in the catalogue's table, and how they are loaded.
 
-    amq.exchange.<number>          JSON: what it is, its number, its state
+    amq.exchange.<number>          JSON: its declaration, its number, its state
     amq.binding.<number><hash>     JSON: exchange's number, stream's generation, key, arguments
 
-Numbers and generations are never used twice, so a binding says exactly which exchange and which
-stream it joins. One whose exchange or stream is gone means nothing; the next opening removes it.
+Numbers and generations are never used twice, so a binding names exactly one exchange and one
+stream. If either is gone, the binding is dead; the next opening removes it.
 """
 
 import json
@@ -37,14 +37,14 @@ _PREDECLARED: Final = (
     ("amq.match", HEADERS),
     ("amq.rabbitmq.trace", TOPIC),
     ("amq.topic", TOPIC),
-    ("amq.rabbitmq.log", TOPIC),  # bindings hold the number of the place here: add at the end
+    ("amq.rabbitmq.log", TOPIC),  # bindings store a place in this list: add at the end
 )
 
 Values = Mapping[bytes, dict[str, Any]]
 
 
 async def open_exchanges(streams: Streams) -> Exchanges:
-    """Open the exchanges of a virtual host, when its streams are open.
+    """Open the exchanges of a virtual host; its streams must be open.
 
     Dead rows are removed.
 
@@ -74,10 +74,10 @@ async def open_exchanges(streams: Streams) -> Exchanges:
 
 
 def _load_exchanges(exchanges: Exchanges, streams: Streams, values: Values) -> list[bytes]:
-    """Take over the exchanges; return the keys of those that are dead."""
+    """Load the exchanges; return the keys of dead ones."""
     dead: list[bytes] = []
     found = [key for key in values if key.startswith(EXCHANGE_KEY)]
-    for key in sorted(found, reverse=True):  # of two with one name the later one lives
+    for key in sorted(found, reverse=True):  # of two with the same name the later one lives
         fields = dict(values[key])
         number, state = fields.pop("number"), fields.pop("state")
         streams.storage.note_generation(number)
@@ -90,7 +90,7 @@ def _load_exchanges(exchanges: Exchanges, streams: Streams, values: Values) -> l
 
 
 def _load_bindings(exchanges: Exchanges, streams: Streams, values: Values) -> list[bytes]:
-    """Take over the bindings; return the keys of dead ones, and of exchanges that go too."""
+    """Load the bindings; return the keys of dead ones, and of exchanges that go with them."""
     dead: list[bytes] = []
     unbound: set[int] = set()
     by_generation = {stream.entry.generation: stream for stream in streams}

@@ -54,11 +54,11 @@ class Exchanges:
     # Looking
 
     def all(self) -> list[Exchange]:
-        """Return every exchange but the default one."""
+        """Return every exchange except the default one."""
         return [each.exchange for each in self._declared.values()]
 
     def bindings(self) -> list[Binding]:
-        """Return every binding but those of the default exchange, which has each stream."""
+        """Return every binding except those of the default exchange, which has all streams."""
         return [each for one in self._declared.values() for each in one.bindings.values()]
 
     def __contains__(self, name: str) -> bool:
@@ -76,7 +76,7 @@ class Exchanges:
         return found
 
     def route(self, exchange: str, routing_key: str) -> list[str]:
-        """Return where a routing key leads, but for alternate exchanges (`VirtualHost.route`).
+        """Return the streams of a routing key, without alternate exchanges: `VirtualHost.route`.
 
         Raises:
             ExchangeDoesNotExist: No such exchange.
@@ -86,7 +86,7 @@ class Exchanges:
         return self.declared(exchange).route(routing_key)
 
     def partitions(self, exchange: str) -> Sequence[str]:
-        """Return the streams bound to an exchange in the order that their bindings state.
+        """Return the streams bound to an exchange, in the order of their bindings.
 
         Raises:
             ExchangeDoesNotExist: No such exchange.
@@ -96,7 +96,7 @@ class Exchanges:
         return self.declared(exchange).partitions
 
     def orders_of(self, exchange: str, stream: str) -> list[int | None]:
-        """Return the order that each binding of a stream to an exchange states, if it does."""
+        """Return the order of each binding of a stream to an exchange, None for one without."""
         if exchange == DEFAULT_EXCHANGE:
             return [None] if stream in self._streams else []
         declared = self._declared.get(exchange)
@@ -108,11 +108,11 @@ class Exchanges:
         """Make sure that an exchange exists.
 
         Args:
-            exchange: It.
-            check: Called in the turn; here and below what it raises ends this.
+            exchange: The exchange.
+            check: Called under the lock; an error that it raises ends the call, here and below.
 
         Raises:
-            PreconditionFailed: A bad name, an unknown type, or it exists as something else.
+            PreconditionFailed: A bad name, an unknown type, or it exists with other properties.
             InternalError: The store refused.
         """
         async with self.locks.hold(exchange.name):
@@ -131,7 +131,7 @@ class Exchanges:
         """Delete an exchange and its bindings; the streams stay.
 
         Raises:
-            PreconditionFailed: It is one of those that are always there.
+            PreconditionFailed: It is predeclared.
             ExchangeDoesNotExist: There is none.
             InternalError: The store refused.
         """
@@ -147,11 +147,11 @@ class Exchanges:
     # Bindings
 
     async def bind(self, *bindings: Binding, check: Check = unchecked) -> None:
-        """Let routing keys of one exchange lead to streams: all that are given, or none.
+        """Bind streams to one exchange: all bindings, or none.
 
         Raises:
-            ExchangeDoesNotExist: The source.
-            StreamDoesNotExist: A destination.
+            ExchangeDoesNotExist: The source does not exist.
+            StreamDoesNotExist: A destination does not exist.
             PreconditionFailed: The source takes no bindings.
             InternalError: The store refused.
         """
@@ -181,11 +181,11 @@ class Exchanges:
                 self.join(declared, key, binding, stream)
 
     async def unbind(self, binding: Binding, *, check: Check = unchecked) -> None:
-        """Undo a binding; nothing happens if there is none like this.
+        """Remove a binding; do nothing if there is no such binding.
 
         Raises:
-            ExchangeDoesNotExist: The source.
-            StreamDoesNotExist: The destination.
+            ExchangeDoesNotExist: The source does not exist.
+            StreamDoesNotExist: The destination does not exist.
             InternalError: The store refused.
         """
         async with self.locks.hold(binding.source):
@@ -207,21 +207,21 @@ class Exchanges:
                 stream.bound_by.discard(key)
                 self._lost_binding(declared)
 
-    # What is known, apart from the table
+    # In memory, apart from the table
 
     def draft(self, exchange: Exchange) -> Declared:
-        """Return a new exchange that is neither stored nor known yet."""
+        """Return a new exchange that is neither stored nor visible yet."""
         return Declared(
             exchange, self._streams.storage.new_generation(), is_stored=exchange.durable
         )
 
     def adopt(self, declared: Declared) -> None:
-        """Know an exchange that is stored."""
+        """Make a stored exchange visible."""
         self._declared[declared.exchange.name] = declared
         self.by_number[declared.number] = declared
 
     def drop(self, declared: Declared) -> None:
-        """Know an exchange no more."""
+        """Make an exchange invisible."""
         for key, binding in list(declared.bindings.items()):
             declared.remove(key)
             if binding.destination in self._streams:
@@ -232,7 +232,7 @@ class Exchanges:
 
     @asynccontextmanager
     async def kept(self, declared: Declared) -> AsyncIterator[None]:
-        """Let an exchange not go with its last binding while it is changed, but perhaps then.
+        """Keep an exchange while it is changed; if its last binding went, it goes at the end.
 
         The caller holds its lock.
         """
@@ -250,13 +250,13 @@ class Exchanges:
                     log.warning("exchange without bindings not removed error=%s", error)
 
     def join(self, declared: Declared, key: bytes, binding: Binding, stream: Stream) -> None:
-        """Know a binding that is stored."""
+        """Make a stored binding visible."""
         if not stream.is_deleted:
             declared.add(key, binding)
             stream.bound_by.add(key)
 
     def _lost_binding(self, declared: Declared) -> bool:
-        """Let an exchange go that should with its last binding, now or later; tell whether now."""
+        """Drop an auto-delete exchange without bindings unless it is kept; tell whether it went."""
         if declared.bindings or not declared.exchange.auto_delete:
             return False
         declared.is_bereft = True
@@ -266,7 +266,7 @@ class Exchanges:
         return True
 
     def _stream_gone(self, stream: Stream) -> None:
-        """Forget the bindings of a stream; in the table they go with it."""
+        """Forget the bindings of a stream; the table loses them with the stream."""
         for key in list(stream.bound_by):
             declared = self.by_number[number_in(key)]
             declared.remove(key)
@@ -288,7 +288,7 @@ class Exchanges:
 
 @contextmanager
 def _refusals() -> Iterator[None]:
-    """Raise InternalError where the store refuses."""
+    """Raise InternalError if the store refuses."""
     try:
         yield
     except StoreError as error:
@@ -296,7 +296,7 @@ def _refusals() -> Iterator[None]:
 
 
 def _check_new(exchange: Exchange) -> None:
-    """Raise PreconditionFailed where there can be no such exchange."""
+    """Raise PreconditionFailed if such an exchange is not allowed."""
     if clean_name(exchange.name) != exchange.name:
         raise PreconditionFailed("an exchange's name has no line breaks")
     if exchange.type not in ROUTES:
@@ -304,5 +304,5 @@ def _check_new(exchange: Exchange) -> None:
 
 
 def is_predeclared(name: str) -> bool:
-    """Tell whether an exchange is always there."""
+    """Tell whether an exchange is predeclared."""
     return name == DEFAULT_EXCHANGE or name.startswith("amq.")

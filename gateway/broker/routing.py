@@ -1,7 +1,8 @@
-"""Which streams a routing key leads to, for each type of exchange: no table, no store.
+"""Routing: the streams of a routing key, for each type of exchange; no table, no store.
 
-Direct and fanout cost what they find. A topic's patterns are a tree of words that is walked once,
-with the set of all places reached so far, so that no pattern makes a key expensive.
+A direct or fanout look-up costs only the streams found. A topic exchange's patterns are a tree of
+words. It is walked once, with the set of all places reached so far, so that no pattern makes a key
+expensive.
 
 Source: AMQP 0-9-1, 3.1.3 Exchange Types; RabbitMQ's rules for empty words and keys.
 """
@@ -12,14 +13,14 @@ _ANY_WORD: Final = "*"
 _ANY_WORDS: Final = "#"
 
 Counts = dict[str, int]
-"""Streams, in the order in which they were bound, and how many bindings lead to each."""
+"""Streams, in the order in which they were bound, and the number of bindings to each."""
 
 
 class Routes(Protocol):
     """The bindings of one exchange, arranged for look-ups."""
 
     def add(self, key: str, stream: str) -> None:
-        """Let a key, or pattern, lead to a stream."""
+        """Bind a key, or pattern, to a stream."""
         ...
 
     def remove(self, key: str, stream: str) -> None:
@@ -42,7 +43,7 @@ def _remove(counts: Counts, stream: str) -> None:
 
 
 class DirectRoutes:
-    """A key leads to what is bound with this very key."""
+    """Direct exchange: a key leads to the streams that are bound with the same key."""
 
     def __init__(self) -> None:
         self._streams: dict[str, Counts] = {}
@@ -60,7 +61,7 @@ class DirectRoutes:
 
 
 class FanoutRoutes:
-    """Every key leads to all that is bound."""
+    """Fanout exchange: every key leads to all bound streams."""
 
     def __init__(self) -> None:
         self._streams: Counts = {}
@@ -79,7 +80,7 @@ class FanoutRoutes:
 
 
 class NoRoutes:
-    """Headers are matched, which a routing key does not have: nothing can be bound."""
+    """Headers exchange: it matches headers, and a key has none, so nothing can be bound."""
 
     def add(self, key: str, stream: str) -> None:
         raise AssertionError(key, stream)
@@ -93,7 +94,7 @@ class NoRoutes:
 
 
 class _Place:
-    """A place in the tree of patterns: how it goes on from here, and what ends here."""
+    """A place in the tree of patterns: the words that follow, and the streams that end here."""
 
     __slots__ = ("is_any_words", "next", "streams")
 
@@ -104,7 +105,7 @@ class _Place:
 
 
 class TopicRoutes:
-    """Patterns of words with dots between; `*` is one word, `#` any number of words."""
+    """Topic exchange: patterns of words with dots between; `*` is one word, `#` any number."""
 
     def __init__(self) -> None:
         self._root = _Place()
@@ -148,7 +149,7 @@ def _after_word(place: _Place, word: str) -> list[_Place]:
 
 
 def _with_no_words(places: list[_Place]) -> list[_Place]:
-    """Add what is reached from places by a `#` that stands for nothing; name each once."""
+    """Add the places that are reached by a `#` that stands for no word; each place once."""
     reached = dict.fromkeys(places)
     ahead = list(reached)
     while ahead:

@@ -1,7 +1,7 @@
-"""What streams have in the store, made and removed: place in the catalogue, segments, tracking.
+"""Creation and removal of streams in the store: entries of the catalogue, segments, tracking.
 
-A stream's place in the catalogue comes first and goes last, so that nothing is ever left in the
-store that nobody knows of.
+A stream's entry in the catalogue is written first and removed last, so that the store never holds
+data that the catalogue does not know.
 """
 
 import logging
@@ -34,8 +34,8 @@ class StreamStorage:
     """The store as a virtual host's streams use it.
 
     Attributes:
-        leftovers: Streams that are deleted, but not out of the store, by name: the next creation of
-            the name would hide them there.
+        leftovers: Deleted streams that are still in the store, by name: a new stream of the name
+            would hide them there.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class StreamStorage:
         self._last_generation = 0
         self._catalogue = catalogue
         self._tracking = tracking
-        # The store's refusals are no bugs, so there is nothing that a traceback would tell.
+        # A refusal of the store is no bug, so a traceback would not help.
         self._not_created = Seldom(log, "streams not created virtual_host=%s streams=%s error=%s")
         self._not_deleted = Seldom(log, "streams not deleted virtual_host=%s streams=%s error=%s")
 
@@ -67,7 +67,7 @@ class StreamStorage:
         )
 
     async def size_of(self, stream: Stream) -> int:
-        """Return how many bytes a stream has stored. Raises StoreError."""
+        """Return the stored size of a stream in bytes. Raises StoreError."""
         if (stream_log := stream.log) is not None:
             return stream_log.committed_length - stream_log.start
         described: Pending[SegmentInfo] = Pending()
@@ -76,18 +76,18 @@ class StreamStorage:
         return info.length - info.start
 
     def new_generation(self) -> int:
-        """Return a number that nothing of this virtual host ever had."""
-        # Three random digits: even with a clock set back no creation gets the number of another.
+        """Return a number that was never used in this virtual host."""
+        # Three random digits: even if the clock was set back, no two creations get the same number.
         generation = self._clock_ms() * 1000 + secrets.randbelow(1000)
         self._last_generation = max(self._last_generation + 1, generation)
         return self._last_generation
 
     def note_generation(self, generation: int) -> None:
-        """Take note of a number that was given before this opening."""
+        """Note a number that was given out before this opening."""
         self._last_generation = max(self._last_generation, generation)
 
     def save(self, entry: StreamEntry, stream_log: StreamLog, snapshot: Snapshot) -> Pending[None]:
-        """Store a stream's snapshot; the result is settled when that has ended, however."""
+        """Store a stream's snapshot; the result settles at the end, even after a failure."""
         return save_log(
             self._store,
             self._tracking,
@@ -100,7 +100,7 @@ class StreamStorage:
     # Making
 
     async def make(self, stream: Stream) -> None:
-        """Make what a stream needs. Raises InternalError."""
+        """Make a stream's segments and entries. Raises InternalError."""
         try:
             await self._catalogue.put(stream.entry)
             await self.make_segment(stream.entry)
@@ -113,14 +113,14 @@ class StreamStorage:
     async def make_together(
         self, streams: Sequence[Stream], topology: Sequence[TableEntry]
     ) -> None:
-        """Make what streams in state CREATING need; then, in one write, they are LIVE.
+        """Make the data of streams in state CREATING; then one write makes them LIVE.
 
         Args:
-            streams: Any number of them, also none.
-            topology: Rows that are written together with that.
+            streams: Any number of streams, or none.
+            topology: Rows for the same write.
 
         Raises:
-            InternalError: The store refused; all of it is undone.
+            InternalError: The store refused; everything is undone.
         """
         entries = [stream.entry for stream in streams]
         try:
@@ -149,7 +149,7 @@ class StreamStorage:
     # Removing
 
     async def mark(self, streams: Sequence[Stream], topology: Sequence[TableEntry]) -> None:
-        """Write down that streams are being deleted, and something else with it.
+        """Mark streams in the catalogue as being deleted, and write other rows with that.
 
         Raises:
             InternalError: The store refused; nothing has changed.
@@ -170,12 +170,12 @@ class StreamStorage:
     async def discard(
         self, *streams: Stream, topology: Iterable[bytes] = (), is_marked: bool = False
     ) -> None:
-        """Remove all of some streams; what is left if that fails is a leftover.
+        """Remove all data of some streams; if that fails they become leftovers.
 
         Args:
-            streams: They are gone for clients.
+            streams: Streams that are gone for clients.
             topology: Keys to remove from the catalogue's table in the end.
-            is_marked: `mark` was done.
+            is_marked: True if `mark` was called for them.
 
         Raises:
             InternalError: The store refused.
@@ -191,7 +191,7 @@ class StreamStorage:
             del self.leftovers[stream.name]
 
     async def discard_leftovers(self, stream_names: Iterable[str]) -> None:
-        """Remove what is left of deleted streams of these names. Raises InternalError."""
+        """Remove leftovers of deleted streams of these names. Raises InternalError."""
         left = [self.leftovers[name] for name in stream_names if name in self.leftovers]
         if left:
             await self.discard(*left)
@@ -199,7 +199,7 @@ class StreamStorage:
     async def _remove(
         self, streams: Sequence[Stream], topology: Iterable[bytes], *, is_marked: bool
     ) -> None:
-        """Remove all of some streams; their place in the catalogue goes last, for all the rest."""
+        """Remove all data of some streams; their entries in the catalogue go last."""
         entries = [stream.entry for stream in streams]
         if not is_marked:
             for entry in entries:
@@ -216,10 +216,10 @@ class StreamStorage:
         await self._catalogue.remove(*entries, topology=[*bindings, *topology])
 
     async def _mark_or_make_room(self, entries: Sequence[StreamEntry]) -> None:
-        """Write down that streams are being deleted.
+        """Mark streams in the catalogue as being deleted.
 
-        Where not even the room that the store keeps is left for that, their data goes first, which
-        needs less. After a crash in between they are there again, empty.
+        If even the reserve is used up, delete the data first (it needs less space), then mark. A
+        crash in between leaves the streams, empty.
         """
         try:
             await self._catalogue.put(*entries, gives_space=True)
@@ -239,7 +239,7 @@ class StreamStorage:
 
 
 async def _tried_again(action: Callable[[], Coroutine[Pending[Any], None, None]]) -> None:
-    """Do something that gives space; again if something that took some was in its way."""
+    """Run an action that gives space; retry it if a write that took space was in its way."""
     for _ in range(_TRIES - 1):
         with suppress(DiskFull):
             await action()
@@ -248,9 +248,9 @@ async def _tried_again(action: Callable[[], Coroutine[Pending[Any], None, None]]
 
 
 async def _let_finish(stream: Stream) -> None:
-    """Wait for what is under way and would leave something behind a deletion."""
+    """Wait for work under way that would leave data behind a deletion."""
     if stream.opening is not None:
-        with suppress(Exception):  # whoever opens it is told
+        with suppress(Exception):  # the caller that opens it gets the error
             await stream.opening
     if stream.log is not None:
         await stream.log.saved.stop()

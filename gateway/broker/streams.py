@@ -1,7 +1,7 @@
 """The streams of one virtual host: create, find, open, watch, delete.
 
-A stream's log is opened when it is first used and stays open. Who uses a stream watches it: a
-watcher is told when the stream is deleted or has failed, after which nothing of it works any more.
+A stream's log is opened when it is first used, and stays open. Users of a stream watch it: a
+watcher is told when the stream is deleted or has failed. Nothing of the stream works after that.
 """
 
 import logging
@@ -34,7 +34,7 @@ __all__ = ["Stream", "Streams", "StreamsPorts", "Watcher", "open_streams"]
 log = logging.getLogger(__name__)
 
 _STREAMS_MAX: Final = "max-queues"
-"""The limit of a virtual host that counts streams; below 0 is no limit."""
+"""The virtual host's limit on the number of streams; below 0 is no limit."""
 
 
 class Streams:
@@ -52,7 +52,7 @@ class Streams:
         self._is_going = False
         self.catalogue = catalogue
         self.when_gone: Callable[[Stream], object] = lambda _stream: None
-        """Told of a stream at the moment in which it is gone for clients."""
+        """Called with a stream at the moment in which it is gone for clients."""
         self._ports = ports
         self._streams: dict[str, Stream] = {}
         self._promised = 0
@@ -91,7 +91,7 @@ class Streams:
     async def create(
         self, name: str, arguments: Mapping[str, str], *, check: Check = unchecked
     ) -> Stream:
-        """Create a stream; its name loses CR and LF; `check` is called in the turn.
+        """Create a stream; its name loses CR and LF; `check` is called under the name's lock.
 
         Raises:
             PreconditionFailed: A bad name or argument, or the stream exists with other arguments.
@@ -123,7 +123,7 @@ class Streams:
 
     @contextmanager
     def room_for(self, count: int) -> Iterator[None]:
-        """Keep room for streams while they are created, which waits for the store.
+        """Reserve room for streams while they are created.
 
         Raises:
             PreconditionFailed: There would be more streams than the limit allows.
@@ -145,17 +145,17 @@ class Streams:
         return Stream(entry, arguments)
 
     def drafts(self, stream_names: Iterable[str], arguments: StreamArguments) -> list[Stream]:
-        """Return new streams that are neither stored nor known yet, for `create_together`."""
+        """Return new streams that are neither stored nor visible yet, for `create_together`."""
         return [self._new_stream(name, arguments, CREATING) for name in stream_names]
 
     async def create_together(
         self, drafts: Sequence[Stream], topology: Sequence[TableEntry]
     ) -> None:
-        """Create several streams, all or none of them, also if the process dies meanwhile.
+        """Create several streams, all or none, even if the process dies meanwhile.
 
         Args:
-            drafts: The streams. The caller holds the locks of their names, and room for them.
-            topology: Rows to write in the instant in which they begin to exist.
+            drafts: The streams. The caller holds the locks of their names, and reserved room.
+            topology: Rows to write at the same time as the streams come into being.
 
         Raises:
             InternalError: The store refused; nothing is left.
@@ -170,14 +170,14 @@ class Streams:
         """Delete a stream.
 
         Args:
-            name: Which one.
-            gone: Told at once that it is gone for clients, whatever the store says: the caller has
-                to tell its watchers (`StreamLogs.tell_watchers`) when it has answered.
-            check: Called in the turn.
+            name: Its name.
+            gone: Called at once when it is gone for clients, even if the store refuses: the caller
+                has to tell its watchers (`StreamLogs.tell_watchers`) when it has answered.
+            check: Called under the name's lock.
 
         Raises:
             StreamDoesNotExist: No such stream.
-            InternalError: The store refused; what is left goes before the name is used again.
+            InternalError: The store refused; leftovers go before the name is used again.
         """
         async with self.locks.hold(name):
             check()
@@ -191,7 +191,7 @@ class Streams:
         self._is_going = True
         while self._streams or self.locks:
             for name in self.names():
-                with suppress(StreamDoesNotExist):  # somebody was faster
+                with suppress(StreamDoesNotExist):  # deleted meanwhile
                     await self.delete(name, self.logs.tell_watchers)
             await self.locks.all_released()
 
@@ -203,7 +203,7 @@ class Streams:
         Args:
             stream_names: Their names, each once. The caller holds their locks until
                 `end_deletion` has returned.
-            marks: Topology to write in the instant in which they cease to exist.
+            marks: Topology to write at the same time as the streams cease to exist.
 
         Raises:
             InternalError: The store refused; nothing has changed.
@@ -218,42 +218,42 @@ class Streams:
         """Remove streams that are marked.
 
         Args:
-            streams: What `begin_deletion` returned.
+            streams: The streams that `begin_deletion` returned.
             gone: As for `delete`, for each of them.
             topology: Keys of the topology to remove in the end.
 
         Raises:
-            InternalError: The store refused; what is left goes before a name is used again.
+            InternalError: The store refused; leftovers go before a name is used again.
         """
         for stream in streams:
             self._take_out(stream, gone)
         await self.storage.discard(*streams, topology=topology, is_marked=True)
 
     def _take_out(self, stream: Stream, gone: Callable[[Stream], object]) -> None:
-        """Let a stream be gone for clients."""
+        """Hide a stream from clients."""
         del self._streams[stream.name]
         stream.is_deleted = True
         for told in (self.when_gone, gone):
             try:
                 told(stream)
-            except Exception:  # it is gone all the same, and so must be what is stored of it
+            except Exception:  # it is gone all the same, so its stored data must go too
                 log.exception(NOT_TOLD, self._at(stream.name))
 
     async def retry_deletions(self) -> None:
-        """Try again to remove what is left of deleted streams."""
+        """Try again to remove leftovers of deleted streams."""
         for name in list(self.storage.leftovers):
             try:
                 async with self.locks.hold(name):
                     await self.storage.discard_leftovers([name])
             except InternalError:
-                continue  # it is in the log, and the next time comes
-            except Exception:  # one stream's trouble is not the others'
+                continue  # it was logged, and there will be a next time
+            except Exception:  # one stream's error must not stop the others
                 log.exception("stream not deleted stream=%s", self._at(name))
 
     # Life
 
     async def load(self) -> None:
-        """Take over what the catalogue holds; finish deletions, undo creations under way."""
+        """Load the streams of the catalogue; finish deletions, undo unfinished creations."""
         undone: list[Stream] = []
         for entry in await self.catalogue.load():
             self.storage.note_generation(entry.generation)
@@ -274,14 +274,14 @@ class Streams:
             )
         try:
             await self.storage.discard(*undone)
-        except InternalError:  # what cannot be removed must not keep the rest
+        except InternalError:  # leftovers that cannot be removed must not stop the rest
             for stream in undone:
                 with suppress(InternalError):
                     await self.storage.discard(stream)
 
 
 async def open_streams(virtual_host: str, ports: StreamsPorts) -> Streams:
-    """Open everything of a virtual host. Raises StoreError."""
+    """Open all streams of a virtual host. Raises StoreError."""
     catalogue = Catalogue(ports.store, names.meta_table(virtual_host))
     table = names.tracking_table(virtual_host)
     tracking = await open_tracking(ports.store, table, ports.schedule, ports.offset_references_max)

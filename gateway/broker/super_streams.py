@@ -1,8 +1,8 @@
 """Super streams: a direct exchange whose bindings lead to streams, the partitions, in an order.
 
-A super stream is made in one write: its exchange, its bindings, and the life of its streams, whose
-segments are there by then. What a dying process leaves before this write is no stream yet, and is
-removed by the next opening. It is deleted in one write too, which the rest follows.
+One write creates a super stream: its exchange, its bindings, and the state LIVE of its streams,
+whose segments exist by then. If the process dies before this write, the next opening removes what
+was made so far. One write deletes a super stream too; its data goes after that.
 
 Source: RabbitMQ, "Super Streams"; order of checks and codes as observed on RabbitMQ 4.3.
 """
@@ -46,11 +46,11 @@ _SUPER_STREAM_LOCATOR: Final = "balanced"
 
 
 Require: TypeAlias = Callable[[Iterable[Demand]], Coroutine[Pending[Any], None, None]]
-"""Raises unless the caller may do what takes these rights."""
+"""Raises unless the caller has the demanded rights."""
 
 
 async def _allow(_: Iterable[Demand]) -> None:
-    """Require nothing: callers that may do all."""
+    """Require nothing, for callers that may do everything."""
 
 
 def _ignore(_: object) -> None:
@@ -69,23 +69,23 @@ async def create_super_stream(
     """Create a super stream with all its partitions, or nothing.
 
     Args:
-        virtual_host: Where.
+        virtual_host: The virtual host.
         name: Loses CR and LF, as do the names of the partitions.
         partitions: The streams to create, in order.
         binding_keys: The n-th leads to the n-th partition; may repeat.
-        arguments: Those of each stream.
-        require: Judges rights before anything is waited for, and again while the locks are held.
+        arguments: The arguments of each stream.
+        require: Checks rights before the first wait, and again while the locks are held.
 
     Raises:
         PreconditionFailed: A bad name, too many partitions, one twice, or not a key for each; or
             the virtual host would have more streams than its limit allows.
-        ExchangeExists: The name is an exchange's already, of whatever kind.
-        StreamExists: A partition's name is a stream's already.
+        ExchangeExists: There is an exchange of that name, of any kind.
+        StreamExists: There is a stream with a partition's name.
         InternalError: A bad argument, or the store refused; nothing is left.
     """
     name = clean_name(name)
     await require(to_configure(name))
-    # RabbitMQ counts them last; this way the number of permissions to look at has a limit.
+    # RabbitMQ counts them last; counting first bounds the number of permissions to check.
     _check_count(partitions, virtual_host.partitions_max)
     partitions = [without_line_ends(partition) for partition in partitions]
     demands = to_manage_super_stream(name, partitions)
@@ -111,11 +111,11 @@ async def add_partitions(
 ) -> None:
     """Add partitions to a super stream, behind those that it has; all or none.
 
-    Whoever uses one of its partitions is told that it is gone, and so asks again. Clients that
-    choose a partition by a key's hash send most keys elsewhere from then on.
+    Clients that use one of its partitions are told that it is gone, so that they ask again. Clients
+    that choose a partition by a key's hash send most keys elsewhere from then on.
 
     Args:
-        virtual_host: Where.
+        virtual_host: The virtual host.
         name: The super stream.
         partitions: The streams to create; they get the arguments of its first partition.
         binding_keys: The n-th leads to the n-th new partition.
@@ -155,7 +155,7 @@ def _check_count(partitions: Sequence[str], room: int) -> None:
 
 
 def _check_partitions(partitions: Sequence[str], keys: Sequence[str]) -> None:
-    """Raise PreconditionFailed if there cannot be such partitions."""
+    """Raise PreconditionFailed if such partitions are not allowed."""
     if len(partitions) != len(keys):
         raise PreconditionFailed(f"{len(partitions)} partitions with {len(keys)} binding keys")
     for partition in partitions:
@@ -171,9 +171,9 @@ async def _create_partitions(
     binding_keys: Sequence[str],
     arguments: Mapping[str, str],
 ) -> None:
-    """Create partitions behind those that an exchange has, and it if it is new.
+    """Create partitions behind those of an exchange, and the exchange if it is new.
 
-    The caller holds the locks, and room for the streams.
+    The caller holds the locks, and has reserved room for the streams.
     """
     exchanges, streams = virtual_host.exchanges, virtual_host.streams
     for partition in partitions:
@@ -208,13 +208,13 @@ async def delete_super_stream(
     require: Require = _allow,
     gone: Callable[[Stream], object] = _ignore,
 ) -> None:
-    """Delete an exchange, of whatever kind, and every stream that is bound to it.
+    """Delete an exchange, of any kind, and every stream that is bound to it.
 
     Args:
-        virtual_host: Where.
-        name: The super stream; those that are always there are not found.
+        virtual_host: The virtual host.
+        name: The super stream; predeclared exchanges are not found.
         require: As for `create_super_stream`.
-        gone: Told of each stream, as by `Streams.delete`.
+        gone: Called with each stream, as by `Streams.delete`.
 
     Raises:
         ExchangeDoesNotExist: No such exchange.
@@ -232,7 +232,7 @@ async def delete_super_stream(
             if partitions == judged:
                 break
             await require(to_manage_super_stream(name, partitions))
-            judged = partitions  # meanwhile a stream may have been deleted
+            judged = partitions  # a stream may have been deleted meanwhile
         async with streams.locks.hold(*partitions):
             marks = [declared.row(DELETING)] if declared.is_stored else []
             going = await streams.begin_deletion(partitions, marks)

@@ -1,7 +1,7 @@
-"""A client in a virtual host, whatever it speaks: its rights, its streams, and how it is ended.
+"""A client in a virtual host, for any protocol: its rights, its streams, and its end.
 
-A front derives its own visit for each of its connections. The registry, the streams it uses, and
-administrators know the connection by it.
+A front derives its own visit for each of its connections. The registry, the streams in use, and
+administrators know the connection by its visit.
 """
 
 import logging
@@ -33,7 +33,7 @@ from gateway.pending import Pending
 log = logging.getLogger(__name__)
 
 _SENT_AWAY_S: Final = 1.0
-"""How long a client whose connection is ended may take to read what was queued for it."""
+"""Time limit for a client whose connection is ended to read what is queued for it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,7 +41,7 @@ class Host:
     """Objects that the visits of one front share.
 
     Attributes:
-        virtual_hosts: Finds one by its name.
+        virtual_hosts: Finds a virtual host by its name.
         has_room: Tells whether one more connection of this front may be opened.
     """
 
@@ -58,12 +58,12 @@ class VisitPorts(Protocol):
 
     @property
     def peer(self) -> str:
-        """Address of the client."""
+        """The address of the client."""
         ...
 
     @property
     def local(self) -> str:
-        """Address that the client connected to."""
+        """The address that the client connected to."""
         ...
 
     @property
@@ -72,11 +72,11 @@ class VisitPorts(Protocol):
         ...
 
     def wait(self, delay_ms: int) -> Pending[None]:
-        """Return what is settled after a delay."""
+        """Return a Pending that settles after a delay."""
         ...
 
     def hold(self) -> None:
-        """Read nothing more from the client, until released."""
+        """Read nothing more from the client until `release`."""
         ...
 
     def release(self) -> None:
@@ -96,9 +96,9 @@ class Visit(ABC):
     """A client and the streams that it uses.
 
     Attributes:
-        protocol: RabbitMQ's word for what it speaks, as `stream`.
-        user: The name it logged in by; empty before it entered a virtual host.
-        is_closed: Whether it is over.
+        protocol: RabbitMQ's name of its protocol, as `stream`.
+        user: The user that logged in; empty before it entered a virtual host.
+        is_closed: True if it is over.
     """
 
     def __init__(self, host: Host, ports: VisitPorts, protocol: str) -> None:
@@ -110,23 +110,23 @@ class Visit(ABC):
         self._virtual_host: VirtualHost | None = None
         self._watched: set[Stream] = set()
 
-    # What a front says of its connections; one that publishes or consumes says more
+    # Details of a front's connections; a front that publishes or consumes gives more
 
     @abstractmethod
     def details(self) -> ConnectionDetails:
-        """Return what administrators are told of the connection."""
+        """Return the details of the connection that administrators see."""
 
     @property
     def client_properties(self) -> Mapping[str, str]:
-        """Properties that the client gave of itself."""
+        """The properties that the client says of itself."""
         return {}
 
     def publisher_details(self) -> list[PublisherDetails]:
-        """Return what administrators are told of what publishes."""
+        """Return the details of its publishers that administrators see."""
         return []
 
     def consumer_details(self) -> list[ConsumerDetails]:
-        """Return what administrators are told of what consumes."""
+        """Return the details of its consumers that administrators see."""
         return []
 
     def written(self) -> set[Stream]:
@@ -138,16 +138,16 @@ class Visit(ABC):
         return set()
 
     def lose(self, stream: Stream) -> None:
-        """Drop everything of a stream that cannot be used any more, and tell the client."""
+        """Drop all use of a stream that cannot be used any more, and tell the client."""
         self.unwatch(stream)
 
     def drop_all(self) -> None:  # noqa: B027  # one that uses no streams has nothing to drop
-        """Drop everything of every stream: the connection is over."""
+        """Drop all use of every stream: the connection is over."""
 
     # Entering
 
     def reason_to_refuse(self, user: str, virtual_host: str) -> str:
-        """Return why a user cannot enter a virtual host now; empty if it can."""
+        """Return the reason why a user cannot enter a virtual host now; empty if it can."""
         host = self._host
         if host.virtual_hosts(virtual_host) is None:
             return "there is none of that name"
@@ -173,12 +173,12 @@ class Visit(ABC):
 
     @property
     def virtual_host_name(self) -> str:
-        """Its name."""
+        """The name of the virtual host."""
         return self.virtual_host.name
 
     @property
     def streams(self) -> Streams:
-        """Its streams."""
+        """The streams of the virtual host."""
         return self.virtual_host.streams
 
     # The connection
@@ -199,7 +199,7 @@ class Visit(ABC):
         return self._ports.local
 
     def say(self, write: Callable[..., object], message: str, *args: object) -> None:
-        """Log what a stranger could cause without end, as `Refusals.say`."""
+        """Log a line that any client could cause endlessly; rate-limited by `Refusals.say`."""
         self._host.authentication.refusals.say(write, self.address, message, *args)
 
     def shown(self, stream: Stream) -> str:
@@ -209,11 +209,11 @@ class Visit(ABC):
     # Rights
 
     def refused(self, demands: Iterable[Demand]) -> Demand | None:
-        """Return the first demand that the user does not meet, None if it may go on."""
+        """Return the first demand that the user does not meet; None if it meets all."""
         return refused(self._host.access, self.user, self.virtual_host_name, demands)
 
     async def refused_slowly(self, demands: Iterable[Demand]) -> Demand | None:
-        """Do the same with a great many demands, with turns for others meanwhile."""
+        """Do the same for a great many demands, and let others have turns meanwhile."""
         time_slice = Slice()
         for demand in demands:
             if time_slice.is_over():
@@ -225,10 +225,10 @@ class Visit(ABC):
         return None
 
     async def refused_streams(self) -> list[Stream]:
-        """Return what the user may not use any more in the way it is used here, with turns.
+        """Return the streams in use for which the user lacks the right now; others have turns.
 
-        A stream that is written to without the right to write, or read without the right to
-        read, loses its publishers and its consumers, as in RabbitMQ.
+        A stream that is written without the right to write, or read without the right to read,
+        loses both its publishers and its consumers, as in RabbitMQ.
         """
         written, read = self.written(), self.read()
         refused_streams: list[Stream] = []
@@ -247,11 +247,11 @@ class Visit(ABC):
     # Streams that are used
 
     def watch(self, stream: Stream) -> None:
-        """Be told when the stream is gone; to be called before anything is bound to it.
+        """Watch a stream, to be told when it is gone; call this before anything uses it.
 
         Raises:
             StreamDoesNotExist: It was deleted meanwhile, though another of its name may exist.
-            InternalError: The connection ended while the handler waited; no client hears this.
+            InternalError: The connection ended while the handler waited; no client sees this.
             AccessRefused: The user lost its access.
         """
         if self.is_closed:
@@ -269,12 +269,12 @@ class Visit(ABC):
         stream.watchers.discard(self)
 
     def unwatch_if_unused(self, stream: Stream) -> None:
-        """Stop watching once nothing of the connection uses the stream."""
+        """Stop watching if nothing of the connection uses the stream."""
         if stream not in self.written() and stream not in self.read():
             self.unwatch(stream)
 
     def stream_gone(self, stream: Stream) -> None:
-        """Drop everything of a stream that was deleted or failed, then tell the client."""
+        """Drop all use of a stream that was deleted or has failed, then tell the client."""
         self.virtual_host.groups.dissolve(stream.entry.generation)
         self.lose(stream)
 
@@ -285,29 +285,29 @@ class Visit(ABC):
                 self.lose(stream)
 
     def lose_access(self) -> None:
-        """Drop everything: the user may do nothing here any more."""
+        """Drop all use of streams: the user has no rights here any more."""
         for stream in self.written() | self.read():
             self.lose(stream)
 
     # What the server and administrators do
 
     def hold_publishing(self) -> None:
-        """Read nothing more of a client that publishes: there is no room for what it sends."""
+        """Read nothing more from a client that publishes: there is no room for its messages."""
         if self.written():
             self._ports.hold()
 
     def release_publishing(self) -> None:
-        """Read it again."""
+        """Read from the client again."""
         self._ports.release()
 
     def end(self, reason: str) -> None:
-        """End the connection, without a word to the client but what is queued already."""
+        """End the connection; the client gets only what is queued already."""
         log.info("connection ended peer=%s user=%r reason=%s", self.peer, self.user, reason)
         self.close()
         self._ports.stop(_SENT_AWAY_S)
 
     def cut_off(self, reason: str) -> None:
-        """End the connection now, without a word to the client; what is queued is dropped."""
+        """End the connection now; the client gets nothing, and what is queued is dropped."""
         log.info("connection cut off peer=%s user=%r reason=%s", self.peer, self.user, reason)
         self._ports.abort()
 

@@ -1,1 +1,1 @@
-"""The commands of `hutch` that speak to a running server."""
+"""Commands of `hutch` besides the server: `pipeline` and `store`."""

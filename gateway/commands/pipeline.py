@@ -1,6 +1,6 @@
 """`hutch pipeline`: the command line of the jobs around streams that run on Spark.
 
-The jobs are in `pyspark_hutch`, which is imported when one is chosen: the server does without it.
+The jobs are in `pyspark_hutch`, which is imported when one is chosen: the server works without it.
 """
 
 import argparse
@@ -15,7 +15,7 @@ ENDPOINTS: Final = "localhost:5552"
 
 
 def add_arguments(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
-    """Add all jobs; only the one that is given is described in full."""
+    """Add all jobs; only the job that is given gets its full description."""
     parser.description = texts.DESCRIPTION
     width = max(map(len, JOBS)) + 2
     lines = [f"  {name:{width}}{text.summary}" for name, (text, _) in JOBS.items()]

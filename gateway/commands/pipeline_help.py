@@ -4,7 +4,7 @@ from typing import Final, NamedTuple
 
 
 class JobHelp(NamedTuple):
-    """Texts of a job: in the list of jobs, and what `--help` of the job begins and ends with."""
+    """Texts of a job: its line in the list of jobs, and the beginning and end of its `--help`."""
 
     summary: str
     description: str

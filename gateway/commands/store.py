@@ -1,4 +1,4 @@
-"""`hutch store`: check, mend and show the data directory of a server that does not run."""
+"""`hutch store`: check, repair and show the data directory of a server that is not running."""
 
 import argparse
 import logging
@@ -78,7 +78,7 @@ _LIMIT: Final = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
-    """Add the two commands; only the one that is given is described in full."""
+    """Add the two commands; only the one that is given gets its full description."""
     parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, summary, description, epilog, add in (
@@ -119,7 +119,7 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run one of the commands; return the exit code."""
-    # What is wrong is printed as findings; the log would say it twice.
+    # Damage is printed as findings; the log would say it twice.
     logging.getLogger().addHandler(logging.NullHandler())
     do = _check if options.action == "check" else inspect
     try:

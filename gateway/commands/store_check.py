@@ -1,4 +1,4 @@
-"""`hutch store check`: walk a store, print what is damaged, and mend what can be mended."""
+"""`hutch store check`: walk a store, print the damage, and repair it as far as possible."""
 
 import sys
 import time
@@ -32,19 +32,19 @@ _SHOW_EVERY_S: Final = 0.2
 
 
 def run(checked: CheckedStore, coroutine: Coroutine[Pending[Any], None, T]) -> T:
-    """Run a coroutine on a store to its end."""
+    """Run a coroutine on a store, and return its result."""
     pending = start(coroutine)
     checked.turns.until(lambda: pending.is_settled)
     return pending.result()
 
 
 class Progress:
-    """Says now and then on standard error how far a long check has come."""
+    """Shows the progress of a long check on standard error."""
 
     def __init__(
         self, stream: TextIO, total: int, now: Callable[[], float] = time.monotonic
     ) -> None:
-        """`total`: bytes of chunks; `now`: seconds."""
+        """Begin; `total` is the size of all chunks in bytes, `now` gives seconds."""
         self._stream = stream
         self._now = now
         self._total = total
@@ -54,7 +54,7 @@ class Progress:
         self._next_at = self._now() + self._every_s
 
     def walked(self, size: int) -> None:
-        """Count bytes that were looked at."""
+        """Count bytes that were checked."""
         self.done += size
         if self._now() >= self._next_at:
             self._next_at = self._now() + self._every_s
@@ -63,7 +63,7 @@ class Progress:
             self._stream.flush()
 
     def leave(self) -> None:
-        """Leave the line to others."""
+        """Clear the line for other output."""
         if self._is_terminal:
             self._stream.write("\r\x1b[K")
             self._stream.flush()
@@ -73,14 +73,14 @@ class Check:
     """One walk over a store.
 
     Attributes:
-        segments: All there are, by name.
-        streams: All there are, by their segment of chunks.
-        flaws: What is damaged in streams: the flaw, and where the stream begins.
+        segments: All segments, by name.
+        streams: All streams, by their segment of chunks.
+        flaws: The damage in streams: each flaw, and where the stream begins.
         unsound: Entries that no server can use, with their tables.
         homeless: Streams of which only the segments are there.
-        chunks: How many are sound.
-        records: How many those hold.
-        places: How many damaged places were told.
+        chunks: Number of sound chunks.
+        records: Number of records in them.
+        places: Number of damaged places that were printed.
     """
 
     def __init__(self, checked: CheckedStore, progress: Progress) -> None:
@@ -94,7 +94,7 @@ class Check:
         self.chunks = self.records = self.places = 0
 
     def run(self) -> None:
-        """Check everything, and tell what is damaged."""
+        """Check everything, and print the damage."""
         self._read_tables()
         for damage in self._checked.damage:
             self._tell(damage)
@@ -117,7 +117,7 @@ class Check:
             self._tell(Damage("no stream of the catalogue has these chunks", "", name))
 
     def _read_tables(self) -> None:
-        """Learn which streams there are, and which entries of tables no server can use."""
+        """Read the streams, and find the entries of tables that no server can use."""
         for name, shape in self.segments.items():
             if shape.is_table:
                 try:
@@ -178,7 +178,7 @@ class Check:
 
 
 def check_store(checked: CheckedStore) -> Check:
-    """Check a store, and print what is damaged and how much was checked."""
+    """Check a store, and print the damage and how much was checked."""
     began = time.monotonic()
     total = sum(shape.length - shape.start for shape in checked.segments() if homeless(shape.name))
     progress = Progress(sys.stderr, total)

@@ -27,7 +27,7 @@ _HIDDEN: Final = "password"
 
 
 def inspect(directory: Path, options: argparse.Namespace) -> int:
-    """Show what a directory holds; return the exit code."""
+    """Show the content of a directory; return the exit code."""
     if options.limit < 1:
         raise WrongUse("--limit is at least 1")
     checked = open_to_check(directory, repairs=False)
@@ -159,7 +159,7 @@ def _chunk_line(at: int, chunk: Chunk, stored: bytes) -> str:
 
 
 def _records(chunk: Chunk, stored: bytes, first: int) -> Iterator[str]:
-    """Give a line for each entry of a chunk, as far as they can be told apart."""
+    """Yield a line for each entry of a chunk, as far as the entries can be decoded."""
     offset = chunk[2]
     for start, end, sub_batch in entries_in(stored, DATA_POSITION, DATA_POSITION + chunk[6]):
         size = end - start
@@ -176,7 +176,7 @@ def _records(chunk: Chunk, stored: bytes, first: int) -> Iterator[str]:
 
 
 def _text(data: bytes) -> str:
-    """Show bytes as text; each byte that is none as its number."""
+    """Return bytes as text; a byte that is no text is shown by its number."""
     return data.decode("utf-8", "backslashreplace")
 
 

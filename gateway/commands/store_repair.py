@@ -1,4 +1,4 @@
-"""`hutch store check --repair`: mend what a check has found. No record that can be read goes."""
+"""`hutch store check --repair`: repair the damage found. No readable record is removed."""
 
 import sys
 from collections.abc import Callable
@@ -22,10 +22,10 @@ _DERIVED: Final = (Part.INDEX, Part.FILTERS)
 
 
 class Repair:
-    """Mends one store.
+    """Repairs one store.
 
     Attributes:
-        left: What could not be mended, one line each.
+        left: Damage that could not be repaired, one line each.
     """
 
     def __init__(self, checked: CheckedStore, check: Check) -> None:
@@ -35,9 +35,9 @@ class Repair:
         self._mended: set[str] = set()
 
     def run(self) -> None:
-        """Mend everything that can be."""
+        """Repair everything that can be repaired."""
         if any(not damage.segment for damage in self._checked.damage):
-            # The opening has done that, as the start of a server does.
+            # Opening the store has done that, as at the start of a server.
             sys.stdout.write("mended: files of the journal and without an owner are set aside\n")
         self._mend_tables()
         self._drop_derived()
@@ -47,7 +47,7 @@ class Repair:
         self._note_chunks()
 
     def _try(self, what: str, mend: Callable[..., str | None], *arguments: object) -> None:
-        """Mend one thing and say so, or note that it could not be."""
+        """Repair one thing and print that, or note that it could not be repaired."""
         try:
             more = mend(*arguments)
         except StoreError as error:
@@ -108,7 +108,7 @@ class Repair:
         for stream, start in damaged.values():
             name = stream.log_names.stream
             if start:
-                # It alone knows the publishers whose chunks were removed.
+                # The snapshot alone knows the publishers whose chunks were removed.
                 what = f"the snapshot of {name} says now that publishing ids were lost"
                 self._try(what, self._forget_ids, stream)
                 self.left.append(
@@ -133,7 +133,7 @@ class Repair:
         self._write(table, rows)
 
     def _put_back(self, stream: StoredStream) -> str:
-        """Write a stream into the catalogue again, under the name that its segment tells of."""
+        """Write a stream into the catalogue again, under the name that its segment gives."""
         table, entry = meta_table(stream.virtual_host), stream.entry
         store = self._checked.store
         run(self._checked, create_table_if_missing(store, table))
@@ -152,7 +152,7 @@ class Repair:
         return more
 
     def _note_chunks(self) -> None:
-        """Note what stays damaged: there is nothing else that it could be made from."""
+        """Note the chunks that stay damaged: there is nothing to rebuild them from."""
         segments, flaws = self._check.segments, self._check.flaws
         damaged = {
             stream.log_names.data_segment for stream, flaw, _ in flaws if flaw.part is Part.CHUNKS
