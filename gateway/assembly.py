@@ -254,7 +254,7 @@ class Server:
     def reload(self) -> None:
         """Take changed files: certificates, the only ones that can change while it serves."""
         if self.tls is None:
-            log.info("there are no tls files to read again")
+            log.info("there are no tls files to reload")
         else:
             self.tls.reload()
 

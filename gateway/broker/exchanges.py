@@ -298,7 +298,7 @@ def _refusals() -> Iterator[None]:
 def _check_new(exchange: Exchange) -> None:
     """Raise PreconditionFailed if such an exchange is not allowed."""
     if clean_name(exchange.name) != exchange.name:
-        raise PreconditionFailed("an exchange's name has no line breaks")
+        raise PreconditionFailed("an exchange's name must not contain line breaks")
     if exchange.type not in ROUTES:
         raise PreconditionFailed(f"exchanges of type {exchange.type!r} are not supported")
 

@@ -75,4 +75,4 @@ class KeptTable:
             try:
                 await removed
             except StoreError as error:  # what is written as removed counts as that
-                log.warning("removed keys not taken out table=%s error=%s", self._table, error)
+                log.warning("keys not deleted table=%s error=%s", self._table, error)

@@ -121,13 +121,15 @@ def _ready(policy: Policy) -> _Ready:
     if policy.apply_to not in APPLY_TO:
         raise Unusable(f"a policy applies to one of {', '.join(APPLY_TO)}, not {policy.apply_to!r}")
     if type(policy.priority) not in (int, float) or not _is_finite(policy.priority):
-        raise Unusable("the priority of a policy is a number")
+        raise Unusable("the priority of a policy must be a number")
     try:
         packed = policy.pack()
     except (TypeError, ValueError) as error:
-        raise Unusable(f"the definition of policy {policy.name!r} is no JSON: {error}") from error
+        raise Unusable(
+            f"the definition of policy {policy.name!r} is not valid JSON: {error}"
+        ) from error
     if len(packed) > POLICY_BYTES_MAX:
-        raise Unusable(f"a policy has at most {POLICY_BYTES_MAX} bytes")
+        raise Unusable(f"a policy must have at most {POLICY_BYTES_MAX} bytes")
     try:
         pattern = Pattern(policy.pattern)
     except UnusablePattern as error:
@@ -144,7 +146,7 @@ def _is_finite(number: float) -> bool:
 
 def _defined(definition: Mapping[str, Any]) -> StreamArguments:
     if not definition:
-        raise Unusable("the definition of a policy says nothing")
+        raise Unusable("the definition of a policy is empty")
     texts = {name: _text_of(name, definition[name]) for name in DEFINED if name in definition}
     try:
         return StreamArguments.parse(texts, is_strict=True)

@@ -187,7 +187,7 @@ class Retention:
             CorruptChunk: There are no chunks where some should be.
         """
         if (offset is None) == (timestamp_ms is None):
-            raise ValueError("either an offset or a time")
+            raise ValueError("give either an offset or a time")
         await self._in_turn(stream)
         try:
             if timestamp_ms is None:
@@ -287,4 +287,4 @@ def _remark_clock(stream: Stream, stream_log: StreamLog, now_ms: int) -> None:
 def _ended(outcome: BaseException | None) -> None:
     """Let a programming error be seen: no caller waits for these coroutines."""
     if outcome is not None:
-        log.error("looking at streams failed", exc_info=outcome)
+        log.error("retention check failed", exc_info=outcome)

@@ -166,7 +166,7 @@ class Service:
         """Let no client in and end every connection; everything is kept. Returns how many ended."""
         self.is_stopped = True
         self._shut()
-        log.warning("stopped, nobody is served until started again")
+        log.warning("stopped, no client is served until started again")
         return sum(door.cut() for door in self._doors)
 
     def start(self) -> None:

@@ -157,7 +157,9 @@ def _check_count(partitions: Sequence[str], room: int) -> None:
 def _check_partitions(partitions: Sequence[str], keys: Sequence[str]) -> None:
     """Raise PreconditionFailed if such partitions are not allowed."""
     if len(partitions) != len(keys):
-        raise PreconditionFailed(f"{len(partitions)} partitions with {len(keys)} binding keys")
+        raise PreconditionFailed(
+            f"{len(partitions)} partitions need as many binding keys, not {len(keys)}"
+        )
     for partition in partitions:
         check_name(partition)
     if len(set(partitions)) != len(partitions):

@@ -99,7 +99,7 @@ async def read_index(store: SegmentStore, segment: str) -> bytes | None:
     try:
         _, stored = await read_whole(store, segment)
         if stored and await is_older(store, segment):
-            log.info("index of the older format is built again segment=%s", segment)
+            log.info("index of the older format is rebuilt segment=%s", segment)
             return None
     except NoSuchSegment:
         return b""
@@ -108,7 +108,7 @@ async def read_index(store: SegmentStore, segment: str) -> bytes | None:
         return None
     if are_sound(stored, seal_seed(segment)):
         return stored
-    log.error("stored index is damaged and is built again segment=%s", segment)
+    log.error("stored index is damaged and is rebuilt segment=%s", segment)
     return None
 
 

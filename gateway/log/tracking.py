@@ -252,7 +252,9 @@ class Tracking:
         try:
             await self._remove_all(frozenset(generations))
         except CorruptSegment as error:
-            log.warning("offsets of deleted streams are left table=%s error=%s", self._table, error)
+            log.warning(
+                "offsets of deleted streams not removed table=%s error=%s", self._table, error
+            )
 
     async def _remove_all(self, dead_generations: frozenset[int]) -> None:
         continuation: bytes | None = None

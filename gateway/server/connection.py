@@ -373,7 +373,7 @@ class Connection:
     def let_go_of_deleted(self) -> None:
         """End the connection if since the last call its client has kept a deleted file."""
         if self._edge.is_stuck_on_deleted():
-            log.warning("client does not read what is deleted, cut off peer=%s", self.peer)
+            log.warning("client does not read a deleted chunk, cut off peer=%s", self.peer)
             self._edge.abort()
 
     # For administrators

@@ -113,7 +113,9 @@ def _warn_of_others(key: Path) -> None:
     """
     mode = stat.S_IMODE(key.stat().st_mode)
     if mode & (_OTHERS_READ | _OTHERS_CHANGE):
-        log.warning("tls key is open to other users, chmod 600 shuts it key=%s mode=%o", key, mode)
+        log.warning(
+            "tls key is open to other users, fix it with chmod 600 key=%s mode=%o", key, mode
+        )
 
 
 def _warn_of_missing(authorities: Iterable[bytes], lists: Iterable[bytes], path: Path) -> None:
@@ -122,7 +124,7 @@ def _warn_of_missing(authorities: Iterable[bytes], lists: Iterable[bytes], path:
         listed = {revocation_list_issuer(each) for each in lists}
         for subject in sorted({described(each).subject for each in authorities} - listed):
             log.warning(
-                "authority has no list of revoked certificates, none that it signed is accepted"
+                "authority has no revocation list, its certificates are refused"
                 " authority=%s file=%s",
                 subject,
                 path,
@@ -191,9 +193,9 @@ class TlsContexts:
             context = reading.result()
         except Exception as error:  # noqa: BLE001  # the edge of a reading: the old ones serve on
             log.error(  # noqa: TRY400  # one line for the operator
-                "tls files cannot be used, those from before are error=%s", error
+                "tls files cannot be used, the previous ones stay in use error=%s", error
             )
             return
         if context is not None:
             self.current = context
-            log.info("tls files taken for new connections certificate=%s", self._files.certificate)
+            log.info("tls files loaded for new connections certificate=%s", self._files.certificate)

@@ -101,7 +101,7 @@ class TlsServing:
 
     def reload(self) -> None:
         """Read the files again, for new connections."""
-        log.info("reading the tls files again")
+        log.info("reloading the tls files")
         self._contexts.reload()
 
     def stop(self) -> None:

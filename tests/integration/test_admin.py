@@ -190,7 +190,7 @@ def test_refusals_have_exit_code_1_and_one_line(server: HutchServer) -> None:
         (("set_permissions", "guest", "(", "", ""), "cannot be used"),
         (("add_vhost", "/"), "virtual host '/' exists"),
         (("add_user", "guest", "--no-password"), "there is a user 'guest'"),
-        (("set_user_limits", "guest", "max-x=1"), "'max-x' is no limit"),
+        (("set_user_limits", "guest", "max-x=1"), "'max-x' is not a limit"),
         (("delete_stream", "none"), "there is no stream 'none'"),
         (("add_stream", "s", "-a", "stream-max-segment-size-bytes=1"), "below 9"),
         (("add_super_stream", "s", "--partitions", "1001"), "too many"),

@@ -113,7 +113,7 @@ def test_a_hangup_without_files_to_read_again_changes_nothing(start_server: Star
     server = start_server("--log-level", "info")
     with Client.opened(*server.endpoint) as client:
         server.process.send_signal(signal.SIGHUP)
-        server.wait_for_log("there are no tls files to read again")
+        server.wait_for_log("there are no tls files to reload")
         client.create("still-here")
     server.terminate()
 

@@ -270,7 +270,8 @@ def test_a_key_that_other_users_may_read_is_warned_of(
     fine = start_server(*tls_arguments(made))
 
     assert (
-        f"tls key is open to other users, chmod 600 shuts it key={made.server.key}" in warned.logs
+        f"tls key is open to other users, fix it with chmod 600 key={made.server.key}"
+        in warned.logs
     )
     assert "tls key" not in fine.logs
 
@@ -331,7 +332,7 @@ def test_new_files_are_for_new_connections(
         server.wait_for_log("is not the key of")
         key.write_bytes(other.server.key.read_bytes())
         server.process.send_signal(signal.SIGHUP)
-        server.wait_for_log("tls files taken")
+        server.wait_for_log("tls files loaded")
 
         with Client.opened(*endpoint, tls=context_of(other.ca)):
             pass
@@ -355,7 +356,7 @@ def test_changed_files_are_found(
     again = tmp_path / "again.pem"
     again.write_bytes(made.server.certificate.read_bytes() + made.ca.read_bytes())
     again.replace(shown)
-    server.wait_for_log("tls files taken")
+    server.wait_for_log("tls files loaded")
 
 
 def test_a_taken_tls_port_stops_the_start(

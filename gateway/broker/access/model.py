@@ -115,16 +115,18 @@ def check_name(name: str, what: str) -> None:
         raise Unusable(f"the name of a {what} is not valid text: {name!r}") from None
     if not 1 <= len(raw) <= NAME_BYTES_MAX:
         size = len(raw)
-        raise Unusable(f"the name of a {what} has 1 to {NAME_BYTES_MAX} bytes, this one {size}")
+        raise Unusable(
+            f"the name of a {what} must have 1 to {NAME_BYTES_MAX} bytes, this one has {size}"
+        )
     if "\x00" in name:
-        raise Unusable(f"the name of a {what} holds no NUL")
+        raise Unusable(f"the name of a {what} must not contain NUL")
 
 
 def check_limits(limits: Mapping[str, int], known: frozenset[str]) -> None:
     """Refuse limits that are not known, or that are no numbers. Raises Unusable."""
     for name, value in limits.items():
         if name not in known:
-            raise Unusable(f"{name!r} is no limit; there are {', '.join(sorted(known))}")
+            raise Unusable(f"{name!r} is not a limit; the limits are {', '.join(sorted(known))}")
         if type(value) is not int:  # a bool is one to isinstance
             raise Unusable(f"{name} is not a whole number")
 

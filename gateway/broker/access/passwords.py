@@ -87,7 +87,7 @@ class PasswordHash:
         fitting = {len(known.digest(b"", b"")): known for known in RABBITMQ_ALGORITHMS}.get(size)
         if fitting is None or algorithm not in (None, fitting):
             wanted = "any hash" if algorithm is None else algorithm.value
-            raise UnusableHash(f"has {len(content)} bytes, which {wanted} does not have")
+            raise UnusableHash(f"has {len(content)} bytes, which does not fit {wanted}")
         return cls(fitting, text)
 
     @classmethod

@@ -190,7 +190,9 @@ async def consumer_update(link: Link, answer: Decoded) -> None:
     question = link.questions.answered(answer.correlation_id)
     if question is None:
         log.info(
-            "answer to no question ignored peer=%s id=%d", link.ports.peer, answer.correlation_id
+            "answer without a question ignored peer=%s id=%d",
+            link.ports.peer,
+            answer.correlation_id,
         )
         return
     membership = question.membership

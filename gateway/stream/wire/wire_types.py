@@ -212,7 +212,7 @@ class Counted(Generic[T]):
         if count > len(frame) - first:
             raise MalformedFrame("list says more items than the frame can hold", position)
         if self._count_max is not None and count > self._count_max:
-            raise MalformedFrame("list is longer than it can sensibly be", position)
+            raise MalformedFrame("list is too long", position)
         position = first
         read = self.item.read
         items: list[T] = []
@@ -296,7 +296,7 @@ class Rest(Generic[T]):
         _count, position = U32_TYPE.read(frame, position)
         size = len(frame) - position
         if self._bytes_max is not None and size > self._bytes_max:
-            raise MalformedFrame("list is longer than it can sensibly be", position)
+            raise MalformedFrame("list is too long", position)
         if self._late_bytes is not None and size > self._late_bytes:
             return Late(self.item, frame, position), len(frame)
         return tuple(self.item.read_rest(frame, position)), len(frame)

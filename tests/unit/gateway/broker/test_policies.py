@@ -232,8 +232,8 @@ def test_what_the_store_refuses_does_not_count(
         (Policy("p", pattern="x", priority=True), "is a number"),
         (Policy("p", pattern="x", priority=float("inf")), "is a number"),
         (Policy("p", pattern="x", priority=float("nan")), "is a number"),
-        (Policy("p", pattern="x", priority="1"), "is a number"),  # type: ignore[arg-type]
-        (Policy("p", pattern="x", definition={"x": object()}), "no JSON"),
+        (Policy("p", pattern="x", priority="1"), "must be a number"),  # type: ignore[arg-type]
+        (Policy("p", pattern="x", definition={"x": object()}), "not valid JSON"),
         (Policy("p", pattern="x", definition={"x": "y" * 70_000}), "at most 65536 bytes"),
         (Policy("p", pattern="x", definition={"max-age": "soon"}), "no age"),
         (Policy("p", pattern="x", definition={"max-age": 5}), "no text"),
@@ -242,7 +242,7 @@ def test_what_the_store_refuses_does_not_count(
         (Policy("p", pattern="x", definition={"max-length-bytes": 1.5}), "no whole number"),
         (Policy("p", pattern="x", definition={"max-length-bytes": "5000"}), "no whole number"),
         (Policy("p", pattern="x", definition={"max-age": "0s"}), "no age"),
-        (Policy("p", pattern="x"), "says nothing"),
+        (Policy("p", pattern="x"), "is empty"),
         (Policy("p", pattern="x", definition={"stream-max-segment-size-bytes": 8}), "below 9"),
         (Policy("p", pattern="x", definition={"stream-filter-size-bytes": 256}), "above 255"),
     ],

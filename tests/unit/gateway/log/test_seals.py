@@ -254,7 +254,7 @@ def test_no_byte_of_a_stored_index_changes_without_notice(
         change(path, flipped(stored, place))
         caplog.clear()
         log = rig.open()
-        is_told = f"index is damaged and is built again segment={NAMES.index_segment}"
+        is_told = f"index is damaged and is rebuilt segment={NAMES.index_segment}"
         assert is_told in caplog.text, place
         assert list(zip(log.index.offsets, log.index.positions, strict=True)) == entries
         rig.save(log)

@@ -351,5 +351,5 @@ def test_a_part_that_is_damaged_while_the_server_runs_is_in_the_way_of_nothing_e
     assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(parts=[UNKNOWN])
     assert f"stored snapshot is damaged table={TABLE} generation=1" in caplog.text
     rig.run(rig.tracking.forget(2))
-    assert f"offsets of deleted streams are left table={TABLE}" in caplog.text
+    assert f"offsets of deleted streams not removed table={TABLE}" in caplog.text
     assert query(rig, 2, b"reader") == 5

@@ -261,7 +261,7 @@ def test_operators_policies_are_changed_and_looked_at(rig: Rig) -> None:
     assert rig.ask("list_policies") == []
     for definition, why in (
         ({"max-age": "7D"}, "max-age are not recognised"),
-        ({}, "says nothing"),
+        ({}, "is empty"),
         ({"expires": 0}, "0 is not a valid queue expiry"),
     ):
         with pytest.raises(WrongRequest, match=why):
