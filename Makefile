@@ -21,8 +21,9 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 RERUNS ?= 2
 SECOND_TRIES := --reruns $(RERUNS) --max-suite-reruns 3 --rerun-show-tracebacks
 PYTEST := $(BIN)/python -m pytest $(SECOND_TRIES)
-# Files of tests that run at once; WORKERS=0 is one after another in one process, for a debugger.
-WORKERS  ?= 2
+# Files of tests that run at once, more than there are cores: tests of servers mostly wait. WORKERS=0
+# is one after another in one process, for a debugger.
+WORKERS  ?= 4
 # conftest.py puts the long files first; xdist would put those with the most tests first.
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 STAMPS := $(VENV)/stamps
@@ -123,7 +124,7 @@ wheel: $(STAMPS)/wheel ## build dist/*.whl, which is what Spark's workers instal
 	@ls dist/*.whl
 
 test-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the data source in a real Spark (needs Java 17 or later)
-	$(SPARK_PYTHON) -m pytest $(PARALLEL) $(SECOND_TRIES) -rs -m "spark and not (bench or soak)" tests/spark $(ARGS)
+	$(SPARK_PYTHON) -m pytest -n 2 --dist loadfile $(SECOND_TRIES) -rs -m "spark and not (bench or soak)" tests/spark $(ARGS)
 
 spark-cluster: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the same on a master and two workers, and by Spark Connect
 	$(SPARK_PYTHON) -m pytest $(SECOND_TRIES) -rs -m spark tests/spark_cluster $(ARGS)

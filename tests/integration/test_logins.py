@@ -14,7 +14,7 @@ from tests.integration.conftest import StartServer
 from tests.integration.server import HutchServer
 
 OTHER_ADDRESS = "127.0.0.2"
-FLOOD = 400
+FLOOD = 600
 TUNE = encode_request("tune", m.Tune(1 << 20, 60), correlation_id=None)
 
 

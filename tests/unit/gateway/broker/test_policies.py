@@ -229,9 +229,9 @@ def test_what_the_store_refuses_does_not_count(
         (Policy("p", pattern="("), "pattern of policy 'p'"),
         (Policy("p", pattern="(?=x"), "pattern of policy 'p'"),
         (Policy("p", pattern="x", apply_to="streamz"), "applies to one of all"),
-        (Policy("p", pattern="x", priority=True), "is a number"),
-        (Policy("p", pattern="x", priority=float("inf")), "is a number"),
-        (Policy("p", pattern="x", priority=float("nan")), "is a number"),
+        (Policy("p", pattern="x", priority=True), "must be a number"),
+        (Policy("p", pattern="x", priority=float("inf")), "must be a number"),
+        (Policy("p", pattern="x", priority=float("nan")), "must be a number"),
         (Policy("p", pattern="x", priority="1"), "must be a number"),  # type: ignore[arg-type]
         (Policy("p", pattern="x", definition={"x": object()}), "not valid JSON"),
         (Policy("p", pattern="x", definition={"x": "y" * 70_000}), "at most 65536 bytes"),

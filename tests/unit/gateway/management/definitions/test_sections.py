@@ -61,7 +61,7 @@ def test_hashes_are_taken_as_they_are_and_without_an_algorithm_by_their_size(
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ({"name": ""}, "has 1 to 255 bytes"),
+        ({"name": ""}, "must have 1 to 255 bytes"),
         ({"password_hash": "not base64!"}, "password_hash is not base64"),
         (
             {"password_hash": SHA256, "hashing_algorithm": "rabbit_password_hashing_md5"},
@@ -71,7 +71,7 @@ def test_hashes_are_taken_as_they_are_and_without_an_algorithm_by_their_size(
         ({"tags": [1]}, "tags is a list"),
         ({"limits": {"max-connections": "5"}}, "limit max-connections is '5'"),
         ({"limits": {"max-connections": 1e30}}, "not a whole number"),
-        ({"name": "a" * 256}, "has 1 to 255 bytes"),
+        ({"name": "a" * 256}, "must have 1 to 255 bytes"),
         ({"name": "a" * 70_000}, "longer than"),
     ],
 )
