@@ -26,6 +26,8 @@ PYTEST := $(BIN)/python -m pytest $(SECOND_TRIES)
 WORKERS  ?= 4
 # conftest.py puts the long files first; xdist would put those with the most tests first.
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# Brokers, clients and Spark find the disk that their users have; see tests/folders.py.
+ON_DISK := TMPDIR=$${TMPDIR:-/tmp}
 STAMPS := $(VENV)/stamps
 # Reads what pip says of a build, and its status: tells each module, or all of it where it fails.
 define TELL_COMPILED
@@ -124,16 +126,16 @@ wheel: $(STAMPS)/wheel ## build dist/*.whl, which is what Spark's workers instal
 	@ls dist/*.whl
 
 test-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the data source in a real Spark (needs Java 17 or later)
-	$(SPARK_PYTHON) -m pytest -n 2 --dist loadfile $(SECOND_TRIES) -rs -m "spark and not (bench or soak)" tests/spark $(ARGS)
+	$(ON_DISK) $(SPARK_PYTHON) -m pytest -n 2 --dist loadfile $(SECOND_TRIES) -rs -m "spark and not (bench or soak)" tests/spark $(ARGS)
 
 spark-cluster: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the same on a master and two workers, and by Spark Connect
-	$(SPARK_PYTHON) -m pytest $(SECOND_TRIES) -rs -m spark tests/spark_cluster $(ARGS)
+	$(ON_DISK) $(SPARK_PYTHON) -m pytest $(SECOND_TRIES) -rs -m spark tests/spark_cluster $(ARGS)
 
 test-oldest-spark: $(STAMPS)/oldest-spark-environment $(STAMPS)/kernel ## a round trip through the oldest Spark that will do
-	$(VENV)/oldest-spark/bin/python -m pytest $(SECOND_TRIES) -rs tests/spark/test_round_trip.py $(ARGS)
+	$(ON_DISK) $(VENV)/oldest-spark/bin/python -m pytest $(SECOND_TRIES) -rs tests/spark/test_round_trip.py $(ARGS)
 
 compat: $(STAMPS)/test $(STAMPS)/kernel ## real clients, and the real broker side by side
-	$(PYTEST) -rs -m "compat and not (bench or soak)" $(ARGS)
+	$(ON_DISK) $(PYTEST) -rs -m "compat and not (bench or soak)" $(ARGS)
 
 # Stopped by Ctrl-C and called again it goes on; remove the file to begin anew.
 differential: $(STAMPS)/test $(STAMPS)/kernel ## a hundred thousand drawn sequences, on RabbitMQ and Hutch
