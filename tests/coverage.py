@@ -18,9 +18,9 @@ from typing import Any, Final
 ROOT: Final = Path(__file__).parents[1]
 PERCENT_MIN: Final = 95.0
 TIMEOUT_S: Final = 180
-"""Of one test: it takes several times as long while its lines are counted."""
+"""Limit of one test: it takes several times as long while its lines are counted."""
 WORST_COUNT: Final = 10
-"""How many files are named of a part that has too little."""
+"""Files that are named of a part with too little coverage."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ each, and take about 70 in Python, which is less than the properties that named 
 _EXACT_VALUES_MAX: Final = 64
 _EXACT_BYTES_MAX: Final = 1024
 _NARROW_MAX: Final = 655
-"""So many fingerprints of 16 bits are 1 % of all that exist."""
+"""Most fingerprints of 16 bits in a chunk: 1 % of all that exist."""
 
 _KIND: Final = 0x10
 _SOME_WITHOUT: Final = 1

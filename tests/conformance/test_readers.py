@@ -251,7 +251,7 @@ def test_what_was_checked_is_likely_in_memory(rig: Rig) -> None:
 
 
 def _all_cached(reader: Reader, position: int, size: int) -> bytes:
-    """What is read without a disk, in pieces, up to what is not there."""
+    """Read without a disk, in pieces, up to the first byte that is not there."""
     data = b""
     while len(data) < size and (more := _piece(reader, position + len(data), size - len(data))):
         data += more

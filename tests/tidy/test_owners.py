@@ -1,4 +1,4 @@
-"""What only its owner changes: the state of a session, and the pauses of a connection."""
+"""The state of a session and the pauses of a connection are changed by their owner alone."""
 
 import ast
 from collections.abc import Iterator

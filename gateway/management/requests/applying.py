@@ -19,7 +19,7 @@ from gateway.management.requests.state import KEPT, Kept, Things
 log = logging.getLogger(__name__)
 
 MANY: Final = 2_000
-"""So many users, permissions or bindings go in one update, which may have 16 MiB."""
+"""Most users, permissions or bindings in one update, which may have 16 MiB."""
 
 
 async def apply_changes(

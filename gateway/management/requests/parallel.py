@@ -10,7 +10,7 @@ from gateway.pending import Pending, start
 from store.errors import StoreError
 
 AT_ONCE: Final = 256
-"""So many things are on their way to the store together: they share its syncs."""
+"""Most objects that are on their way to the store together: they share its syncs."""
 
 Step: TypeAlias = Coroutine[Pending[Any], None, Any]
 

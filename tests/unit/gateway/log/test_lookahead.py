@@ -25,7 +25,7 @@ class Reader:
     def __init__(self, log: StreamLog, position: int = 0, ahead_bytes: int = 0) -> None:
         self.wake_count = 0
         self.failures: list[bool] = []
-        """Of each, whether the same place had failed before."""
+        """True for each failure at a place that had failed before."""
         self.ahead = Lookahead(log, position, ahead_bytes, self._woken, self._failed)
 
     def _woken(self) -> None:

@@ -1,4 +1,4 @@
-"""What AMQP 0-9-1 says of a message, as sections of AMQP 1.0; the reader says what they mean."""
+"""Properties of AMQP 0-9-1, written as sections of AMQP 1.0, mean the same to the reader."""
 
 from uuid import UUID
 
