@@ -167,7 +167,7 @@ imports: $(STAMPS)/dev ## the import arrows
 docs: $(STAMPS)/kernel ## write the generated pages anew (a tidy test fails while they are old)
 	$(BIN)/hutch config --reference > docs/configuration.md.new
 	@mv docs/configuration.md.new docs/configuration.md
-	$(BIN)/python -m gateway.stream.wire.document docs/protocol.md
+	$(BIN)/python -m gateway.stream.wire.document docs/protocol.md docs/protocol-pipeline.md
 	$(BIN)/python -m pyspark_hutch.options.page docs/spark.md
 
 lock: $(STAMPS)/test ## choose versions anew for what is installed, with hashes (compat/locks)

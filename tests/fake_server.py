@@ -21,6 +21,7 @@ from typing import NamedTuple, Self
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import Decoded, decode_request, encode_command, encode_reply
 from gateway.stream.wire.codes import ResponseCode
+from gateway.stream.wire.commands import STANDARD
 from gateway.stream.wire.offsets import OffsetType
 from tests.chunks import HEADER, MAGIC_AND_VERSION
 
@@ -94,6 +95,7 @@ class Talk:
         self.heartbeats = 0
         self.names: list[str] = []
         self.properties: dict[str, str] = {}
+        self.table = STANDARD
         self.readings: dict[int, _Reading] = {}
 
     def send(self, data: bytes) -> None:
@@ -124,7 +126,7 @@ class Talk:
                     end = 4 + int.from_bytes(buffer[:4])
                     frame = bytes(buffer[4:end])
                     del buffer[:end]
-                    self._take(decode_request(frame))
+                    self._take(decode_request(frame, self.table))
 
     def _take(self, asked: Decoded) -> None:
         name = asked.command.name

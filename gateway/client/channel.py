@@ -9,7 +9,7 @@ from typing import Final, NoReturn, Self
 
 from ..stream.wire import messages as m
 from ..stream.wire.codec import Decoded, decode_reply, encode_reply, encode_request
-from ..stream.wire.commands import BY_NAME
+from ..stream.wire.commands import BY_NAME, STANDARD, Table
 from ..stream.wire.errors import ProtocolError
 from .both_ways import send_both_ways
 from .errors import BadAnswer, ClientError, ClosedByServer, ConnectionLost, ServerSilent
@@ -37,6 +37,7 @@ class Channel:
         timeout_s: The longest wait for an answer, or for the server to take a frame.
         heartbeat_s: Agreed with the server; 0: none are sent.
         inbox: What the server pushed while something else was awaited.
+        table: The commands that both sides speak.
     """
 
     def __init__(self, endpoint: Endpoint, connected: socket.socket, timeout_s: float) -> None:
@@ -48,6 +49,7 @@ class Channel:
         self.timeout_s = timeout_s
         self.heartbeat_s = 0
         self.inbox: Final = Inbox()
+        self.table: Table = STANDARD
         self._frames: Final = FrameReader(connected, str(endpoint))
         self._spoke_at = time.monotonic()
 
@@ -201,7 +203,7 @@ class Channel:
     def decode(self, frame: memoryview | bytes) -> Decoded:
         """Decode a frame; raises BadAnswer."""
         try:
-            return decode_reply(frame)
+            return decode_reply(frame, self.table)
         except ProtocolError as error:
             self.is_broken = True
             raise BadAnswer(f"{self.endpoint} broke the protocol: {error}") from None

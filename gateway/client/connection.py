@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple, Self
 
 from ..stream.wire import messages as m
+from ..stream.wire import pipeline
 from ..stream.wire.codec import Decoded, encode_reply, encode_request
 from ..stream.wire.codes import ResponseCode
 from ..stream.wire.commands import BY_NAME
@@ -110,6 +111,11 @@ class Connection(Conversation):
         finally:
             self.disconnect()
 
+    @property
+    def has_pipeline(self) -> bool:
+        """True if the login asked for the commands of pipelines, and the server serves them."""
+        return self.table is pipeline.TABLE
+
     # ---- the handshake -------------------------------------------------------------------------
 
     @property
@@ -129,9 +135,12 @@ class Connection(Conversation):
 
     def authenticate(self, login: Login) -> None:
         """Exchange properties, authenticate the user, and await the server's limits."""
-        shown = m.PeerProperties(login.properties)
+        asked = pipeline.PROPERTIES if login.asks_for_pipeline else {}
+        shown = m.PeerProperties({**login.properties, **asked})
         said = self.ask(m.PeerPropertiesReply, "peer_properties", shown)
         self.peer_properties = said.properties
+        if asked:
+            self.table = pipeline.table_of(said.properties)
         offer = self.ask(m.SaslHandshakeReply, "sasl_handshake", m.SaslHandshake()).mechanisms
         if login.mechanism not in offer:
             raise BadAnswer(f"{self.endpoint} offers no {login.mechanism}, only {offer!r:.200}")

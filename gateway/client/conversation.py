@@ -8,9 +8,9 @@ from typing import Final, TypeVar
 from ..stream.wire import messages as m
 from ..stream.wire.codec import Decoded, encode_request
 from ..stream.wire.codes import ResponseCode
-from ..stream.wire.commands import BY_NAME
+from ..stream.wire.commands import BY_NAME, Command
 from .channel import Channel
-from .errors import BadAnswer, refusal
+from .errors import BadAnswer, ClientError, refusal
 from .login import Endpoint
 
 PIPELINED_MAX: Final = 128
@@ -61,17 +61,29 @@ class Conversation(Channel):
 
     def must(self, name: str, message: m.Message, about: str = "") -> None:
         """Send a request; raise Refused, telling `about` what, unless the answer is OK."""
-        code = int(getattr(self.request(name, message), "code", 0))
+        self.check(self.request(name, message), about or name)
+
+    def check(self, answer: m.Message, about: str) -> None:
+        """Raise Refused unless an answer is OK; `about` stands where it gives no reason."""
+        code = int(getattr(answer, "code", 0))
         if code != ResponseCode.OK:
-            raise refusal(f"{self.endpoint}: {about or name}", code)
+            reason = getattr(answer, "reason", None)
+            raise refusal(f"{self.endpoint}: {about}", code, reason)
 
     def send_request(self, name: str, message: m.Message, *, version: int = 1) -> int:
         """Send a command; return its correlation id (0 if the command has none)."""
-        correlation_id = self._new_id() if BY_NAME[name].is_correlated else None
+        row = self._row(name)
+        correlation_id = self._new_id() if row.is_correlated else None
         self.send_bytes(
-            encode_request(name, message, correlation_id=correlation_id, version=version)
+            encode_request(row, message, correlation_id=correlation_id, version=version)
         )
         return correlation_id or 0
+
+    def _row(self, name: str) -> Command:
+        row = self.table.by_name.get(name)
+        if row is None:
+            raise ClientError(f"{self.endpoint} does not serve {name} on this connection")
+        return row
 
     def requests(self, wanted: Sequence[tuple[str, m.Message]]) -> Iterator[m.Message]:
         """Send requests, many before the first answer, and yield the answers in their order.
@@ -81,7 +93,9 @@ class Conversation(Channel):
         """
         for first in range(0, len(wanted), PIPELINED_MAX):
             batch = [(self._new_id(), *one) for one in wanted[first : first + PIPELINED_MAX]]
-            frames = (encode_request(name, asked, correlation_id=n) for n, name, asked in batch)
+            frames = (
+                encode_request(self._row(name), asked, correlation_id=n) for n, name, asked in batch
+            )
             self.send_bytes(b"".join(frames))
             answers = self._answers([n for n, _, _ in batch])
             for correlation_id, _, _ in batch:

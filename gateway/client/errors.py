@@ -66,9 +66,15 @@ class Refused(ClientError):
         return self.text
 
 
-def refusal(about: str, code: int) -> ClientError:
-    """Return the error for an answer that is not OK; `about` says what was asked for."""
-    text = f"{about} {in_words(code)}"
+def refusal(about: str, code: int, reason: str | None = None) -> ClientError:
+    """Return the error for an answer that is not OK.
+
+    Args:
+        about: The thing that was asked for.
+        code: Of the answer.
+        reason: The server's own words; None for an answer that has none.
+    """
+    text = f"{about} {in_words(code)}" + (f": {reason}" if reason else "")
     if code == ResponseCode.STREAM_NOT_AVAILABLE:  # as while a broker starts
         return ServerGone(text)
     return Refused(text, code)

@@ -56,6 +56,8 @@ class Login:
         heartbeat_s: The most seconds between two signs of life, unless the server wants it
             shorter; 0: none are needed.
         properties: Shown to administrators; see `described`.
+        asks_for_pipeline: Whether to ask for the commands of pipelines, which Hutch alone serves;
+            `Connection.has_pipeline` then tells if it does.
     """
 
     user: str = "guest"
@@ -66,6 +68,7 @@ class Login:
     properties: Mapping[str, str] = field(
         default_factory=lambda: described("hutch client", "hutch client")
     )
+    asks_for_pipeline: bool = False
 
     @property
     def secret(self) -> bytes:

@@ -14,7 +14,7 @@ from gateway.pending import run
 from gateway.stream.handlers.handshake import propose_tune
 from gateway.stream.handlers.table import HANDLERS
 from gateway.stream.link import Link
-from gateway.stream.refusals import code_of
+from gateway.stream.refusals import code_of, reason_of
 from gateway.stream.wire import codec
 from gateway.stream.wire.codec import Decoded
 from gateway.stream.wire.codes import in_words
@@ -37,8 +37,8 @@ def dispatch(link: Link, frame: Buffer, done: Callable[[BaseException | None], o
     Raises:
         ProtocolError: The frame is wrong, or comes at the wrong moment.
     """
-    decoded = codec.decode_request(frame)
     session = link.session
+    decoded = codec.decode_request(frame, session.table)
     is_in_order = session.check(decoded)
     if log.isEnabledFor(logging.DEBUG):
         line = "request peer=%s command=%s message=%s"
@@ -72,9 +72,10 @@ def _answer(
         if code is None:
             return outcome
         assert correlation_id is not None
+        reason = reason_of(outcome)
         line = "request refused peer=%s command=%s code=%s reason=%s"
-        log.debug(line, link.peer, command.name, in_words(code), outcome)
-        link.ports.send(codec.refusal_reply(command, correlation_id, code))
+        log.debug(line, link.peer, command.name, in_words(code), reason)
+        link.ports.send(codec.refusal_reply(command, correlation_id, code, reason))
         return None
     if outcome is not None:
         link.ports.send(codec.encode_reply(command, correlation_id, outcome))

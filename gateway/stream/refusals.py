@@ -27,6 +27,13 @@ _CODES: Final[dict[type[broker.BrokerError], ResponseCode]] = {
 }
 
 
+_ABOUT_A_STREAM: Final[dict[type[broker.BrokerError], str]] = {
+    broker.StreamDoesNotExist: "does not exist",
+    broker.StreamNotAvailable: "is not available now; the server's log says why",
+}
+"""Words for errors whose text is the stream's name."""
+
+
 def code_of(error: BaseException) -> ResponseCode | None:
     """Return the code that answers an error, None if it is no refusal."""
     if isinstance(error, Refusal):
@@ -34,3 +41,13 @@ def code_of(error: BaseException) -> ResponseCode | None:
     if isinstance(error, broker.BrokerError):
         return _CODES[type(error)]
     return None
+
+
+def reason_of(refusal: BaseException) -> str:
+    """Return the reason of an error that has a code: one line that names what was refused."""
+    if isinstance(refusal, Refusal):
+        return refusal.reason
+    for kind, words in _ABOUT_A_STREAM.items():
+        if isinstance(refusal, kind):
+            return f"stream {str(refusal)!r} {words}"
+    return str(refusal)

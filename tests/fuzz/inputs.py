@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from gateway.stream.wire import messages as m
+from gateway.stream.wire import pipeline
 from gateway.stream.wire.codec import encode_command, encode_reply
+from gateway.stream.wire.commands import STANDARD, Table
 from gateway.stream.wire.offsets import FIRST, at_offset
 from tests.chunks import SubBatch, filtered_body, publish_body
 from tests.fake_server import chunks
@@ -63,10 +65,11 @@ def _damage(data: bytearray, chance: random.Random, inputs: Sequence[bytes]) -> 
         data[place:] = other[chance.randint(0, len(other)) :]
 
 
-def _frames() -> dict[str, bytes]:
+def _frames(table: Table) -> dict[str, bytes]:
+    frames = [each for each in golden.load() if each.table is table]
     return {
         f"{number:02}-{each.command}": each.frame
-        for number, each in enumerate(golden.load())
+        for number, each in enumerate(frames)
         if each.origin != "captured" and len(each.frame) <= 400
     }
 
@@ -191,7 +194,8 @@ def _answers() -> dict[str, bytes]:
 def main() -> None:
     """Write the inputs that are made here."""
     for target, inputs in {
-        "frame": _frames(),
+        "frame": _frames(STANDARD),
+        "pipeline": _frames(pipeline.TABLE),
         "publish": _publishes(),
         "chunk": _chunks(),
         "definitions": _definitions(),

@@ -15,6 +15,7 @@ import itertools
 import json
 import tempfile
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -28,6 +29,7 @@ from gateway.management.definitions.reading import read_definitions
 from gateway.management.errors import WrongRequest
 from gateway.management.wire import read_head
 from gateway.stream.wire import messages as m
+from gateway.stream.wire import pipeline
 from gateway.stream.wire.codec import (
     Decoded,
     decode_reply,
@@ -36,10 +38,11 @@ from gateway.stream.wire.codec import (
     encode_reply,
     encode_request,
 )
+from gateway.stream.wire.commands import STANDARD, Table
 from gateway.stream.wire.errors import ProtocolError
 from tests.fuzz.answers import fuzz_answers
 from tests.property.gateway import chunk_model, publish_model
-from tests.property.gateway.conversations import HANDSHAKE, frame_of
+from tests.property.gateway.conversations import HANDSHAKE, PIPELINE_HANDSHAKE, frame_of
 from tests.property.gateway.publish_calls import run
 from tests.property.gateway.publish_model import Call
 from tests.unit.gateway.server.connection_rig import Client, Server
@@ -57,12 +60,16 @@ _ENTRIES_MAX: Final = (65_535, 65_534, 3, 1)
 
 def fuzz_frame(data: bytes) -> None:
     """A frame without its size, from either side: decoded, and the same when encoded again."""
+    _recode(data, STANDARD)
+
+
+def _recode(data: bytes, table: Table) -> None:
     for decode, encode in ((decode_request, encode_request), (decode_reply, encode_command)):
         try:
-            decoded = decode(data)
+            decoded = decode(data, table)
         except ProtocolError:
             continue
-        assert decode(_encoded(encode, decoded)[4:]) == decoded
+        assert decode(_encoded(encode, decoded)[4:], table) == decoded
 
 
 def _encoded(encode: Callable[..., bytes], decoded: Decoded) -> bytes:
@@ -152,7 +159,8 @@ class _Neighbourhood:
     _INPUTS: Final = 200
     """A new server after so many: their streams and offsets add up."""
 
-    def __init__(self) -> None:
+    def __init__(self, handshake: bytes) -> None:
+        self._handshake = handshake
         self._numbers = itertools.count()
         self._directory = Path(tempfile.gettempdir())
         self._begin()
@@ -169,7 +177,7 @@ class _Neighbourhood:
         is_open, pieces, conversation = data[0] & 1, data[0] >> 1, data[1:]
         client = self._server.connect()
         sizes = itertools.repeat(pieces) if pieces else ()
-        client.feed((HANDSHAKE if is_open else b"") + conversation, sizes)
+        client.feed((self._handshake if is_open else b"") + conversation, sizes)
         client.loop.run_all()
         client.received()
         assert not client.edge.is_aborted, "an end without FIN is an error of ours"
@@ -190,12 +198,22 @@ def fuzz_connection(data: bytes) -> None:
     """What a client sends: a byte that says whether it is open and how its bytes are split."""
     if not data:
         return
-    if not _NEIGHBOURHOOD:
-        _NEIGHBOURHOOD.append(_Neighbourhood())
-    _NEIGHBOURHOOD[0].take(data)
+    _neighbourhood(HANDSHAKE).take(data)
 
 
-_NEIGHBOURHOOD: Final[list[_Neighbourhood]] = []
+@cache
+def _neighbourhood(handshake: bytes) -> _Neighbourhood:
+    return _Neighbourhood(handshake)
+
+
+def fuzz_pipeline(data: bytes) -> None:
+    """A frame without its size, as `fuzz_frame` takes it, of a client that asks for pipelines.
+
+    A server takes it, too.
+    """
+    _recode(data, pipeline.TABLE)
+    _neighbourhood(PIPELINE_HANDSHAKE).take(b"\1" + len(data).to_bytes(4) + data)
+
 
 TARGETS: Final[dict[str, Target]] = {
     "frame": fuzz_frame,
@@ -204,5 +222,6 @@ TARGETS: Final[dict[str, Target]] = {
     "definitions": fuzz_definitions,
     "request": fuzz_request,
     "connection": fuzz_connection,
+    "pipeline": fuzz_pipeline,
     "answers": fuzz_answers,
 }

@@ -1,7 +1,8 @@
 """The golden frames: bytes that RabbitMQ and Hutch both understand, and what they say.
 
 `frames/<key>_<command>.json` holds a list; each frame has its bytes in hex (without the size
-prefix, gaps between fields), who sends it, and every field of its message. `origin` is
+prefix, gaps between fields), who sends it, and every field of its message. `pipeline/` has the same
+for commands of our own, which RabbitMQ does not understand. `origin` is
 
     derived    by hand from the protocol's text
     observed   seen on a running RabbitMQ 4.3, by hand
@@ -18,6 +19,7 @@ from typing import Any
 
 from typing_extensions import Buffer
 
+from gateway.stream.wire import pipeline
 from gateway.stream.wire.codec import (
     Decoded,
     decode_reply,
@@ -26,10 +28,12 @@ from gateway.stream.wire.codec import (
     encode_reply,
     encode_request,
 )
+from gateway.stream.wire.commands import STANDARD, Command, Table
 from gateway.stream.wire.messages import Message
 
 FOLDER = Path(__file__).parent / "frames"
 CAPTURED_FOLDER = Path(__file__).parent / "captured"
+PIPELINE_FOLDER = Path(__file__).parent / "pipeline"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,6 +55,16 @@ class Golden:
         return f"{self.command}-{self.name}".replace(" ", "_")
 
     @property
+    def table(self) -> Table:
+        """The smallest table that has the command."""
+        return STANDARD if self.command in STANDARD.by_name else pipeline.TABLE
+
+    @property
+    def row(self) -> Command:
+        """The command's row."""
+        return self.table.by_name[self.command]
+
+    @property
     def frame(self) -> bytes:
         """The bytes without their size."""
         return bytes.fromhex(self.hex)
@@ -63,23 +77,21 @@ class Golden:
     def decode(self, frame: Buffer | None = None) -> Decoded:
         """Decode these bytes (or others) as the side that did not send them would."""
         decode = decode_request if self.sender == "client" else decode_reply
-        return decode(self.frame if frame is None else frame)
+        return decode(self.frame if frame is None else frame, self.table)
 
     def encode(self, message: Message) -> bytes:
         """Encode a message with this frame's key, version and correlation id."""
         if self.is_response:
-            return encode_reply(self.command, self.correlation_id, message)
+            return encode_reply(self.row, self.correlation_id, message)
         encode = encode_request if self.sender == "client" else encode_command
-        return encode(
-            self.command, message, correlation_id=self.correlation_id, version=self.version
-        )
+        return encode(self.row, message, correlation_id=self.correlation_id, version=self.version)
 
 
 def load() -> list[Golden]:
     """Read all golden frames, by key."""
     return [
-        Golden(command=path.stem[3:], **entry)
-        for folder in (FOLDER, CAPTURED_FOLDER)
+        Golden(command=path.stem.partition("_")[2], **entry)
+        for folder in (FOLDER, CAPTURED_FOLDER, PIPELINE_FOLDER)
         for path in sorted(folder.glob("*.json"))
         for entry in json.loads(path.read_text(encoding="utf-8"))
     ]

@@ -2,9 +2,10 @@ from operator import attrgetter
 
 import pytest
 
-from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.commands import BY_NAME, COMMANDS, Command, Sender
-from gateway.stream.wire.errors import MalformedFrame
+from gateway.stream.wire import pipeline
+from gateway.stream.wire.codec import Decoded, decode_reply, decode_request
+from gateway.stream.wire.commands import COMMANDS, Command, Sender
+from gateway.stream.wire.errors import MalformedFrame, UnknownCommand
 from gateway.stream.wire.layout import layout_of
 from gateway.stream.wire.messages import (
     ConsumerUpdateReply,
@@ -28,7 +29,7 @@ each_frame = pytest.mark.parametrize("golden", FRAMES, ids=str)
 def test_a_frame_means_what_is_written_beside_it(golden: Golden) -> None:
     decoded = golden.decode()
 
-    assert decoded.command is BY_NAME[golden.command]
+    assert decoded.command is golden.row
     assert decoded.version == golden.version
     assert decoded.is_response == golden.is_response
     assert decoded.correlation_id == golden.correlation_id
@@ -108,7 +109,7 @@ def is_without_properties(golden: Golden) -> bool:
     return not golden.fields["properties"] and len(golden.frame) - len(golden.canonical) < 4
 
 
-@pytest.mark.parametrize("command", COMMANDS, ids=attrgetter("name"))
+@pytest.mark.parametrize("command", pipeline.TABLE.commands, ids=attrgetter("name"))
 @pytest.mark.parametrize("side", SIDES)
 def test_every_command_has_frames_for_each_version_and_direction(
     command: Command, side: str
@@ -155,3 +156,14 @@ def test_a_captured_chunk_holds_what_was_published(golden: Golden) -> None:
     first, records = delivery.chunk.chunk_id, delivery.chunk.records()
     assert records == published[first : first + len(records)]
     assert (delivery.committed_chunk_id is None) == (golden.version == 1)
+
+
+@each_frame
+def test_the_table_of_pipelines_changes_no_frame_of_the_standard_one(golden: Golden) -> None:
+    decode = decode_request if golden.sender == "client" else decode_reply
+
+    if golden.row in COMMANDS:
+        assert decode(golden.frame, pipeline.TABLE) == decode(golden.frame)
+        return
+    with pytest.raises(UnknownCommand):
+        decode(golden.frame)

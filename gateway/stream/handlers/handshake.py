@@ -15,10 +15,10 @@ from gateway.broker.access.authentication import LoginRefused, Peer, Refused
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal
 from gateway.stream.session.session import HEARTBEAT_S_MAX
-from gateway.stream.wire import codec
+from gateway.stream.wire import codec, pipeline
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode, in_words
-from gateway.stream.wire.commands import BY_NAME, COMMAND_VERSIONS, State
+from gateway.stream.wire.commands import BY_NAME, State
 
 log = logging.getLogger(__name__)
 
@@ -50,7 +50,10 @@ async def peer_properties(link: Link, request: m.PeerProperties) -> m.PeerProper
     """Take the client's properties and return the server's."""
     some = islice(request.properties.items(), _PROPERTIES_MAX)
     link.session.greet(dict(some))
-    return m.PeerPropertiesReply(ResponseCode.OK, link.host.peer_properties)
+    said = link.host.peer_properties
+    if link.session.table is pipeline.TABLE:
+        said = said | pipeline.PROPERTIES
+    return m.PeerPropertiesReply(ResponseCode.OK, said)
 
 
 async def sasl_handshake(link: Link, _request: m.SaslHandshake) -> m.SaslHandshakeReply:
@@ -194,4 +197,4 @@ async def exchange_command_versions(
     for entry in request.commands:
         if entry.key == _DELIVER.key and entry.version_max == _DELIVER.version_max:
             link.session.take_deliver(entry.version_max)
-    return m.CommandVersionsReply(ResponseCode.OK, COMMAND_VERSIONS)
+    return m.CommandVersionsReply(ResponseCode.OK, link.session.table.versions)

@@ -1,13 +1,21 @@
 """The table of handlers: the second list of the commands' names.
 
-The command table must not know the handlers, so they are bound here. A test keeps the two equal.
+The command tables must not know the handlers, so they are bound here. A test keeps the two equal.
 """
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from gateway.stream.handlers import consumers, handshake, publishers, streams, super_streams
+from gateway.stream.handlers import (
+    consumers,
+    handshake,
+    pipeline,
+    publishers,
+    staging,
+    streams,
+    super_streams,
+)
 from gateway.stream.link import Handler
 
 HANDLERS: Final[Mapping[str, Handler]] = MappingProxyType(
@@ -38,6 +46,14 @@ HANDLERS: Final[Mapping[str, Handler]] = MappingProxyType(
         "create_super_stream": super_streams.create_super_stream,
         "delete_super_stream": super_streams.delete_super_stream,
         "resolve_offset_spec": streams.resolve_offset_spec,
+        "describe_streams": pipeline.describe_streams,
+        "plan_streams": pipeline.plan_streams,
+        "open_stage": staging.open_stage,
+        "stage": staging.stage,
+        "close_stage": staging.close_stage,
+        "commit_stages": staging.commit_stages,
+        "discard_stages": staging.discard_stages,
+        "sink_state": staging.sink_state,
     }
 )
 """Handlers of all commands that a client sends, except publish (`gateway.stream.publishing`), and

@@ -14,8 +14,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from gateway.stream.wire import pipeline
 from gateway.stream.wire.codec import Decoded
-from gateway.stream.wire.commands import ENDED, FAILED, Command, State, Steps
+from gateway.stream.wire.commands import ENDED, FAILED, STANDARD, Command, State, Steps, Table
 from gateway.stream.wire.errors import UnexpectedCommand
 
 UNLIMITED_FRAME_BYTES: Final = 16 * 1024 * 1024
@@ -38,6 +39,7 @@ class Session:
         frame_bytes_max: The server's setting, 0 for none; after Open the agreed limit.
         initial_frame_bytes_max: The limit before Open.
         heartbeat_s: The server's proposal; after Tune the client's value, which counts.
+        table: The commands that the client may send.
     """
 
     frame_bytes_max: int
@@ -45,6 +47,7 @@ class Session:
     heartbeat_s: int
     state: State = State.CONNECTED
     client_properties: Mapping[str, str] = field(default_factory=dict)
+    table: Table = STANDARD
     mechanism: str = ""
     user: str = ""
     virtual_host: str = ""
@@ -121,8 +124,9 @@ class Session:
     # Agreements
 
     def greet(self, client_properties: Mapping[str, str]) -> None:
-        """Note the properties that the client says of itself."""
+        """Note the properties that the client says of itself; they may ask for more commands."""
         self.client_properties = client_properties
+        self.table = pipeline.table_of(client_properties)
 
     def log_in(self, user: str, mechanism: str) -> None:
         """Note the client's user, and the mechanism of its login."""

@@ -1,4 +1,4 @@
-"""Frames to messages and back, by the command table.
+"""Frames to messages and back, by the command table of a session.
 
     frame      | size | key | version | correlation id | fields of the message ...
     bytes      | 4    | 2   | 2       | 4, or 0        |
@@ -13,16 +13,18 @@ Source: RabbitMQ stream protocol, Frame Structure.
 from __future__ import annotations
 
 import struct
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from .commands import (
     BY_NAME,
     CLIENT,
-    COMMANDS,
     RESPONSE_BIT,
     SERVER,
+    STANDARD,
     Command,
     Sender,
+    Table,
 )
 from .errors import MalformedFrame, UnknownCommand
 from .layout import Layout, layout_of
@@ -34,6 +36,8 @@ if TYPE_CHECKING:
 SIZE_BYTES: Final = 4
 HEAD_BYTES: Final = 4
 CORRELATION_ID_BYTES: Final = 4
+REASON_BYTES_MAX: Final = 1024
+"""A reason names a stream, of at most 255 bytes, and says what is wrong with it."""
 
 _HEAD: Final = struct.Struct(">HH")
 _CORRELATION_ID: Final = struct.Struct(">I")
@@ -65,10 +69,12 @@ class _Shape(NamedTuple):
     layout: Layout[Message]
 
 
-def _shapes_sent_by(side: Sender, other: Sender) -> dict[bytes, _Shape]:
+@cache
+def _shapes_sent_by(side: Sender, table: Table) -> dict[bytes, _Shape]:
     """Map each head (key and version) that `side` may send to the shape of the rest."""
+    other = Sender.BOTH & ~side
     shapes: dict[bytes, _Shape] = {}
-    for command in COMMANDS:
+    for command in table.commands:
         if side in command.sender:
             for version, request in enumerate(command.requests, start=1):
                 head = _HEAD.pack(command.key, version)
@@ -81,29 +87,26 @@ def _shapes_sent_by(side: Sender, other: Sender) -> dict[bytes, _Shape]:
     return shapes
 
 
-_FROM_CLIENT: Final = _shapes_sent_by(CLIENT, SERVER)
-_FROM_SERVER: Final = _shapes_sent_by(SERVER, CLIENT)
-
-
-def decode_request(frame: Buffer) -> Decoded:
+def decode_request(frame: Buffer, table: Table = STANDARD) -> Decoded:
     """Decode a frame that a client sent: a request, or its answer to the server.
 
     Args:
         frame: The whole frame without its size. It is copied, and may be used again.
+        table: That of the session.
 
     Raises:
         UnknownCommand: No client may send this key in this version.
         MalformedFrame: The bytes don't match the command's layout to the last one.
     """
-    return _decode(bytes(frame), _FROM_CLIENT)
+    return _decode(bytes(frame), _shapes_sent_by(CLIENT, table))
 
 
-def decode_reply(frame: Buffer) -> Decoded:
+def decode_reply(frame: Buffer, table: Table = STANDARD) -> Decoded:
     """Decode a frame that a server sent: an answer, or a command of its own.
 
     Args and errors are those of `decode_request`.
     """
-    return _decode(bytes(frame), _FROM_SERVER)
+    return _decode(bytes(frame), _shapes_sent_by(SERVER, table))
 
 
 def encode_request(
@@ -112,7 +115,7 @@ def encode_request(
     """Encode a command that a client starts, with its size.
 
     Args:
-        command: A row of the table, or its name.
+        command: A row of any table, or a name in the standard one.
         message: Of the class that the row gives for the version.
         correlation_id: u32 for a correlated command, else None.
         version: 1 and up.
@@ -137,7 +140,7 @@ def encode_reply(command: Command | str, correlation_id: int | None, message: Me
     """Encode an answer of either side, with its size.
 
     Args:
-        command: A row of the table, or its name.
+        command: A row of any table, or a name in the standard one.
         correlation_id: That of the request for a correlated command, else None.
         message: Of the row's reply class.
 
@@ -150,8 +153,12 @@ def encode_reply(command: Command | str, correlation_id: int | None, message: Me
     return _encode(row, row.key | RESPONSE_BIT, 1, correlation_id, message)
 
 
-def refusal_reply(command: Command | str, correlation_id: int, code: int) -> bytes:
-    """Encode an answer that carries a code; every other field is zero or empty.
+def refusal_reply(
+    command: Command | str, correlation_id: int, code: int, reason: str = ""
+) -> bytes:
+    """Encode an answer that carries a code, and the reason if it has a field for one.
+
+    Every other field is zero or empty. A reason is one line, and is cut at REASON_BYTES_MAX.
 
     Raises:
         ValueError: The command has no such answer. Metadata has a code for each stream, and a
@@ -162,8 +169,16 @@ def refusal_reply(command: Command | str, correlation_id: int, code: int) -> byt
     zeroes = {} if layout is None else {name: wire.zero for name, wire in layout.fields}
     if layout is None or zeroes.pop("code", _NO_CODE) is _NO_CODE:
         raise ValueError(f"{row.name} has no answer that is a refusal")
+    if "reason" in zeroes:
+        zeroes["reason"] = one_line(reason)
     message = layout.make(code=code, **zeroes)
     return _encode(row, row.key | RESPONSE_BIT, 1, correlation_id, message)
+
+
+def one_line(reason: str) -> str | None:
+    """Return a reason as an answer has it: one line of bounded size, None if there is none."""
+    line = " ".join(reason.split()).encode("utf-8", "replace")[:REASON_BYTES_MAX]
+    return line.decode("utf-8", "ignore") or None
 
 
 def _row(command: Command | str) -> Command:

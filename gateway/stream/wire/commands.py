@@ -1,4 +1,6 @@
-"""The protocol as one table: the only place that says which commands there are.
+"""The protocol as one table: the only place that says which commands of RabbitMQ there are.
+
+`pipeline.py` has a second table, of commands that a client gets by asking for them.
 
 Look-ups, checks of version and sender, the answer to ExchangeCommandVersions, the page
 `docs/protocol.md` and the property tests are derived from it. So are the states of a connection: a
@@ -13,8 +15,8 @@ row says in which states its command is legal and to which state it leads from e
 Source: RabbitMQ stream protocol, Commands; states and permissions as observed on RabbitMQ 4.3.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from enum import Enum, Flag
 from types import MappingProxyType
 from typing import Final, TypeAlias
@@ -181,14 +183,38 @@ FAILED: Final = _steps(
 ENDED: Final = _steps((State.ANY | State.CLOSING | State.DONE, State.DONE))
 """The end after an answer that refuses, or after the client's answer to Close."""
 
-BY_KEY: Final = {command.key: command for command in COMMANDS}
-BY_NAME: Final = {command.name: command for command in COMMANDS}
-
 # RabbitMQ lists what a client may send once it is open, but neither the renewal of the secret
 # nor the exchange itself.
 NOT_LISTED: Final = frozenset({"sasl_authenticate", "exchange_command_versions"})
-COMMAND_VERSIONS: Final = tuple(
-    m.CommandVersions(command.key, 1, command.version_max)
-    for command in COMMANDS
-    if CLIENT in command.sender and State.OPEN in command.steps and command.name not in NOT_LISTED
-)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Commands that the two sides of a session speak; codec and dispatch follow it.
+
+    Attributes:
+        commands: The rows.
+        by_name: The rows by their names.
+        versions: The answer to ExchangeCommandVersions.
+    """
+
+    commands: tuple[Command, ...]
+    by_name: Mapping[str, Command] = field(init=False)
+    versions: tuple[m.CommandVersions, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        by_name = {command.name: command for command in self.commands}
+        object.__setattr__(self, "by_name", MappingProxyType(by_name))
+        object.__setattr__(self, "versions", tuple(_listed(self.commands)))
+
+
+def _listed(commands: Iterable[Command]) -> Iterator[m.CommandVersions]:
+    for command in commands:
+        is_sent = CLIENT in command.sender and State.OPEN in command.steps
+        if is_sent and command.name not in NOT_LISTED:
+            yield m.CommandVersions(command.key, 1, command.version_max)
+
+
+STANDARD: Final = Table(COMMANDS)
+"""Commands of RabbitMQ, which every session speaks."""
+BY_NAME: Final = STANDARD.by_name

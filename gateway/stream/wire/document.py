@@ -1,11 +1,12 @@
-"""Writes the tables of `docs/protocol.md`: `python -m gateway.stream.wire.document PAGE`.
+"""Writes the tables of the protocol's pages: `python -m gateway.stream.wire.document PAGE ...`.
 
-The page's own text stays as it is; the parts between `<!-- begin NAME -->` and `<!-- end NAME -->`
-are generated from the command table.
+These are `docs/protocol.md` and `docs/protocol-pipeline.md`. A page's own text stays as it is; the
+parts between `<!-- begin NAME -->` and `<!-- end NAME -->` are generated from the command tables.
 """
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -13,6 +14,7 @@ from .codes import ResponseCode
 from .commands import ANY, COMMANDS, KERNEL, Command, Sender, State, Steps
 from .layout import layout_of
 from .messages import Message
+from .pipeline import PIPELINE
 
 KERNEL_PURPOSES: Final = {
     "publish": "Appends entries to the stream of a publisher.",
@@ -21,13 +23,13 @@ KERNEL_PURPOSES: Final = {
 SENDERS: Final = {Sender.CLIENT: "client", Sender.SERVER: "server", Sender.BOTH: "both"}
 
 
-def commands_table() -> str:
+def commands_table(rows: Iterable[Command]) -> str:
     """Return a row for each command: its purpose, its sender, its states and its permission."""
     lines = [
         "| key | command | from | versions | correlated | answer | state | permission | purpose |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    for row in COMMANDS:
+    for row in rows:
         versions = "1" if row.version_max == 1 else f"1 to {row.version_max}"
         cells = (
             f"`{row.key:02x}`",
@@ -44,10 +46,10 @@ def commands_table() -> str:
     return "\n".join(lines)
 
 
-def layouts_table() -> str:
+def layouts_table(rows: Iterable[Command]) -> str:
     """Return a row for each message: its fields in the order of the bytes."""
     lines = ["| command | message | fields |", "|---|---|---|"]
-    for row in COMMANDS:
+    for row in rows:
         for version, request in enumerate(row.requests, start=1):
             title = "request" if row.version_max == 1 else f"version {version}"
             lines.append(f"| `{row.name}` | {title} | {fields_of(request)} |")
@@ -95,21 +97,35 @@ def fields_of(message_class: type[Message]) -> str:
     return " · ".join(named) or "none"
 
 
-SECTIONS: Final = {
-    "commands": commands_table,
-    "layouts": layouts_table,
-    "codes": codes_table,
+SECTIONS: Final[Mapping[str, Mapping[str, Callable[[], str]]]] = {
+    "protocol.md": {
+        "commands": partial(commands_table, COMMANDS),
+        "layouts": partial(layouts_table, COMMANDS),
+        "codes": codes_table,
+    },
+    "protocol-pipeline.md": {
+        "commands": partial(commands_table, PIPELINE),
+        "layouts": partial(layouts_table, PIPELINE),
+    },
 }
+"""The generated sections of each page."""
 
 
-def rewritten(page: str) -> str:
-    """Return the page with new tables.
+def rewritten(name: str, page: str) -> str:
+    """Return a page with new tables.
+
+    Args:
+        name: The file's.
+        page: The text as it stands.
 
     Raises:
-        ValueError: The marks of a section are not in the page exactly once.
+        ValueError: It is no page of the protocol, or the marks of a section are not in it exactly
+            once.
     """
-    for name, table in SECTIONS.items():
-        begin, end = f"<!-- begin {name} -->\n", f"\n<!-- end {name} -->"
+    if name not in SECTIONS:
+        raise ValueError(f"{name} is none of {', '.join(SECTIONS)}")
+    for section, table in SECTIONS[name].items():
+        begin, end = f"<!-- begin {section} -->\n", f"\n<!-- end {section} -->"
         if page.count(begin) != 1 or page.count(end) != 1:
             raise ValueError(f"the page needs one {begin.strip()} and one {end.strip()}")
         above, _, rest = page.partition(begin)
@@ -118,12 +134,13 @@ def rewritten(page: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Write the tables of the page that the argument names; return the exit code."""
-    if len(arguments) != 1:
-        sys.stderr.write("usage: python -m gateway.stream.wire.document docs/protocol.md\n")
+    """Write the tables of the pages that the arguments name; return the exit code."""
+    if not arguments:
+        sys.stderr.write("usage: python -m gateway.stream.wire.document docs/protocol.md ...\n")
         return 2
-    path = Path(arguments[0])
-    path.write_text(rewritten(path.read_text(encoding="utf-8")), encoding="utf-8")
+    for path in map(Path, arguments):
+        page = rewritten(path.name, path.read_text(encoding="utf-8"))
+        path.write_text(page, encoding="utf-8")
     return 0
 
 

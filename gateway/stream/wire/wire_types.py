@@ -2,7 +2,7 @@
 
     u8 i16 u16 u32 u64 i64   as they say; a bool is a u8, 0 or 1
     string                   u16 size | bytes            size 0xFFFF: null
-    bytes                    i32 size | bytes            size -1: null
+    bytes                    i32 size | bytes            size -1: null, where that may be
     list                     u32 count | items
     map                      u32 count | (string | string or i64) ...
     offset                   u16 type | u64 offset (type 4) or i64 ms (type 5) or nothing
@@ -22,6 +22,7 @@ from .offsets import OffsetSpec, OffsetType
 T = TypeVar("T")
 
 NULL_STRING_SIZE: Final = 0xFFFF
+NULL_STRING: Final = NULL_STRING_SIZE.to_bytes(2)
 NULL_BYTES_SIZE: Final = -1
 COUNT_BYTES: Final = 4
 
@@ -120,6 +121,25 @@ class String:
         put_short(value.encode("utf-8", "surrogateescape"), target)
 
 
+class NullableString:
+    """Text with a u16 size, or None for a size of 0xFFFF."""
+
+    name: Final = "string or null"
+    zero: Final = None
+    is_last: Final = False
+
+    def read(self, frame: bytes, position: int) -> tuple[str | None, int]:
+        if frame[position : position + 2] == NULL_STRING:
+            return None, position + 2
+        return STRING_TYPE.read(frame, position)
+
+    def write(self, value: str | None, target: bytearray) -> None:
+        if value is None:
+            target += NULL_STRING
+        else:
+            STRING_TYPE.write(value, target)
+
+
 class ShortBytes:
     """Bytes with a u16 size, as RabbitMQ writes a SASL challenge."""
 
@@ -175,6 +195,23 @@ class NullableBytes:
         else:
             target += len(value).to_bytes(4)
             target += value
+
+
+class Bytes:
+    """Bytes with an i32 size, which are there."""
+
+    name: Final = "bytes"
+    zero: Final = b""
+    is_last: Final = False
+
+    def read(self, frame: bytes, position: int) -> tuple[bytes, int]:
+        value, end = NULLABLE_BYTES_TYPE.read(frame, position)
+        if value is None:
+            raise MalformedFrame("null where bytes are needed", position)
+        return value, end
+
+    def write(self, value: bytes, target: bytearray) -> None:
+        NULLABLE_BYTES_TYPE.write(value, target)
 
 
 class Remainder:
@@ -445,4 +482,5 @@ U32_TYPE: Final = Fixed("u32", "I", 0)
 U64_TYPE: Final = Fixed("u64", "Q", 0)
 I64_TYPE: Final = Fixed("i64", "q", 0)
 STRING_TYPE: Final = String()
+NULLABLE_BYTES_TYPE: Final = NullableBytes()
 OFFSET_NUMBERS: Final = {OffsetType.OFFSET: U64_TYPE, OffsetType.TIMESTAMP: I64_TYPE}

@@ -1,6 +1,6 @@
 """What a client might send: a handshake, then commands that fit together, and some that do not."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from hypothesis import strategies as st
@@ -10,6 +10,7 @@ from gateway.stream.wire.codec import encode_reply, encode_request
 from gateway.stream.wire.commands import BY_NAME, COMMANDS, RESPONSE_BIT, Command, Sender
 from gateway.stream.wire.layout import layout_of
 from gateway.stream.wire.offsets import FIRST, at_offset
+from gateway.stream.wire.pipeline import PROPERTIES
 from tests.client import plain
 from tests.property.gateway.publish_calls import publish_frames
 from tests.property.wire.strategies import messages_of, requests_of
@@ -20,17 +21,22 @@ def frame_of(name: str, message: m.Message, *, version: int = 1) -> bytes:
     return encode_request(name, message, correlation_id=correlation_id, version=version)
 
 
-HANDSHAKE: Final = b"".join(
-    frame_of(name, message)
-    for name, message in (
-        ("peer_properties", m.PeerProperties({"product": "test"})),
-        ("sasl_handshake", m.SaslHandshake()),
-        ("sasl_authenticate", plain("guest", "guest")),
-        ("tune", m.Tune(0, 0)),
-        ("open", m.Open("/")),
-        ("create_stream", m.CreateStream("s", {})),
+def handshake(properties: Mapping[str, str]) -> bytes:
+    return b"".join(
+        frame_of(name, message)
+        for name, message in (
+            ("peer_properties", m.PeerProperties(properties)),
+            ("sasl_handshake", m.SaslHandshake()),
+            ("sasl_authenticate", plain("guest", "guest")),
+            ("tune", m.Tune(0, 0)),
+            ("open", m.Open("/")),
+            ("create_stream", m.CreateStream("s", {})),
+        )
     )
-)
+
+
+HANDSHAKE: Final = handshake({"product": "test"})
+PIPELINE_HANDSHAKE: Final = handshake(PROPERTIES)
 
 streams = st.sampled_from(["s", "s", "s", "t", "nowhere"])
 references = st.sampled_from(["", "", "a", "b", "r" * 256])

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from hypothesis import strategies as st
 
-from gateway.stream.wire import wire_types
-from gateway.stream.wire.commands import COMMANDS, Command, Sender
+from gateway.stream.wire import pipeline, wire_types
+from gateway.stream.wire.commands import Command, Sender
 from gateway.stream.wire.layout import Layout, layout_of
 from gateway.stream.wire.messages import Message
 from gateway.stream.wire.offsets import OffsetSpec, OffsetType
@@ -61,8 +61,10 @@ def messages_of(layout: Layout[Any]) -> st.SearchStrategy[Any]:
 STRATEGIES: Final[dict[type[Any], Callable[[Any], st.SearchStrategy[Any]]]] = {
     wire_types.Fixed: numbers_of,
     wire_types.String: lambda _: names,
+    wire_types.NullableString: lambda _: st.none() | names,
     wire_types.ShortBytes: lambda _: st.binary(max_size=SHORT),
     wire_types.Remainder: lambda _: st.binary(max_size=SHORT),
+    wire_types.Bytes: lambda _: st.binary(max_size=SHORT),
     wire_types.NullableBytes: lambda _: st.none() | st.binary(max_size=SHORT),
     wire_types.Counted: lists_of,
     wire_types.Rest: lists_of,
@@ -96,13 +98,13 @@ def heads_of(side: Sender) -> list[bytes]:
     other = Sender.BOTH & ~side
     requests = [
         command.key.to_bytes(2) + version.to_bytes(2)
-        for command in COMMANDS
+        for command in pipeline.TABLE.commands
         if side in command.sender
         for version in range(1, command.version_max + 1)
     ]
     answers = [
         (command.key | 0x8000).to_bytes(2) + b"\0\1"
-        for command in COMMANDS
+        for command in pipeline.TABLE.commands
         if other in command.sender and command.reply is not None
     ]
     return requests + answers

@@ -2,23 +2,23 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gateway.stream.wire import codec, pipeline, pipeline_messages
 from gateway.stream.wire.codec import (
     Decoded,
-    decode_reply,
-    decode_request,
     encode_command,
     encode_reply,
     encode_request,
     refusal_reply,
 )
 from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import COMMANDS, Command, Sender
-from gateway.stream.wire.errors import ProtocolError
+from gateway.stream.wire.commands import Command, Sender
+from gateway.stream.wire.errors import MalformedFrame, ProtocolError
 from gateway.stream.wire.layout import layout_of
 from tests.golden.golden import Golden, load
 from tests.property.wire.strategies import (
@@ -30,7 +30,10 @@ from tests.property.wire.strategies import (
 
 Decode = Callable[[bytes], Decoded]
 
+COMMANDS = pipeline.TABLE.commands
 FRAMES = load()
+decode_request: Decode = partial(codec.decode_request, table=pipeline.TABLE)
+decode_reply: Decode = partial(codec.decode_reply, table=pipeline.TABLE)
 DECODERS: dict[Sender, Decode] = {Sender.CLIENT: decode_request, Sender.SERVER: decode_reply}
 LARGEST_BYTES = 1 << 20
 CPU_S_MAX = 1.5
@@ -160,6 +163,7 @@ def test_the_largest_frame_is_judged_in_bounded_time(head: bytes, filler: bytes)
         "001d 0001 00000001 0001 61 ffffffff",  # a count far above what the frame can hold
         "0007 0001 00000001 01 0001 61 0001 0001 00000000",  # properties
         "001b 0001 00000001 00000000",  # command versions
+        "4805 0001 00000001 0000 0000000000000000 0001f000",  # stages
     ],
 )
 def test_the_largest_frame_of_empty_items_is_judged_in_bounded_time(start: str) -> None:
@@ -188,3 +192,15 @@ def test_a_refusal_carries_its_code_and_nothing_else(command: Command, code: Res
     layout = layout_of(type(decoded.message))
     found = {name: getattr(decoded.message, name) for name, _ in layout.fields}
     assert found == {name: wire_type.zero for name, wire_type in layout.fields} | {"code": code}
+
+
+@pytest.mark.parametrize(
+    "start", ["4800 0001 00000001 {:08x}", "4801 0001 00000001 {:08x}"], ids=lambda start: start[:4]
+)
+def test_a_list_of_more_streams_than_allowed_is_malformed_before_it_is_read(start: str) -> None:
+    most = pipeline_messages.STREAMS_MAX
+    for count, words in ((most, "^(?!list)"), (most + 1, "list is too long")):
+        frame = bytes.fromhex(start.format(count)) + b"\0" + b"\xff" * 40_000
+
+        with pytest.raises(MalformedFrame, match=words):
+            decode_request(frame)

@@ -16,6 +16,8 @@ from gateway.client.errors import (
 )
 from gateway.client.login import Endpoint, Login, described
 from gateway.stream.wire import messages as m
+from gateway.stream.wire import pipeline
+from gateway.stream.wire import pipeline_messages as p
 from gateway.stream.wire.codec import Decoded
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import at_offset
@@ -411,3 +413,62 @@ def test_nothing_that_listens_is_told_with_the_address() -> None:
 
     with pytest.raises(ServerGone, match=f"cannot connect to 127.0.0.1:{port}: Connection refused"):
         Connection.to(Endpoint("127.0.0.1", port), Login(), timeout_s=1.0)
+
+
+# ---- commands for pipelines -------------------------------------------------------------------
+
+PIPELINED = Login(asks_for_pipeline=True)
+
+
+def serve_pipeline(server: FakeServer) -> None:
+    """Let the server speak the commands of pipelines, and refuse stage 9."""
+
+    def greet(talk: Talk, asked: Decoded) -> None:
+        assert isinstance(asked.message, m.PeerProperties)
+        talk.table = pipeline.table_of(asked.message.properties)
+        said = pipeline.PROPERTIES if talk.table is pipeline.TABLE else {}
+        talk.reply(asked, m.PeerPropertiesReply(ResponseCode.OK, said))
+
+    def discard(talk: Talk, asked: Decoded) -> None:
+        assert isinstance(asked.message, p.DiscardStages)
+        is_refused = asked.message.stages == (9,)
+        answer = p.Outcome(17, "stage 9 is in use") if is_refused else p.Outcome(1, None)
+        talk.reply(asked, answer)
+
+    server.handlers["peer_properties"] = greet
+    server.handlers["discard_stages"] = discard
+
+
+def test_commands_of_pipelines_can_be_sent_after_a_login_that_asks_for_them(
+    server: FakeServer,
+) -> None:
+    serve_pipeline(server)
+
+    with connect(server, PIPELINED) as connection:
+        assert connection.has_pipeline
+        one = connection.ask(p.Outcome, "discard_stages", p.DiscardStages((1,)))
+        many = list(connection.requests([("discard_stages", p.DiscardStages((2,)))] * 3))
+        with pytest.raises(Refused, match=r"discard_stages was .*: stage 9 is in use") as caught:
+            connection.must("discard_stages", p.DiscardStages((9,)))
+
+    assert one == p.Outcome(ResponseCode.OK, None)
+    assert many == [one] * 3
+    assert caught.value.code == ResponseCode.PRECONDITION_FAILED
+
+
+def test_a_server_without_them_is_used_as_any_other(server: FakeServer) -> None:
+    with connect(server, PIPELINED) as connection:
+        assert server.talks[0].properties["hutch.pipeline"] == "1"
+        assert not connection.has_pipeline
+        with pytest.raises(ClientError, match="does not serve discard_stages"):
+            connection.request("discard_stages", p.DiscardStages((1,)))
+        assert not connection.is_broken
+
+
+def test_a_login_that_does_not_ask_gets_none_of_them(server: FakeServer) -> None:
+    serve_pipeline(server)
+
+    with connect(server) as connection:
+        assert not connection.has_pipeline
+        with pytest.raises(ClientError, match="does not serve discard_stages"):
+            list(connection.requests([("discard_stages", p.DiscardStages((1,)))]))

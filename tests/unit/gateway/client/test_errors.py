@@ -32,3 +32,10 @@ def test_a_stream_that_is_not_available_is_worth_another_try() -> None:
 
     assert isinstance(error, ServerGone)
     assert str(error) == "stream 'a' is not available now"
+
+
+def test_a_refusal_has_the_servers_own_words_if_it_gave_any() -> None:
+    error = refusal("plan_streams", ResponseCode.PRECONDITION_FAILED, "too many borders")
+
+    assert str(error).startswith("plan_streams was answered with code 17")
+    assert str(error).endswith(": too many borders")

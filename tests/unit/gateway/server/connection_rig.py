@@ -287,4 +287,5 @@ class Client:
         return found
 
     def received(self) -> list[Decoded]:
-        return [decode_reply(frame) for frame in self.frames()]
+        table = self.link.session.table
+        return [decode_reply(frame, table) for frame in self.frames()]

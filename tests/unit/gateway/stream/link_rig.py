@@ -31,6 +31,7 @@ from gateway.stream.host import Host, LinkSettings
 from gateway.stream.link import Link
 from gateway.stream.session.session import Session
 from gateway.stream.wire import messages as m
+from gateway.stream.wire import pipeline
 from gateway.stream.wire.codec import Decoded, decode_reply, encode_reply, encode_request
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import BY_NAME, State
@@ -252,8 +253,11 @@ class Broker:
         peer_is_loopback: bool = True,
         user: str = "guest",
         virtual_host: str = "/",
+        has_pipeline: bool = False,
     ) -> "LinkRig":
         rig = LinkRig(self, peer_is_loopback=peer_is_loopback)
+        if has_pipeline:
+            rig.session.greet(pipeline.PROPERTIES)
         if is_open:
             rig.open(user, virtual_host)
         return rig
@@ -306,8 +310,9 @@ class LinkRig:
 
     def start(self, name: str, message: m.Message, *, version: int = 1) -> list[Exception | None]:
         """Hand in a command; the list gets what `dispatch` says of it when it is through."""
-        correlation_id = CORRELATION_ID if BY_NAME[name].is_correlated else None
-        frame = encode_request(name, message, correlation_id=correlation_id, version=version)
+        row = self.session.table.by_name[name]
+        correlation_id = CORRELATION_ID if row.is_correlated else None
+        frame = encode_request(row, message, correlation_id=correlation_id, version=version)
         return self.start_frame(frame[4:])
 
     def start_frame(self, frame: bytes) -> list[Exception | None]:
@@ -372,7 +377,8 @@ class LinkRig:
 
     def received(self) -> list[Decoded]:
         """Every frame that was sent and not taken yet."""
-        return [decode_reply(frame[4:]) for frame in self.ports.frames]
+        table = self.session.table
+        return [decode_reply(frame[4:], table) for frame in self.ports.frames]
 
     def frame_of(self, decoded: Decoded) -> bytes:
         return self.ports.frames[self.received().index(decoded)]

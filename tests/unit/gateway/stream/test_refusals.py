@@ -1,5 +1,7 @@
+import pytest
+
 from gateway.broker import errors
-from gateway.stream.refusals import Refusal, code_of
+from gateway.stream.refusals import Refusal, code_of, reason_of
 from gateway.stream.wire.codes import ResponseCode
 
 
@@ -17,3 +19,19 @@ def test_a_refusal_says_its_code() -> None:
 
 def test_an_error_of_ours_is_no_refusal() -> None:
     assert code_of(KeyError("bug")) is None
+
+
+@pytest.mark.parametrize(
+    ("refusal", "reason"),
+    [
+        (Refusal(ResponseCode.NO_OFFSET, "no offset here"), "no offset here"),
+        (errors.StreamDoesNotExist("orders"), "stream 'orders' does not exist"),
+        (
+            errors.StreamNotAvailable("orders"),
+            "stream 'orders' is not available now; the server's log says why",
+        ),
+        (errors.PreconditionFailed("a rule"), "a rule"),
+    ],
+)
+def test_a_refusal_has_a_reason_that_names_the_stream(refusal: Exception, reason: str) -> None:
+    assert reason_of(refusal) == reason

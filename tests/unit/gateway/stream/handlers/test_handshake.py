@@ -6,8 +6,9 @@ import pytest
 
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.commands import CLIENT, COMMANDS, State
-from gateway.stream.wire.errors import UnexpectedCommand
+from gateway.stream.wire.commands import CLIENT, COMMANDS, Command, State
+from gateway.stream.wire.errors import UnexpectedCommand, UnknownCommand
+from gateway.stream.wire.pipeline import PIPELINE
 from tests.client import plain
 from tests.unit.gateway.stream.link_rig import PEER_PROPERTIES, Broker, LinkRig
 
@@ -409,3 +410,37 @@ def test_the_versions_listed_are_those_of_the_table(client: LinkRig) -> None:
         if CLIENT in row.sender and State.OPEN in row.steps and row.key not in (0x13, 0x1B)
     }
     assert listed == expected
+
+
+# Commands for pipelines
+
+
+def test_a_client_that_asks_for_the_commands_of_pipelines_is_told_their_version(
+    fresh: LinkRig,
+) -> None:
+    asked = m.PeerProperties({"hutch.pipeline": "1"})
+    answer = fresh.ask(m.PeerPropertiesReply, "peer_properties", asked)
+    assert dict(answer.properties) == {**PEER_PROPERTIES, "hutch.pipeline": "1"}
+
+    again = fresh.ask(m.PeerPropertiesReply, "peer_properties", m.PeerProperties({}))
+    assert dict(again.properties) == PEER_PROPERTIES
+
+
+def test_a_client_that_asks_has_them_listed_behind_the_others(broker: Broker) -> None:
+    request = m.ExchangeCommandVersions(())
+    name = "exchange_command_versions"
+
+    plain_answer = broker.link().ask(m.CommandVersionsReply, name, request)
+    answer = broker.link(has_pipeline=True).ask(m.CommandVersionsReply, name, request)
+
+    ours = tuple(m.CommandVersions(key, 1, 1) for key in range(0x4800, 0x4808))
+    assert answer.commands == plain_answer.commands + ours
+
+
+@pytest.mark.parametrize("row", PIPELINE, ids=lambda row: row.name)
+def test_to_any_other_client_their_keys_are_unknown(client: LinkRig, row: Command) -> None:
+    frame = row.key.to_bytes(2) + b"\0\1" + bytes(60)
+
+    with pytest.raises(UnknownCommand):
+        client.start_frame(frame)
+    assert client.received() == []

@@ -4,12 +4,14 @@ import pytest
 
 from gateway.stream.session.session import UNLIMITED_FRAME_BYTES, Session
 from gateway.stream.wire import messages as m
+from gateway.stream.wire import pipeline
 from gateway.stream.wire.codec import Decoded
 from gateway.stream.wire.commands import (
     BY_NAME,
     COMMANDS,
     ENDED,
     FAILED,
+    STANDARD,
     Command,
     Sender,
     State,
@@ -233,3 +235,14 @@ def test_a_virtual_host_is_entered_once_and_for_all() -> None:
 
 def test_chunks_are_delivered_in_version_1_until_the_client_says_more() -> None:
     assert session().deliver_version == 1
+
+
+def test_a_client_gets_the_commands_that_its_properties_ask_for() -> None:
+    session = Session(0, 0, 60)
+    assert session.table is STANDARD
+
+    session.greet({"hutch.pipeline": "1", "product": "test"})
+    assert session.table is pipeline.TABLE
+
+    session.greet({"product": "test"})
+    assert session.table is STANDARD

@@ -1,18 +1,22 @@
 import pytest
 
 from gateway.stream.wire import messages as m
+from gateway.stream.wire import pipeline
 from gateway.stream.wire.codec import (
+    REASON_BYTES_MAX,
     decode_reply,
     decode_request,
     encode_command,
     encode_reply,
     encode_request,
+    one_line,
     refusal_reply,
 )
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import BY_NAME, COMMANDS, Sender
 from gateway.stream.wire.errors import MalformedFrame, UnknownCommand
 from gateway.stream.wire.offsets import NEXT
+from gateway.stream.wire.pipeline_messages import StageOpened
 
 
 def frame_of(text: str) -> bytes:
@@ -182,3 +186,22 @@ def test_a_name_that_is_not_utf_8_survives() -> None:
     assert isinstance(message, m.Subscribe)
     assert message.offset == NEXT
     assert encode_request("subscribe", message, correlation_id=1)[4:] == frame
+
+
+def test_a_refusal_has_its_reason_in_one_line_where_the_answer_has_room_for_one() -> None:
+    row = pipeline.TABLE.by_name["open_stage"]
+
+    frame = refusal_reply(row, 7, 16, "no write\n on  'a'")
+
+    assert decode_reply(frame[4:], pipeline.TABLE).message == StageOpened(16, "no write on 'a'", 0)
+    assert refusal_reply(row, 7, 16)[12:] == frame_of("0010 ffff 0000000000000000")
+    assert refusal_reply("close", 7, 16, "a reason") == refusal_reply("close", 7, 16)
+
+
+@pytest.mark.parametrize("text", ["x" * 2_000, "é" * 1_000, "\udcff" * 2_000, "x" + "é" * 1_000])
+def test_a_reason_is_cut_at_a_size(text: str) -> None:
+    cut = one_line(text)
+
+    assert cut is not None
+    assert REASON_BYTES_MAX - 1 <= len(cut.encode()) <= REASON_BYTES_MAX
+    assert one_line("x" * REASON_BYTES_MAX) == "x" * REASON_BYTES_MAX

@@ -1,9 +1,8 @@
 from gateway.stream.wire.commands import (
-    BY_KEY,
     BY_NAME,
-    COMMAND_VERSIONS,
     COMMANDS,
     KERNEL,
+    STANDARD,
     Permission,
     Sender,
     State,
@@ -15,10 +14,9 @@ def test_there_are_31_commands_in_the_order_of_their_keys() -> None:
     assert [command.key for command in COMMANDS] == list(range(1, 32))
 
 
-def test_a_command_is_found_by_key_and_by_name() -> None:
-    assert len(BY_NAME) == len(BY_KEY) == 31
+def test_a_command_is_found_by_name() -> None:
+    assert len(BY_NAME) == 31
     for command in COMMANDS:
-        assert BY_KEY[command.key] is command
         assert BY_NAME[command.name] is command
 
 
@@ -71,10 +69,10 @@ def test_the_server_starts_these_commands() -> None:
 def test_the_exchange_of_versions_lists_20_commands_in_the_order_of_the_reference() -> None:
     keys = "01 02 05 06 07 09 0a 0b 0c 0d 0e 0f 16 17 18 19 1c 1d 1e 1f"
 
-    assert " ".join(f"{entry.key:02x}" for entry in COMMAND_VERSIONS) == keys
-    assert all(entry.version_min == 1 for entry in COMMAND_VERSIONS)
-    assert [entry.key for entry in COMMAND_VERSIONS if entry.version_max != 1] == [2]
-    assert BY_KEY[2].version_max == COMMAND_VERSIONS[1].version_max == 2
+    assert " ".join(f"{entry.key:02x}" for entry in STANDARD.versions) == keys
+    assert all(entry.version_min == 1 for entry in STANDARD.versions)
+    assert [entry.key for entry in STANDARD.versions if entry.version_max != 1] == [2]
+    assert BY_NAME["publish"].version_max == STANDARD.versions[1].version_max == 2
 
 
 def test_before_open_only_the_handshake_and_heartbeats_are_legal() -> None:

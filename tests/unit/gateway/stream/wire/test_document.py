@@ -3,23 +3,26 @@ from pathlib import Path
 import pytest
 
 from gateway.stream.wire import document
-from gateway.stream.wire.commands import COMMANDS
+from gateway.stream.wire.commands import COMMANDS, Command
 from gateway.stream.wire.document import main, rewritten
+from gateway.stream.wire.pipeline import PIPELINE
 
-PAGE = Path(__file__).parents[5] / "docs" / "protocol.md"
-
-
-def test_the_page_is_up_to_date() -> None:
-    page = PAGE.read_text(encoding="utf-8")
-
-    assert rewritten(page) == page, "run: python -m gateway.stream.wire.document docs/protocol.md"
+DOCS = Path(__file__).parents[5] / "docs"
 
 
-def test_every_command_has_its_row_and_its_purpose() -> None:
-    rows = document.commands_table().splitlines()[2:]
+@pytest.mark.parametrize("name", document.SECTIONS)
+def test_a_page_is_up_to_date(name: str) -> None:
+    page = (DOCS / name).read_text(encoding="utf-8")
 
-    assert len(rows) == len(COMMANDS)
-    for command, row in zip(COMMANDS, rows, strict=True):
+    assert rewritten(name, page) == page, f"run: python -m gateway.stream.wire.document docs/{name}"
+
+
+@pytest.mark.parametrize("commands", [COMMANDS, PIPELINE], ids=["standard", "pipeline"])
+def test_every_command_has_its_row_and_its_purpose(commands: tuple[Command, ...]) -> None:
+    rows = document.commands_table(commands).splitlines()[2:]
+
+    assert len(rows) == len(commands)
+    for command, row in zip(commands, rows, strict=True):
         cells = row.strip("| ").split(" | ")
         assert cells[:2] == [f"`{command.key:02x}`", f"`{command.name}`"]
         assert len(cells) == 9
@@ -33,10 +36,13 @@ def test_states_are_named_in_their_order() -> None:
 
 
 def test_old_tables_are_replaced_and_the_rest_is_kept(tmp_path: Path) -> None:
-    path = tmp_path / "page.md"
+    path = tmp_path / "protocol.md"
     path.write_text(
         "above\n"
-        + "".join(f"<!-- begin {n} -->\nold\n<!-- end {n} -->\n" for n in document.SECTIONS)
+        + "".join(
+            f"<!-- begin {section} -->\nold\n<!-- end {section} -->\n"
+            for section in document.SECTIONS["protocol.md"]
+        )
     )
 
     assert main([str(path)]) == 0
@@ -44,12 +50,17 @@ def test_old_tables_are_replaced_and_the_rest_is_kept(tmp_path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.startswith("above\n<!-- begin commands -->\n| key |")
     assert "old" not in text.splitlines()
-    assert rewritten(text) == text
+    assert rewritten("protocol.md", text) == text
 
 
 def test_a_page_without_marks_is_refused() -> None:
     with pytest.raises(ValueError, match="begin commands"):
-        rewritten("nothing here")
+        rewritten("protocol.md", "nothing here")
+
+
+def test_a_page_of_something_else_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"spark\.md is none of protocol\.md"):
+        rewritten("spark.md", "<!-- begin commands -->\n\n<!-- end commands -->")
 
 
 def test_the_page_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:

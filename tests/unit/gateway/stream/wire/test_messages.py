@@ -4,13 +4,16 @@ import inspect
 import pytest
 
 from gateway.stream.wire import messages as m
+from gateway.stream.wire import pipeline_messages
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.layout import layout_of
 
 CLASSES = [
     value
-    for _, value in inspect.getmembers(m, inspect.isclass)
-    if issubclass(value, m.Message) and value is not m.Message
+    for module in (m, pipeline_messages)
+    for _, value in inspect.getmembers(module, inspect.isclass)
+    if issubclass(value, m.Message) and value.__module__ == module.__name__
+    if value is not m.Message
 ]
 
 
