@@ -47,6 +47,8 @@ class Stream:
     """Before then (`time.monotonic`) the log tells of no more."""
     index_garbage: int = 0
     """Entries of the stored index that went since it was truncated."""
+    oldest: tuple[int, int] | None = None
+    """Position and offset of a chunk that was the oldest while the log was not open."""
 
     @property
     def name(self) -> str:

@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from typing import Final
 
@@ -17,6 +18,7 @@ from gateway.broker.stream import Stream
 from gateway.broker.stream_storage import StreamStorage
 from gateway.broker.streams_ports import StreamsPorts
 from gateway.log.errors import LogError
+from gateway.log.extent import Extent, extent_of, stored_extent
 from gateway.log.log import StreamLog
 from gateway.log.opening import LogSettings, open_log
 from gateway.log.retention import Limits, span_for
@@ -147,6 +149,26 @@ class StreamLogs:
                 watcher.stream_gone(stream)
             except Exception:  # the others must know it too
                 log.exception(NOT_TOLD, self._at(stream.name))
+
+    async def extent_of(self, stream: Stream) -> Extent:
+        """Return where a stream begins and ends; its log is opened only if nothing else tells.
+
+        Raises:
+            StreamNotAvailable: It cannot be opened now.
+            StreamDoesNotExist: It was deleted meanwhile.
+        """
+        if stream.log is None and stream.opening is None:
+            with suppress(StoreError):  # opening the log says what is wrong
+                found = await stored_extent(
+                    self._ports.store,
+                    self._storage.names_of(stream.entry).data_segment,
+                    stream.arguments.initial_offset or 0,
+                    stream.oldest,
+                )
+                if found is not None and stream.log is None:
+                    stream.oldest = found.start, found.first_offset
+                    return found
+        return extent_of(await self.of(stream))
 
     async def restart(self, stream: Stream) -> None:
         """Close a stream for all its users and open it anew; what was accepted is stored first.

@@ -21,6 +21,7 @@ from gateway.broker.errors import (
     PreconditionFailed,
     StreamExists,
 )
+from gateway.broker.exchange import number_in
 from gateway.broker.exchanges import (
     DIRECT,
     PARTITION_ORDER,
@@ -252,6 +253,34 @@ def partitions_of(virtual_host: VirtualHost, name: str) -> Sequence[str]:
         ExchangeDoesNotExist: No such exchange.
     """
     return virtual_host.exchanges.partitions(name)
+
+
+class Places:
+    """Finds the super streams of partitions; remembers their orders, so it is for one request."""
+
+    def __init__(self, virtual_host: VirtualHost) -> None:
+        self._by_number = virtual_host.exchanges.by_number
+        self._orders: dict[int, dict[str, int]] = {}
+
+    def of(self, stream: Stream) -> tuple[str, int] | None:
+        """Return a stream's super stream, and its place there from 0 on; None if it has none.
+
+        Of several super streams it is the first one by name.
+        """
+        found = [
+            (declared.exchange.name, self._order(declared).get(stream.name, 0))
+            for declared in map(self._by_number.get, set(map(number_in, stream.bound_by)))
+            if declared is not None and is_super_stream(declared.exchange)
+        ]
+        return min(found, default=None)
+
+    def _order(self, declared: Declared) -> dict[str, int]:
+        order = self._orders.get(declared.number)
+        if order is None:
+            partitions = dict.fromkeys(declared.partitions)
+            order = {name: place for place, name in enumerate(partitions)}
+            self._orders[declared.number] = order
+        return order
 
 
 def is_super_stream(exchange: Exchange) -> bool:
