@@ -25,8 +25,9 @@ from gateway.broker.virtual_host import open_virtual_host
 from gateway.broker.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_virtual_hosts
 from gateway.data_directory import DataDirectory
 from gateway.log.clock import Clock
-from gateway.log.log import LogPorts, StreamLog
+from gateway.log.log import StreamLog
 from gateway.log.open_chunk import ChunkBuffers
+from gateway.log.ports import LogPorts
 from gateway.management.administration import Administration
 from gateway.management.definitions.reading import ReadDefinitions
 from gateway.management.requests.definitions import finish_import

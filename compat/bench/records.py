@@ -15,9 +15,10 @@ from compat.bench.errors import CheckFailed
 from compat.bench.frames import body_of
 from compat.bench.jobs import Figures, Job
 from compat.bench.stopwatch import Stopwatch
-from gateway.log.log import LogPorts, StreamLog
+from gateway.log.log import StreamLog
 from gateway.log.open_chunk import ChunkBuffers
 from gateway.log.opening import LogNames, LogSettings, open_log
+from gateway.log.ports import LogPorts
 from gateway.log.records.reading import RecordReader, Unreadable, reader_from
 from gateway.log.records.writing import NoRoom, RecordWriter
 from gateway.pending import Pending, run

@@ -17,6 +17,7 @@ from gateway.broker.retention import Retention, RetentionPorts, limits_of
 from gateway.broker.stream import Stream
 from gateway.broker.stream_storage import StreamStorage
 from gateway.broker.streams_ports import StreamsPorts
+from gateway.log.barrier import when_all_committed
 from gateway.log.errors import LogError
 from gateway.log.extent import Extent, extent_of, stored_extent
 from gateway.log.log import StreamLog
@@ -178,8 +179,8 @@ class StreamLogs:
         """
         stream_log = await self.of(stream)
         stream_log.flush()
-        await stream_log.when_all_committed()
-        stream_log.read_failed(StreamRestarted("restarted by an administrator"))
+        await when_all_committed(stream_log)
+        stream_log.fail(StreamRestarted("restarted by an administrator"))
         await self.of(stream)
         log.info("stream restarted stream=%s", self._at(stream.name))
 
@@ -249,7 +250,7 @@ class StreamLogs:
         for _, stream_log in opened:
             stream_log.flush()
         for _, stream_log in opened:
-            await stream_log.when_all_committed()
+            await when_all_committed(stream_log)
         saves: list[Pending[None]] = []
         for stream, stream_log in opened:
             snapshot = stream_log.final_snapshot()

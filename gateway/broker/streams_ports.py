@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gateway.broker.openings import Openings
-from gateway.log.log import LogPorts
 from gateway.log.offset_references import REFERENCES_MAX
+from gateway.log.ports import LogPorts
 from store.api import SegmentStore
 from store.errors import StoreError
 

@@ -149,7 +149,7 @@ def _chunk_line(at: int, chunk: Chunk, stored: bytes) -> str:
     trailer_at = DATA_POSITION + data_bytes
     trailer = stored[trailer_at : trailer_at + trailer_bytes]
     publishers = "".join(
-        f" publisher={_text(reference)} id={last_id}"
+        f" publisher={_text(reference)} id={last_id}" if reference else f" unit={last_id}"
         for reference, last_id in unpack_trailer(trailer)
     )
     return (

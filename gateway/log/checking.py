@@ -30,6 +30,7 @@ from gateway.log.kernel.chunks import (
 from gateway.log.names import next_offset_and_epoch, writer_of
 from gateway.log.opening import LogNames
 from gateway.log.restoring import check_bytes, find_chunk, is_older, read_whole, seals_of
+from gateway.log.sequences import MARKS_END
 from gateway.log.verifying import NO_SIZE, Chunk, Verified, verify
 from gateway.pending import Pending
 from store.api import (
@@ -52,7 +53,10 @@ _REASONS: Final = {
 }
 
 PublishingId = tuple[int, bytes, int]
-"""Place of a chunk in a slice, a publisher's reference, and its last id in the chunk."""
+"""Place of a chunk in a slice, a publisher's reference, and its last id in the chunk.
+
+The empty reference has the mark of a unit.
+"""
 
 Looked = tuple[Verified, list[Chunk], list[PublishingId], list[int], int]
 """The result of the check, the sound chunks, their publishing ids, the places of those with a
@@ -200,6 +204,8 @@ def _look(view: memoryview, seals: Seals, first: int | None, last: int | None) -
         size = 0
         trailer_at = place + DATA_POSITION + data_bytes
         for reference, last_id in unpack_trailer(view[trailer_at : trailer_at + trailer_bytes]):
+            if not reference and not 0 < last_id < MARKS_END:
+                break  # zeros are neither a publisher nor a mark
             size += 2 + len(reference) + 8
             ids.append((place, reference, last_id))
         if size != trailer_bytes:

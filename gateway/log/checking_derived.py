@@ -139,7 +139,9 @@ class SnapshotCheck:
                 self._flaw("publishing ids in it are damaged or were lost")
             elif stored.position < reader.start:
                 self._flaw("it is older than the removal of chunks that it knows nothing of")
-            self._ids = sequences.all()
+            elif not sequences.is_mark_known:
+                self._flaw("the mark of a unit may have been lost")
+            self._ids = sequences.all() | {b"": sequences.mark}
             # A snapshot whose chunks are gone, or were lost in a power cut, cannot be compared.
             if reader.start < stored.position <= reader.length:
                 self._snapshot = stored
@@ -183,7 +185,8 @@ class SnapshotCheck:
             if self._ids.get(reference, last_id) != last_id
         ]
         for reference in wrong:
-            self._flaw(f"the last publishing id of {reference!r} is not that of the chunks")
+            what = f"last publishing id of {reference!r}" if reference else "mark of the last unit"
+            self._flaw(f"the {what} is not that of the chunks")
 
     def _flaw(self, what: str) -> None:
         self._flaws.append(Flaw(Part.SNAPSHOT, what, self._table))

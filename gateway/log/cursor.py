@@ -358,7 +358,7 @@ class Cursor:
         if self._is_closed:
             return
         if isinstance(error, NoSuchSegment | StoreClosed):
-            self.log.read_failed(error)
+            self.log.fail(error)
             return
         if is_again and not isinstance(error, SegmentTruncated):
             self.failure = error

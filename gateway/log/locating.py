@@ -17,6 +17,7 @@ from gateway.log.chunk import Seals
 from gateway.log.errors import CorruptChunk
 from gateway.log.kernel.chunks import BAD_SEAL, MALFORMED, NEEDS_BYTES, NOT_NEXT, walk_chunks
 from gateway.log.log import StreamLog
+from gateway.log.marks import marks_of, span_around
 from gateway.log.salvage import next_chunk
 from gateway.log.verifying import Chunk, Mark, Verified, verify
 from gateway.pending import Pending
@@ -139,7 +140,7 @@ async def _walk(
         seals = None if position >= log.trusted_position else log.seals.behind(position)
         end = log.trusted_position if position < log.trusted_position else tail.position
         available = min(size, end - position)
-        marks = log.marks(position, position + available)
+        marks = marks_of(log, position, position + available)
         look = partial(_look, seals=seals, first=following, marks=marks)
         looked: Pending[tuple[Verified, list[Chunk], int]] = Pending()
         log.reader.check(position, available, look, done=looked.settle, fills=True)
@@ -194,7 +195,7 @@ def _compare_with_index(
 async def _behind_damage(log: StreamLog, position: int) -> int:
     """Find the next whole chunk behind a position where there is none, or where one must begin."""
     looked: Pending[int | None] = Pending()
-    size, first_offset, end_offset = log.span_around(position)
+    size, first_offset, end_offset = span_around(log, position)
     size = min(APPEND_BYTES_MAX, size)
     look = partial(
         next_chunk,

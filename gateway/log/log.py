@@ -17,11 +17,12 @@ from gateway.log.chunk import ENTRIES_MAX, Seals
 from gateway.log.filter_pages import FilterNotes, FilterPages
 from gateway.log.index import ChunkIndex
 from gateway.log.names import OFFSETS_END, event_number
-from gateway.log.open_chunk import ChunkBuffers, ConfirmSink, OpenChunk, confirm_all
+from gateway.log.open_chunk import ConfirmSink, OpenChunk, confirm_all, lose_all
+from gateway.log.ports import LogPorts
 from gateway.log.saved import Saved
 from gateway.log.sequences import PublisherSequences
 from gateway.log.snapshot import Snapshot
-from gateway.pending import Pending
+from gateway.log.unit import Unit
 from store.api import Appended, Reader, Writer
 from store.errors import SegmentFailed, StoreError
 
@@ -29,7 +30,8 @@ log = logging.getLogger(__name__)
 
 SNAPSHOT_BYTES: Final = 64 * 1024 * 1024
 SNAPSHOT_CHUNKS: Final = 16_384
-"""After so many chunks or bytes a snapshot is stored: it bounds the next opening's scan."""
+"""After so many bytes or chunks a snapshot is stored: it bounds the next opening's scan. A chunk
+counts for its size, but for no less than the one limit divided by the other."""
 
 _BURST_ENTRIES_MIN: Final = 256
 """Entries of a chunk at first, when a batch read in one go is less than half a chunk. Whenever such
@@ -38,43 +40,6 @@ last chunk, so one large batch must not be a single chunk."""
 
 DRAINED_BYTES: Final = 8 * 1024 * 1024
 """A publisher that waits because too much is on its way goes on at this much or less."""
-
-
-class _Barrier:
-    """A sink for which a confirm means that everything before it is committed."""
-
-    def __init__(self) -> None:
-        self.passed: Pending[None] = Pending()
-
-    def confirm(self, tokens: bytes) -> None:
-        """Pass. It is called once, since a barrier stands in one place."""
-        del tokens
-        self.passed.settle(None)
-
-    def lost(self) -> None:
-        """Pass too: nothing more will be committed."""
-        self.passed.settle(None)
-
-
-@dataclass(slots=True)
-class LogPorts:
-    """Ports of a log.
-
-    Attributes:
-        buffers: Gives the buffers of open chunks.
-        clock_ms: Milliseconds since the epoch.
-        schedule: Calls a function at the end of this turn of the event loop.
-        save: Stores a snapshot and the index, so that the next opening has less to scan.
-        failed: Told once when the log cannot go on; every publisher and consumer must be let go.
-        grown: Told when enough was committed that there may be something to remove.
-    """
-
-    buffers: ChunkBuffers
-    clock_ms: Callable[[], int]
-    schedule: Callable[[Callable[[], None]], object]
-    failed: Callable[["StreamLog", StoreError], None]
-    save: Callable[["StreamLog", Snapshot], object]
-    grown: Callable[["StreamLog"], object] = lambda _log: None
 
 
 @dataclass(slots=True)
@@ -150,6 +115,11 @@ class Readers:
         return is_new
 
 
+def _counted(size: int) -> int:
+    """Return the bytes for which a chunk counts until the next snapshot."""
+    return max(size, -(-SNAPSHOT_BYTES // SNAPSHOT_CHUNKS))
+
+
 class StreamLog:
     """A stream that is open for writing and reading."""
 
@@ -199,31 +169,14 @@ class StreamLog:
         )
         self.read_only = state.read_only
         """The reason why nothing can be appended, though the chunks can be read; None if it can."""
-        self._chunks_since_snapshot = state.scanned_chunks
-        self._bytes_since_snapshot = 0
+        self._since_snapshot = state.scanned_chunks * _counted(0)
+        self._held: OpenChunk | None = None
+        """The unit that the chunks behind it wait for: see `hold`."""
 
     @property
     def start(self) -> int:
         """The position of the oldest chunk."""
         return self.reader.start
-
-    def marks(self, position: int, end: int) -> list[tuple[int, int]]:
-        """Return the known places of chunks in [position, end) and next to it.
-
-        As `ChunkIndex.marks`, with the end of the bytes that another process wrote, or of all.
-        """
-        last, offset = self.trusted_position, self.trusted_offset
-        if position >= last:
-            last, offset = self.committed_length, self.committed_next_offset
-        known = [mark for mark in self.index.marks(position, end) if position + mark[0] < last]
-        return [*known, (last - position, offset)]
-
-    def span_around(self, position: int) -> tuple[int, int, int]:
-        """Return the size up to the next place that `marks` knows, and the bounds of offsets."""
-        marks = self.marks(position, position + 1)
-        first_offset = max((offset for place, offset in marks if place <= 0), default=0)
-        size, end_offset = next(mark for mark in marks if mark[0] > 0)
-        return size, first_offset, end_offset
 
     @property
     def is_empty(self) -> bool:
@@ -236,6 +189,16 @@ class StreamLog:
         if self.is_empty:
             return self.committed_next_offset if self.start else 0
         return self.first_chunk_id
+
+    @property
+    def mark(self) -> int:
+        """The mark of the last unit that is committed, 0 if there is none."""
+        return self.sequences.mark
+
+    @property
+    def is_mark_known(self) -> bool:
+        """False if damage may have taken a later mark."""
+        return self.sequences.is_mark_known
 
     @property
     def is_idle(self) -> bool:
@@ -300,12 +263,6 @@ class StreamLog:
                 return chunk.sequences[reference]
         return self.sequences.last(reference)
 
-    def when_all_committed(self) -> Pending[None]:
-        """Return a Pending, settled when all taken so far is committed (or the log failed)."""
-        barrier = _Barrier()
-        self.confirm_when_committed(barrier, b"")
-        return barrier.passed
-
     def confirm_when_committed(self, sink: ConfirmSink, tokens: bytes) -> None:
         """Confirm duplicates, but only once everything accepted so far is committed."""
         if self._open is not None and self._open.entry_count:
@@ -325,6 +282,18 @@ class StreamLog:
     def _append(self, chunk: OpenChunk) -> None:
         self._open = None
         self._size_bursts(chunk.entry_count)
+        self.send(chunk)
+
+    def send(self, chunk: OpenChunk) -> None:
+        """Append a chunk or a unit, at once or at the end of a hold."""
+        if self._held is None:
+            self._issue(chunk)
+            return
+        chunk.event_bytes = chunk.written
+        self._in_flight.append(chunk)
+        self.in_flight_bytes += chunk.event_bytes
+
+    def _issue(self, chunk: OpenChunk) -> None:
         chunk_id = self._next_offset
         if chunk_id + chunk.record_count > OFFSETS_END:
             self._drop(chunk)
@@ -339,25 +308,57 @@ class StreamLog:
         )
         self._in_flight.append(chunk)
         self.in_flight_bytes += chunk.event_bytes
-        self._writer.append(event, event_number(self._next_offset, self.epoch), done=self._appended)
+        self._writer.append(event, event_number(self._next_offset, self.epoch), done=self.appended)
         event.release()
         chunk.release()
+
+    def hold(self, unit: Unit, before: ConfirmSink) -> None:
+        """Let every chunk from now on wait behind a unit, which gets its place, up to `go_on`.
+
+        `before` is confirmed when all chunks before the unit are committed. Then the unit may be
+        stored, and `appended` takes the outcome.
+        """
+        assert self._held is None, "one hold at a time"
+        if self._open is not None and self._open.entry_count:
+            self._append(self._open)
+        self.confirm_when_committed(before, b"")
+        self._timestamp_ms = max(self._timestamp_ms, self._ports.clock_ms())
+        unit.begin(self._next_offset, self._timestamp_ms, self._writer.event_number)
+        self._held = unit
+        self._in_flight.append(unit)
+
+    def go_on(self, writer: Writer | None = None) -> None:
+        """End a hold: append the chunks that waited; a unit that was not stored is given up.
+
+        `writer`: The log's new session, if the one that it had is fenced.
+        """
+        unit, self._held = self._held, None
+        self._writer = writer or self._writer
+        waiting, self._in_flight = self._in_flight, deque()
+        for chunk in waiting:
+            self.in_flight_bytes -= chunk.event_bytes
+            if self.failure is not None:
+                lose_all(chunk.confirms)
+                chunk.release()
+            elif chunk is not unit:
+                self._issue(chunk)
+        if self.failure is None and unit is not None and unit in waiting:
+            confirm_all(unit.confirms)
+        self._look_on()
 
     def _drop(self, chunk: OpenChunk) -> None:
         """Drop a chunk, since no offsets are left; the log fails at the end of the turn."""
         self._next_offset = OFFSETS_END
-        for sink in {sink for sink, _ in chunk.confirms}:
-            sink.lost()
+        lose_all(chunk.confirms)
         chunk.release()
         self._ports.schedule(self._exhausted)
 
     def _exhausted(self) -> None:
-        self._fail(SegmentFailed("the stream has no offsets left"))
+        self.fail(SegmentFailed("the stream has no offsets left"))
 
     def take_snapshot(self) -> Snapshot:
         """Describe the log as it is committed now."""
-        self._bytes_since_snapshot = 0
-        self._chunks_since_snapshot = 0
+        self._since_snapshot = 0
         return Snapshot(
             position=self.committed_length,
             next_offset=self.committed_next_offset,
@@ -373,27 +374,41 @@ class StreamLog:
         if self.failure is not None or not self.is_idle:
             return None
         # A stored snapshot from before the start lacks publishers whose chunks were removed.
-        is_new = self._chunks_since_snapshot or self.saved.snapshot_position < self.start
+        is_new = self._since_snapshot or self.saved.snapshot_position < self.start
         return self.take_snapshot() if is_new else None
 
-    def _appended(self, outcome: Appended | StoreError) -> None:
+    def appended(self, outcome: Appended | StoreError) -> None:
+        """Take the outcome of the oldest append under way: commit its chunks, or fail."""
         chunk = self._in_flight.popleft()
         self.in_flight_bytes -= chunk.event_bytes
         if isinstance(outcome, StoreError) or self.failure is not None:
-            self._lose(chunk, outcome)
+            if isinstance(outcome, StoreError):
+                self.fail(outcome)
+            lose_all(chunk.confirms)
             return
-        self._commit(chunk, outcome)
+        if isinstance(chunk, Unit):
+            is_indexed = self._show_unit(chunk, outcome)
+        else:
+            is_indexed = self._show(chunk, outcome)
+        if self._since_snapshot >= SNAPSHOT_BYTES:
+            self._ports.save(self, self.take_snapshot())
+        if is_indexed:
+            self._ports.grown(self)
         confirm_all(chunk.confirms)
         if self.readers.waiting:
             self.readers.wake()
+        self._look_on()
+
+    def _look_on(self) -> None:
+        """Go on with the open chunk, and with publishers, if there is room for them."""
         if not self._in_flight and self._open is not None and not self._is_scheduled:
             self._is_scheduled = True
             self._ports.schedule(self.flush)
         if self._drained and self.in_flight_bytes <= DRAINED_BYTES:
             self._tell_drained()
 
-    def _commit(self, chunk: OpenChunk, appended: Appended) -> None:
-        """Show a chunk to readers."""
+    def _show(self, chunk: OpenChunk, appended: Appended) -> bool:
+        """Show a chunk to readers; tell whether the index has an entry for it."""
         is_indexed = self.index.offer(chunk.chunk_id, chunk.timestamp_ms, appended.position)
         filters = chunk.packed_filters
         notes = self.saved.filter_notes
@@ -408,15 +423,15 @@ class StreamLog:
         self._committed_timestamp_ms = chunk.timestamp_ms
         for reference, publishing_id in chunk.sequences.items():
             self.sequences.record(reference, publishing_id)
-        self._bytes_since_snapshot += appended.size
-        self._chunks_since_snapshot += 1
-        if (
-            self._bytes_since_snapshot >= SNAPSHOT_BYTES
-            or self._chunks_since_snapshot >= SNAPSHOT_CHUNKS
-        ):
-            self._ports.save(self, self.take_snapshot())
-        if is_indexed:
-            self._ports.grown(self)
+        self._since_snapshot += _counted(appended.size)
+        return is_indexed
+
+    def _show_unit(self, unit: Unit, appended: Appended) -> bool:
+        """Show the chunks of a unit; tell whether the index has an entry for one."""
+        are_indexed = [self._show(unit, place) for place in unit.each(appended)]
+        self.sequences.note_mark(unit.mark)
+        self._next_offset = max(self._next_offset, self.committed_next_offset)
+        return any(are_indexed)
 
     def truncated(self, position: int, offset: int) -> int:
         """Note that the oldest chunk left begins at `position` with `offset`.
@@ -429,34 +444,23 @@ class StreamLog:
             self.last_chunk_id = -1
         return self.index.drop_before(position)
 
-    def _lose(self, chunk: OpenChunk, outcome: Appended | StoreError) -> None:
-        """Give up a chunk that was not stored, or was on its way when the log failed."""
-        if isinstance(outcome, StoreError):
-            self._fail(outcome)
-        for sink in {sink for sink, _ in chunk.confirms}:
-            sink.lost()
-
     def _tell_drained(self) -> None:
         drained, self._drained = self._drained, []
         for callback in drained:
             callback()
 
-    def _fail(self, error: StoreError) -> None:
+    def fail(self, error: StoreError) -> None:
+        """Fail, since the segment cannot be written or read: no client can go on."""
         if self.failure is not None:
             return
         self.failure = error
         if self._open is not None:
-            for sink in {sink for sink, _ in self._open.confirms}:
-                sink.lost()
+            lose_all(self._open.confirms)
             self._open.release()
             self._open = None
         self.readers.waiting.clear()
         self._ports.failed(self, error)
         self._tell_drained()
-
-    def read_failed(self, error: StoreError) -> None:
-        """Fail, since the segment cannot be read: no reader and no publisher can go on."""
-        self._fail(error)
 
     def now_ms(self) -> int:
         """Return the time that a new chunk would get."""

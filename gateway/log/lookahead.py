@@ -13,6 +13,7 @@ from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES
 from gateway.log.index import NO_END
 from gateway.log.kernel.chunks import NEEDS_BYTES
 from gateway.log.log import StreamLog
+from gateway.log.marks import marks_of, span_around
 from gateway.log.salvage import next_chunk
 from gateway.log.skipping import ONE_CHUNK, end_of_damage, say_damaged
 from gateway.log.verifying import Verified, verify
@@ -115,7 +116,7 @@ class Lookahead:
         size = min(end - position, self._log.trusted_position - position, APPEND_BYTES_MAX)
         known_at, known = self._known
         first = known if known_at == position else None
-        marks = self._log.marks(position, position + size)
+        marks = marks_of(self._log, position, position + size)
         seals = self._log.seals.behind(position)
         self._log.reader.check(
             position,
@@ -175,7 +176,7 @@ class Lookahead:
     def _search(self, position: int, reason: int) -> None:
         """Skip bytes that are no chunk, to the next whole chunk."""
         self._is_checking = True
-        size, first_offset, end_offset = self._log.span_around(position)
+        size, first_offset, end_offset = span_around(self._log, position)
         seals = self._log.seals.behind(position)
 
         def done(outcome: int | StoreError | None) -> None:

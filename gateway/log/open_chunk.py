@@ -53,6 +53,12 @@ def confirm_all(confirms: list[tuple[ConfirmSink, bytes]]) -> None:
         _confirm(sink, parts[0] if len(parts) == 1 else b"".join(parts))
 
 
+def lose_all(confirms: list[tuple[ConfirmSink, bytes]]) -> None:
+    """Tell every sink once that its entries are lost."""
+    for sink in {sink for sink, _ in confirms}:
+        sink.lost()
+
+
 def _confirm(sink: ConfirmSink, tokens: bytes) -> None:
     try:
         sink.confirm(tokens)

@@ -26,8 +26,9 @@ from gateway.log.kernel.chunks import (
     verify_chunks,
     walk_chunks,
 )
-from gateway.log.log import LogPorts, LogState, StreamLog
+from gateway.log.log import LogState, StreamLog
 from gateway.log.names import event_number, next_offset_and_epoch, writer_of
+from gateway.log.ports import LogPorts
 from gateway.log.restoring import (
     check_bytes,
     chunk_at,

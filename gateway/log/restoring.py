@@ -15,7 +15,7 @@ from gateway.log.chunk import CRC_TABLE, EVENT_HEAD_BYTES, Seals, seal_seed
 from gateway.log.index import NO_END, are_sound
 from gateway.log.kernel.chunks import BAD_SEAL, check_seals, find_sealed, walk_chunks
 from gateway.log.salvage import next_chunk
-from gateway.log.sequences import UNKNOWN, PublisherSequences
+from gateway.log.sequences import NO_MARK_KNOWN, UNKNOWN, PublisherSequences
 from gateway.log.snapshot import Snapshot
 from gateway.log.verifying import Chunk
 from gateway.pending import Pending
@@ -35,8 +35,8 @@ log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
-_NO_IDS: Final = Snapshot()
-_LOST_IDS: Final = Snapshot(parts=[UNKNOWN])
+_NO_IDS: Final = Snapshot(parts=[NO_MARK_KNOWN])
+_LOST_IDS: Final = Snapshot(parts=[NO_MARK_KNOWN, UNKNOWN])
 
 
 async def check_bytes(
@@ -177,7 +177,7 @@ async def _fitting(
     before their removal was lost.
     """
     if snapshot.position < reader.start:
-        return replace(snapshot, parts=[*snapshot.parts, UNKNOWN])
+        return replace(snapshot, parts=[*snapshot.parts, NO_MARK_KNOWN, UNKNOWN])
     if await _fits(reader, seals, snapshot, last):
         return snapshot
     if not reader.start:

@@ -5,6 +5,10 @@ dropped (and logged): after that, old ids of theirs would be stored again.
 
 If the stored ids are damaged, any publisher's last id may be unknown. The next snapshot keeps that
 fact, so that named publishers are refused rather than trusted by a guess.
+
+The *mark* is the number of the last unit (`gateway.log.units`) that the stream has. It is stored as
+the id of the empty reference, which no publisher has, but it is no publisher's: it is not counted,
+not forgotten, and not listed. Marks grow, so that damage before the last one does not matter.
 """
 
 import logging
@@ -18,8 +22,20 @@ from gateway.log.snapshot import PART_BYTES
 
 log = logging.getLogger(__name__)
 
+
+def pack_id(reference: bytes, value: int) -> bytes:
+    """Encode one reference with its id, as it stands in a part of a snapshot."""
+    return struct.pack(f">B{len(reference)}sQ", len(reference), reference, value)
+
+
 UNKNOWN: Final = b"\xff"
 """A part that ends inside a reference; it marks ids that were lost."""
+
+MARKS_END: Final = 1 << 63
+"""Marks are below this. In a snapshot it is added to the mark if a later one may be lost."""
+
+NO_MARK_KNOWN: Final = pack_id(b"", MARKS_END)
+"""A part that says that a later mark than those before may have been lost."""
 
 
 class PublisherSequences:
@@ -28,6 +44,8 @@ class PublisherSequences:
     Attributes:
         damaged: Stored bytes that are no references with ids. While there are any, the last ids
             of named publishers are not known.
+        mark: That of the last unit, 0 if there is none.
+        is_mark_known: False if a later mark may have been lost with damage.
     """
 
     def __init__(self, stream: str, references_max: int) -> None:
@@ -35,6 +53,8 @@ class PublisherSequences:
         self._references_max = references_max
         self._last: OrderedDict[bytes, int] = OrderedDict()
         self.damaged = b""
+        self.mark = 0
+        self.is_mark_known = True
 
     def __len__(self) -> int:
         return len(self._last)
@@ -60,12 +80,24 @@ class PublisherSequences:
                 self._references_max,
             )
 
+    def note_mark(self, mark: int) -> None:
+        """Note the mark of a chunk; marks below the last one say nothing."""
+        if mark >= self.mark:
+            self.mark = mark
+            self.is_mark_known = True
+
     def pack(self) -> list[bytes]:
-        """Encode all, oldest first, in parts of little more than 512 KiB; then damaged bytes."""
+        """Encode all, in parts of little more than 512 KiB.
+
+        The mark is first, so that other damage does not reach it. References follow, oldest first,
+        then damaged bytes.
+        """
         parts: list[bytes] = []
+        if self.mark or not self.is_mark_known:
+            parts.append(pack_id(b"", self.mark | (0 if self.is_mark_known else MARKS_END)))
         part = bytearray()
         for reference, publishing_id in self._last.items():
-            part += struct.pack(f">B{len(reference)}sQ", len(reference), reference, publishing_id)
+            part += pack_id(reference, publishing_id)
             if len(part) > PART_BYTES:
                 parts.append(bytes(part))
                 part.clear()
@@ -77,34 +109,50 @@ class PublisherSequences:
 
     def restore(self, parts: Iterable[bytes]) -> None:
         """Take over parts that `pack` made, as far as they make sense."""
+        has_mark = False
         for part in parts:
             position = 0
             while position < len(part):
                 end = position + 1 + part[position]
-                if end + 8 > len(part):
+                reference, value = part[position + 1 : end], int.from_bytes(part[end : end + 8])
+                if end + 8 > len(part) or not (reference or value):
                     log.error("publishing ids are damaged stream=%s", self._stream)
                     self.damaged = part[position:]
                     break
-                self.record(part[position + 1 : end], int.from_bytes(part[end : end + 8], "big"))
+                if reference:
+                    self.record(reference, value)
+                else:
+                    has_mark = True
+                    self.mark = max(self.mark, value % MARKS_END)
+                    self.is_mark_known = value < MARKS_END
                 position = end + 8
+        if self.damaged and not has_mark:
+            self.is_mark_known = False
 
     def take(self, trailer: bytes) -> None:
         """Take over the ids of a chunk's trailer."""
         size = 0
         for reference, publishing_id in unpack_trailer(trailer):
-            if reference:  # zeros are no publisher
+            if reference:
                 self.record(reference, publishing_id)
-                size += len(pack_trailer({reference: publishing_id}))
+            elif 0 < publishing_id < MARKS_END:
+                self.note_mark(publishing_id)
+            else:  # zeros are neither a publisher nor a mark
+                break
+            size += len(pack_trailer({reference: publishing_id}))
         if size != len(trailer):
             self.lose()
 
     def lose(self) -> None:
-        """Note that ids of unknown publishers were lost."""
+        """Note that ids of unknown publishers were lost, and perhaps a mark."""
         if not self.damaged:
             log.error("publishing ids are damaged stream=%s", self._stream)
         self.damaged = UNKNOWN
+        self.is_mark_known = False
 
     def clear(self) -> None:
         """Forget everything, to begin anew from the chunks."""
         self._last.clear()
         self.damaged = b""
+        self.mark = 0
+        self.is_mark_known = True

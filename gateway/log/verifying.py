@@ -90,7 +90,7 @@ def verify(
     if marks:
         first, last = _by_marks(marks, seals, first, len(view))
     reason, end, found, following = _follow(view, seals)
-    crc_reason, crc_end = _verify_data(view[:end])
+    crc_reason, crc_end = verify_data(view[:end])
     if crc_reason == BAD_CRC:
         reason, end = crc_reason, crc_end
     elif reason == NEEDS_BYTES:
@@ -208,7 +208,7 @@ def _run(view: memoryview, seals: Seals, reason: int, end: int) -> tuple[list[Ch
         return [chunk for chunk in chunks if chunk[0] < end], reason
     for number, (place, size, *_) in enumerate(chunks):
         own = view[place : place + size]
-        own_reason = _follow(own, seals.behind(place))[0] or _verify_data(own)[0]
+        own_reason = _follow(own, seals.behind(place))[0] or verify_data(own)[0]
         if own_reason != NEEDS_BYTES:
             return chunks[:number], own_reason
     return chunks, walk_chunks(view, 0, len(view))[0]
@@ -228,7 +228,7 @@ def _follow(view: memoryview, seals: Seals) -> tuple[int, int, int, int]:
     return reason, end, first, following
 
 
-def _verify_data(view: memoryview) -> tuple[int, int]:
+def verify_data(view: memoryview) -> tuple[int, int]:
     """Check the CRC of all whole chunks: as `verify_chunks`, faster where they are large."""
     reason, end, chunks = walk_chunks(view, 0, len(view))
     if len(chunks) * _SMALL_BYTES > len(view):

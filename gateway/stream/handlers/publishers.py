@@ -3,6 +3,7 @@
 Source: RabbitMQ stream protocol; order of checks and codes as observed on RabbitMQ 4.3.
 """
 
+from gateway.log.barrier import when_all_committed
 from gateway.log.log import StreamLog
 from gateway.log.names import OFFSETS_END
 from gateway.stream.handlers.streams import OK
@@ -81,7 +82,7 @@ async def query_publisher_sequence(
     """Return the last stored publishing id of a reference, 0 if it has none."""
     link.require(Permission.READ, request.stream)
     stream_log = await link.streams.logs.of(link.streams.find(request.stream))
-    await stream_log.when_all_committed()
+    await when_all_committed(stream_log)
     if stream_log.failure is not None:
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(stream_log.failure))
     _require_publishing_ids(stream_log, request.reference)

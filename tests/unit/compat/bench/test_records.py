@@ -56,7 +56,7 @@ def test_a_reader_that_skips_a_record_is_found(
 def test_records_that_are_lost_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def put_and_fail(writer: RecordWriter, record: bytes) -> None:
         put(writer, record)
-        writer._log.read_failed(DiskFull("full"))
+        writer._log.fail(DiskFull("full"))
 
     put = RecordWriter.put
     monkeypatch.setattr(RecordWriter, "put", put_and_fail)

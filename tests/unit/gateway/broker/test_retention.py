@@ -192,7 +192,7 @@ def test_a_full_disk_lets_go_at_once_what_may_go(
     client.create("other")
     client.broker.now_ms += 2 * HOUR_MS
 
-    client.broker.log("other").read_failed(DiskFull("for the test"))
+    client.broker.log("other").fail(DiskFull("for the test"))
     for _ in range(100):
         client.broker.loop.run_for(0.05)
         if first_chunk(client) > 0:

@@ -254,8 +254,8 @@ def test_a_failed_stream_is_in_the_log_once(
 ) -> None:
     log = client.broker.log("s")
 
-    log.read_failed(DiskFull("for the test"))
-    log.read_failed(DiskFull("for the test"))
+    log.fail(DiskFull("for the test"))
+    log.fail(DiskFull("for the test"))
 
     errors = [each.message for each in caplog.records if each.levelname == "ERROR"]
     assert errors == ["stream failed stream=s virtual_host=/ error=for the test unsaid=0"]

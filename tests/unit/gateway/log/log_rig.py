@@ -16,10 +16,11 @@ from gateway.log.chunk import Seals
 from gateway.log.cursor import Cursor, Delivery
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.index import NO_END
-from gateway.log.log import LogPorts, StreamLog
+from gateway.log.log import StreamLog
 from gateway.log.open_chunk import ChunkBuffers
 from gateway.log.opening import LogNames, LogSettings, open_log
 from gateway.log.persisting import save_log
+from gateway.log.ports import LogPorts
 from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import open_tracking
 from gateway.pending import Pending, run

@@ -5,6 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gateway.log import log as log_module
+from gateway.log.barrier import when_all_committed
 from gateway.log.log import DRAINED_BYTES, StreamLog
 from gateway.log.sequences import PublisherSequences
 from gateway.log.snapshot import Snapshot
@@ -249,13 +250,13 @@ def test_a_duplicate_is_confirmed_after_its_original_is_committed(
 
 def test_waiting_for_all_that_was_taken_ends_with_its_commit(rig: LogRig) -> None:
     log = rig.create()
-    assert log.when_all_committed().is_settled
+    assert when_all_committed(log).is_settled
 
     put(log, [b"x"])
-    first = log.when_all_committed()
+    first = when_all_committed(log)
     rig.turn_until_appended(log)
     put(log, [b"y"])
-    second = log.when_all_committed()
+    second = when_all_committed(log)
     assert not first.is_settled
 
     rig.loop.run_until(lambda: first.is_settled)
@@ -318,14 +319,14 @@ def test_a_failed_log_takes_nothing_more_but_lets_nobody_wait(rig: LogRig) -> No
         log.open_chunk(10)
     log.flush()
     assert log.final_snapshot() is None
-    assert log.when_all_committed().is_settled
+    assert when_all_committed(log).is_settled
 
 
 def test_who_waits_for_a_commit_that_fails_is_let_go(rig: LogRig) -> None:
     log = rig.create()
     rig.do(rig.store.delete_segment, NAMES.data_segment)
     put(log, [b"x"])
-    waiting = log.when_all_committed()
+    waiting = when_all_committed(log)
     rig.loop.run_until(lambda: log.failure is not None)
 
     assert waiting.is_settled

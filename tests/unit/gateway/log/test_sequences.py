@@ -57,7 +57,7 @@ def test_the_limit_is_how_many_are_remembered(count: int) -> None:
     assert len(sequences) == min(count, 10)
 
 
-@given(st.dictionaries(st.binary(max_size=255), st.integers(0, 2**64 - 1), max_size=20))
+@given(st.dictionaries(st.binary(min_size=1, max_size=255), st.integers(0, 2**64 - 1), max_size=20))
 def test_what_is_packed_is_restored_in_its_order_of_use(last: dict[bytes, int]) -> None:
     sequences = PublisherSequences("orders", 100)
     for reference, publishing_id in last.items():

@@ -18,8 +18,9 @@ from gateway.broker.streams import Stream, Streams, StreamsPorts
 from gateway.broker.virtual_host import VirtualHost, open_virtual_host
 from gateway.broker.virtual_hosts import VirtualHostsPorts, open_virtual_hosts
 from gateway.log import names
-from gateway.log.log import LogPorts, StreamLog
+from gateway.log.log import StreamLog
 from gateway.log.open_chunk import ChunkBuffers
+from gateway.log.ports import LogPorts
 from gateway.network.transport import Transport
 from gateway.pending import Pending
 from gateway.server.front import Backlog, Source

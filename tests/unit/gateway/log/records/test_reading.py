@@ -206,7 +206,7 @@ def test_a_log_that_fails_ends_its_readers(rig: LogRig) -> None:
     reading = Reading(rig, log)
     assert reading.reader.failure is None
     rig.do(rig.store.delete_segment, NAMES.data_segment)
-    log.read_failed(NoSuchSegment("gone"))
+    log.fail(NoSuchSegment("gone"))
 
     assert reading.reader.next() is None
     assert isinstance(reading.reader.failure, NoSuchSegment)

@@ -1,0 +1,33 @@
+"""Ports of a log: all that it asks of its surroundings."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gateway.log.open_chunk import ChunkBuffers
+from gateway.log.snapshot import Snapshot
+from store.errors import StoreError
+
+if TYPE_CHECKING:
+    from gateway.log.log import StreamLog
+
+
+@dataclass(slots=True)
+class LogPorts:
+    """Ports of a log.
+
+    Attributes:
+        buffers: Gives the buffers of open chunks.
+        clock_ms: Milliseconds since the epoch.
+        schedule: Calls a function at the end of this turn of the event loop.
+        save: Stores a snapshot and the index, so that the next opening has less to scan.
+        failed: Told once when the log cannot go on; every publisher and consumer must be let go.
+        grown: Told when enough was committed that there may be something to remove.
+    """
+
+    buffers: ChunkBuffers
+    clock_ms: Callable[[], int]
+    schedule: Callable[[Callable[[], None]], object]
+    failed: Callable[["StreamLog", StoreError], None]
+    save: Callable[["StreamLog", Snapshot], object]
+    grown: Callable[["StreamLog"], object] = lambda _log: None
