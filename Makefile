@@ -28,6 +28,9 @@ WORKERS  ?= 4
 PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Brokers, clients and Spark find the disk that their users have; see tests/folders.py.
 ON_DISK := TMPDIR=$${TMPDIR:-/tmp}
+# Every worker loads all tests, and hundreds of tests start a server: with this set, as in many
+# images, each of them would compile its sources anew. Empty is the same as not set.
+export PYTHONDONTWRITEBYTECODE :=
 STAMPS := $(VENV)/stamps
 # Reads what pip says of a build, and its status: tells each module, or all of it where it fails.
 define TELL_COMPILED

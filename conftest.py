@@ -5,6 +5,8 @@ import sys
 from collections.abc import Generator, Sequence
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec, spec_from_file_location
+from itertools import groupby
+from operator import attrgetter
 from pathlib import Path
 from types import ModuleType
 
@@ -75,18 +77,22 @@ def pytest_report_header() -> list[str]:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if TESTS not in item.path.parents:
+    # File by file: every worker does this for thousands of tests.
+    for path, tests in groupby(items, key=attrgetter("path")):
+        if TESTS not in path.parents:
             continue
-        path = item.path.relative_to(TESTS)
-        folder = path.parts[0]
-        if folder in FOLDERS_WITH_MARKER:
-            item.add_marker(folder)
-        if item.config.option.reruns and any(map(path.is_relative_to, SEARCHES)):
-            # Of these only what ran out of time, and so found nothing, is tried again.
-            item.add_marker(pytest.mark.flaky(reruns=1, only_rerun="Timeout"))
+        place = path.relative_to(TESTS)
+        folder = place.parts[0]
+        is_search = any(map(place.is_relative_to, SEARCHES))
+        for item in tests:
+            if folder in FOLDERS_WITH_MARKER:
+                item.add_marker(folder)
+            if is_search and item.config.option.reruns:
+                # Of these only what ran out of time, and so found nothing, is tried again.
+                item.add_marker(pytest.mark.flaky(reruns=1, only_rerun="Timeout"))
     # The many short files come last: after a long one at the end all other workers would wait.
-    items.sort(key=lambda item: TESTS / "unit" in item.path.parents)
+    short = f"{TESTS / 'unit'}{os.sep}"
+    items.sort(key=lambda item: str(item.path).startswith(short))
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -21,19 +21,8 @@ from tests.client import Client
 from tests.integration.server import Endpoint, HutchServer
 
 ADDRESS_VARIABLE = "HUTCH_TEST_ADDRESS"
-HERE = Path(__file__).parent
 
 StartServer = Callable[..., HutchServer]
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "integration: needs a running server process")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if HERE in item.path.parents:
-            item.add_marker("integration")
 
 
 def external_endpoint() -> Endpoint | None:
