@@ -170,7 +170,9 @@ class Server:
             tls = self.tls.start(shared, kind, self.sockets, user_of)
             self._listeners.add(tls)
             self.backend.service.add_door(tls)
-        letting_go = let_go_of_deleted(self._listeners.connections)
+        letting_go = let_go_of_deleted(
+            self._listeners.connections, self._settings.stream.deleted_file_timeout_ms / 1000
+        )
         self._letting_go = self._loop.create_task(letting_go)
 
     def serve(self, listener: Listener) -> None:

@@ -10,19 +10,20 @@ from typing import Final
 
 from gateway.server.connection import Connection
 
-LOOK_S: Final = 10.0
-"""A client that takes not one byte for so long, and at most twice that, is cut off."""
 _LOOKED_AT_IN_A_TURN: Final = 500
 
 
-async def let_go_of_deleted(connections: Callable[[], Iterable[Connection]]) -> None:
+async def let_go_of_deleted(
+    connections: Callable[[], Iterable[Connection]], timeout_s: float
+) -> None:
     """Cut off, for ever, the clients that keep deleted files by not reading.
 
     Args:
         connections: Gives those that are alive.
+        timeout_s: A client that takes not one byte for so long, and at most twice that, is cut off.
     """
     while True:
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(timeout_s)
         for number, connection in enumerate(list(connections()), start=1):
             connection.let_go_of_deleted()
             if number % _LOOKED_AT_IN_A_TURN == 0:

@@ -104,6 +104,14 @@ class StreamSettings(_Section):
         ge=10,
         le=600_000,
     )
+    deleted_file_timeout_ms: Integer = _setting(
+        10_000,
+        "A client that takes no byte for so long, and at most twice that, of a chunk whose file is "
+        "deleted is cut off, since it keeps the file's space.",
+        unit="milliseconds",
+        ge=10,
+        le=3_600_000,
+    )
     refusal_delay_ms: Integer = _setting(
         3_000,
         "How long a refused login waits for its answer: slows the guessing of passwords.",
