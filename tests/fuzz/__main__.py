@@ -10,6 +10,7 @@ into `tests/fuzz/corpus` then, with a name of its own.
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -41,7 +42,7 @@ class Counted:
         self._target = target
         self._place = place
         self.count = int(place.read_text()) if place.exists() else 0
-        self._saved_at = time.monotonic()
+        self._saved_at = -math.inf
 
     def __call__(self, data: bytes) -> None:
         self._target(data)
