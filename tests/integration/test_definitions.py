@@ -244,7 +244,7 @@ def test_names_cannot_forge_lines_and_no_secret_is_in_the_logs_or_on_the_termina
         ),
         (b'{"users":[' + b"{}," * 3_000_000 + b"{}]}", ("more than", "objects")),
         (b'{"users":[' + b"0," * 20_000_000 + b"0]}", ("more than", "values")),
-        (b'{"vhosts":[],"users":[' + b"0," * 5_000_000 + b"0]}", ("users[0]", "and 4999951 more")),
+        (b'{"vhosts":[],"users":[' + b"0," * 1_000_000 + b"0]}", ("users[0]", "and 999951 more")),
     ],
     ids=["deep", "huge number", "doubled key", "many objects", "many values", "many faults"],
 )
@@ -262,7 +262,7 @@ def test_hostile_files_are_refused_in_words_while_clients_are_served(
     assert all(word in said for word in words), said[:2_000]
     assert len(said) < 20_000
     assert took < 60
-    assert server.rss_bytes() - before < 500_000_000
+    assert server.rss_bytes() - before < 100_000_000
     assert len(ctl(server, "list_vhosts")) == 1
 
 
