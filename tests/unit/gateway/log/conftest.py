@@ -1,12 +1,12 @@
 """A log in a directory of the test's own."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.unit.gateway.log.log_rig import LogRig
+from tests.unit.gateway.log.log_rig import LogRig, OpenStore
 
 MakeRig = Callable[..., LogRig]
 
@@ -28,3 +28,14 @@ def make_rig(tmp_path: Path) -> Iterator[MakeRig]:
 @pytest.fixture
 def rig(make_rig: MakeRig) -> LogRig:
     return make_rig()
+
+
+def reopened_on(make_rig: MakeRig, open_store: OpenStore, bodies: Sequence[bytes]) -> LogRig:
+    """Commit and save each body as a chunk of its own; return a new rig on that store."""
+    rig = make_rig(open_store=open_store, frame_bytes_max=4 << 20)
+    log = rig.create()
+    for body in bodies:
+        rig.commit(log, body)
+    rig.save(log)
+    rig.close()
+    return make_rig(rig.directory, open_store=open_store, frame_bytes_max=4 << 20)

@@ -14,7 +14,7 @@ from gateway.log.log import StreamLog
 from gateway.log.names import event_number, writer_of
 from store.errors import NoSuchSegment
 from tests.chunks import Chunk, Entry, SubBatch, chunk_of
-from tests.unit.gateway.log.conftest import MakeRig
+from tests.unit.gateway.log.conftest import MakeRig, reopened_on
 from tests.unit.gateway.log.log_rig import (
     FORGETFUL,
     NAMES,
@@ -412,14 +412,8 @@ def test_what_a_store_gives_but_once_is_delivered(
     takes_regions: bool,
     is_filtered: bool,
 ) -> None:
-    open_store = forgetful()
-    rig = make_rig(open_store=open_store, frame_bytes_max=4 << 20)
-    log = rig.create()
     bodies = [bytes([number]) * size for number in range(6)]
-    commit_all(rig, log, *([body] for body in bodies))
-    rig.save(log)
-    rig.close()
-    rig = make_rig(rig.directory, open_store=open_store, frame_bytes_max=4 << 20)
+    rig = reopened_on(make_rig, forgetful(), bodies)
     log = rig.open()
     wanted = SubscriptionFilter([b"none"], unfiltered=True) if is_filtered else None
 

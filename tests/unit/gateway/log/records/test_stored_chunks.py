@@ -13,7 +13,7 @@ from gateway.log.records import stored_chunks as stored_module
 from gateway.log.records.stored_chunks import StoredChunks
 from store.api import Reader
 from tests.chunks import Chunk, SubBatch, chunk_of
-from tests.unit.gateway.log.conftest import MakeRig
+from tests.unit.gateway.log.conftest import MakeRig, reopened_on
 from tests.unit.gateway.log.log_rig import (
     FORGETFUL,
     NAMES,
@@ -210,14 +210,8 @@ def test_where_offsets_jump_the_same_is_given_as_to_a_client(
 def test_what_a_store_gives_but_once_is_given(
     make_rig: MakeRig, forgetful: Callable[[], OpenStore], size: int
 ) -> None:
-    open_store = forgetful()
-    rig = make_rig(open_store=open_store, frame_bytes_max=4 << 20)
-    log = rig.create()
     bodies = [bytes([number]) * size for number in range(6)]
-    commit_all(rig, log, *([body] for body in bodies))
-    rig.save(log)
-    rig.close()
-    rig = make_rig(rig.directory, open_store=open_store, frame_bytes_max=4 << 20)
+    rig = reopened_on(make_rig, forgetful(), bodies)
 
     assert offsets_and_records(stored(rig, rig.open())) == [*enumerate(bodies)]
 
