@@ -19,8 +19,6 @@ async def answer(request: Request) -> object:
     match request.name:
         case "echo":
             return [dict(request.arguments), len(request.body)]
-        case "wait":
-            await asyncio.sleep(60)
         case "missing":
             raise NotFound("there is no such thing")
         case "bug":
@@ -194,19 +192,28 @@ async def test_those_who_say_nothing_make_room_for_those_who_ask(
 
 
 async def test_when_all_are_being_served_one_more_is_told_so(
-    listening: AdminSocket, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admin_socket, "CONNECTIONS_MAX", 2)
-    busy = [await Client.of(listening.path.parent) for _ in range(2)]
-    for each in busy:
-        each.writer.write(b'{"request": "wait"}\n')
-    await asyncio.sleep(0.05)
+    served: asyncio.Queue[Request] = asyncio.Queue()
 
-    client = await Client.of(listening.path.parent)
+    async def answer_never(request: Request) -> object:
+        served.put_nowait(request)
+        return await asyncio.Event().wait()
+
+    admin = AdminSocket(tmp_path, answer_never)
+    await admin.start()
+    busy = [await Client.of(tmp_path) for _ in range(2)]
+    for each in busy:
+        each.writer.write(b'{"request": "any"}\n')
+        await asyncio.wait_for(served.get(), 10)
+
+    client = await Client.of(tmp_path)
 
     assert (await client.answer())["code"] == "busy"
     for each in (client, *busy):
         each.close()
+    await admin.stop()
 
 
 async def test_who_is_silent_too_long_is_cut_off(

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import select
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -65,6 +66,14 @@ class Line:
             data += piece
         return data
 
+    async def until_readable(self) -> None:
+        """Wait until something can be read, and for the turns in which it would be."""
+        async with asyncio.timeout(TIMEOUT_S):
+            while not select.select([self.edge._socket], [], [], 0)[0]:  # noqa: ASYNC110 - no event tells it
+                await asyncio.sleep(0)
+        for _ in range(3):
+            await asyncio.sleep(0)
+
     async def peer_sees_the_end(self) -> bool:
         """Whether a FIN comes; False for a reset."""
         loop = asyncio.get_running_loop()
@@ -119,7 +128,7 @@ async def test_while_it_is_paused_nothing_comes_in(line: Line) -> None:
     line.edge.pause_reading()
     line.edge.pause_reading()
     line.peer.send(b"hello")
-    await asyncio.sleep(0.05)
+    await line.until_readable()
     assert line.owner.data == b""
 
     line.edge.resume_reading()
@@ -288,7 +297,6 @@ async def test_who_takes_nothing_of_a_deleted_file_is_stuck_and_who_takes_some_i
     assert not line.edge.is_stuck_on_deleted()
     line.edge.write_region(region)
     line.edge.flush()
-    await asyncio.sleep(0.05)
     assert [line.edge.is_stuck_on_deleted() for _ in range(2)] == [False, False]
 
     path.unlink()
@@ -297,5 +305,4 @@ async def test_who_takes_nothing_of_a_deleted_file_is_stuck_and_who_takes_some_i
     taken = 0
     while taken < len(LARGE):
         taken += len(await asyncio.to_thread(line.peer.recv, 1 << 20))
-    await asyncio.sleep(0.05)
     assert not line.edge.is_stuck_on_deleted()

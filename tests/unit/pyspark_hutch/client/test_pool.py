@@ -1,4 +1,5 @@
 import os
+import select
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -108,10 +109,11 @@ def test_a_connection_that_the_server_ended_meanwhile_is_made_anew(
     pool: Pool, server: FakeServer
 ) -> None:
     settings = settings_of(server)
-    use(pool, server, settings)
+    with pool.connection(where(server), settings, FIRST) as connection:
+        pass
 
     server.cut()
-    time.sleep(0.05)
+    assert select.select([connection.socket], [], [], 10)[0], "the end has come"
 
     assert use(pool, server, settings) == 2
 
