@@ -21,19 +21,22 @@ EXIT_USAGE: Final = 2
 EXIT_UNREACHABLE: Final = 69
 """As in RabbitMQ's tools (sysexits' EX_UNAVAILABLE)."""
 
-GROUPS: Final[Sequence[tuple[str, Sequence[Command]]]] = (
-    ("users, permissions, virtual hosts", users.COMMANDS),
-    ("streams", streams.COMMANDS),
-    ("who uses streams", clients.COMMANDS),
-    ("super streams, exchanges, policies", topology.COMMANDS),
-    ("the server", service.COMMANDS),
-)
-COMMANDS: Final = {command.name: command for _, commands in GROUPS for command in commands}
+GROUPS: Final = {
+    title: [each for each in vars(module).values() if isinstance(each, Command)]
+    for title, module in (
+        ("users, permissions, virtual hosts", users),
+        ("streams", streams),
+        ("clients of streams", clients),
+        ("super streams, exchanges, policies", topology),
+        ("the server", service),
+    )
+}
+COMMANDS: Final = {command.name: command for commands in GROUPS.values() for command in commands}
 
 DESCRIPTION: Final = """\
 Change a running server, or look at it. The server is found by its data directory: --data, or the
-settings that --config or HUTCH_… variables give, as for `hutch serve`. Whoever may open the socket
-admin.sock there is the administrator.
+settings that --config or HUTCH_… variables give, as for `hutch serve`. A process that may open the
+socket admin.sock there is an administrator.
 """
 _EXIT_CODES: Final = f"""\
 `hutch ctl COMMAND --help` describes a command. Names may be written with - for _.
@@ -47,7 +50,7 @@ def epilog() -> str:
     """Return the list of commands, by what they are about."""
     width = max(map(len, COMMANDS)) + 2
     lines: list[str] = []
-    for title, commands in GROUPS:
+    for title, commands in GROUPS.items():
         lines.append(f"{title}:")
         lines += [f"  {command.name:{width}}{command.summary}" for command in commands]
         lines.append("")
@@ -103,12 +106,9 @@ def _no_such(verb: str) -> str:
 
 
 def _described(command: Command) -> dict[str, Any]:
-    description = f"{command.summary[0].upper()}{command.summary[1:]}."
-    if command.more:
-        description += f"\n\n{command.more}"
     examples = "".join(f"  {line}\n" for line in command.examples)
     return {
-        "description": description,
+        "description": command.help,
         "epilog": f"examples:\n{examples}" if examples else "",
         "formatter_class": argparse.RawDescriptionHelpFormatter,
         "allow_abbrev": False,

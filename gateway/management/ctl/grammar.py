@@ -1,6 +1,10 @@
-"""Description of a `hutch ctl` command: its arguments, its request, and the form of its answer."""
+"""A `hutch ctl` command, described by a function: its name, its help, and what it asks the server.
+
+A command that only asks for the request of its name is a function with no more than a docstring.
+"""
 
 import argparse
+import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -93,28 +97,25 @@ class Command:
 
     Attributes:
         name: As RabbitMQ calls it, where it has the like.
-        summary: A line for the list of commands.
-        arguments: Its arguments, which are those of the request if `asked` says nothing else.
-        shown: Makes a text of the answer.
+        help: Its first line is in the list of commands.
+        arguments: Those of its request, unless `function` makes others of them.
         uses: The words behind its name in examples that work as they stand.
-        more: The rest of its help.
-        request: Its name where that is not the command's.
-        asked: Makes the arguments of the request from those that are given; may read a password,
-            may raise WrongUse.
-        answered: Makes what is shown, also as JSON, of the server's answer.
-        conversation: Asks for what `asked` made, where that is not just the request.
+        shown: Makes a text of the answer.
+        function: Asks the server, and returns what is shown, also as JSON. It may read a password,
+            and may raise WrongUse.
     """
 
     name: str
-    summary: str
-    arguments: Sequence[Argument] = ()
-    shown: Callable[[Any], str] = _silence
-    uses: Sequence[str] = ()
-    more: str = ""
-    request: str = ""
-    asked: Callable[[Asked], Asked] = _itself
-    answered: Callable[[Any], Any] = _itself
-    conversation: Callable[[Ask, Asked], Any] | None = None
+    help: str
+    arguments: Sequence[Argument]
+    uses: Sequence[str]
+    shown: Callable[[Any], str]
+    function: Callable[[Ask, Asked], Any]
+
+    @property
+    def summary(self) -> str:
+        """The line for the list of commands."""
+        return self.help.partition("\n")[0].removesuffix(".")
 
     @property
     def examples(self) -> list[str]:
@@ -122,24 +123,38 @@ class Command:
         return [f"hutch ctl {self.name} {words}".rstrip() for words in self.uses]
 
     def asks(self, options: argparse.Namespace) -> Asked:
-        """Return what is asked for, by the names of arguments. Raises WrongUse."""
-        typed = {
+        """Return what was typed, as it is read, by the names of arguments. Raises WrongUse."""
+        return {
             each.dest: each.read(getattr(options, each.dest))
             for each in self.arguments
             if each.dest not in _OF_LAYOUT and getattr(options, each.dest) is not None
         }
-        return self.asked(typed)
 
     def does(self, ask: Ask, asked: Asked) -> Any:  # noqa: ANN401  # what JSON holds
         """Ask the server, and return the answer, perhaps only some of its columns."""
         columns = asked.pop(COLUMNS, None)
-        if self.conversation is None:
-            answer = self.answered(ask(self.request or self.name, asked))
-        else:
-            answer = self.conversation(ask, asked)
+        answer = self.function(ask, asked)
         if columns is None:
             return answer
         return [{column: row[column] for column in columns} for row in answer]
+
+
+def command(
+    *arguments: Argument, uses: Sequence[str] = (), shown: Callable[[Any], str] = _silence
+) -> Callable[[Callable[..., Any]], Command]:
+    """Make a command of the function that has its name, and its help as docstring.
+
+    A function without parameters says no more than that: the request of the same name is asked for.
+    Any other is the attribute of `Command`, which the arguments of this are as well.
+    """
+
+    def made(function: Callable[..., Any]) -> Command:
+        name, text = function.__name__, inspect.cleandoc(function.__doc__ or "")
+        is_plain = not function.__code__.co_argcount
+        asks = (lambda ask, asked: ask(name, asked)) if is_plain else function
+        return Command(name, text, arguments, uses, shown, asks)
+
+    return made
 
 
 COLUMNS: Final = "columns"

@@ -5,9 +5,10 @@ Commands that scripts for RabbitMQ call by its names answer in it, so that the s
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from gateway.management.ctl.grammar import COLUMNS, Argument, WrongUse, argument
+from gateway.management.ctl.grammar import COLUMNS, Argument, Command, WrongUse, argument, command
 from gateway.management.definitions.report import visible
 
 Row = Mapping[str, Any]
@@ -15,13 +16,12 @@ Row = Mapping[str, Any]
 NODE: Final = "rabbit@localhost"
 """As the management API calls the server."""
 
-LAYOUT: Final = (
+_LAYOUT: Final = (
     "Prints columns with tabs between them, as `--formatter table` of RabbitMQ's tools. What a\n"
     "client says of itself cannot leave its column."
 )
 
-
-LAYOUT_OPTIONS: Final = (
+_LAYOUT_OPTIONS: Final = (
     argument("-q --quiet", "for RabbitMQ; there is no banner"),
     argument("--formatter", "json is the same as --json", choices=("table", "json")),
 )
@@ -41,7 +41,26 @@ def columns(*known: str, usual: Sequence[str] = ()) -> Argument:
     return argument(f"{COLUMNS} COLUMN", f"of {', '.join(known)}", read=chosen, nargs="*")
 
 
-def tabbed(*quoted: str) -> Callable[[Sequence[Row]], str]:
+def tabular(
+    *arguments: Argument, uses: Sequence[str] = (), quoted: Sequence[str] = ()
+) -> Callable[[Callable[..., Any]], Command]:
+    """Make a command of a function, as `command` does; its rows have tabs between the columns.
+
+    Args:
+        arguments: Those of the layout come on top.
+        uses: As in `Command`.
+        quoted: Columns whose texts are quoted.
+    """
+    made = command(*_LAYOUT_OPTIONS, *arguments, uses=uses, shown=_tabbed(*quoted))
+
+    def with_layout(function: Callable[..., Any]) -> Command:
+        described = made(function)
+        return replace(described, help=f"{described.help}\n\n{_LAYOUT}")
+
+    return with_layout
+
+
+def _tabbed(*quoted: str) -> Callable[[Sequence[Row]], str]:
     """Return what shows rows as lines with tabs; texts in some columns are quoted."""
 
     def shown(rows: Sequence[Row]) -> str:

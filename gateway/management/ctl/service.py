@@ -4,13 +4,12 @@ from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any, Final
 
-from gateway.management.ctl.grammar import Command, argument
+from gateway.management.ctl.grammar import Ask, Asked, argument, command
 from gateway.management.definitions.report import visible
 
 _MS: Final = 1_000
 _GB: Final = 1_000_000_000
 _RESOURCE: Final = argument("resource RESOURCE", "disk or memory", choices=("disk", "memory"))
-_UNTIL: Final = "Forgotten when the server ends."
 
 
 def _shown(answer: Mapping[str, Any]) -> str:
@@ -44,59 +43,75 @@ def _disk(answer: Mapping[str, Any]) -> str:
     return f"{free} free of {total}{full}"
 
 
-COMMANDS: Final = (
-    Command(
-        "status",
-        "what the server is, where clients come in, and what stands against it",
-        shown=_shown,
+def _closed(answer: Mapping[str, Any]) -> str:
+    return f"{answer['closed']} closed\n"
+
+
+@command(shown=_shown)
+def status() -> None:
+    """Show what runs here, where clients connect, and which alarms there are."""
+
+
+@command(shown=lambda _: "the server answers\n")
+def ping(ask: Ask, asked: Asked) -> object:
+    """Say whether a server is there."""
+    return ask("status", asked)
+
+
+@command(_RESOURCE, uses=("disk",))
+def set_alarm() -> None:
+    """Say that the server is short of disk or memory.
+
+    With the disk alarm no client may declare a publisher, and clients that have one are not read
+    any more; consumers go on. The memory alarm is only shown in the status.
+    Forgotten when the server ends.
+    """
+
+
+@command(_RESOURCE, uses=("disk",))
+def clear_alarm() -> None:
+    """Say that there is enough disk or memory again."""
+
+
+@command(uses=("",))
+def drain() -> None:
+    """Let no more clients in, and send those that ask elsewhere.
+
+    Clients that are connected stay; one that asks where a stream is gets no leader.
+    Forgotten when the server ends.
+    """
+
+
+@command(uses=("",))
+def revive() -> None:
+    """End drain."""
+
+
+@command(uses=("",), shown=_closed)
+def stop_app() -> None:
+    """End every connection and let no client in; the process and its data stay.
+
+    The next start of the server lets clients in, as start_app does.
+    """
+
+
+@command(uses=("",))
+def start_app() -> None:
+    """Serve again after stop_app."""
+
+
+@command(
+    argument(
+        "timeout_ms SECONDS",
+        "as 60, or 0.5",
+        type=float,
+        read=lambda seconds: int(seconds * _MS),
     ),
-    Command(
-        "ping",
-        "say whether a server is there",
-        shown=lambda _: "the server answers\n",
-        request="status",
-    ),
-    Command(
-        "set_alarm",
-        "say that the server is short of disk or memory",
-        (_RESOURCE,),
-        uses=("disk",),
-        more="With the disk alarm nobody may declare a publisher, and clients that have one are \n"
-        "not read any more; consumers go on. The memory alarm is told to who asks for the status.\n"
-        + _UNTIL,
-    ),
-    Command(
-        "clear_alarm", "say that there is enough disk or memory again", (_RESOURCE,), uses=("disk",)
-    ),
-    Command(
-        "drain",
-        "let no more clients in, and send those that ask elsewhere",
-        uses=("",),
-        more="Who is connected stays; who asks where a stream is hears of no leader here.\n"
-        + _UNTIL,
-    ),
-    Command("revive", "end drain", uses=("",)),
-    Command(
-        "stop_app",
-        "end every connection and let nobody in; the process and its data stay",
-        shown=lambda answer: f"{answer['closed']} closed\n",
-        uses=("",),
-        more="The next start of the server lets clients in, as start_app does.",
-    ),
-    Command("start_app", "serve again after stop_app", uses=("",)),
-    Command(
-        "set_consumer_update_timeout",
-        "say how long a single active consumer may take to answer",
-        (
-            argument(
-                "timeout_ms SECONDS",
-                "as 60, or 0.5",
-                type=float,
-                read=lambda seconds: int(seconds * _MS),
-            ),
-        ),
-        uses=("60",),
-        more="Who does not answer in time loses its connection. " + _UNTIL + "\n"
-        "stream.consumer_update_timeout_ms is the setting.",
-    ),
+    uses=("60",),
 )
+def set_consumer_update_timeout() -> None:
+    """Say how long a single active consumer may take to answer.
+
+    One that does not answer in time loses its connection. Forgotten when the server ends.
+    stream.consumer_update_timeout_ms is the setting.
+    """

@@ -12,14 +12,14 @@ from gateway.management.ctl.grammar import (
     HOST,
     Ask,
     Asked,
-    Command,
     WrongUse,
     argument,
+    command,
     listed,
     named,
     stream_arguments,
 )
-from gateway.management.ctl.rows import LAYOUT, LAYOUT_OPTIONS, Row, tabbed
+from gateway.management.ctl.rows import Row, tabular
 
 _NAME: Final = named("stream")
 _OF: Final = partial(
@@ -42,12 +42,6 @@ _AGE: Final = re.compile(r"([0-9]{1,9})([YMDhms])")
 _UNIT_S: Final = {"Y": 365 * 86_400, "M": 30 * 86_400, "D": 86_400, "h": 3_600, "m": 60, "s": 1}
 
 
-def _place(asked: Asked) -> Asked:
-    if ("before_offset" in asked) == ("before_timestamp_ms" in asked):
-        raise WrongUse("say either --before-offset or --before-time")
-    return asked
-
-
 def milliseconds(text: str) -> int:
     """Read a time, or an age before now, as milliseconds since the epoch. Raises WrongUse."""
     if (age := _AGE.fullmatch(text)) is not None:
@@ -63,91 +57,90 @@ def milliseconds(text: str) -> int:
     return int(moment.timestamp() * 1_000)
 
 
-def _status(server: Ask, asked: Asked) -> list[Row]:
+@command(ANY_HOST, shown=listed("virtual_host", "name", "message_bytes", "segments", "arguments"))
+def list_streams() -> None:
+    """List the streams.
+
+    message_bytes is what a stream takes on the disk, segments how many units of its segment size
+    that is.
+    """
+
+
+@tabular(
+    HOST,
+    argument(
+        "--tracking",
+        (
+            "instead, the last publishing id of each publisher and the offset that each"
+            " consumer stored"
+        ),
+    ),
+    _NAME,
+    uses=("orders", "orders --tracking"),
+)
+def stream_status(ask: Ask, asked: Asked) -> list[Row]:
+    """Show where a stream begins and ends, and how many consumers read it.
+
+    Offsets are -1 while nothing is in the stream.
+    """
     if not asked.pop("tracking"):
-        return [{"role": "writer", **server("status_of_stream", asked)}]
-    found = server("list_tracking", asked)
+        return [{"role": "writer", **ask("status_of_stream", asked)}]
+    found = ask("list_tracking", asked)
     return tracked(found, value="value", name="reference", kinds=("sequence", "offset"))
 
 
-COMMANDS: Final = (
-    Command(
-        "list_streams",
-        "the streams",
-        (ANY_HOST,),
-        listed("virtual_host", "name", "message_bytes", "segments", "arguments"),
-        more="message_bytes is what a stream takes on the disk, segments how many units of its\n"
-        "segment size that is.",
+@command(HOST, _NAME, _ARGUMENTS, uses=("orders -a max-age=7D -a max-length-bytes=20000000000",))
+def add_stream() -> None:
+    """Create a stream."""
+
+
+@command(
+    HOST,
+    _NAME,
+    argument(
+        "--force",
+        "also a partition of a super stream",
+        dest="spares_partitions",
+        action="store_false",
     ),
-    Command(
-        "stream_status",
-        "where a stream begins and ends, and how many read it",
-        (
-            HOST,
-            *LAYOUT_OPTIONS,
-            argument(
-                "--tracking",
-                (
-                    "instead, the last publishing id of each publisher and the offset that each"
-                    " consumer stored"
-                ),
-            ),
-            _NAME,
-        ),
-        tabbed(),
-        ("orders", "orders --tracking"),
-        "Offsets are -1 while nothing is in the stream.\n" + LAYOUT,
-        conversation=_status,
-    ),
-    Command(
-        "add_stream",
-        "create a stream",
-        (HOST, _NAME, _ARGUMENTS),
-        uses=("orders -a max-age=7D -a max-length-bytes=20000000000",),
-    ),
-    Command(
-        "delete_stream",
-        "delete a stream with all that is in it",
-        (
-            HOST,
-            _NAME,
-            argument(
-                "--force",
-                "also a partition of a super stream",
-                dest="spares_partitions",
-                action="store_false",
-            ),
-        ),
-        uses=("-p orders returns",),
-        more="Without a partition a super stream has a hole, and its clients no place for some\n"
-        "messages: that takes --force. add_super_stream with the same words fills the hole.",
-    ),
-    Command(
-        "truncate_stream",
-        "remove the beginning of a stream",
-        (
-            HOST,
-            _NAME,
-            argument("--before-offset N", "keep from this offset on", type=int),
-            argument(
-                "--before-time TIME",
-                "keep from this time on: 2026-11-21T13:00:00Z, or an age such as 36h or 7D",
-                dest="before_timestamp_ms",
-                read=milliseconds,
-            ),
-        ),
-        lambda answer: f"the first offset is now {answer['first_offset']}\n",
-        ("orders --before-offset 1000000", "orders --before-time 7D"),
-        "Only whole chunks go, so some messages before the place may stay. Consumers that\n"
-        "were there go on behind it. Offsets are never given out again.",
-        asked=_place,
-    ),
-    Command(
-        "restart_stream",
-        "let everybody who uses a stream go, and open it anew",
-        (HOST, _NAME),
-        uses=("orders",),
-        more="Its clients are told that it is not available, and come back by themselves. What\n"
-        "was accepted before is stored and confirmed first.",
-    ),
+    uses=("-p orders returns",),
 )
+def delete_stream() -> None:
+    """Delete a stream with all that is in it.
+
+    Without a partition a super stream has a hole, and its clients no place for some messages: that
+    takes --force. add_super_stream with the same words fills the hole.
+    """
+
+
+@command(
+    HOST,
+    _NAME,
+    argument("--before-offset N", "keep from this offset on", type=int),
+    argument(
+        "--before-time TIME",
+        "keep from this time on: 2026-11-21T13:00:00Z, or an age such as 36h or 7D",
+        dest="before_timestamp_ms",
+        read=milliseconds,
+    ),
+    uses=("orders --before-offset 1000000", "orders --before-time 7D"),
+    shown=lambda answer: f"the first offset is now {answer['first_offset']}\n",
+)
+def truncate_stream(ask: Ask, asked: Asked) -> object:
+    """Remove the beginning of a stream.
+
+    Only whole chunks go, so some messages before the place may stay. Consumers that were there go
+    on behind it. Offsets are never given out again.
+    """
+    if ("before_offset" in asked) == ("before_timestamp_ms" in asked):
+        raise WrongUse("say either --before-offset or --before-time")
+    return ask("truncate_stream", asked)
+
+
+@command(HOST, _NAME, uses=("orders",))
+def restart_stream() -> None:
+    """Close a stream for all its clients, and open it anew.
+
+    They are told that it is not available, and come back by themselves. What was accepted before is
+    stored and confirmed first.
+    """

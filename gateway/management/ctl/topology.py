@@ -2,15 +2,15 @@
 
 from typing import Any, Final
 
-from gateway.broker.policies import Policy
 from gateway.management.ctl.grammar import (
     ANY_HOST,
     HOST,
+    Ask,
     Asked,
-    Command,
     WrongUse,
     argument,
     arguments_of,
+    command,
     json_value,
     key_list,
     lines,
@@ -18,7 +18,7 @@ from gateway.management.ctl.grammar import (
     named,
 )
 from gateway.management.ctl.streams import PARTITIONS_ARGUMENTS
-from gateway.management.kinds import EXCHANGES, OPERATOR_POLICIES, POLICIES, Kind
+from gateway.management.kinds import EXCHANGES, POLICIES
 
 _SUPER_STREAM: Final = named("super stream")
 _DIVIDED: Final = (
@@ -58,134 +58,137 @@ def _definition(text: str) -> dict[str, Any]:
     return definition
 
 
-def _of_policies(
-    kind: Kind[Policy], looks: str, sets: str, clears: str, example: str, more: str
-) -> tuple[Command, ...]:
-    """Return the commands on policies of a kind.
-
-    Args:
-        kind: Policies, or operators' policies.
-        looks: The summary of the command that lists them.
-        sets: That of the one that sets one.
-        clears: That of the one that deletes one.
-        example: A name and what it is set to.
-        more: The rest of the help on setting one.
-    """
-    name = kind.word.replace(" ", "_")
-    fields = arguments_of(
-        kind,
-        named("policy"),
-        argument("pattern PATTERN", "looked for in the names of streams"),
-        argument("definition JSON", "what it says", read=_definition),
-        argument(
-            "--apply-to",
-            "for RabbitMQ; here all three mean streams (default: streams)",
-            choices=("streams", "queues", "all"),
-            default="streams",
-        ),
-        argument("--priority N", "the highest counts", type=int, default=0),
-    )
-    shown = listed("virtual_host", *kind.names())
-    return (
-        Command(f"list_{name.removesuffix('y')}ies", looks, (ANY_HOST,), shown),
-        Command(f"set_{name}", sets, (HOST, *fields), uses=(example,), more=more),
-        Command(
-            f"clear_{name}", clears, (HOST, named("policy")), uses=(example.split(maxsplit=1)[0],)
-        ),
-    )
-
-
-COMMANDS: Final = (
-    Command(
-        "list_super_streams",
-        "the super streams and their partitions",
-        (ANY_HOST,),
-        listed("virtual_host", "name", "partitions"),
+_POLICY: Final = named("policy")
+_FIELDS: Final = arguments_of(
+    POLICIES,
+    _POLICY,
+    argument("pattern PATTERN", "looked for in the names of streams"),
+    argument("definition JSON", "what it says", read=_definition),
+    argument(
+        "--apply-to",
+        "for RabbitMQ; here all three mean streams (default: streams)",
+        choices=("streams", "queues", "all"),
+        default="streams",
     ),
-    Command(
-        "add_super_stream",
-        "create a super stream with its partitions",
-        (HOST, _SUPER_STREAM, *_DIVIDED, PARTITIONS_ARGUMENTS),
-        _partitions,
-        ("orders --partitions 3 -a max-age=7D", "orders --binding-keys emea,amer"),
-        "Partitions are streams: orders-0, orders-1, orders-2, or orders-emea, orders-amer.\n"
-        "Of a super stream that is there, partitions that it lacks are made and bound.",
-        asked=lambda asked: {**_divided(asked), "mends": True},
-    ),
-    Command(
-        "add_partitions",
-        "add partitions to a super stream that is in use",
-        (HOST, _SUPER_STREAM, *_DIVIDED),
-        _partitions,
-        ("orders --partitions 2",),
-        "They come behind those there are, with the arguments of the first. Connected\n"
-        "clients are told to ask again. Clients that choose a partition by a key's hash send most\n"
-        "keys to another partition from then on: the messages of one key are in two partitions.",
-        asked=_divided,
-    ),
-    Command(
-        "delete_super_stream",
-        "delete a super stream WITH ALL ITS PARTITIONS",
-        (HOST, _SUPER_STREAM),
-        uses=("orders",),
-    ),
-    Command(
-        "list_exchanges",
-        "the exchanges",
-        (ANY_HOST,),
-        listed("virtual_host", *EXCHANGES.names(without=("internal",))),
-    ),
-    Command(
-        "add_exchange",
-        "create an exchange",
-        (
-            HOST,
-            _EXCHANGE,
-            argument(
-                "--type",
-                "direct (default), fanout or topic",
-                choices=("direct", "fanout", "topic"),
-                default="direct",
-            ),
-            argument("--auto-delete", "goes with its last binding"),
-        ),
-        uses=("events --type topic",),
-    ),
-    Command(
-        "delete_exchange",
-        "delete an exchange; the streams bound to it stay",
-        (HOST, _EXCHANGE),
-        uses=("events",),
-    ),
-    Command(
-        "list_bindings",
-        "which routing keys lead where",
-        (ANY_HOST,),
-        listed("virtual_host", "source", "routing_key", "destination", "arguments"),
-    ),
-    Command(
-        "bind",
-        "let a routing key of an exchange lead to a stream",
-        _ENDS,
-        uses=("events orders --routing-key 'order.#'",),
-    ),
-    Command("unbind", "undo bind", _ENDS, uses=("events orders --routing-key 'order.#'",)),
-    *_of_policies(
-        POLICIES,
-        "what holds for streams by their names",
-        "say what holds for streams by their names",
-        "delete a policy",
-        """keep7d '^orders' '{"max-age": "7D"}' --priority 1""",
-        "It counts at once, over what the streams were created with: max-age,\n"
-        "max-length-bytes, stream-max-segment-size-bytes, stream-filter-size-bytes. Of several\n"
-        "whose pattern fits one counts alone: that of the highest priority.",
-    ),
-    *_of_policies(
-        OPERATOR_POLICIES,
-        "limits that hold beside the policies",
-        "set a limit that holds beside the policies",
-        "delete an operator policy",
-        """most '.*' '{"max-length-bytes": 5000000000}'""",
-        "Of a stream's policy and its operator policy the smaller max-length-bytes counts.",
-    ),
+    argument("--priority N", "the highest counts", type=int, default=0),
 )
+_POLICIES: Final = listed("virtual_host", *POLICIES.names())
+
+
+@command(ANY_HOST, shown=listed("virtual_host", "name", "partitions"))
+def list_super_streams() -> None:
+    """List the super streams and their partitions."""
+
+
+@command(
+    HOST,
+    _SUPER_STREAM,
+    *_DIVIDED,
+    PARTITIONS_ARGUMENTS,
+    uses=("orders --partitions 3 -a max-age=7D", "orders --binding-keys emea,amer"),
+    shown=_partitions,
+)
+def add_super_stream(ask: Ask, asked: Asked) -> object:
+    """Create a super stream with its partitions.
+
+    Partitions are streams: orders-0, orders-1, orders-2, or orders-emea, orders-amer.
+    Of a super stream that is there, partitions that it lacks are made and bound.
+    """
+    return ask("add_super_stream", {**_divided(asked), "mends": True})
+
+
+@command(HOST, _SUPER_STREAM, *_DIVIDED, uses=("orders --partitions 2",), shown=_partitions)
+def add_partitions(ask: Ask, asked: Asked) -> object:
+    """Add partitions to a super stream that is in use.
+
+    They come behind those there are, with the arguments of the first. Connected clients are told to
+    ask again. Clients that choose a partition by a key's hash send most keys to another partition
+    from then on: the messages of one key are in two partitions.
+    """
+    return ask("add_partitions", _divided(asked))
+
+
+@command(HOST, _SUPER_STREAM, uses=("orders",))
+def delete_super_stream() -> None:
+    """Delete a super stream WITH ALL ITS PARTITIONS."""
+
+
+@command(ANY_HOST, shown=listed("virtual_host", *EXCHANGES.names(without=("internal",))))
+def list_exchanges() -> None:
+    """List the exchanges."""
+
+
+@command(
+    HOST,
+    _EXCHANGE,
+    argument(
+        "--type",
+        "direct (default), fanout or topic",
+        choices=("direct", "fanout", "topic"),
+        default="direct",
+    ),
+    argument("--auto-delete", "goes with its last binding"),
+    uses=("events --type topic",),
+)
+def add_exchange() -> None:
+    """Create an exchange."""
+
+
+@command(HOST, _EXCHANGE, uses=("events",))
+def delete_exchange() -> None:
+    """Delete an exchange; the streams bound to it stay."""
+
+
+@command(
+    ANY_HOST, shown=listed("virtual_host", "source", "routing_key", "destination", "arguments")
+)
+def list_bindings() -> None:
+    """List the bindings: which routing keys lead where."""
+
+
+@command(*_ENDS, uses=("events orders --routing-key 'order.#'",))
+def bind() -> None:
+    """Let a routing key of an exchange lead to a stream."""
+
+
+@command(*_ENDS, uses=("events orders --routing-key 'order.#'",))
+def unbind() -> None:
+    """Undo bind."""
+
+
+@command(ANY_HOST, shown=_POLICIES)
+def list_policies() -> None:
+    """List the policies."""
+
+
+@command(HOST, *_FIELDS, uses=("""keep7d '^orders' '{"max-age": "7D"}' --priority 1""",))
+def set_policy() -> None:
+    """Say what holds for streams by their names.
+
+    It counts at once, over what the streams were created with: max-age, max-length-bytes,
+    stream-max-segment-size-bytes, stream-filter-size-bytes. Of several whose pattern fits, only the
+    one of the highest priority counts.
+    """
+
+
+@command(HOST, _POLICY, uses=("keep7d",))
+def clear_policy() -> None:
+    """Delete a policy."""
+
+
+@command(ANY_HOST, shown=_POLICIES)
+def list_operator_policies() -> None:
+    """List the operator policies: limits that hold beside the policies."""
+
+
+@command(HOST, *_FIELDS, uses=("""most '.*' '{"max-length-bytes": 5000000000}'""",))
+def set_operator_policy() -> None:
+    """Set a limit that holds beside the policies.
+
+    Of a stream's policy and its operator policy the smaller max-length-bytes counts.
+    """
+
+
+@command(HOST, _POLICY, uses=("most",))
+def clear_operator_policy() -> None:
+    """Delete an operator policy."""

@@ -1,6 +1,6 @@
 """`hutch ctl` commands on users, permissions, virtual hosts and connections."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
 from gateway.management.ctl.grammar import (
@@ -8,17 +8,17 @@ from gateway.management.ctl.grammar import (
     HOST,
     Ask,
     Asked,
-    Command,
     WrongUse,
     argument,
     arguments_of,
+    command,
     key_list,
     listed,
     named,
     number_pairs,
 )
 from gateway.management.ctl.password import read_hash
-from gateway.management.ctl.rows import LAYOUT, LAYOUT_OPTIONS, NODE, Row, columns, tabbed
+from gateway.management.ctl.rows import NODE, Row, columns, tabular
 from gateway.management.kinds import PERMISSIONS
 
 _HASHED: Final = (
@@ -33,11 +33,11 @@ _HASHED: Final = (
     ),
     argument("--no-password", "the user cannot log in with a password"),
 )
-_HOW_TYPED: Final = (
-    "Without PASSWORD it is asked for, or is the first line of standard input. As an argument, as\n"
-    "rabbitmqctl takes it, everybody on the machine can see it while the command runs."
+_PASSWORD: Final = argument(
+    "password PASSWORD",
+    "better left out: every user of the machine can see it while the command runs",
+    nargs="?",
 )
-_PASSWORD: Final = argument("password PASSWORD", "better left out: see above", nargs="?")
 _USER: Final = named("user")
 _OF_USER: Final = named("user", "user")
 _ONE_USER: Final = argument("--user USER", "only of this user")
@@ -74,21 +74,6 @@ def _with_hash(asked: Asked) -> Asked:
     return {**asked, "password_hash": ""}
 
 
-def _connections(rows: Sequence[Row]) -> list[Row]:
-    """Return connections by the columns of RabbitMQ's tools."""
-    return [
-        {
-            "node": NODE,
-            "conn_name": row["name"],
-            "pid": f"<{NODE}.1.{row['number']}.0>",
-            "user": row["user"],
-            "vhost": row["virtual_host"],
-            "client_properties": row["client_properties"],
-        }
-        for row in rows
-    ]
-
-
 _SHORT: Final = listed("number", "peer", "user", "virtual_host", "connection_name", "product")
 
 
@@ -99,156 +84,189 @@ def _named(connection: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**connection, "connection_name": said.get("connection_name"), "product": product}
 
 
-def _without_permissions(server: Ask, asked: Asked) -> None:
-    """Clear permissions if there are any; a user without any is as wanted."""
-    if server("list_permissions", asked):
-        server("clear_permissions", asked)
+@command(shown=listed("name", "tags", "password", "limits"))
+def list_users() -> None:
+    """List the users that may log in."""
 
 
-COMMANDS: Final = (
-    Command("list_users", "who may log in", shown=listed("name", "tags", "password", "limits")),
-    Command(
-        "add_user",
-        "create a user, who may nothing yet",
-        (_USER, _PASSWORD, argument("--tags A,B", _TAGS, default="", read=key_list), *_HASHED),
-        uses=("app", "app --password-hash sha256 < password-file"),
-        more=_HOW_TYPED + "\nWhat the user may do is said by set_permissions.",
-        asked=_with_hash,
-    ),
-    Command(
-        "change_password",
-        "give a user another password",
-        (_USER, _PASSWORD, *_HASHED),
-        uses=("app",),
-        more=_HOW_TYPED,
-        asked=_with_hash,
-    ),
-    Command(
-        "clear_password",
-        "let a user log in without a password only, as by a certificate",
-        (_USER,),
-        uses=("app",),
-        request="change_password",
-        asked=lambda asked: {**asked, "password_hash": ""},
-    ),
-    Command(
-        "set_user_tags",
-        "replace the tags of a user",
-        (_USER, argument("tags TAG", f"{_TAGS}; none takes all away", nargs="*")),
-        uses=("app monitoring",),
-    ),
-    Command(
-        "set_user_limits",
-        "replace the limits of a user",
-        (_USER, _LIMITS),
-        uses=("app max-connections=100",),
-        more="Limits: max-connections; max-channels is kept for RabbitMQ and means nothing here.",
-    ),
-    Command("delete_user", "delete a user; its connections end", (_USER,), uses=("app",)),
-    Command(
-        "list_permissions", "who may do what", (ANY_HOST, _ONE_USER), listed(*PERMISSIONS.names())
-    ),
-    Command(
-        "set_permissions",
-        "say what a user may do in a virtual host",
-        (
-            *arguments_of(
-                PERMISSIONS,
-                HOST,
-                _OF_USER,
-                argument("configure CONFIGURE", "what it may create and delete"),
-                argument("write WRITE", "what it may publish to"),
-                argument("read READ", "what it may read"),
-            ),
-            argument(
-                "--close", "close publishers and consumers that the user could not begin any more"
-            ),
-        ),
-        _outdated,
-        ("app '.*' '.*' '.*'", "-p orders app '' '^orders-' '.*'"),
-        "Each is a regular expression that is looked for in names: '.*' is everything, ''\n"
-        "nothing, '^orders-' what begins so. A user without any may not enter the virtual host.\n"
-        "Who publishes or consumes already goes on until its client renews its secret, or --close.",
-    ),
-    Command(
-        "clear_permissions",
-        "take a user everything in a virtual host",
-        (HOST, _OF_USER),
-        uses=("-p orders app",),
-        more="Fine if it had nothing there.",
-        conversation=_without_permissions,
-    ),
-    Command(
-        "list_auth_attempts",
-        "who has tried to log in, and how often",
-        (argument("--by", "what is counted", choices=("address", "protocol"), default="address"),),
-        listed("remote_address", "protocol", *_COUNTS),
-        more="Since the start of the server, for the 4,096 addresses that tried last. An address\n"
-        "of IPv6 is its network of 64 bits. Unread: of how many that failed the password was not\n"
-        "compared, since too many were wrong (users.failed_logins_a_second_max) or waited.",
-    ),
-    Command("reset_auth_attempts", "count attempts to log in from 0 again"),
-    Command(
-        "list_vhosts",
-        "the virtual hosts",
-        shown=listed("name", "description", "tags", "limits", "streams", "connections"),
-    ),
-    Command(
-        "add_vhost",
-        "create a virtual host, which nobody may enter yet",
-        (
-            _VHOST,
-            argument("--description TEXT", "for people", default=""),
-            argument("--tags A,B", "for people", default="", read=key_list),
-        ),
-        uses=("orders --description 'orders and returns'",),
-    ),
-    Command(
-        "set_vhost_limits",
-        "replace the limits of a virtual host",
-        (_VHOST, _LIMITS),
-        uses=("orders max-connections=1000 max-queues=200",),
-        more="Limits: max-connections, max-queues (streams).",
-    ),
-    Command(
-        "delete_vhost", "delete a virtual host WITH ALL ITS STREAMS", (_VHOST,), uses=("orders",)
-    ),
-    Command(
-        "list_connections",
-        "who is connected",
-        (ANY_HOST, _ONE_USER),
-        lambda answer: _SHORT([_named(each) for each in answer]),
-        more="With --json also all that a client says of itself.",
-    ),
-    Command(
-        "list_stream_connections",
-        "the same as RabbitMQ's tools list it",
-        (
-            HOST,
-            *LAYOUT_OPTIONS,
-            columns(
-                *("node", "conn_name", "pid", "user", "vhost", "client_properties"),
-                usual=("conn_name",),
-            ),
-        ),
-        tabbed(),
-        ("conn_name,pid,client_properties",),
-        LAYOUT,
-        "list_connections",
-        answered=_connections,
-    ),
-    Command(
-        "close_connections",
-        "end a connection, or all of a user or a virtual host",
-        (
-            argument("peer PEER", "address, as list_connections has it", nargs="?"),
-            argument("--number N", "number, as list_connections has it", type=int),
-            ANY_HOST,
-            argument("--user USER", "all of this user"),
-            argument("--reason TEXT", "logged", default="closed by an administrator"),
-        ),
-        lambda answer: f"{answer['closed']} closed\n",
-        ("--user app",),
-        "Most clients connect again at once: take the user its permissions first.",
-    ),
+@command(
+    _USER,
+    _PASSWORD,
+    argument("--tags A,B", _TAGS, default="", read=key_list),
+    *_HASHED,
+    uses=("app", "app --password-hash sha256 < password-file"),
 )
+def add_user(ask: Ask, asked: Asked) -> None:
+    """Create a user, which may do nothing yet.
+
+    Without PASSWORD it is asked for, or is the first line of standard input. As an argument, as
+    rabbitmqctl takes it, every user of the machine can see it while the command runs.
+    set_permissions says what the user may do.
+    """
+    ask("add_user", _with_hash(asked))
+
+
+@command(_USER, _PASSWORD, *_HASHED, uses=("app",))
+def change_password(ask: Ask, asked: Asked) -> None:
+    """Give a user another password.
+
+    Without PASSWORD it is asked for, or is the first line of standard input, as for add_user.
+    """
+    ask("change_password", _with_hash(asked))
+
+
+@command(_USER, uses=("app",))
+def clear_password(ask: Ask, asked: Asked) -> None:
+    """Let a user log in without a password only, as by a certificate."""
+    ask("change_password", {**asked, "password_hash": ""})
+
+
+@command(
+    _USER,
+    argument("tags TAG", f"{_TAGS}; none takes all away", nargs="*"),
+    uses=("app monitoring",),
+)
+def set_user_tags() -> None:
+    """Replace the tags of a user."""
+
+
+@command(_USER, _LIMITS, uses=("app max-connections=100",))
+def set_user_limits() -> None:
+    """Replace the limits of a user.
+
+    Limits: max-connections; max-channels is kept for RabbitMQ and means nothing here.
+    """
+
+
+@command(_USER, uses=("app",))
+def delete_user() -> None:
+    """Delete a user; its connections end."""
+
+
+@command(ANY_HOST, _ONE_USER, shown=listed(*PERMISSIONS.names()))
+def list_permissions() -> None:
+    """List what users may do in virtual hosts."""
+
+
+@command(
+    *arguments_of(
+        PERMISSIONS,
+        HOST,
+        _OF_USER,
+        argument("configure CONFIGURE", "what it may create and delete"),
+        argument("write WRITE", "what it may publish to"),
+        argument("read READ", "what it may read"),
+    ),
+    argument("--close", "close publishers and consumers that the user could not begin any more"),
+    uses=("app '.*' '.*' '.*'", "-p orders app '' '^orders-' '.*'"),
+    shown=_outdated,
+)
+def set_permissions() -> None:
+    """Say what a user may do in a virtual host.
+
+    Each is a regular expression that is looked for in names: '.*' is everything, '' nothing,
+    '^orders-' what begins so. A user without any may not enter the virtual host.
+    Publishers and consumers that are open go on until their client renews its secret, or --close.
+    """
+
+
+@command(HOST, _OF_USER, uses=("-p orders app",))
+def clear_permissions(ask: Ask, asked: Asked) -> None:
+    """Revoke all that a user may do in a virtual host.
+
+    Fine if it had nothing there.
+    """
+    if ask("list_permissions", asked):
+        ask("clear_permissions", asked)
+
+
+@command(
+    argument("--by", "what is counted", choices=("address", "protocol"), default="address"),
+    shown=listed("remote_address", "protocol", *_COUNTS),
+)
+def list_auth_attempts() -> None:
+    """List how often clients tried to log in.
+
+    Since the start of the server, for the 4,096 addresses that tried last. An address of IPv6 is
+    its network of 64 bits. Unread: of how many that failed the password was not compared, since too
+    many were wrong (users.failed_logins_a_second_max) or waited.
+    """
+
+
+@command()
+def reset_auth_attempts() -> None:
+    """Count attempts to log in from 0 again."""
+
+
+@command(shown=listed("name", "description", "tags", "limits", "streams", "connections"))
+def list_vhosts() -> None:
+    """List the virtual hosts."""
+
+
+@command(
+    _VHOST,
+    argument("--description TEXT", "for people", default=""),
+    argument("--tags A,B", "for people", default="", read=key_list),
+    uses=("orders --description 'orders and returns'",),
+)
+def add_vhost() -> None:
+    """Create a virtual host, which no user may enter yet."""
+
+
+@command(_VHOST, _LIMITS, uses=("orders max-connections=1000 max-queues=200",))
+def set_vhost_limits() -> None:
+    """Replace the limits of a virtual host.
+
+    Limits: max-connections, max-queues (streams).
+    """
+
+
+@command(_VHOST, uses=("orders",))
+def delete_vhost() -> None:
+    """Delete a virtual host WITH ALL ITS STREAMS."""
+
+
+@command(ANY_HOST, _ONE_USER, shown=lambda answer: _SHORT([_named(each) for each in answer]))
+def list_connections() -> None:
+    """List the connections of clients.
+
+    With --json also all that a client says of itself.
+    """
+
+
+@tabular(
+    HOST,
+    columns(
+        *("node", "conn_name", "pid", "user", "vhost", "client_properties"), usual=("conn_name",)
+    ),
+    uses=("conn_name,pid,client_properties",),
+)
+def list_stream_connections(ask: Ask, asked: Asked) -> list[Row]:
+    """List the connections of clients by the columns of RabbitMQ's tools."""
+    return [
+        {
+            "node": NODE,
+            "conn_name": row["name"],
+            "pid": f"<{NODE}.1.{row['number']}.0>",
+            "user": row["user"],
+            "vhost": row["virtual_host"],
+            "client_properties": row["client_properties"],
+        }
+        for row in ask("list_connections", asked)
+    ]
+
+
+@command(
+    argument("peer PEER", "address, as list_connections has it", nargs="?"),
+    argument("--number N", "number, as list_connections has it", type=int),
+    ANY_HOST,
+    argument("--user USER", "all of this user"),
+    argument("--reason TEXT", "logged", default="closed by an administrator"),
+    uses=("--user app",),
+    shown=lambda answer: f"{answer['closed']} closed\n",
+)
+def close_connections() -> None:
+    """End a connection, or all of a user or a virtual host.
+
+    Most clients connect again at once: take the user its permissions first.
+    """

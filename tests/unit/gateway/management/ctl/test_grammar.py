@@ -1,4 +1,4 @@
-"""How commands are described: usages of arguments, and the requests that they make."""
+"""How commands are described: usages of arguments, and the requests that functions make."""
 
 import argparse
 import dataclasses
@@ -10,23 +10,33 @@ import pytest
 from gateway.broker.policies import Policy
 from gateway.management.ctl.grammar import (
     Argument,
+    Ask,
     Asked,
     Command,
     WrongUse,
     argument,
     arguments_of,
+    command,
     key_list,
     named,
 )
-from gateway.management.ctl.topology import COMMANDS
+from gateway.management.ctl.topology import set_policy
 from gateway.management.kinds import Kind
 
 
-def asked_of(command: Command, *words: str) -> Asked:
+def asked_of(made: Command, *words: str) -> Asked:
     parser = argparse.ArgumentParser()
-    for each in command.arguments:
+    for each in made.arguments:
         parser.add_argument(*each.names, **each.options)
-    return command.asks(parser.parse_args(words))
+    return made.asks(parser.parse_args(words))
+
+
+def taking(*arguments: Argument) -> Command:
+    @command(*arguments)
+    def look() -> None:
+        """Look."""
+
+    return look
 
 
 @pytest.mark.parametrize(
@@ -54,33 +64,60 @@ def test_a_named_thing_is_described_by_its_kind() -> None:
 
 
 def test_a_command_asks_with_all_that_was_given_as_it_is_read() -> None:
-    arguments = (
+    look = taking(
         named("user"),
         argument("--tags A,B", "h", read=key_list),
         argument("--number N", "h", type=int),
         argument("-q --quiet", "h"),
     )
-    command = Command("look", "look", arguments)
 
-    assert asked_of(command, "app") == {"name": "app"}
-    assert asked_of(command, "app", "--tags", "a, b", "--number", "0", "-q") == {
+    assert asked_of(look, "app") == {"name": "app"}
+    assert asked_of(look, "app", "--tags", "a, b", "--number", "0", "-q") == {
         "name": "app",
         "tags": ["a", "b"],
         "number": 0,
     }
 
 
+def test_a_function_without_parameters_asks_for_the_request_of_its_name() -> None:
+    given: list[tuple[str, Asked]] = []
+
+    def ask(name: str, asked: Asked) -> str:
+        given.append((name, asked))
+        return "seen"
+
+    assert taking().does(ask, {"name": "n"}) == "seen"
+    assert given == [("look", {"name": "n"})]
+
+
+def test_the_docstring_of_a_command_is_its_help_and_begins_with_its_summary() -> None:
+    @command(uses=("-x", ""))
+    def look() -> None:
+        """Look around.
+
+        Far and
+        wide.
+        """
+
+    assert look.help == "Look around.\n\nFar and\nwide."
+    assert look.summary == "Look around"
+    assert look.examples == ["hutch ctl look -x", "hutch ctl look"]
+
+
 def test_an_answer_is_narrowed_to_the_columns_that_are_asked_for() -> None:
     given: list[tuple[str, Asked]] = []
 
-    def ask(name: str, asked: Asked) -> list[dict[str, int]]:
+    def answered(name: str, asked: Asked) -> list[dict[str, int]]:
         given.append((name, asked))
         return [{"a": 1, "b": 2}]
 
-    command = Command("look", "look", request="list", answered=lambda rows: [rows[0] | {"c": 3}])
+    @command()
+    def look(ask: Ask, asked: Asked) -> list[dict[str, int]]:
+        """Look."""
+        return [each | {"c": 3} for each in ask("list", asked)]
 
-    assert command.does(ask, {"name": "n"}) == [{"a": 1, "b": 2, "c": 3}]
-    assert command.does(ask, {"name": "n", "columns": ["c", "a"]}) == [{"c": 3, "a": 1}]
+    assert look.does(answered, {"name": "n"}) == [{"a": 1, "b": 2, "c": 3}]
+    assert look.does(answered, {"name": "n", "columns": ["c", "a"]}) == [{"c": 3, "a": 1}]
     assert given == [("list", {"name": "n"})] * 2
 
 
@@ -93,11 +130,10 @@ class Grown(Policy):
 
 
 def test_a_field_that_is_added_to_a_kind_is_an_option_without_a_change_to_the_commands() -> None:
-    described = next(command for command in COMMANDS if command.name == "set_policy").arguments
-    known = [each for each in described if each.dest != "virtual_host"]
-    command = Command("set", "set", arguments_of(Kind("policy", Grown), *known))
+    known = [each for each in set_policy.arguments if each.dest != "virtual_host"]
+    grown = taking(*arguments_of(Kind("policy", Grown), *known))
 
-    asked = asked_of(command, "p", "^s", '{"a": 1}', "--owned-by", "me", "--sample", "0.5")
+    asked = asked_of(grown, "p", "^s", '{"a": 1}', "--owned-by", "me", "--sample", "0.5")
 
     assert asked == {
         "name": "p",
@@ -108,8 +144,8 @@ def test_a_field_that_is_added_to_a_kind_is_an_option_without_a_change_to_the_co
         "owned_by": "me",
         "sample": 0.5,
     }
-    assert asked_of(command, "p", "^s", "{}").keys() == {
+    assert asked_of(grown, "p", "^s", "{}").keys() == {
         field.name for field in dataclasses.fields(Policy)
     }
     with pytest.raises(WrongUse, match="is not JSON"):
-        asked_of(command, "p", "^s", "{}", "--sample", "x")
+        asked_of(grown, "p", "^s", "{}", "--sample", "x")

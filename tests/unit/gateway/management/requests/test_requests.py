@@ -5,7 +5,6 @@ import pytest
 from gateway.broker.access.model import Permission, User
 from gateway.broker.errors import InternalError, StreamDoesNotExist, StreamNotAvailable
 from gateway.management.administration import OWNER, Actor, Role
-from gateway.management.ctl.ctl import COMMANDS
 from gateway.management.errors import (
     AdministrationError,
     Conflict,
@@ -37,11 +36,6 @@ def test_every_request_refuses_an_argument_that_it_does_not_know(rig: Rig, name:
         rig.ask(name, {"nmae": "x"})
 
     assert rig.ask("export_definitions") == before
-
-
-def test_every_change_that_a_command_asks_for_is_a_request() -> None:
-    plain = [command for command in COMMANDS.values() if command.conversation is None]
-    assert {command.request or command.name for command in plain} <= ROWS.keys()
 
 
 def test_requests_for_others_than_administrators_look_or_take_rights() -> None:
