@@ -29,9 +29,9 @@ from store.errors import SegmentFailed, StoreError
 log = logging.getLogger(__name__)
 
 SNAPSHOT_BYTES: Final = 64 * 1024 * 1024
-SNAPSHOT_CHUNKS: Final = 16_384
-"""After so many bytes or chunks a snapshot is stored: it bounds the next opening's scan. A chunk
-counts for its size, but for no less than the one limit divided by the other."""
+"""After so many bytes a snapshot is stored: it bounds the next opening's scan."""
+SNAPSHOT_CHUNK_BYTES: Final = 4096
+"""A chunk counts for no less, so that there are at most 16,384 chunks to scan."""
 
 _BURST_ENTRIES_MIN: Final = 256
 """Entries of a chunk at first, when a batch read in one go is less than half a chunk. Whenever such
@@ -115,11 +115,6 @@ class Readers:
         return is_new
 
 
-def _counted(size: int) -> int:
-    """Return the bytes for which a chunk counts until the next snapshot."""
-    return max(size, -(-SNAPSHOT_BYTES // SNAPSHOT_CHUNKS))
-
-
 class StreamLog:
     """A stream that is open for writing and reading."""
 
@@ -169,7 +164,7 @@ class StreamLog:
         )
         self.read_only = state.read_only
         """The reason why nothing can be appended, though the chunks can be read; None if it can."""
-        self._since_snapshot = state.scanned_chunks * _counted(0)
+        self._since_snapshot = state.scanned_chunks * SNAPSHOT_CHUNK_BYTES
         self._held: OpenChunk | None = None
         """The unit that the chunks behind it wait for: see `hold`."""
 
@@ -423,7 +418,7 @@ class StreamLog:
         self._committed_timestamp_ms = chunk.timestamp_ms
         for reference, publishing_id in chunk.sequences.items():
             self.sequences.record(reference, publishing_id)
-        self._since_snapshot += _counted(appended.size)
+        self._since_snapshot += max(appended.size, SNAPSHOT_CHUNK_BYTES)
         return is_indexed
 
     def _show_unit(self, unit: Unit, appended: Appended) -> bool:

@@ -91,7 +91,7 @@ def small_parts() -> Iterator[None]:
     """Many spans, pages and snapshots without many bytes."""
     with (
         mock.patch.object(index_module, "SPAN_BYTES", 1_500),
-        mock.patch.object(log_module, "SNAPSHOT_CHUNKS", 16),
+        mock.patch.object(log_module, "SNAPSHOT_CHUNK_BYTES", log_module.SNAPSHOT_BYTES // 16),
         mock.patch.object(filter_pages, "PAGE_BYTES", 200),
     ):
         yield

@@ -18,12 +18,11 @@ from hypothesis.stateful import (
 )
 
 from gateway.log import index as index_module
-from gateway.log import log as log_module
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST
 from tests.chunks import Entry, SubBatch
-from tests.unit.gateway.log.log_rig import chunks_in
+from tests.unit.gateway.log.log_rig import chunks_in, snapshot_after_chunks
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 UNNAMED = ""
@@ -227,7 +226,7 @@ class StreamLife(RuleBasedStateMachine):
 def test_a_stream_keeps_what_it_confirmed_and_stores_no_id_twice(
     monkeypatch: pytest.MonkeyPatch, snapshot_chunks: int
 ) -> None:
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", snapshot_chunks)
+    snapshot_after_chunks(monkeypatch, snapshot_chunks)
     monkeypatch.setattr(index_module, "SPAN_BYTES", 2_000)
     case = StreamLife.TestCase
     case.settings = settings(max_examples=12, stateful_step_count=25, deadline=None)

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 
 from gateway.broker.catalogue import Catalogue
-from gateway.log import log as log_module
 from gateway.log import names
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from store.errors import DiskFull, NoSuchSegment, StoreError
 from store.local.store import LocalStore
 from tests.conformance.harness import wrap_operation
+from tests.unit.gateway.log.log_rig import snapshot_after_chunks
 from tests.unit.gateway.stream.link_rig import Broker, LinkRig
 
 
@@ -123,7 +123,7 @@ def test_a_snapshot_on_its_way_leaves_nothing_behind_a_deletion(
     client: LinkRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker = client.broker
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 1)
+    snapshot_after_chunks(monkeypatch, 1)
     client.declare(1, "s")
     log = broker.log("s")
     generation = broker.stream("s").entry.generation
@@ -143,7 +143,7 @@ def test_the_filter_values_of_a_stream_go_with_it(
     client: LinkRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broker = client.broker
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 1)
+    snapshot_after_chunks(monkeypatch, 1)
     client.declare(1, "s")
     segment = names.filter_segment("/", "s", broker.stream("s").entry.generation)
     client.publish_filtered(1, (1, "fig", b"a"))

@@ -12,6 +12,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pytest
+
+from gateway.log import log as log_module
 from gateway.log.chunk import Seals
 from gateway.log.cursor import Cursor, Delivery
 from gateway.log.filters import SubscriptionFilter
@@ -471,3 +474,9 @@ def write_history(rig: LogRig, log: StreamLog, count: int = 12) -> None:
         reference = b"p%d" % (number % 4)
         put(log, [SubBatch.of([b"a", bytes(number)])], reference=reference, first_id=number)
         rig.settle(log)
+
+
+def snapshot_after_chunks(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    """Have a snapshot stored after so many small chunks."""
+    counted = -(-log_module.SNAPSHOT_BYTES // count)
+    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNK_BYTES", counted)

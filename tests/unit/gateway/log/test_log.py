@@ -12,7 +12,15 @@ from gateway.log.snapshot import Snapshot
 from store.errors import NoSuchSegment
 from tests.chunks import SubBatch
 from tests.unit.gateway.log.conftest import MakeRig
-from tests.unit.gateway.log.log_rig import NAMES, LogRig, Sink, chunks_in, passing_rig, put
+from tests.unit.gateway.log.log_rig import (
+    NAMES,
+    LogRig,
+    Sink,
+    chunks_in,
+    passing_rig,
+    put,
+    snapshot_after_chunks,
+)
 
 
 def bodies_of(rig: LogRig) -> list[list[bytes]]:
@@ -344,7 +352,7 @@ def sequences_in(snapshot: Snapshot) -> dict[bytes, int]:
 def test_a_snapshot_is_taken_after_so_many_chunks(
     rig: LogRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 3)
+    snapshot_after_chunks(monkeypatch, 3)
     log = rig.create()
 
     for _ in range(7):
@@ -357,6 +365,7 @@ def test_a_snapshot_is_taken_after_so_many_bytes(
     rig: LogRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(log_module, "SNAPSHOT_BYTES", 1_000)
+    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNK_BYTES", 0)
     log = rig.create()
 
     for _ in range(7):
@@ -368,7 +377,7 @@ def test_a_snapshot_is_taken_after_so_many_bytes(
 def test_a_snapshot_describes_committed_chunks_only(
     rig: LogRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 1)
+    snapshot_after_chunks(monkeypatch, 1)
     saves: list[tuple[Snapshot, int, bool]] = []
     log = rig.create()
 

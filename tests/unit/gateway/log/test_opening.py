@@ -7,11 +7,18 @@ import pytest
 
 from gateway.broker.openings import Openings
 from gateway.log import index as index_module
-from gateway.log import log as log_module
 from gateway.log import opening as opening_module
 from gateway.log.names import next_offset_and_epoch, writer_of
 from tests.unit.gateway.log.conftest import MakeRig
-from tests.unit.gateway.log.log_rig import NAMES, LogRig, Sink, put, state_of, write_history
+from tests.unit.gateway.log.log_rig import (
+    NAMES,
+    LogRig,
+    Sink,
+    put,
+    snapshot_after_chunks,
+    state_of,
+    write_history,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -40,7 +47,7 @@ def test_a_stream_that_was_never_written_is_opened_again_as_new(make_rig: MakeRi
 def test_a_clean_opening_finds_everything_with_or_without_a_snapshot(
     make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch, snapshot_chunks: int
 ) -> None:
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", snapshot_chunks)
+    snapshot_after_chunks(monkeypatch, snapshot_chunks)
     rig = make_rig()
     log = rig.create()
     write_history(rig, log)
@@ -55,7 +62,7 @@ def test_a_clean_opening_finds_everything_with_or_without_a_snapshot(
 def test_a_snapshot_spares_the_scan_of_what_it_covers(
     make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 5)
+    snapshot_after_chunks(monkeypatch, 5)
     rig = make_rig()
     write_history(rig, rig.create())
     snapshot = rig.saved[-1]
@@ -140,7 +147,7 @@ def test_after_a_crash_everything_confirmed_is_there(make_rig: MakeRig, tmp_path
 def test_a_log_after_a_crash_is_the_log_that_was_committed(
     make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 5)
+    snapshot_after_chunks(monkeypatch, 5)
     rig = make_rig()
     log = rig.create()
     write_history(rig, log, 13)
@@ -234,7 +241,7 @@ def test_a_chunk_larger_than_a_scan_is_found(rig: LogRig) -> None:
 def test_a_truncated_stream_begins_at_its_oldest_chunk(
     rig: LogRig, monkeypatch: pytest.MonkeyPatch, snapshot_chunks: int
 ) -> None:
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", snapshot_chunks)
+    snapshot_after_chunks(monkeypatch, snapshot_chunks)
     log = rig.create()
     write_history(rig, log)
     oldest = rig.chunks()[4][0]

@@ -9,7 +9,6 @@ from dataclasses import replace
 import pytest
 
 from gateway.log import index as index_module
-from gateway.log import log as log_module
 from gateway.log import opening as opening_module
 from gateway.log.errors import CorruptChunk
 from gateway.log.names import event_number, writer_of
@@ -22,6 +21,7 @@ from tests.unit.gateway.log.log_rig import (
     event_of,
     file_with,
     put,
+    snapshot_after_chunks,
     state_of,
     write_history,
 )
@@ -63,7 +63,7 @@ def test_a_snapshot_from_beyond_the_segment_is_not_used(rig: LogRig) -> None:
 def test_a_snapshot_whose_last_chunk_is_not_there_is_not_used(
     rig: LogRig, monkeypatch: pytest.MonkeyPatch, changed: dict[str, int]
 ) -> None:
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 5)
+    snapshot_after_chunks(monkeypatch, 5)
     log = rig.create()
     write_history(rig, log)
     state = state_of(log)
@@ -75,7 +75,7 @@ def test_a_snapshot_whose_last_chunk_is_not_there_is_not_used(
 def test_what_a_shortened_segment_left_behind_never_fits_again(
     rig: LogRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 5)
+    snapshot_after_chunks(monkeypatch, 5)
     write_history(rig, rig.create())
     segment = NAMES.data_segment
     rig.do(rig.store.delete_segment, segment)
@@ -98,7 +98,7 @@ def test_what_a_shortened_segment_left_behind_never_fits_again(
 def test_index_entries_that_no_snapshot_followed_are_not_stored_again(
     rig: LogRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 5)
+    snapshot_after_chunks(monkeypatch, 5)
     log = rig.create()
     write_history(rig, log)
     rig.save(log)
@@ -114,7 +114,7 @@ def test_index_entries_that_no_snapshot_followed_are_not_stored_again(
 def test_index_entries_of_other_chunks_are_dropped_and_a_snapshot_that_fits_stays(
     rig: LogRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 5)
+    snapshot_after_chunks(monkeypatch, 5)
     log = rig.create()
     write_history(rig, log)
     writer = rig.do(rig.store.open_writer, NAMES.index_segment, writer_of(NAMES.index_segment))
@@ -135,7 +135,7 @@ def test_index_entries_of_other_chunks_are_dropped_and_a_snapshot_that_fits_stay
 def test_an_index_that_makes_no_sense_is_built_anew(
     rig: LogRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 5)
+    snapshot_after_chunks(monkeypatch, 5)
     log = rig.create()
     write_history(rig, log)
     state = state_of(log)
@@ -149,7 +149,7 @@ def test_an_index_that_makes_no_sense_is_built_anew(
 def test_a_snapshot_without_its_index_is_no_reason_to_fail(
     rig: LogRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 5)
+    snapshot_after_chunks(monkeypatch, 5)
     log = rig.create()
     write_history(rig, log)
     next_offset = log.committed_next_offset

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from gateway.log import index as index_module
-from gateway.log import log as log_module
 from gateway.log import persisting
 from gateway.log.index import ENTRY_BYTES
 from gateway.log.log import StreamLog
@@ -13,13 +12,13 @@ from gateway.log.names import writer_of
 from gateway.log.persisting import trim_index
 from gateway.log.snapshot import Snapshot
 from store.api import TableEntry
-from tests.unit.gateway.log.log_rig import NAMES, LogRig, put
+from tests.unit.gateway.log.log_rig import NAMES, LogRig, put, snapshot_after_chunks
 
 
 @pytest.fixture(autouse=True)
 def small_spans(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_module, "SPAN_BYTES", 100)
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 2)
+    snapshot_after_chunks(monkeypatch, 2)
 
 
 def stored_positions(rig: LogRig) -> list[int]:

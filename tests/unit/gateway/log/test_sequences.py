@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.log.sequences import PublisherSequences
+from gateway.log.chunk import pack_trailer
+from gateway.log.sequences import MARKS_END, NO_MARK_KNOWN, UNKNOWN, PublisherSequences, pack_id
 
 
 def test_the_last_id_of_a_reference_is_the_one_recorded_last() -> None:
@@ -84,3 +85,112 @@ def test_many_references_are_packed_in_parts_that_fit_a_table_entry() -> None:
 
 def test_nothing_is_packed_into_no_part() -> None:
     assert PublisherSequences("orders", 1).pack() == []
+
+
+# Marks
+
+
+def restored(parts: list[bytes]) -> PublisherSequences:
+    sequences = PublisherSequences("orders", 10)
+    sequences.restore(parts)
+    return sequences
+
+
+def mark_of(sequences: PublisherSequences) -> tuple[int, bool]:
+    return sequences.mark, sequences.is_mark_known
+
+
+@pytest.mark.parametrize("mark", [1, 7, MARKS_END - 1])
+def test_a_mark_is_restored_and_is_no_reference(mark: int) -> None:
+    sequences = PublisherSequences("orders", 1)
+    sequences.take(pack_trailer({b"": mark}))
+    sequences.take(pack_trailer({b"p": 1}))
+
+    again = restored(sequences.pack())
+
+    assert mark_of(sequences) == mark_of(again) == (mark, True)
+    assert sequences.all() == again.all() == {b"p": 1}
+    assert not sequences.damaged
+
+
+@pytest.mark.parametrize("value", [0, MARKS_END, 2**64 - 1])
+def test_an_empty_reference_with_a_value_that_is_no_mark_is_damage(value: int) -> None:
+    sequences = PublisherSequences("orders", 10)
+
+    sequences.take(pack_trailer({b"p": 1, b"": value, b"q": 2}))
+
+    assert sequences.damaged
+    assert mark_of(sequences) == (0, False)
+
+
+def test_zeros_in_a_snapshot_are_damage() -> None:
+    sequences = restored([pack_id(b"p", 1) + bytes(20)])
+
+    assert sequences.damaged
+    assert sequences.all() == {b"p": 1}
+    assert mark_of(sequences) == (0, False)
+
+
+def test_a_mark_before_the_last_one_says_nothing() -> None:
+    sequences = PublisherSequences("orders", 10)
+    sequences.note_mark(7)
+    sequences.lose()
+
+    sequences.note_mark(6)
+
+    assert mark_of(sequences) == (7, False)
+
+
+def test_a_mark_behind_damage_is_the_last_one() -> None:
+    sequences = PublisherSequences("orders", 10)
+    sequences.note_mark(7)
+    sequences.lose()
+    assert mark_of(restored(sequences.pack())) == (7, False)
+
+    sequences.note_mark(8)
+
+    assert mark_of(sequences) == mark_of(restored(sequences.pack())) == (8, True)
+    assert restored(sequences.pack()).damaged
+
+
+def test_a_mark_outlives_damage_of_references_in_the_snapshot() -> None:
+    sequences = PublisherSequences("orders", 10)
+    sequences.note_mark(7)
+    sequences.record(b"p", 1)
+    mark, references = sequences.pack()
+
+    again = restored([mark, references[:-1]])
+
+    assert again.damaged
+    assert mark_of(again) == (7, True)
+
+
+@pytest.mark.parametrize("parts", [[UNKNOWN], [pack_id(b"p", 1)[:-1]]])
+def test_damage_without_a_mark_leaves_it_unknown(parts: list[bytes]) -> None:
+    assert mark_of(restored(parts)) == (0, False)
+
+
+def test_a_part_says_that_a_later_mark_may_be_lost() -> None:
+    assert mark_of(restored([pack_id(b"", 7), NO_MARK_KNOWN])) == (7, False)
+    assert not restored([NO_MARK_KNOWN]).damaged
+
+
+def test_a_snapshot_of_an_older_server_has_no_mark() -> None:
+    assert mark_of(restored([pack_id(b"p", 1)])) == (0, True)
+
+
+def test_without_units_a_snapshot_is_what_it_always_was() -> None:
+    sequences = PublisherSequences("orders", 10)
+    sequences.record(b"p", 1)
+
+    assert sequences.pack() == [b"\x01p" + (1).to_bytes(8)]
+
+
+def test_to_begin_anew_forgets_the_mark() -> None:
+    sequences = PublisherSequences("orders", 10)
+    sequences.note_mark(7)
+    sequences.lose()
+
+    sequences.clear()
+
+    assert mark_of(sequences) == (0, True)

@@ -4,14 +4,13 @@ import itertools
 
 import pytest
 
-from gateway.log import log as log_module
 from gateway.log import units
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.log import StreamLog
 from store.errors import CorruptSegment, NoSuchSegment, SegmentFailed, SegmentSealed, StoreError
 from tests.chunks import SubBatch
 from tests.unit.gateway.log.conftest import MakeRig
-from tests.unit.gateway.log.log_rig import NAMES, LogRig, Sink, put, state_of
+from tests.unit.gateway.log.log_rig import NAMES, LogRig, Sink, put, snapshot_after_chunks, state_of
 from tests.unit.gateway.log.unit_rig import append, begin, blank
 
 
@@ -185,7 +184,7 @@ def test_filter_values_of_a_unit_let_readers_skip(rig: LogRig) -> None:
 def test_a_snapshot_that_is_due_comes_behind_a_unit(
     rig: LogRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(log_module, "SNAPSHOT_CHUNKS", 4)
+    snapshot_after_chunks(monkeypatch, 4)
     log = rig.create()
 
     append(rig, log, [blank(b"a") for _ in range(3)], 1)
