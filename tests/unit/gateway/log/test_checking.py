@@ -9,7 +9,7 @@ from gateway.log import checking as checking_module
 from gateway.log import index as index_module
 from gateway.log.checking import StreamCheck, StreamReport, chunks_from
 from gateway.log.checking_derived import Part
-from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES
+from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, pack_trailer
 from gateway.log.index import ENTRY_BYTES
 from gateway.log.names import event_number, snapshot_key, writer_of
 from store.api import AttributeUpdate, TableEntry
@@ -20,9 +20,11 @@ from tests.unit.gateway.log.log_rig import (
     TABLE,
     LogRig,
     change_on_disk,
+    event_of,
     put,
     write_history,
 )
+from tests.unit.gateway.log.unit_rig import append, blank
 
 CHUNKS = 20
 
@@ -236,3 +238,55 @@ def test_chunks_are_given_with_their_places_and_bytes(rig: LogRig) -> None:
         position = len(found)
 
     assert found == content
+
+
+# Units
+
+
+def test_a_stream_with_units_is_sound(rig: LogRig) -> None:
+    log = rig.open()
+    append(rig, log, [blank(b"a"), blank(b"b", values=[b"v"])], 3)
+    rig.save(log)
+    append(rig, log, [blank(b"c")], 4)
+
+    report = check(rig)
+
+    assert report.flaws == []
+    assert report.chunks == CHUNKS + 3
+
+
+def test_a_mark_that_the_snapshot_has_not_is_a_flaw(rig: LogRig) -> None:
+    log = rig.open()
+    append(rig, log, [blank(b"a")], 3)
+    log.sequences.mark = 2
+    rig.save(log)
+
+    (flaw,) = check(rig).flaws
+
+    assert flaw.part is Part.SNAPSHOT
+    assert "the mark of the last unit is not that of the chunks" in flaw.what
+
+
+def test_a_mark_that_may_be_lost_is_a_flaw(rig: LogRig) -> None:
+    log = rig.open()
+    rig.commit(log, b"x")
+    log.sequences.is_mark_known = False
+    rig.save(log)
+
+    (flaw,) = check(rig).flaws
+
+    assert flaw.part is Part.SNAPSHOT
+    assert "mark of a unit may have been lost" in flaw.what
+
+
+@pytest.mark.parametrize("value", [0, 1 << 63])
+def test_an_empty_reference_without_a_mark_is_a_flaw(make_rig: MakeRig, value: int) -> None:
+    rig = make_rig()
+    rig.do(rig.store.create_segment, NAMES.data_segment)
+    event = event_of([b"a"], trailer=pack_trailer({b"": value}))
+    writer = rig.do(rig.store.open_writer, NAMES.data_segment, writer_of(NAMES.data_segment))
+    rig.do(writer.append, event, event_number(1, 1))
+
+    (flaw,) = check(rig).flaws
+
+    assert "the publishing ids behind a chunk are damaged" in flaw.what
