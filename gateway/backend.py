@@ -19,7 +19,7 @@ from gateway.broker.access.refusals import Refusals
 from gateway.broker.access.users_file import first_users
 from gateway.broker.connections import Connections
 from gateway.broker.openings import Openings
-from gateway.broker.service import About, Service
+from gateway.broker.service import About, Resource, Service
 from gateway.broker.streams import StreamsPorts
 from gateway.broker.virtual_host import open_virtual_host
 from gateway.broker.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_virtual_hosts
@@ -196,6 +196,7 @@ class Backend:
             settings.publisher_references_max,
             self._clock.for_age,
             settings.offset_references_max,
+            lambda: Resource.DISK in self.service.alarms,
         )
         partitions_max = settings.super_stream_partitions_max
         self._virtual_hosts = await awaited(

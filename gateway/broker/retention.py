@@ -21,8 +21,15 @@ from gateway.log.locating import StartKind, locate
 from gateway.log.log import StreamLog
 from gateway.log.opening import LogNames
 from gateway.log.persisting import trim_index
-from gateway.log.retention import Cut, Limits, cut_within, find_cut, remove_before
-from gateway.log.seldom import AGAIN_S
+from gateway.log.retention import (
+    Cut,
+    Limits,
+    cut_before,
+    cut_within,
+    find_cut,
+    remove_before,
+)
+from gateway.log.seldom import AGAIN_S, Seldom
 from gateway.log.snapshot import Snapshot
 from gateway.pending import Pending, run
 from store.api import SegmentInfo, SegmentStore
@@ -70,6 +77,8 @@ class RetentionPorts:
         limits_of: Gives what a stream may keep.
         names_of: Gives a stream's segments.
         save: Stores a log's snapshot and index.
+        first_held: Gives the lowest offset of a stream, by its generation, that a plan holds.
+        is_disk_full: Tells whether plans hold nothing, since there is no space.
     """
 
     store: SegmentStore
@@ -79,6 +88,8 @@ class RetentionPorts:
     limits_of: Callable[[Stream], Limits]
     names_of: Callable[[StreamEntry], LogNames]
     save: Callable[[StreamEntry, StreamLog, Snapshot], Pending[None]]
+    first_held: Callable[[int], int | None]
+    is_disk_full: Callable[[], bool]
 
 
 class Retention:
@@ -90,6 +101,8 @@ class Retention:
         # Of a look at all streams; None while there is none under way.
         self._remaining: Iterator[Coroutine[Pending[Any], None, None]] | None = None
         self._is_wanted = False
+        line = "disk is full, so planned records are removed stream=%s held_from=%d before=%d"
+        self._held_removed = Seldom(log, line)
 
     # When
 
@@ -175,7 +188,19 @@ class Retention:
             _remark_clock(stream, stream_log, now_ms)
         cut = await find_cut(stream_log, limits, now_ms)
         if cut is not None:
+            cut = self._without_held(stream, stream_log, cut)
+        if cut is not None:
             await self._remove(stream, stream_log, cut)
+
+    def _without_held(self, stream: Stream, stream_log: StreamLog, cut: Cut) -> Cut | None:
+        """Return a cut that leaves what plans hold, if there is one; on a full disk the whole."""
+        held = self._ports.first_held(stream.entry.generation)
+        if held is None or cut.offset <= held:
+            return cut
+        if not self._ports.is_disk_full():
+            return cut_before(stream_log, cut, held)
+        self._held_removed.warning(stream_log.stream, held, cut.offset)
+        return cut
 
     async def truncate(
         self, stream: Stream, stream_log: StreamLog, offset: int | None, timestamp_ms: int | None

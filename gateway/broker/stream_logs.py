@@ -12,6 +12,7 @@ from gateway.broker.errors import (
     StreamNotAvailable,
     StreamRestarted,
 )
+from gateway.broker.holds import Holds
 from gateway.broker.policies import Policies
 from gateway.broker.retention import Retention, RetentionPorts, limits_of
 from gateway.broker.stream import Stream
@@ -42,6 +43,7 @@ class StreamLogs:
         policies: Those of the virtual host.
         tracking: Stored offsets of consumers.
         retention: Removes what streams may not keep.
+        holds: Ranges that it must leave.
     """
 
     def __init__(
@@ -59,6 +61,7 @@ class StreamLogs:
         self._storage = storage
         self._streams = streams
         self._found_no_space = Seldom(log, "stream failed stream=%s error=%s")
+        self.holds = Holds()
         self.tracking = tracking
         self.policies = policies
         policies.changed = self._policies_changed
@@ -71,6 +74,8 @@ class StreamLogs:
                 self.limits_of,
                 storage.names_of,
                 storage.save,
+                self.holds.first_held,
+                ports.is_disk_full,
             )
         )
 

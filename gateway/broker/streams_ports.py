@@ -25,6 +25,7 @@ class StreamsPorts:
         offset_references_max: References under which a stream has offsets stored.
         now_for_age_ms: Given an age in ms, the earliest time it can be now; retention uses it, so
             that a clock set forward deletes nothing (`gateway.log.clock`). None: `clock_ms`.
+        is_disk_full: Tells whether there is no space for publishes.
     """
 
     store: SegmentStore
@@ -36,3 +37,4 @@ class StreamsPorts:
     references_max: int
     now_for_age_ms: Callable[[int], int] | None = None
     offset_references_max: int = REFERENCES_MAX
+    is_disk_full: Callable[[], bool] = lambda: False

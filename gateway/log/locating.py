@@ -71,6 +71,34 @@ async def locate(log: StreamLog, kind: StartKind, value: int = 0) -> Start:
             continue  # the oldest chunks were removed meanwhile
 
 
+async def locate_border(log: StreamLog, offset: int) -> Start:
+    """Find the first chunk that begins at an offset or behind it; the tail if there is none.
+
+    Args:
+        log: The stream.
+        offset: Any u64.
+
+    Raises:
+        StoreError: The segment cannot be read.
+        CorruptChunk: It does not hold chunks where it should.
+    """
+    while True:
+        tail = Start(log.committed_next_offset, log.committed_length)
+        if log.is_empty or offset >= tail.offset:
+            return tail
+        if offset <= log.first_chunk_id:
+            return Start(log.first_chunk_id, log.start)
+        try:
+            return await _scan(
+                log,
+                lambda: log.index.position_before_offset(offset),
+                tail,
+                lambda chunk: chunk[2] >= offset,
+            )
+        except SegmentTruncated:
+            continue  # the oldest chunks were removed meanwhile
+
+
 def _remark(log: StreamLog, timestamp_ms: int) -> None:
     """Log, once for a stream, a requested time that is not plausible: it may be in seconds."""
     is_odd = 0 < timestamp_ms < _PLAUSIBLE_FROM_MS or timestamp_ms > log.now_ms() + _DAY_MS

@@ -155,6 +155,14 @@ def cut_within(log: StreamLog, cut: Cut, end: int) -> Cut | None:
     return Cut(log.index.positions[entry], log.index.offsets[entry])
 
 
+def cut_before(log: StreamLog, cut: Cut, offset: int) -> Cut | None:
+    """Return `cut`, or the last known cut that leaves the chunk of `offset` if `cut` does not."""
+    position = log.index.position_before_offset(offset)
+    if position is None or log.index.offsets[0] > offset:
+        return None
+    return cut_within(log, cut, position)
+
+
 async def remove_before(store: SegmentStore, segment: str, log: StreamLog, cut: Cut) -> int:
     """Remove the chunks before a cut.
 

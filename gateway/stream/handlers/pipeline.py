@@ -4,14 +4,19 @@ Each stream has a code of its own in the answer. If one is refused, the answer's
 first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from typing import Final, NoReturn
+from typing import Final
 
-from gateway.broker.errors import BrokerError, PreconditionFailed
+from gateway.broker.errors import BrokerError, PreconditionFailed, StreamNotAvailable
 from gateway.broker.patterns import Pattern, UnusablePattern, length_fault
 from gateway.broker.slices import Slice
+from gateway.broker.stream import Stream
 from gateway.broker.super_streams import Places
+from gateway.log.errors import LogError
+from gateway.log.locating import Start
+from gateway.log.log import StreamLog
+from gateway.log.planning import Border, borders_between, ends_of
 from gateway.pending import Pending, start
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal, code_of, reason_of
@@ -21,9 +26,24 @@ from gateway.stream.wire.codec import one_line
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import Permission
 from gateway.stream.wire.layout import layout_of
+from store.errors import StoreError
 
 AT_ONCE: Final = 64
 """So many streams are looked at together: each may wait for the store a few times."""
+
+
+class _Turns:
+    """Gives the other connections their turns while a request goes on."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+        self._slice = Slice()
+
+    async def give(self) -> None:
+        """Wait for the others if it is time; called once for each thing that is done."""
+        if self._slice.is_over():
+            await self._link.ports.wait(0)
+            self._slice.begin()
 
 
 async def describe_streams(link: Link, request: p.DescribeStreams) -> p.StreamsDescribed:
@@ -32,15 +52,15 @@ async def describe_streams(link: Link, request: p.DescribeStreams) -> p.StreamsD
     described = wire_types.Written(layout_of(p.StreamDescription))
     reasons: list[str] = []
     places = Places(link.virtual_host)
-    time_slice = Slice()
+    turns = _Turns(link)
     remaining = iter(names)
     while some := list(islice(remaining, AT_ONCE)):
-        under_way = [(name, start(_described(link, name, places))) for name in some]
+        under_way: list[tuple[str, Pending[p.StreamDescription]]] = []
+        for name in some:
+            await turns.give()
+            under_way.append((name, start(_described(link, name, places))))
         for name, pending in under_way:
             described.append(await _or_refused(name, pending, reasons))
-            if time_slice.is_over():
-                await link.ports.wait(0)
-                time_slice.begin()
     reason = reasons[0] if reasons else None
     return p.StreamsDescribed(ResponseCode.OK, reason, described)  # type: ignore[arg-type]  # instead of a tuple
 
@@ -53,11 +73,9 @@ async def _names_of(link: Link, request: p.DescribeStreams) -> Sequence[str]:
         raise PreconditionFailed("give either names or a pattern")
     pattern = _pattern_of(request.pattern)
     found: list[str] = []
-    time_slice = Slice()
+    turns = _Turns(link)
     for name in link.streams.names():
-        if time_slice.is_over():
-            await link.ports.wait(0)
-            time_slice.begin()
+        await turns.give()
         if pattern.matches(name) and link.may(Permission.READ, name):
             found.append(name)
     if len(found) > p.STREAMS_MAX:
@@ -107,6 +125,122 @@ async def _or_refused(
         return p.StreamDescription(name, code, 0, 0, 0, 0, None, 0)
 
 
-async def plan_streams(_link: Link, _request: p.PlanStreams) -> NoReturn:
-    """Say where ranges of streams can be split."""
-    raise Refusal(ResponseCode.PRECONDITION_FAILED, "planning streams: not served yet")
+async def plan_streams(link: Link, request: p.PlanStreams) -> p.StreamsPlanned:
+    """Say where ranges of streams can be split, and keep them from retention for a while."""
+    turns = _Turns(link)
+    plans: list[_Plan] = []
+    for wanted in request.ranges:
+        await turns.give()
+        plans.append(_Plan(link, wanted))
+    _hold(link, plans)
+    planned = wire_types.Written(layout_of(p.StreamPlan))
+    written = _Borders(turns)
+    remaining = iter(plans)
+    while some := list(islice(remaining, AT_ONCE)):
+        under_way = [(plan, start(plan.find_ends())) for plan in some]
+        for plan, found in under_way:
+            await found
+            borders = await written.of(plan)
+            planned.append(p.StreamPlan(plan.name, plan.code, borders))
+    reason = next((plan.reason for plan in plans if plan.reason), None)
+    return p.StreamsPlanned(ResponseCode.OK, reason, planned)  # type: ignore[arg-type]  # instead of a tuple
+
+
+class _Plan:
+    """One range of a request: what it is about, and what came of it.
+
+    Attributes:
+        stream: The stream, None if it cannot be planned.
+        code: That of the answer.
+        reason: Of a refusal, in one line.
+    """
+
+    def __init__(self, link: Link, wanted: p.RangeToPlan) -> None:
+        self.name = wanted.name
+        self.code = ResponseCode.OK
+        self.reason: str | None = None
+        self.stream: Stream | None = None
+        self.range = wanted.from_offset, wanted.to_offset
+        self._span_bytes = wanted.span_bytes
+        self._streams = link.streams
+        self._found: tuple[StreamLog, Start, Start] | None = None
+        try:
+            self.stream = _stream_to_plan(link, wanted)
+        except (Refusal, BrokerError) as error:
+            self._refuse(error)
+
+    def _refuse(self, error: Exception) -> None:
+        code = code_of(error)
+        assert code is not None
+        self.code, self.reason = code, one_line(reason_of(error))
+
+    async def find_ends(self) -> None:
+        """Find where the range begins and ends."""
+        stream, (first, end) = self.stream, self.range
+        if stream is None or first == end:
+            return
+        while stream.evaluation is not None:  # what goes is decided already
+            await stream.evaluation
+        try:
+            stream_log = await self._streams.logs.of(stream)
+            self._found = stream_log, *await ends_of(stream_log, first, end)
+        except BrokerError as error:
+            self._refuse(error)
+        except (StoreError, LogError):
+            self._refuse(StreamNotAvailable(stream.name))
+
+    def borders(self) -> Iterator[Border]:
+        """Yield the borders; none of a stream that cannot be planned, or of an empty range."""
+        if self._found is not None:
+            yield from borders_between(*self._found, self._span_bytes)
+
+
+class _Borders:
+    """Writes the borders of an answer, of which there is a largest number."""
+
+    def __init__(self, turns: _Turns) -> None:
+        self._turns = turns
+        self._count = 0
+
+    async def of(self, plan: _Plan) -> tuple[p.Border, ...]:
+        """Write the borders of a plan. Raises PreconditionFailed if there are too many in all."""
+        written = wire_types.Written(layout_of(p.Border))
+        for border in plan.borders():
+            await self._turns.give()
+            self._count += 1
+            if self._count > p.BORDERS_MAX:
+                raise PreconditionFailed(
+                    f"the plan has more than {p.BORDERS_MAX} borders, up to stream {plan.name!r}:"
+                    " use a larger span_bytes, or plan fewer streams at once"
+                )
+            written.append(p.Border(*border))
+        return written  # type: ignore[return-value]  # instead of a tuple
+
+
+def _stream_to_plan(link: Link, wanted: p.RangeToPlan) -> Stream:
+    """Return the stream of a range. Raises Refusal or BrokerError."""
+    name = wanted.name
+    link.require(Permission.READ, name)
+    stream = link.streams.find(name)
+    if stream.entry.generation != wanted.generation:
+        raise PreconditionFailed(
+            f"stream {name!r} was deleted and made again: its generation is"
+            f" {stream.entry.generation}, not {wanted.generation}"
+        )
+    if wanted.from_offset > wanted.to_offset:
+        raise PreconditionFailed(f"range of stream {name!r} ends before it begins")
+    if not wanted.span_bytes:
+        raise PreconditionFailed(f"span_bytes of stream {name!r} is 0")
+    return stream
+
+
+def _hold(link: Link, plans: Iterable[_Plan]) -> None:
+    """Keep the ranges of plans from retention. Raises PreconditionFailed."""
+    ranges: dict[int, tuple[int, int]] = {}
+    for plan in plans:
+        if plan.stream is not None:
+            first, end = plan.range
+            other = ranges.setdefault(plan.stream.entry.generation, (first, end))
+            both = min(first, other[0]), max(end, other[1])
+            ranges[plan.stream.entry.generation] = both
+    link.streams.logs.holds.take(link.user, link, ranges)

@@ -13,7 +13,7 @@ from gateway.broker.access.refusals import Refusals
 from gateway.broker.access.users_file import first_users
 from gateway.broker.connections import Connections
 from gateway.broker.openings import Openings
-from gateway.broker.service import Service
+from gateway.broker.service import Resource, Service
 from gateway.broker.streams import Stream, Streams, StreamsPorts
 from gateway.broker.virtual_host import VirtualHost, open_virtual_host
 from gateway.broker.virtual_hosts import VirtualHostsPorts, open_virtual_hosts
@@ -195,6 +195,7 @@ class Broker:
             clock_ms=lambda: self.now_ms,
             fatal=self.fatal_errors.append,
             references_max=100,
+            is_disk_full=lambda: Resource.DISK in self.service.alarms,
         )
         self._open_hosts(store, ports)
         self.service = Service(self.connections, consumer_update_timeout_ms)

@@ -19,6 +19,7 @@ from gateway.stream.link import RIGHTS, Link
 from gateway.stream.refusals import Refusal
 from gateway.stream.wire import messages as m
 from gateway.stream.wire import pipeline
+from gateway.stream.wire import pipeline_messages as p
 from gateway.stream.wire.codec import encode_request
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import CLIENT, COMMANDS, Permission
@@ -255,3 +256,22 @@ def test_a_frame_is_copied_before_anything_waits(
     frame[:] = bytes(len(frame))
 
     assert requests == [request]
+
+
+# Commands of pipelines
+
+
+def test_every_command_of_pipelines_with_a_permission_asks_for_it(broker: Broker) -> None:
+    client = broker.link(has_pipeline=True)
+    client.create("s")
+    generation = broker.stream("s").entry.generation
+    requests: dict[str, m.Message] = {
+        "describe_streams": p.DescribeStreams(("s",), None),
+        "plan_streams": p.PlanStreams((p.RangeToPlan("s", generation, 0, 1, 1),)),
+        "open_stage": p.OpenStage("q", 1, "s"),
+    }
+    for name, request in requests.items():
+        asked = Asked(client)
+        client.tell(name, request)
+        row = pipeline.TABLE.by_name[name]
+        assert asked.calls[0] == Demand(RIGHTS[row.permission], "s")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from gateway.broker import holds
 from gateway.broker.access.model import Permission
 from gateway.stream.wire import messages as m
 from gateway.stream.wire import pipeline_messages as p
@@ -190,3 +191,138 @@ def test_others_have_turns_while_many_streams_are_described(client: LinkRig) -> 
     client.broker.loop.run_until(lambda: bool(client.ports.turns))
     assert not done
     client.finish(done)
+
+
+# Planning
+
+
+def wanted(
+    client: LinkRig, name: str, first: int = 0, end: int = 1_000, span: int = 1, *, later: int = 0
+) -> p.RangeToPlan:
+    generation = client.broker.stream(name).entry.generation + later
+    return p.RangeToPlan(name, generation, first, end, span)
+
+
+def plan(client: LinkRig, *ranges: p.RangeToPlan) -> p.StreamsPlanned:
+    return client.ask(p.StreamsPlanned, "plan_streams", p.PlanStreams(ranges))
+
+
+def test_a_plan_has_the_borders_of_each_range_in_order(client: LinkRig) -> None:
+    client.request("delete_stream", m.DeleteStream("orders"))
+    arguments = {"stream-max-segment-size-bytes": "1024"}  # so close are the entries of the index
+    assert client.code("create_stream", m.CreateStream("orders", arguments)) == OK
+    publish(client, "orders", 20)
+
+    answer = plan(client, wanted(client, "s"), wanted(client, "orders", 1, 19))
+
+    assert (answer.code, answer.reason) == (OK, None)
+    empty, orders = answer.streams
+    assert empty == p.StreamPlan("s", OK, (p.Border(0, 0),))
+    log = client.broker.log("orders")
+    between = list(zip(log.index.offsets[1:], log.index.positions[1:], strict=True))
+    assert len(between) == 2
+    size = log.committed_length // 20
+    assert orders.borders == (
+        p.Border(1, 0),
+        *(p.Border(offset, position - size) for offset, position in between),
+        p.Border(19, 18 * size),
+    )
+
+
+def test_an_empty_range_has_no_borders(client: LinkRig) -> None:
+    publish(client, "s", 3)
+
+    [planned] = plan(client, wanted(client, "s", 2, 2)).streams
+
+    assert planned == p.StreamPlan("s", OK, ())
+
+
+@pytest.mark.parametrize(
+    ("first", "end", "span", "later", "reason"),
+    [
+        (0, 5, 1, 1, "stream 's' was deleted and made again: its generation is "),
+        (5, 4, 1, 0, "range of stream 's' ends before it begins"),
+        (0, 5, 0, 0, "span_bytes of stream 's' is 0"),
+    ],
+)
+def test_a_range_that_cannot_be_planned_is_refused_alone(  # its fields
+    client: LinkRig, first: int, end: int, span: int, later: int, reason: str
+) -> None:
+    answer = plan(
+        client, wanted(client, "s", first, end, span, later=later), wanted(client, "orders")
+    )
+
+    assert answer.code == OK
+    assert (answer.reason or "").startswith(reason)
+    assert [each.code for each in answer.streams] == [ResponseCode.PRECONDITION_FAILED, OK]
+    assert answer.streams[0].borders == ()
+
+
+def test_a_stream_that_is_not_there_or_may_not_be_read_is_refused_alone(client: LinkRig) -> None:
+    orders, s = wanted(client, "orders"), wanted(client, "s")
+    nowhere = p.RangeToPlan("s-2", 1, 0, 1, 1)
+    allow_to_read(client.broker, "^s")
+
+    answer = plan(client, s, orders, nowhere)
+
+    assert [each.code for each in answer.streams] == [
+        OK,
+        ResponseCode.ACCESS_REFUSED,
+        ResponseCode.STREAM_DOES_NOT_EXIST,
+    ]
+    assert answer.reason == "no read on 'orders'"
+
+
+def test_a_stream_that_cannot_be_opened_is_refused_alone(client: LinkRig) -> None:
+    ranges = wanted(client, "s"), wanted(client, "orders")
+    client.broker.lose_segment("s")
+
+    answer = plan(client, *ranges)
+
+    assert [each.code for each in answer.streams] == [ResponseCode.STREAM_NOT_AVAILABLE, OK]
+    assert answer.reason == "stream 's' is not available now; the server's log says why"
+
+
+@pytest.mark.parametrize("count", [2, 3])
+def test_an_answer_has_so_many_borders_and_no_more(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch, count: int
+) -> None:
+    monkeypatch.setattr(p, "BORDERS_MAX", 4)
+    publish(client, "s", 1)
+
+    answer = plan(client, *[wanted(client, "s")] * count)
+
+    assert answer.code == (OK if count == 2 else ResponseCode.PRECONDITION_FAILED)
+    if count == 3:
+        assert answer.reason is not None
+        assert answer.reason.startswith("the plan has more than 4 borders, up to stream 's'")
+
+
+def test_a_thousand_streams_are_planned_in_one_call_and_others_have_turns(client: LinkRig) -> None:
+    names = [f"t{number:03}" for number in range(1_000)]
+    client.create(*names)
+    publish(client, "t007", 2)
+
+    done = client.start("plan_streams", p.PlanStreams(tuple(wanted(client, n) for n in names)))
+    client.broker.loop.run_until(lambda: bool(client.ports.turns))
+    assert not done
+    client.finish(done)
+
+    answer = client.answer_to("plan_streams")
+    assert isinstance(answer, p.StreamsPlanned)
+    assert [each.name for each in answer.streams] == names
+    assert {each.name for each in answer.streams if len(each.borders) > 1} == {"t007"}
+
+
+def test_a_user_with_too_many_plans_is_refused_with_a_reason(
+    client: LinkRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(holds, "HOLDS_MAX", 1)
+    publish(client, "s", 1)
+    assert plan(client, wanted(client, "s")).code == OK
+
+    answer = plan(client.broker.link(has_pipeline=True), wanted(client, "s"))
+
+    assert answer.code == ResponseCode.PRECONDITION_FAILED
+    assert (answer.reason or "").startswith("user 'guest' has 1 plans that keep records already")
+    assert plan(client, wanted(client, "s")).code == OK
