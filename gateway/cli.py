@@ -273,27 +273,15 @@ def _ctl(options: argparse.Namespace) -> int:
 
 
 def _add_import(parser: argparse.ArgumentParser, _given: Sequence[str]) -> None:
-    from gateway.management.ctl import import_export  # noqa: PLC0415
+    from gateway.management.ctl import ctl, import_export  # noqa: PLC0415
 
-    import_export.add_import(parser)
-
-
-def _import(options: argparse.Namespace) -> int:
-    from gateway.management.ctl import import_export  # noqa: PLC0415
-
-    return import_export.run_import(options)
+    ctl.add_command(parser, import_export.import_definitions, ctl.JSON)
 
 
 def _add_export(parser: argparse.ArgumentParser, _given: Sequence[str]) -> None:
-    from gateway.management.ctl import import_export  # noqa: PLC0415
+    from gateway.management.ctl import ctl, import_export  # noqa: PLC0415
 
-    import_export.add_export(parser)
-
-
-def _export(options: argparse.Namespace) -> int:
-    from gateway.management.ctl import import_export  # noqa: PLC0415
-
-    return import_export.run_export(options)
+    ctl.add_command(parser, import_export.export_definitions)
 
 
 def _add_store(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
@@ -339,8 +327,8 @@ _COMMANDS: Final = {
         _add_ctl,
         _ctl,
     ),
-    "import": _Command("take over RabbitMQ's definitions", "", "", _add_import, _import),
-    "export": _Command("write definitions for RabbitMQ", "", "", _add_export, _export),
+    "import": _Command("take over RabbitMQ's definitions", "", "", _add_import, _ctl),
+    "export": _Command("write definitions for RabbitMQ", "", "", _add_export, _ctl),
     "store": _Command(
         "check, mend and show the data directory of a server that does not run",
         "",

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from gateway.management.ctl import clients, service, streams, topology, users
 from gateway.management.ctl.asking import Refused, Unreachable, ask
-from gateway.management.ctl.grammar import Command, WrongUse, add, argument
+from gateway.management.ctl.grammar import Argument, Command, WrongUse, add, argument
 from gateway.management.definitions.report import visible
 from gateway.settings.errors import ConfigError
 from gateway.settings.sources import load
@@ -57,6 +57,7 @@ def epilog() -> str:
     return "\n".join(lines) + "\n" + _EXIT_CODES
 
 
+JSON: Final = argument("--json", "print the answer as JSON")
 _PLACES: Final = ("--data", "--config")
 
 
@@ -78,14 +79,17 @@ def add_arguments(parser: argparse.ArgumentParser, given: Sequence[str]) -> None
     verb = _verb(given)
     if verb is not None and verb.replace("-", "_") not in COMMANDS:
         parser.error(_no_such(verb))
-    commands = parser.add_subparsers(dest="ctl_command", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
     for command in COMMANDS.values():
         dashed = command.name.replace("_", "-")
         if not {command.name, dashed} & set(given):
             commands.add_parser(command.name)
             continue
         for name in {command.name: None, dashed: None}:
-            _add_command(commands.add_parser(name, **_described(command)), command)
+            parser = commands.add_parser(
+                name, formatter_class=argparse.RawDescriptionHelpFormatter, allow_abbrev=False
+            )
+            add_command(parser, command, JSON)
 
 
 def _verb(given: Sequence[str]) -> str | None:
@@ -105,19 +109,13 @@ def _no_such(verb: str) -> str:
     return f"there is no command {verb!r}{meant} `hutch ctl --help` lists them"
 
 
-def _described(command: Command) -> dict[str, Any]:
-    examples = "".join(f"  {line}\n" for line in command.examples)
-    return {
-        "description": command.help,
-        "epilog": f"examples:\n{examples}" if examples else "",
-        "formatter_class": argparse.RawDescriptionHelpFormatter,
-        "allow_abbrev": False,
-    }
-
-
-def _add_command(parser: argparse.ArgumentParser, command: Command) -> None:
-    parser.set_defaults(parser=parser)
-    add(parser, *command.arguments, argument("--json", "print the answer as JSON"))
+def add_command(parser: argparse.ArgumentParser, command: Command, *more: Argument) -> None:
+    """Have a parser take what a command takes, and more; `run` runs the command."""
+    parser.description = command.help
+    if command.examples:
+        parser.epilog = "Examples:\n" + "".join(f"  {line}\n" for line in command.examples)
+    parser.set_defaults(parser=parser, described=command)
+    add(parser, *command.arguments, *more)
     add_place(parser)
 
 
@@ -128,13 +126,13 @@ def data_directory(options: argparse.Namespace) -> Path:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run a `hutch ctl` command; return the exit code."""
-    command = COMMANDS[options.ctl_command.replace("-", "_")]
+    """Run the command that `add_command` added; return the exit code."""
+    command: Command = options.described
 
     def do() -> int:
         asked = command.asks(options)
         answer = command.does(partial(ask, data_directory(options)), asked)
-        if options.json or getattr(options, "formatter", "") == "json":
+        if getattr(options, "json", False) or getattr(options, "formatter", "") == "json":
             sys.stdout.write(json.dumps(answer, indent=2, ensure_ascii=True) + "\n")
         else:
             sys.stdout.write(command.shown(answer))

@@ -22,8 +22,9 @@ class WrongUse(Exception):
 
 Asked = dict[str, Any]
 """Arguments of a request, by their names."""
-Ask = Callable[[str, Asked], Any]
-"""Asks the server for a request by its name, and returns the answer."""
+Ask = Callable[..., Any]
+"""Asks the server for a request by its name, with its arguments and perhaps a body; returns the
+answer."""
 
 
 def _itself(typed: Any) -> Any:  # noqa: ANN401  # whatever argparse has made

@@ -32,16 +32,6 @@ class Row:
     is_lost: bool = False
     """True if it is skipped and RabbitMQ would have it, so that it may be missed."""
 
-    def fields(self) -> dict[str, str]:
-        """Return it as plain texts, for JSON."""
-        return {
-            "kind": self.kind,
-            "virtual_host": self.virtual_host,
-            "name": self.name,
-            "outcome": self.outcome.value,
-            "reason": self.reason,
-        }
-
 
 def visible(text: str) -> str:
     """Write a text from outside so that it cannot move a cursor or begin a line."""
