@@ -152,7 +152,7 @@ class History:
                 Permission(user="anna", virtual_host="side", configure="", write="x.*", read="x.*")
             )
         )
-        self._do(access.set_user_limits("bert", {"max-connections": 5}))
+        self._do(access.change_user_limits("bert", lambda _: {"max-connections": 5}))
         self._do(access.set_virtual_host_limits("side", {"max-queues": 50}))
         host = self._host("/")
         self._do(

@@ -192,8 +192,10 @@ class Access:
         for connection in self._connections.of(user=user, virtual_host=virtual_host):
             connection.lose_access()
 
-    async def set_user_limits(self, name: str, limits: Mapping[str, int]) -> None:
-        """Replace the limits of a user; they act on connections that come.
+    async def change_user_limits(
+        self, name: str, change: Callable[[Mapping[str, int]], Mapping[str, int]]
+    ) -> None:
+        """Change limits of a user by those there are; they act on connections that come.
 
         Raises:
             NoSuchUser: The user does not exist.
@@ -203,7 +205,7 @@ class Access:
         def limited(user: User | None) -> User:
             if user is None:
                 raise NoSuchUser(name)
-            return dataclasses.replace(user, limits=dict(limits))
+            return dataclasses.replace(user, limits=dict(change(user.limits)))
 
         await self.change_user(name, limited)
 

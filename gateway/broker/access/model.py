@@ -2,7 +2,7 @@
 
 import enum
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -129,23 +129,3 @@ def check_limits(limits: Mapping[str, int], known: frozenset[str]) -> None:
             raise Unusable(f"{name!r} is not a limit; the limits are {', '.join(sorted(known))}")
         if type(value) is not int:  # a bool is one to isinstance
             raise Unusable(f"{name} is not a whole number")
-
-
-def with_limit(
-    name: str, value: int | None, known: frozenset[str]
-) -> Callable[[Mapping[str, int]], dict[str, int]]:
-    """Return what sets one of several limits, or takes it away. Raises Unusable.
-
-    Args:
-        name: The limit.
-        value: None to have none of that name.
-        known: The limits there are; to take away one that is not there does nothing.
-    """
-    if value is not None:
-        check_limits({name: value}, known)
-
-    def changed(limits: Mapping[str, int]) -> dict[str, int]:
-        others = {other: limit for other, limit in limits.items() if other != name}
-        return others if value is None else {**others, name: value}
-
-    return changed

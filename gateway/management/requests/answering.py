@@ -25,6 +25,7 @@ from gateway.broker.errors import (
     StreamNotAvailable,
 )
 from gateway.broker.policies import NoSuchPolicy
+from gateway.broker.service import DoorBlocked
 from gateway.management.administration import OWNER, Actor, Administration, Role
 from gateway.management.errors import (
     AdministrationError,
@@ -85,6 +86,7 @@ _IN_WORDS: Final[tuple[tuple[type[Exception], type[AdministrationError], str], .
     (AccessError, WrongRequest, "{}"),
     (InternalError, Failed, "the store refused: {}"),
     (BrokerError, WrongRequest, "{}"),
+    (DoorBlocked, Failed, "{}"),
     (DiskFull, Failed, "the disk is full, and this takes space: {}"),
     (StoreError, Failed, "{}"),
 )
@@ -110,7 +112,7 @@ async def answer(administration: Administration, actor: Actor, request: Request)
         judge()
         arguments = Arguments(request.arguments, judge, request.body)
         result = await row.do(administration, arguments)
-    except (AccessError, BrokerError, StoreError) as error:
+    except (AccessError, BrokerError, StoreError, DoorBlocked) as error:
         raise translated(error) from error
     if row.role is Role.ADMINISTRATOR or row.needs is not None:
         log.info(
@@ -146,7 +148,7 @@ def _demand(administration: Administration, actor: Actor, row: Row, request: Req
         raise NotAllowed(f"user {actor.name!r} has {missing} in virtual host {virtual_host!r}")
 
 
-def translated(error: AccessError | BrokerError | StoreError) -> AdministrationError:
+def translated(error: AccessError | BrokerError | StoreError | DoorBlocked) -> AdministrationError:
     """Say an error of the broker in an administrator's words."""
     if isinstance(error.__cause__, InvalidArgument):  # whatever code the wire has for it
         return WrongRequest(str(error))

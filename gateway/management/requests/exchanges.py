@@ -1,6 +1,7 @@
 """Requests on exchanges and bindings."""
 
-from typing import Annotated, Any, TypeAlias
+from operator import attrgetter
+from typing import Annotated, Any, Final, TypeAlias
 
 from gateway.broker.access.authorisation import Demand, to_bind, to_configure, to_publish, to_read
 from gateway.broker.exchange import ALTERNATE_EXCHANGE
@@ -11,18 +12,16 @@ from gateway.management.administration import Administration, Role
 from gateway.management.errors import WrongRequest
 from gateway.management.kinds import BINDINGS, EXCHANGES
 from gateway.management.requests.arguments import Arguments
-from gateway.management.requests.row import Host, Hosts, Name, request
+from gateway.management.requests.row import Host, Hosts, Name, listed_by_host, request
 from gateway.management.requests.streams import to_configure_it
+
+_NAME: Final = attrgetter("name")
 
 
 @request(Role.MONITORING)
 async def list_exchanges(hosts: Hosts) -> object:
     """Return the exchanges of a virtual host, or of all."""
-    return [
-        {"virtual_host": host.name, **EXCHANGES.shown(exchange)}
-        for host in hosts
-        for exchange in sorted(host.exchanges.all(), key=lambda each: each.name)
-    ]
+    return listed_by_host(hosts, EXCHANGES, lambda host: sorted(host.exchanges.all(), key=_NAME))
 
 
 def _exchange(_: Administration, arguments: Arguments, __: str) -> Exchange:
@@ -64,11 +63,7 @@ async def delete_exchange(*, host: Host, name: Name, if_unused: bool = False, ju
 @request(Role.MONITORING)
 async def list_bindings(hosts: Hosts) -> object:
     """Return the bindings of a virtual host, or of all."""
-    return [
-        {"virtual_host": host.name, **BINDINGS.shown(binding)}
-        for host in hosts
-        for binding in host.exchanges.bindings()
-    ]
+    return listed_by_host(hosts, BINDINGS, lambda host: host.exchanges.bindings())
 
 
 def _binding(_: Administration, arguments: Arguments, __: str) -> Binding:

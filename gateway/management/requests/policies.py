@@ -10,27 +10,19 @@ from gateway.broker.policy_settings import check_known, check_values
 from gateway.management.administration import Administration, Role
 from gateway.management.kinds import POLICIES
 from gateway.management.requests.arguments import Arguments
-from gateway.management.requests.row import Host, Hosts, request
+from gateway.management.requests.row import Host, Hosts, listed_by_host, request
 
 
 @request(Role.MONITORING)
 async def list_policies(hosts: Hosts) -> object:
     """Return the policies of a virtual host, or of all."""
-    return [
-        {"virtual_host": host.name, **POLICIES.shown(policy)}
-        for host in hosts
-        for policy in host.policies.all()
-    ]
+    return listed_by_host(hosts, POLICIES, lambda host: host.policies.all())
 
 
 @request(Role.MONITORING)
 async def list_operator_policies(hosts: Hosts) -> object:
     """Return the operators' policies of a virtual host, or of all."""
-    return [
-        {"virtual_host": host.name, **POLICIES.shown(policy)}
-        for host in hosts
-        for policy in host.policies.operators.all()
-    ]
+    return listed_by_host(hosts, POLICIES, lambda host: host.policies.operators.all())
 
 
 def _policy(_: Administration, arguments: Arguments, __: str) -> Policy:

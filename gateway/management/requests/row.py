@@ -14,6 +14,7 @@ from typing import (
     Final,
     NamedTuple,
     TypeAlias,
+    TypeVar,
     get_args,
     get_origin,
     get_type_hints,
@@ -27,12 +28,16 @@ from gateway.broker.service import Service
 from gateway.broker.virtual_host import VirtualHost
 from gateway.broker.virtual_hosts import VirtualHosts
 from gateway.management.administration import Administration, Role
+from gateway.management.kinds import Kind
 from gateway.management.requests.arguments import Arguments
 from gateway.pending import Pending
 
+Thing = TypeVar("Thing")
 Answer: TypeAlias = Coroutine[Pending[Any], None, object]
 Taker: TypeAlias = Callable[..., Any]
 """Takes a parameter: called with the administration, the arguments, its name and its default."""
+LimitChange: TypeAlias = Callable[[Mapping[str, int]], Mapping[str, int]]
+"""Makes the limits that are to be of those there are."""
 
 
 def _host(administration: Administration, arguments: Arguments, _: str) -> VirtualHost:
@@ -47,12 +52,25 @@ def _name(_: Administration, arguments: Arguments, name: str, default: str | Non
     return arguments.name(name, default)
 
 
+def _limits(_: Administration, arguments: Arguments, name: str) -> LimitChange:
+    limit = arguments.optional_text("limit")
+    if limit is None:
+        limits = arguments.mapping(name)
+        return lambda _: limits
+    value = arguments.optional_integer("value")
+    kept = {} if value is None else {limit: value}
+    return lambda known: {each: known[each] for each in known if each != limit} | kept
+
+
 Host: TypeAlias = Annotated[VirtualHost, _host]
 """The virtual host that the argument `virtual_host` names, which is / if it is left out."""
 Hosts: TypeAlias = Annotated[list[VirtualHost], _hosts]
 """The virtual host that the argument `virtual_host` names; all if it is left out."""
 Name: TypeAlias = Annotated[str, _name]
 """The name of something that clients make, which need not be UTF-8."""
+Limits: TypeAlias = Annotated[LimitChange, _limits]
+"""A change of limits: all of them are replaced by the argument; or one, which `limit` names, is
+set to `value`, or removed where there is no value."""
 
 _TAKERS: Final[Mapping[object, Callable[..., Any]]] = {
     str: Arguments.text,
@@ -159,3 +177,14 @@ def _taker(parameter: inspect.Parameter, hint: object) -> Taker:
         )
     take = _TAKERS[hint]
     return lambda _, arguments, name: take(arguments, name, *default)
+
+
+def listed_by_host(
+    hosts: Iterable[VirtualHost],
+    kind: Kind[Thing],
+    things: Callable[[VirtualHost], Iterable[Thing]],
+) -> list[dict[str, Any]]:
+    """Return the objects of a kind in some virtual hosts, each with its host."""
+    return [
+        {"virtual_host": host.name, **kind.shown(thing)} for host in hosts for thing in things(host)
+    ]

@@ -6,9 +6,9 @@ import time
 from functools import partial
 from typing import Annotated, Final, TypeAlias
 
-from gateway.broker.service import DoorBlocked, Resource, Service
+from gateway.broker.service import Resource, Service
 from gateway.management.administration import Administration, Role
-from gateway.management.errors import Failed, WrongRequest
+from gateway.management.errors import WrongRequest
 from gateway.management.requests.arguments import Arguments
 from gateway.management.requests.row import request
 
@@ -85,10 +85,7 @@ async def drain(service: Service) -> None:
 @request()
 async def revive(service: Service) -> None:
     """End a drain."""
-    try:
-        service.revive()
-    except DoorBlocked as error:
-        raise Failed(str(error)) from error
+    service.revive()
 
 
 @request()
@@ -100,10 +97,7 @@ async def stop_app(service: Service) -> object:
 @request()
 async def start_app(service: Service) -> None:
     """Serve again after a stop."""
-    try:
-        service.start()
-    except DoorBlocked as error:
-        raise Failed(str(error)) from error
+    service.start()
 
 
 @request()

@@ -10,14 +10,7 @@ from typing import Annotated, Any, Final, TypeAlias
 from gateway.broker.access.access import Access
 from gateway.broker.access.attempts import Attempts
 from gateway.broker.access.errors import NoSuchUser, NoSuchVirtualHost, Unusable
-from gateway.broker.access.model import (
-    USER_LIMITS,
-    Permission,
-    Right,
-    User,
-    check_limits,
-    with_limit,
-)
+from gateway.broker.access.model import Permission, Right, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash, UnusableHash
 from gateway.broker.connections import ConsumerDetails, OpenConnection, PublisherDetails
 from gateway.broker.patterns import length_fault
@@ -25,7 +18,7 @@ from gateway.management.administration import Administration, Role
 from gateway.management.errors import Conflict, WrongRequest
 from gateway.management.kinds import PERMISSIONS
 from gateway.management.requests.arguments import Arguments
-from gateway.management.requests.row import request
+from gateway.management.requests.row import Limits, request
 
 _Outdated: TypeAlias = tuple[OpenConnection, list[PublisherDetails | ConsumerDetails]]
 
@@ -103,7 +96,6 @@ async def put_user(
 
     Limits are added to those it has.
     """
-    check_limits(limits, USER_LIMITS)
 
     def put(known: User | None) -> User:
         if known is None:
@@ -141,17 +133,9 @@ async def delete_users(access: Access, names: tuple[str, ...]) -> None:
 
 
 @request()
-async def set_user_limits(access: Access, name: str, limits: dict[str, Any]) -> None:
-    """Replace the limits of a user."""
-    check_limits(limits, USER_LIMITS)
-    await access.set_user_limits(name, limits)
-
-
-@request()
-async def set_user_limit(access: Access, name: str, limit: str, value: int | None) -> None:
-    """Set one limit of a user, or take it away; the others stay."""
-    changed = with_limit(limit, value, USER_LIMITS)
-    await _change(access, name, lambda user: dataclasses.replace(user, limits=changed(user.limits)))
+async def set_user_limits(access: Access, name: str, limits: Limits) -> None:
+    """Replace the limits of a user, or set one of them."""
+    await access.change_user_limits(name, limits)
 
 
 @request(Role.MONITORING)

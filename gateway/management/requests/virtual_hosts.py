@@ -1,13 +1,26 @@
 """Requests on virtual hosts."""
 
-from typing import Any
+from typing import Annotated, Any, TypeAlias
 
 from gateway.broker.access.access import Access
 from gateway.broker.access.errors import VirtualHostExists
-from gateway.broker.access.model import VIRTUAL_HOST_LIMITS, Permission, check_limits, with_limit
+from gateway.broker.access.model import Permission
 from gateway.broker.virtual_hosts import VirtualHosts
 from gateway.management.administration import Administration, Role
-from gateway.management.requests.row import request
+from gateway.management.requests.arguments import Arguments
+from gateway.management.requests.row import Limits, request
+
+
+def _description(_: Administration, arguments: Arguments, __: str) -> dict[str, Any]:
+    return {
+        "description": arguments.text("description", ""),
+        "tags": arguments.texts("tags"),
+        "default_queue_type": arguments.optional_text("default_queue_type"),
+    }
+
+
+Description: TypeAlias = Annotated[dict[str, Any], _description]
+"""The description of a virtual host, as the broker takes it."""
 
 
 @request(Role.MONITORING)
@@ -31,39 +44,21 @@ async def list_vhosts(administration: Administration) -> object:
 
 
 @request()
-async def add_vhost(
-    virtual_hosts: VirtualHosts,
-    name: str,
-    tags: tuple[str, ...],
-    default_queue_type: str | None,
-    description: str = "",
-) -> None:
+async def add_vhost(virtual_hosts: VirtualHosts, name: str, description: Description) -> None:
     """Create a virtual host; no user may enter it yet."""
-    await virtual_hosts.create(
-        name, description=description, tags=tags, default_queue_type=default_queue_type
-    )
+    await virtual_hosts.create(name, **description)
 
 
 @request()
 async def put_vhost(
-    administration: Administration,
-    name: str,
-    user: str,
-    tags: tuple[str, ...],
-    default_queue_type: str | None,
-    description: str = "",
+    administration: Administration, name: str, user: str, description: Description
 ) -> object:
     """Create a virtual host, in which a user may do everything; or describe one that is there."""
     hosts = administration.virtual_hosts
-    described: dict[str, Any] = {
-        "description": description,
-        "tags": tags,
-        "default_queue_type": default_queue_type,
-    }
     try:
-        await hosts.create(name, **described)
+        await hosts.create(name, **description)
     except VirtualHostExists:
-        await hosts.describe(name, **described, metadata=hosts.entry(name).metadata)
+        await hosts.describe(name, **description, metadata=hosts.entry(name).metadata)
         return {"is_new": False}
     await administration.access.put_permission(
         Permission(user=user, virtual_host=name, configure=".*", write=".*", read=".*")
@@ -78,14 +73,6 @@ async def delete_vhost(virtual_hosts: VirtualHosts, name: str) -> None:
 
 
 @request()
-async def set_vhost_limits(access: Access, name: str, limits: dict[str, Any]) -> None:
-    """Replace the limits of a virtual host."""
-    check_limits(limits, VIRTUAL_HOST_LIMITS)
-    await access.set_virtual_host_limits(name, limits)
-
-
-@request()
-async def set_vhost_limit(access: Access, name: str, limit: str, value: int | None) -> None:
-    """Set one limit of a virtual host, or take it away; the others stay."""
-    changed = with_limit(limit, value, VIRTUAL_HOST_LIMITS)
-    await access.change_virtual_host_limits(name, changed)
+async def set_vhost_limits(access: Access, name: str, limits: Limits) -> None:
+    """Replace the limits of a virtual host, or set one of them."""
+    await access.change_virtual_host_limits(name, limits)

@@ -54,23 +54,23 @@ def _limit(call: Call) -> int:
 async def put_host_limit(call: Call) -> None:
     """Set a limit of a virtual host."""
     name, limit = call.host().name, call.path["limit"]
-    await call.ask("set_vhost_limit", name=name, limit=limit, value=_limit(call))
+    await call.ask("set_vhost_limits", name=name, limit=limit, value=_limit(call))
 
 
 async def delete_host_limit(call: Call) -> None:
     """Remove a limit of a virtual host."""
-    await call.ask("set_vhost_limit", name=call.host().name, limit=call.path["limit"])
+    await call.ask("set_vhost_limits", name=call.host().name, limit=call.path["limit"])
 
 
 async def put_user_limit(call: Call) -> None:
     """Set a limit of a user."""
     name, limit = find_user(call).name, call.path["limit"]
-    await call.ask("set_user_limit", name=name, limit=limit, value=_limit(call))
+    await call.ask("set_user_limits", name=name, limit=limit, value=_limit(call))
 
 
 async def delete_user_limit(call: Call) -> None:
     """Remove a limit of a user."""
-    await call.ask("set_user_limit", name=find_user(call).name, limit=call.path["limit"])
+    await call.ask("set_user_limits", name=find_user(call).name, limit=call.path["limit"])
 
 
 # Parameters

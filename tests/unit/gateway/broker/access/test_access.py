@@ -1,4 +1,6 @@
 import json
+from functools import partial
+from typing import Any
 
 import pytest
 
@@ -93,7 +95,7 @@ def test_everything_that_is_changed_is_there_after_a_restart(begun: AccessRig) -
             Permission(user="slow", virtual_host="/", configure="", write="^a", read="b$")
         )
     )
-    begun.run(access.set_user_limits("app", {"max-channels": 7}))
+    begun.run(access.change_user_limits("app", lambda _: {"max-channels": 7}))
     begun.run(access.set_virtual_host_limits("/", {"max-queues": 3}))
 
     reopened = begun.open()
@@ -167,7 +169,7 @@ def test_a_changed_pattern_and_a_changed_user_touch_no_connection(begun: AccessR
         )
     )
     begun.run(begun.access.put_user(User("app", None)))
-    begun.run(begun.access.set_user_limits("app", {"max-connections": 0}))
+    begun.run(begun.access.change_user_limits("app", lambda _: {"max-connections": 0}))
 
     assert client.events == []
 
@@ -201,7 +203,7 @@ def test_limits_count_the_connections_of_a_user_and_of_a_virtual_host(begun: Acc
     assert not access.has_room("other", "v")
     begun.run(access.set_virtual_host_limits("v", {"max-connections": -1}))
     assert access.has_room("other", "v")
-    begun.run(access.set_user_limits("other", {"max-connections": 0}))
+    begun.run(access.change_user_limits("other", lambda _: {"max-connections": 0}))
     assert not access.has_room("other", "v")
 
 
@@ -223,17 +225,21 @@ def test_what_is_not_there_cannot_be_changed(begun: AccessRig) -> None:
             NoSuchVirtualHost,
         ),
         (access.delete_permission("app", "v"), NoSuchPermission),
-        (access.set_user_limits("nobody", {}), NoSuchUser),
+        (access.change_user_limits("nobody", lambda _: {}), NoSuchUser),
         (access.set_virtual_host_limits("v", {}), NoSuchVirtualHost),
     ):
         with pytest.raises(error):
             begun.run(change)
 
 
+def replaced(limits: Any, _: object) -> Any:  # noqa: ANN401  # wrong ones too
+    return limits
+
+
 def test_limits_that_nobody_knows_are_refused(begun: AccessRig) -> None:
     for limits in ({"max-cats": 1}, {"max-connections": "1"}, {"max-connections": True}):
         with pytest.raises(Unusable):
-            begun.run(begun.access.set_user_limits("app", limits))  # type: ignore[arg-type]
+            begun.run(begun.access.change_user_limits("app", partial(replaced, limits)))
         with pytest.raises(Unusable):
             begun.run(begun.access.set_virtual_host_limits("/", limits))  # type: ignore[arg-type]
     assert begun.access.user("app") == APP
@@ -284,7 +290,7 @@ def test_every_change_of_users_is_told(begun: AccessRig) -> None:
     begun.access.users_changed = lambda: told.append(1)
 
     begun.run(begun.access.put_user(OTHER))
-    begun.run(begun.access.set_user_limits("other", {}))
+    begun.run(begun.access.change_user_limits("other", lambda _: {}))
     begun.run(begun.access.delete_user("other"))
 
     assert len(told) == 3

@@ -52,6 +52,34 @@ def test_what_there_is_not_cannot_be_asked(rig: Rig) -> None:
 
 
 @pytest.mark.parametrize(
+    ("request_name", "name", "listing"),
+    [("set_user_limits", "app", "list_users"), ("set_vhost_limits", "/", "list_vhosts")],
+)
+def test_limits_are_replaced_or_one_of_them_is_set_or_removed(
+    rig: Rig, request_name: str, name: str, listing: str
+) -> None:
+    rig.ask("add_user", {"name": "app", "password_hash": ""})
+
+    def limits_after(**change: object) -> object:
+        rig.ask(request_name, {"name": name, **change})
+        return next(one["limits"] for one in rig.ask(listing) if one["name"] == name)
+
+    other = "max-channels" if name == "app" else "max-queues"
+    assert limits_after(limits={"max-connections": 3}) == {"max-connections": 3}
+    assert limits_after(limit=other, value=5) == {"max-connections": 3, other: 5}
+    assert limits_after(limit="max-connections") == {other: 5}
+    assert limits_after(limit="max-none") == {other: 5}
+    for wrong in (
+        {"limit": "max-none", "value": 1},
+        {"limits": {other: "x"}},
+        {"limits": {}, "limit": other},
+    ):
+        with pytest.raises(WrongRequest):
+            limits_after(**wrong)
+    assert limits_after(limits={}) == {}
+
+
+@pytest.mark.parametrize(
     ("tags", "roles"),
     [
         ((), set()),

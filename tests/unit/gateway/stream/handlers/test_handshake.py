@@ -307,7 +307,7 @@ def test_one_connection_above_a_limit_does_not_get_in(fresh: LinkRig, *, is_of_u
     access, run = fresh.broker.access, fresh.broker.store_rig.run
     limits = {"max-connections": 1}
     if is_of_user:
-        run(access.set_user_limits("guest", limits))
+        run(access.change_user_limits("guest", lambda _: limits))
     else:
         run(access.set_virtual_host_limits("/", limits))
     first = fresh.broker.link()
