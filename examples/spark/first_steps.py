@@ -11,6 +11,7 @@
 
 # %%
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from uuid import uuid4
@@ -87,3 +88,9 @@ after_first_run = copy_new_orders()
 write(spark.createDataFrame([(4, "Cem", 780)], columns))
 after_second_run = copy_new_orders()
 print(after_first_run, "then", after_second_run)
+
+# %% [markdown]
+# ## Clean up
+
+# %%
+shutil.rmtree(folder)

@@ -10,6 +10,7 @@
 
 # %%
 import os
+import shutil
 import tempfile
 import time
 from datetime import UTC, datetime
@@ -108,16 +109,23 @@ rows_by_task = [row["rows"] for row in split.collect()]
 # `lag` reads a query's progress: rows that each stream holds and the query has not read.
 
 # %%
+folder = tempfile.mkdtemp(prefix="replay-")
 query = (
     spark.readStream.format("hutch")
     .options(endpoints=endpoints, stream=stream, startingOffsets="earliest")
     .option("maxOffsetsPerTrigger", 4_000)
     .load()
     .writeStream.format("noop")
-    .option("checkpointLocation", tempfile.mkdtemp(prefix="replay-"))
+    .option("checkpointLocation", folder)
     .trigger(availableNow=True)
     .start()
 )
 query.awaitTermination()
 lags = [lag(progress)[stream] for progress in query.recentProgress]
 print("rows behind, batch by batch:", lags)
+
+# %% [markdown]
+# ## Clean up
+
+# %%
+shutil.rmtree(folder)

@@ -12,6 +12,7 @@
 
 # %%
 import os
+import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -125,3 +126,9 @@ print("after the second run:", second)
 send([("roof", at(4), 99.0), ("roof", at(40), 7.0)])
 third = run()
 print("after the third run: ", third)
+
+# %% [markdown]
+# ## Clean up
+
+# %%
+shutil.rmtree(folder)

@@ -11,6 +11,7 @@
 
 # %%
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from uuid import uuid4
@@ -115,3 +116,9 @@ print("after the next run:", after_next_run)
 copy("another-checkpoint")
 after_new_checkpoint = count()
 print("after a run with an empty checkpoint:", after_new_checkpoint)
+
+# %% [markdown]
+# ## Clean up
+
+# %%
+shutil.rmtree(folder)

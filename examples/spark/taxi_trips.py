@@ -11,6 +11,7 @@
 
 # %%
 import os
+import shutil
 import tempfile
 from uuid import uuid4
 
@@ -111,3 +112,9 @@ by_zone.coalesce(1).write.mode("overwrite").parquet(f"{folder}/by_zone")
 zones = spark.read.parquet(f"{folder}/by_zone")
 zones.orderBy(F.desc("dollars")).show(5)
 trips_in_zones = {row.zone: row.trips for row in zones.collect()}
+
+# %% [markdown]
+# ## Clean up
+
+# %%
+shutil.rmtree(folder)
