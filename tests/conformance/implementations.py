@@ -16,6 +16,7 @@ from tests.conformance.model_store import ModelStore
 from tests.simulation.disk import Disk
 
 KIB: Final = 1024
+MIB: Final = 1024 * KIB
 
 
 @dataclass(frozen=True)
@@ -34,13 +35,13 @@ def open_local(
     durability: Durability,
     **sizes: Any,  # noqa: ANN401 - numbers; Any, because `open` has other keywords too
 ) -> LocalStore:
-    """Open a local store whose files are small, so that a test meets many of them."""
+    """Open a local store; each of thousands has two journal files, which it fills with zeros."""
     return LocalStore.open(
         files,
         call_soon_threadsafe=loop.call_soon_threadsafe,
         call_soon=loop.call_soon,
         durability=durability,
-        **{"interval_ms": 5, **sizes},
+        **{"interval_ms": 5, "journal_file_bytes": MIB, **sizes},
     )
 
 
