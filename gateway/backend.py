@@ -17,6 +17,7 @@ from gateway.broker.access.authentication import Authentication
 from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.refusals import Refusals
 from gateway.broker.access.users_file import first_users
+from gateway.broker.commits.limits import Limits, Usage
 from gateway.broker.connections import Connections
 from gateway.broker.openings import Openings
 from gateway.broker.service import About, Resource, Service
@@ -92,6 +93,9 @@ class Backend:
         self._space = Space(loop, service)
         self._buffers = ChunkBuffers(chunk_bytes_max)
         self._clock = Clock()
+        pipeline = settings.pipeline
+        limits = Limits(pipeline.staged_bytes_max, pipeline.stage_expiry_s, pipeline.sink_expiry_s)
+        self._usage = Usage(limits)
         self._store: LocalStore | None = None
         self._openings: Openings | None = None
         self._virtual_hosts: VirtualHosts | None = None
@@ -197,6 +201,8 @@ class Backend:
             self._clock.for_age,
             settings.offset_references_max,
             lambda: Resource.DISK in self.service.alarms,
+            self._wait,
+            self._usage,
         )
         partitions_max = settings.super_stream_partitions_max
         self._virtual_hosts = await awaited(
@@ -211,6 +217,11 @@ class Backend:
         )
         await awaited(openings.begun())
         return self._virtual_hosts
+
+    def _wait(self, delay_ms: int) -> Pending[None]:
+        pending: Pending[None] = Pending()
+        self._loop.call_later(delay_ms / 1_000, pending.settle, None)
+        return pending
 
     async def _seed(
         self, access: Access, definitions: ReadDefinitions | None, *, is_first: bool

@@ -97,7 +97,7 @@ async def read_whole_table(store: SegmentStore, table: str) -> list[TableEntry]:
             for all would tell clients that their streams do not exist.
         StoreError: It cannot be read.
     """
-    await _check_intact(store, table)
+    await check_intact(store, table)
     entries: list[TableEntry] = []
     continuation: bytes | None = None
     while True:
@@ -110,7 +110,8 @@ async def read_whole_table(store: SegmentStore, table: str) -> list[TableEntry]:
             return entries
 
 
-async def _check_intact(store: SegmentStore, table: str) -> None:
+async def check_intact(store: SegmentStore, table: str) -> None:
+    """Raise CorruptSegment if a table is damaged; StoreError if it cannot be asked."""
     described: Pending[tuple[SegmentInfo, int]] = Pending()
     store.table_info(table, done=described.settle)
     info, _ = await described

@@ -11,6 +11,7 @@ from gateway.broker.access.errors import Unusable
 from gateway.broker.access.model import Permission, User
 from gateway.broker.arguments import StreamArguments
 from gateway.broker.catalogue import TOPOLOGY_PREFIX, StreamEntry
+from gateway.broker.commits import rows as commit_rows
 from gateway.broker.policies import Policy
 from gateway.log import names
 from gateway.log.opening import LogNames
@@ -149,6 +150,10 @@ def _unpack_of_openings(row: TableEntry) -> None:
     int(json.loads(row.value)["unclean"])
 
 
+def _unpack_of_commits(row: TableEntry) -> None:
+    commit_rows.check(row.key, row.value)
+
+
 _ESCAPED: Final = re.compile(rb"\.([0-9a-f]{2})")
 _DATA_SEGMENT: Final = re.compile(r"rmq-[^/]*/_(.*)-([0-9]+)/0\.#epoch\.0")
 
@@ -158,5 +163,6 @@ _UNPACK: Final[dict[str, Callable[[TableEntry], None]]] = {
     openings.TABLE: _unpack_of_openings,
     _CATALOGUE: _unpack_of_catalogue,
     "policies_kvtable/": _unpack_of_policies,
+    "/_commits_kvtable/": _unpack_of_commits,
 }
 """By a part of the table's name; of other tables any entry is good."""

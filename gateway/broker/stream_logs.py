@@ -69,7 +69,7 @@ class StreamLogs:
             RetentionPorts(
                 ports.store,
                 ports.schedule,
-                ports.now_for_age_ms or (lambda _age_ms: ports.clock_ms()),
+                ports.earliest_ms,
                 self.of,
                 self.limits_of,
                 storage.names_of,

@@ -1,13 +1,20 @@
 """Ports of the streams of a virtual host."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from gateway.broker.commits.limits import Usage
 from gateway.broker.openings import Openings
 from gateway.log.offset_references import REFERENCES_MAX
 from gateway.log.ports import LogPorts
+from gateway.pending import Pending
 from store.api import SegmentStore
 from store.errors import StoreError
+
+
+def _never(_delay_ms: int) -> Pending[None]:
+    """Return a Pending that is never settled: nothing is tried again by itself."""
+    return Pending()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +33,8 @@ class StreamsPorts:
         now_for_age_ms: Given an age in ms, the earliest time it can be now; retention uses it, so
             that a clock set forward deletes nothing (`gateway.log.clock`). None: `clock_ms`.
         is_disk_full: Tells whether there is no space for publishes.
+        wait: Returns a Pending that settles after so many milliseconds.
+        usage: Bytes that are staged.
     """
 
     store: SegmentStore
@@ -38,3 +47,9 @@ class StreamsPorts:
     now_for_age_ms: Callable[[int], int] | None = None
     offset_references_max: int = REFERENCES_MAX
     is_disk_full: Callable[[], bool] = lambda: False
+    wait: Callable[[int], Pending[None]] = _never
+    usage: Usage = field(default_factory=Usage)
+
+    def earliest_ms(self, age_ms: int) -> int:
+        """Return the earliest time that it can be now, for something of this age."""
+        return self.clock_ms() if self.now_for_age_ms is None else self.now_for_age_ms(age_ms)

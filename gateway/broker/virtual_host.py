@@ -4,6 +4,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
+from gateway.broker.commits.commits import Commits
+from gateway.broker.commits.opening import open_commits
+from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.exchange import ALTERNATE_EXCHANGE
 from gateway.broker.exchange_loading import open_exchanges
 from gateway.broker.exchanges import DEFAULT_EXCHANGE, Exchanges
@@ -20,6 +23,7 @@ _TABLES = (
     names.tracking_table,
     names.policy_table,
     names.operator_policy_table,
+    names.commits_table,
 )
 """All tables of a virtual host; they go with it."""
 
@@ -34,6 +38,7 @@ class VirtualHost:
         name: As clients say it.
         streams: Its streams.
         exchanges: Its exchanges and their bindings.
+        commits: Its commits, with their stages and sinks.
         groups: Its groups of single active consumers.
         partitions_max: How many partitions a super stream may have.
     """
@@ -41,6 +46,7 @@ class VirtualHost:
     name: str
     streams: Streams
     exchanges: Exchanges
+    commits: Commits
     groups: Groups = field(default_factory=Groups)
     partitions_max: int = PARTITIONS_MAX_DEFAULT
 
@@ -86,6 +92,7 @@ class VirtualHost:
 
     async def close(self) -> None:
         """Wait until all that was accepted is stored."""
+        await self.commits.close()
         await self.streams.logs.close()
 
     async def delete_content(self, store: SegmentStore) -> None:
@@ -95,7 +102,9 @@ class VirtualHost:
             InternalError: The store refused, of a stream.
             StoreError: The same, of a table.
         """
+        await self.commits.close()
         await self.streams.delete_all()
+        await self.commits.delete_content()
         for table_of in _TABLES:
             deleted: Pending[None] = Pending()
             store.delete_table(table_of(self.name), done=deleted.settle)
@@ -109,4 +118,9 @@ async def open_virtual_host(
     """Open everything of a virtual host, creating what is missing. Raises StoreError."""
     streams = await open_streams(name, ports)
     exchanges = await open_exchanges(streams)
-    return VirtualHost(name, streams, exchanges, partitions_max=partitions_max)
+    commits = await open_commits(
+        CommitsPorts(
+            ports.store, streams, ports.clock_ms, ports.earliest_ms, ports.wait, ports.usage
+        )
+    )
+    return VirtualHost(name, streams, exchanges, commits, partitions_max=partitions_max)

@@ -7,6 +7,9 @@
     rmq-<host>/_tracking_kvtable/0.#epoch.0               generation, NUL, reference → offset
     rmq-<host>/_policies_kvtable/0.#epoch.0               policy name → policy
     rmq-<host>/_operator-policies_kvtable/0.#epoch.0      the same of operators' policies
+    rmq-<host>/_commits_kvtable/0.#epoch.0                commits, their sinks and stages
+    rmq-<host>/_..stage-<number>/0.#epoch.0               chunks of a stage that is large
+    rmq-<host>/_..unit-<number>-<generation>/0.#epoch.0   chunks of a commit that enter a stream
     hutch/_<what>_kvtable/0.#epoch.0                      tables that belong to no virtual host
 
 In a virtual host's or stream's name every byte outside A-Z a-z 0-9 - is written `.hh`. If that is
@@ -78,6 +81,21 @@ def policy_table(virtual_host: str) -> str:
 def operator_policy_table(virtual_host: str) -> str:
     """Return the table of a virtual host's operator policies, which override the others."""
     return f"{scope_of(virtual_host)}/_operator-policies_kvtable{_SUFFIX}"
+
+
+def commits_table(virtual_host: str) -> str:
+    """Return the table of a virtual host's commits, with their sinks and stages."""
+    return f"{scope_of(virtual_host)}/_commits_kvtable{_SUFFIX}"
+
+
+def stage_segment(virtual_host: str, stage: int) -> str:
+    """Return the segment of a large stage's chunks; no stream's name is escaped to such a name."""
+    return f"{scope_of(virtual_host)}/_..stage-{stage}{_SUFFIX}"
+
+
+def unit_segment(virtual_host: str, commit: int, generation: int) -> str:
+    """Return the segment of a commit's chunks on their way into a stream."""
+    return f"{scope_of(virtual_host)}/_..unit-{commit}-{generation}{_SUFFIX}"
 
 
 def server_table(what: str) -> str:

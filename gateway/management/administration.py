@@ -93,6 +93,10 @@ class Administration:
         names = self.virtual_hosts.names() if name is None else [name]
         return [self.host(each) for each in names]
 
+    def staged_bytes(self, user: str) -> int:
+        """Return the bytes that a user has staged, in all virtual hosts."""
+        return sum(host.commits.stages.bytes_of(user) for host in self.hosts(None))
+
 
 class Role(enum.Enum):
     """A role of an administrator; RabbitMQ's tags."""

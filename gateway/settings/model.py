@@ -293,6 +293,34 @@ class StreamsSettings(_Section):
     )
 
 
+class PipelineSettings(_Section):
+    """Limits on what Spark and other pipelines stage before they commit it."""
+
+    staged_bytes_max: Integer = _setting(
+        10 * 1024 * MIB,
+        "Bytes that one user may have staged and not committed; staging more is refused.",
+        unit="bytes",
+        ge=MIB,
+        le=2**50,
+    )
+    stage_expiry_s: Integer = _setting(
+        86_400,
+        "How long staged records are kept after they were last added to; those of a commit stay "
+        "until they are in their streams.",
+        unit="seconds",
+        ge=60,
+        le=31_536_000,
+    )
+    sink_expiry_s: Integer = _setting(
+        7_776_000,
+        "How long the last batch of a sink is remembered after its commit. A query that is "
+        "repeated later than that writes its batch again.",
+        unit="seconds",
+        ge=3_600,
+        le=315_360_000,
+    )
+
+
 class UsersSettings(_Section):
     """The first users, and rules of logging in."""
 
@@ -357,6 +385,7 @@ class Settings(BaseSettings):
     management: ManagementSettings = ManagementSettings()
     store: StoreSettings = StoreSettings()
     streams: StreamsSettings = StreamsSettings()
+    pipeline: PipelineSettings = PipelineSettings()
     users: UsersSettings = UsersSettings()
     definitions: DefinitionsSettings = DefinitionsSettings()
     logs: LogsSettings = LogsSettings()

@@ -1,4 +1,4 @@
-"""Retention on a timer: checks all streams for records that may be removed."""
+"""Retention on a timer: checks all streams for records that may be removed, and stages' ages."""
 
 import asyncio
 import logging
@@ -32,6 +32,7 @@ async def keep_retention(virtual_hosts: VirtualHosts, interval_s: int, awaits: A
             try:
                 if virtual_host is not None:
                     await _look_at(virtual_host.streams, awaits)
+                    await awaits(virtual_host.commits.look())
             except Exception:  # the edge of a round: the next ones must come all the same
                 log.exception("retention failed virtual_host=%s", name)
 

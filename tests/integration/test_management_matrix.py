@@ -185,6 +185,7 @@ REQUESTS: Final = {
         "status",
         "list_streams",
         "status_of_stream",
+        "list_stages",
         "list_publishers",
         "list_consumers",
         "list_groups",

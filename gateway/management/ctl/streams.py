@@ -144,3 +144,18 @@ def restart_stream() -> None:
     They are told that it is not available, and come back by themselves. What was accepted before is
     stored and confirmed first.
     """
+
+
+@command(
+    ANY_HOST,
+    shown=listed(
+        *("virtual_host", "stage", "user", "sink", "batch", "stream"),
+        *("records", "bytes", "state"),
+    ),
+)
+def list_stages() -> None:
+    """List the records that clients have staged, and not committed yet.
+
+    A stage is open while records are added, then closed, and committed until it is in its stream.
+    Stages that are used no more are removed after pipeline.stage_expiry_s.
+    """

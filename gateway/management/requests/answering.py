@@ -42,6 +42,7 @@ from gateway.management.requests import (
     policies,
     publishing,
     service,
+    stages,
     streams,
     super_streams,
     users,
@@ -57,7 +58,7 @@ log = logging.getLogger(__name__)
 ROWS: Final[Mapping[str, Row]] = {
     row.name: row
     for module in (
-        *(users, virtual_hosts, service, streams, clients),
+        *(users, virtual_hosts, service, streams, clients, stages),
         *(super_streams, exchanges, policies, definitions, publishing),
     )
     for row in vars(module).values()

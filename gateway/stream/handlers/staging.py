@@ -1,47 +1,99 @@
-"""Stages and their commit: open, fill, close, commit, discard, and the state of a sink.
+"""Stages and their commit: open, fill, close, commit, discard, and the state of a sink."""
 
-Nothing of it is served yet; every request is refused with that reason.
-"""
+from functools import partial
+from typing import Final
 
-from typing import NoReturn
-
+from gateway.broker.commits.stages import Stages
+from gateway.log.chunk import HEADER_BYTES
 from gateway.stream.link import Link
 from gateway.stream.refusals import Refusal
 from gateway.stream.wire import pipeline_messages as p
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import Permission
 
+_ALARM_PAUSE_MS: Final = 500
+"""Time between two looks at the disk alarm, while a client that stages has to wait for its end."""
+_DONE: Final = p.Outcome(ResponseCode.OK, None)
 
-async def open_stage(link: Link, request: p.OpenStage) -> NoReturn:
+
+async def open_stage(link: Link, request: p.OpenStage) -> p.StageOpened:
     """Open a stage for a stream that the user may write to."""
     link.require(Permission.WRITE, request.stream)
-    raise _not_served(f"a stage for stream {request.stream!r}")
+    await _disk_alarm_is_over(link)
+    link.require(Permission.WRITE, request.stream)
+    opened = _stages(link).open(link.user, request.sink, request.batch, request.stream)
+    return p.StageOpened(ResponseCode.OK, None, opened.number)
 
 
-async def stage(_link: Link, request: p.StageRecords) -> NoReturn:
-    """Add records to a stage."""
-    raise _not_served(f"stage {request.stage}")
+async def stage(link: Link, request: p.StageRecords) -> p.Outcome:
+    """Add records to a stage; the answer comes when there is room for more."""
+    bytes_max = link.host.settings.chunk_bytes_max - HEADER_BYTES
+    if len(request.data) > bytes_max:
+        raise Refusal(
+            ResponseCode.PRECONDITION_FAILED,
+            f"stage {request.stage}: {len(request.data)} bytes at once, a chunk has {bytes_max}",
+        )
+    await _disk_alarm_is_over(link)
+    await _stages(link).add(
+        link.user,
+        request.stage,
+        request.sequence,
+        request.entries,
+        request.records,
+        request.data,
+    )
+    return _DONE
 
 
-async def close_stage(_link: Link, request: p.CloseStage) -> NoReturn:
-    """End a stage."""
-    raise _not_served(f"stage {request.stage}")
+async def close_stage(link: Link, request: p.CloseStage) -> p.StageClosed:
+    """Close a stage; it is stored when this is answered."""
+    closed = await _stages(link).close(link.user, request.stage)
+    return p.StageClosed(ResponseCode.OK, None, closed.records, closed.size_bytes)
 
 
-async def commit_stages(_link: Link, request: p.CommitStages) -> NoReturn:
-    """Publish stages."""
-    raise _not_served(f"a commit of sink {request.sink!r}")
+async def commit_stages(link: Link, request: p.CommitStages) -> p.StagesCommitted:
+    """Publish stages in their streams, all or none, and each batch of a sink once."""
+    await _disk_alarm_is_over(link)
+    committed = await link.virtual_host.commits.commit(
+        link.user,
+        request.sink,
+        request.batch,
+        request.stages,
+        partial(link.require, Permission.WRITE),
+    )
+    return p.StagesCommitted(
+        ResponseCode.OK,
+        None,
+        committed.number,
+        committed.is_repeat,
+        committed.dropped,
+        committed.waiting,
+    )
 
 
-async def discard_stages(_link: Link, _request: p.DiscardStages) -> NoReturn:
-    """Drop stages."""
-    raise _not_served("discarding stages")
+async def discard_stages(link: Link, request: p.DiscardStages) -> p.Outcome:
+    """Drop stages; those that are not there, or are committed, are passed over."""
+    stages = _stages(link)
+    await stages.discard(stages.own(link.user, request.stages))
+    return _DONE
 
 
-async def sink_state(_link: Link, request: p.SinkState) -> NoReturn:
-    """Say the last batch of a sink."""
-    raise _not_served(f"sink {request.sink!r}")
+async def sink_state(link: Link, request: p.SinkState) -> p.SinkStateReply:
+    """Return the last batch that a sink has committed, and the number of its commit."""
+    last_batch, number = link.virtual_host.commits.state_of(link.user, request.sink)
+    return p.SinkStateReply(ResponseCode.OK, None, last_batch, number)
 
 
-def _not_served(what: str) -> Refusal:
-    return Refusal(ResponseCode.PRECONDITION_FAILED, f"{what}: not served yet")
+def _stages(link: Link) -> Stages:
+    return link.virtual_host.commits.stages
+
+
+async def _disk_alarm_is_over(link: Link) -> None:
+    """Wait while publishers may not publish; the client is not read meanwhile, as these are not.
+
+    Raises Refusal if the connection has ended, which no client sees.
+    """
+    while not link.host.service.takes_publishers:
+        await link.ports.wait(_ALARM_PAUSE_MS)
+        if link.is_closed:
+            raise Refusal(ResponseCode.INTERNAL_ERROR, "the connection is gone")

@@ -40,8 +40,9 @@ async def list_users_without_permissions(call: Call) -> Answer:
 
 
 async def get_user(call: Call) -> Answer:
-    """Show one user."""
-    return _user_view(find_user(call))
+    """Show one user, and the bytes that it has staged, which RabbitMQ does not know."""
+    user = find_user(call)
+    return {**_user_view(user), "staged_bytes": call.administration.staged_bytes(user.name)}
 
 
 def _tags(call: Call) -> list[str]:

@@ -14,13 +14,18 @@ from gateway.broker.checking import (
     streams_of,
     unescaped,
 )
+from gateway.broker.commits.rows import PartRow, StageRow, pack_number, part_key, stage_key
 from gateway.broker.virtual_hosts import VirtualHostEntry
 from gateway.log import names
 from store.api import TableEntry
 
 STREAM = StreamEntry("orders", 7, {"max-age": "1h"})
+STAGE = StageRow(user="u", sink="q", batch=1, stream="orders", generation=7)
 SOUND = [
     (names.meta_table("/"), TableEntry(b"orders", STREAM.pack())),
+    (names.commits_table("/"), TableEntry(b"n", pack_number(5))),
+    (names.commits_table("/"), TableEntry(stage_key(1), STAGE.pack(b""))),
+    (names.commits_table("/"), TableEntry(part_key(1, 2), PartRow("s", (3,)).pack())),
     (names.meta_table("/"), TableEntry(b"amq.binding.1", b'{"exchange": 1}')),
     (access_table.TABLE, TableEntry(b"uanna", User("anna", None, (), {}).pack())),
     (
@@ -65,6 +70,15 @@ def test_a_stream_without_an_entry_is_told_by_its_segment(name: str, host: str) 
 def test_a_name_of_which_only_a_hash_is_there_is_not_guessed() -> None:
     assert unescaped(names.escape("x" * 300)) is None
     assert homeless(names.data_segment("/", "x" * 300, 1)) is None
+
+
+def test_a_stage_and_a_unit_are_no_streams() -> None:
+    assert homeless(names.stage_segment("/", 5)) is None
+    assert homeless(names.unit_segment("/", 5, 6)) is None
+
+
+def test_a_row_of_commits_that_no_version_has_is_not_sound() -> None:
+    assert not is_sound(names.commits_table("/"), TableEntry(b"x", b"1"))
 
 
 def test_the_virtual_host_of_a_segment() -> None:

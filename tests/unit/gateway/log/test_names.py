@@ -66,6 +66,9 @@ def test_segments_are_named_as_other_readers_of_the_store_expect() -> None:
     assert names.filter_segment("/", "orders", 7) == "rmq-.2f/_orders-7-filters/0.#epoch.0"
     assert names.meta_table("/") == "rmq-.2f/_meta_kvtable/0.#epoch.0"
     assert names.operator_policy_table("/") == "rmq-.2f/_operator-policies_kvtable/0.#epoch.0"
+    assert names.commits_table("/") == "rmq-.2f/_commits_kvtable/0.#epoch.0"
+    assert names.stage_segment("/", 7) == "rmq-.2f/_..stage-7/0.#epoch.0"
+    assert names.unit_segment("/", 7, 8) == "rmq-.2f/_..unit-7-8/0.#epoch.0"
     assert names.tracking_table("/") == "rmq-.2f/_tracking_kvtable/0.#epoch.0"
 
 

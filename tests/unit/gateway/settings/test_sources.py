@@ -195,7 +195,10 @@ def test_what_is_no_setting_is_named_and_the_likely_one_told(
         ("HUTCH_STREM__PORT", "did you mean stream.port?"),
         (
             "HUTCH_NOTHING__LIKE_IT",
-            "the sections are stream, tls, management, store, streams, users, definitions, logs",
+            (
+                "the sections are stream, tls, management, store, streams, pipeline, users,"
+                " definitions, logs"
+            ),
         ),
     ],
 )

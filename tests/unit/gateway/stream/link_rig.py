@@ -282,7 +282,7 @@ class Broker:
 
     def stop(self) -> None:
         """End in good order, as the server does."""
-        self.store_rig.run(self.streams.logs.close())
+        self.store_rig.run(self.virtual_hosts.close())
         self.store_rig.run(self.openings.end())
         self.close()
 

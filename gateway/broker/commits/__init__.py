@@ -1,0 +1,1 @@
+"""Commits of a virtual host: records that are staged, then published in several streams as one."""

@@ -1,0 +1,82 @@
+"""Entry of a commit's part into its stream: once, as one unit, or not at all."""
+
+import logging
+from typing import Final
+
+from gateway.broker.commits.lanes import Outcome, Part
+from gateway.broker.commits.ports import CommitsPorts
+from gateway.broker.commits.sources import StageLost
+from gateway.broker.errors import BrokerError, StreamDoesNotExist, StreamNotAvailable
+from gateway.broker.stream import Stream
+from gateway.log import names
+from gateway.log.errors import LogError
+from gateway.log.units import UnitSegments, append_unit
+from gateway.logs import InHost
+from store.errors import CorruptSegment, DiskFull, StoreClosed, StoreError
+
+log = logging.getLogger(__name__)
+
+_TRIES: Final = 2
+"""A log that has failed is opened anew at once, and tried once more."""
+
+
+async def enter(ports: CommitsPorts, part: Part) -> Outcome:
+    """Bring a part into its stream, unless the stream has it already."""
+    shown = InHost(part.stream, ports.virtual_host)
+    reason: Exception | None = None
+    for _ in range(_TRIES):
+        try:
+            await _append(ports, part)
+        except StreamDoesNotExist:
+            log.warning(
+                "part of a commit is dropped, its stream was deleted stream=%s number=%d",
+                shown,
+                part.commit,
+            )
+            return Outcome.DROPPED
+        except StageLost as error:
+            log.error(  # noqa: TRY400  # for the operator
+                "part of a commit is lost stream=%s number=%d error=%s", shown, part.commit, error
+            )
+            return Outcome.DROPPED
+        except (StoreError, LogError, BrokerError) as error:
+            reason = error
+            if isinstance(error, DiskFull | StoreClosed):
+                break
+        else:
+            return Outcome.ENTERED
+    log.warning(
+        "part of a commit waits, its stream cannot be written stream=%s number=%d error=%s",
+        shown,
+        part.commit,
+        reason,
+    )
+    return Outcome.WAITING
+
+
+async def _append(ports: CommitsPorts, part: Part) -> None:
+    stream = target_of(ports, part)
+    stream_log = await ports.streams.logs.of(stream)
+    if stream_log.mark >= part.commit:
+        return
+    if stream_log.read_only is not None:
+        raise StreamNotAvailable(str(stream_log.read_only))
+    segments = UnitSegments(
+        ports.streams.storage.names_of(stream.entry).data_segment,
+        names.unit_segment(ports.virtual_host, part.commit, part.generation),
+    )
+    try:
+        await append_unit(ports.store, stream_log, segments, part.source, mark=part.commit)
+    except (StoreError, LogError) as error:
+        target_of(ports, part)  # a stream that was deleted meanwhile is no fault
+        if isinstance(error, CorruptSegment) and stream_log.failure is None:
+            raise StageLost(str(error)) from error
+        raise
+
+
+def target_of(ports: CommitsPorts, part: Part) -> Stream:
+    """Return the stream of a part. Raises StreamDoesNotExist: it was deleted."""
+    stream = ports.streams.find(part.stream)
+    if stream.entry.generation != part.generation:
+        raise StreamDoesNotExist(part.stream)
+    return stream

@@ -1,0 +1,166 @@
+"""The stages that there are in a virtual host, and their removal."""
+
+import logging
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from typing import Final
+
+from gateway.broker.commits.ports import CommitsPorts
+from gateway.broker.commits.rows import StageRow, stage_key
+from gateway.broker.commits.stage import Stage, restored
+from gateway.broker.commits.stage_segment import delete_segments
+from gateway.broker.errors import AccessRefused, PreconditionFailed
+from store.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+_MS: Final = 1_000
+
+
+class KeptStages:
+    """Stages by number, as they are in memory and in the store.
+
+    Attributes:
+        usage: Bytes that are staged, in all virtual hosts.
+    """
+
+    def __init__(self, ports: CommitsPorts) -> None:
+        self.usage = ports.usage
+        self._ports = ports
+        self._stages: dict[int, Stage] = {}
+        self._counts: dict[str, int] = {}
+        self._garbage: set[tuple[int, bool]] = set()
+        """Numbers of stages that are gone, but perhaps still stored; and whether in a segment."""
+
+    def __iter__(self) -> Iterator[Stage]:
+        return iter(list(self._stages.values()))
+
+    def __len__(self) -> int:
+        return len(self._stages)
+
+    def find(self, number: int) -> Stage | None:
+        """Return a stage; None if there is none."""
+        return self._stages.get(number)
+
+    def bytes_of(self, user: str) -> int:
+        """Return the bytes that a user has staged here."""
+        return sum(stage.size_bytes for stage in self._stages.values() if stage.user == user)
+
+    def _put(self, stage: Stage) -> None:
+        self._stages[stage.number] = stage
+        self._counts[stage.user] = self._counts.get(stage.user, 0) + 1
+        self.usage.add(stage.user, stage.size_bytes)
+
+    def _of(self, user: str, number: int) -> Stage:
+        """Return a user's stage that is in no commit. Raises PreconditionFailed, AccessRefused."""
+        stage = self._stages.get(number)
+        if stage is None:
+            raise unknown(number)
+        if stage.user != user:
+            raise AccessRefused(f"stage {number} is of another user")
+        if stage.commit:
+            raise PreconditionFailed(f"stage {number} is committed already")
+        return stage
+
+    def own(self, user: str, numbers: Iterable[int]) -> list[Stage]:
+        """Return those stages that are there and in no commit. Raises AccessRefused."""
+        there = [number for number in dict.fromkeys(numbers) if number in self._stages]
+        return [self._of(user, number) for number in there if not self._stages[number].commit]
+
+    def of_sink(self, sink: str, batch: int) -> list[Stage]:
+        """Return stages in no commit, for a batch of a sink or an earlier one."""
+        return [
+            stage
+            for stage in self
+            if stage.sink == sink and stage.batch <= batch and not stage.commit
+        ]
+
+    def restore(self, number: int, row: StageRow) -> None:
+        """Take over a row from before the start; one that was not closed is dropped by `look`."""
+        self._ports.streams.storage.note_generation(number)
+        if row.is_closed:
+            self._put(restored(number, row))
+        else:
+            self._garbage.add((number, row.has_segment))
+
+    def forget(self, stages: Iterable[Stage]) -> list[Stage]:
+        """Take stages out of memory; return those that were there."""
+        gone = [stage for stage in stages if self._stages.pop(stage.number, None) is not None]
+        for stage in gone:
+            left = self._counts[stage.user] - 1
+            if left:
+                self._counts[stage.user] = left
+            else:
+                del self._counts[stage.user]
+            self.usage.add(stage.user, -stage.size_bytes)
+            self._let_go(stage)
+        return gone
+
+    async def discard(self, stages: Iterable[Stage]) -> None:
+        """Drop stages, with all that is stored of them; what is left is tried again by `look`."""
+        gone = self.forget(stages)
+        for stage in gone:
+            await _let_finish(stage)
+        self._garbage.update(
+            (stage.number, stage.has_segment)
+            for stage in gone
+            if stage.has_segment or stage.closing is not None
+        )
+        await self.collect()
+
+    async def collect(self) -> None:
+        """Remove what is still stored of stages that are gone; logs what stays."""
+        garbage = set(self._garbage)
+        if not garbage:
+            return
+        try:
+            await self.delete_segments(number for number, has_segment in garbage if has_segment)
+            await self._ports.remove([stage_key(number) for number, _ in garbage])
+        except StoreError as error:
+            log.warning(
+                "stages not deleted, tried again later virtual_host=%s stages=%d error=%s",
+                self._ports.virtual_host,
+                len(garbage),
+                error,
+            )
+        else:
+            self._garbage -= garbage
+
+    async def delete_segments(self, numbers: Iterable[int]) -> None:
+        """Delete segments of stages, as far as they are there. Raises StoreError."""
+        await delete_segments(self._ports.store, map(self._ports.segment_of, numbers))
+
+    async def look(self) -> None:
+        """Drop stages that have expired, and what is left of others."""
+        age_ms = self.usage.limits.stage_expiry_s * _MS
+        before_ms = self._ports.now_for_age_ms(age_ms) - age_ms
+        expired = [stage for stage in self if stage.used_ms < before_ms and not stage.commit]
+        if expired:
+            log.warning(
+                "stages expired virtual_host=%s stages=%d bytes=%d",
+                self._ports.virtual_host,
+                len(expired),
+                sum(stage.size_bytes for stage in expired),
+            )
+        await self.discard(expired)
+
+    def _let_go(self, stage: Stage) -> None:
+        """Hold a stage's chunks in memory no more."""
+        self.usage.memory_bytes -= stage.held_bytes
+        stage.held = None
+
+
+async def _let_finish(stage: Stage) -> None:
+    """Wait for work under way that would leave a segment or a row behind a deletion."""
+    if stage.making is not None:
+        await stage.making
+    if stage.closing is not None:
+        with suppress(StoreError):  # the caller that closes it gets the error
+            await stage.closing
+
+
+def unknown(number: int) -> PreconditionFailed:
+    """Return the refusal of a stage that is not there."""
+    return PreconditionFailed(
+        f"stage {number} is unknown: it expired, was discarded, or was open when the server stopped"
+    )

@@ -1,0 +1,123 @@
+"""Opening of the commits of a virtual host: reads their table and finishes what is under way."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from gateway.broker.catalogue import check_intact
+from gateway.broker.commits.commits import Commits
+from gateway.broker.commits.ports import CommitsPorts
+from gateway.broker.commits.rows import (
+    HEAD,
+    LAST,
+    PART,
+    SINK,
+    STAGE,
+    HeadRow,
+    PartRow,
+    SinkRow,
+    StageRow,
+    numbers_of,
+    sink_of,
+    unpack_number,
+)
+from gateway.broker.commits.stage import Stage, restored
+from gateway.log.tracking import create_table_if_missing
+from gateway.pending import Pending
+from store.api import TableEntry, TablePage
+from store.errors import CorruptSegment
+
+T = TypeVar("T")
+
+_PAGE_ROWS: Final = 100
+"""Rows read at once; a stage's has up to 256 KiB."""
+
+
+@dataclass(slots=True)
+class _Found:
+    """Commits under way, by number: their heads, and their parts by generation."""
+
+    heads: dict[int, HeadRow] = field(default_factory=dict)
+    parts: dict[int, dict[int, PartRow]] = field(default_factory=dict)
+
+
+async def open_commits(ports: CommitsPorts) -> Commits:
+    """Open the commits of a virtual host, whose streams are open.
+
+    Commits under way are finished, but for parts of streams that cannot be written now.
+
+    Raises:
+        CorruptSegment: The table is damaged.
+        StoreError: It cannot be read.
+    """
+    await create_table_if_missing(ports.store, ports.table)
+    await check_intact(ports.store, ports.table)
+    commits = Commits(ports)
+    found = _Found()
+    continuation: bytes | None = None
+    while True:
+        page: Pending[TablePage] = Pending()
+        ports.store.iterate_table(
+            ports.table, continuation=continuation, count=_PAGE_ROWS, done=page.settle
+        )
+        result = await page
+        for entry in result.entries:
+            _take(commits, found, ports.table, entry)
+        continuation = result.continuation
+        if continuation is None:
+            break
+    for number, head in sorted(found.heads.items()):
+        await _resume(commits, number, head, found.parts.get(number, {}))
+    await commits.stages.collect()
+    return commits
+
+
+def _take(commits: Commits, found: _Found, table: str, entry: TableEntry) -> None:
+    """Sort a row in. Raises CorruptSegment."""
+    kind, key, value = entry.key[:1], entry.key, entry.value
+    if kind == LAST:
+        commits.restore(_unpacked(table, key, unpack_number, value), entry.version)
+    elif kind == SINK:
+        commits.sinks.put(sink_of(key), _unpacked(table, key, SinkRow.unpack, value), entry.version)
+    elif kind == STAGE:
+        row, _ = _unpacked(table, key, StageRow.unpack, value)
+        (stage,) = numbers_of(key)
+        commits.stages.restore(stage, row)
+    elif kind == HEAD:
+        (number,) = numbers_of(key)
+        found.heads[number] = _unpacked(table, key, HeadRow.unpack, value)
+    elif kind == PART:
+        number, generation = numbers_of(key)
+        part = _unpacked(table, key, PartRow.unpack, value)
+        found.parts.setdefault(number, {})[generation] = part
+    else:
+        raise CorruptSegment(f"the entry {key!r} of the table {table!r} is unknown")
+
+
+async def _resume(commits: Commits, number: int, head: HeadRow, rows: dict[int, PartRow]) -> None:
+    """Finish a commit, as far as its streams can be written."""
+    parts = {
+        generation: [commits.stages.find(each) or _missing(each, row, head) for each in row.stages]
+        for generation, row in rows.items()
+    }
+    await commits.resume(number, head, parts)
+
+
+def _missing(number: int, part: PartRow, head: HeadRow) -> Stage:
+    """Stand in for a stage of a commit that has lost its row; it cannot be read."""
+    row = StageRow(
+        user=head.user,
+        sink=head.sink,
+        batch=head.batch,
+        stream=part.stream,
+        generation=0,
+        size_bytes=1,
+    )
+    return restored(number, row)
+
+
+def _unpacked(table: str, key: bytes, unpack: Callable[[bytes], T], value: bytes) -> T:
+    try:
+        return unpack(value)
+    except Exception as error:  # a value that was never written may fail in any way
+        raise CorruptSegment(f"the entry {key!r} of the table {table!r} is damaged") from error

@@ -1,0 +1,105 @@
+"""Bytes of a commit's part: the chunks of its stages, one behind the other."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from gateway.broker.commits.ports import CommitsPorts
+from gateway.broker.commits.stage import Stage
+from gateway.broker.commits.stages import Stages
+from gateway.log.chunk import EVENT_HEAD_BYTES
+from gateway.pending import Pending
+from store.api import APPEND_BYTES_MAX, READ_BYTES_MAX, ReadResult
+from store.errors import CorruptSegment, NoSuchSegment
+
+READ_BYTES: Final = 2 * READ_BYTES_MAX
+"""Bytes read at once, unless a chunk is larger."""
+
+
+class StageLost(CorruptSegment):
+    """Bytes of a committed stage are not there, and will not come back."""
+
+
+class StagesSource:
+    """Chunks of some stages for one stream.
+
+    Attributes:
+        size: Bytes of all.
+    """
+
+    def __init__(self, ports: CommitsPorts, stages: Stages, parts: Sequence[Stage]) -> None:
+        self._ports = ports
+        self._stages = stages
+        self._parts = parts
+        self.size = sum(stage.size_bytes for stage in parts)
+
+    async def read(self, position: int) -> bytes:
+        """Return whole chunks from `position` on, the first byte of one; READ_BYTES or so.
+
+        Raises:
+            StageLost: A stage has lost bytes.
+            StoreError: It cannot be read now.
+        """
+        pieces: list[bytes] = []
+        size = 0
+        for stage in self._parts:
+            if position >= stage.size_bytes:
+                position -= stage.size_bytes
+                continue
+            is_first = not pieces
+            if not is_first and size + stage.size_bytes > READ_BYTES:
+                break
+            piece = await self._read_stage(stage, position)
+            pieces.append(piece)
+            size += len(piece)
+            if position + len(piece) < stage.size_bytes:
+                break
+            position = 0
+        return b"".join(pieces)
+
+    async def _read_stage(self, stage: Stage, position: int) -> bytes:
+        if not stage.has_segment:
+            data = await self._stages.data_of(stage)
+            if len(data) != stage.size_bytes:
+                raise _lost(stage)
+            return data[position:]
+        wanted = min(READ_BYTES, stage.size_bytes - position)
+        data = await self._read_segment(stage, position, wanted)
+        whole = whole_chunks(data)
+        if not whole:
+            wanted = min(APPEND_BYTES_MAX, stage.size_bytes - position)
+            data = await self._read_segment(stage, position, wanted)
+            whole = whole_chunks(data)
+        if not whole:
+            raise _lost(stage)
+        return data[:whole]
+
+    async def _read_segment(self, stage: Stage, position: int, size: int) -> bytes:
+        name = self._ports.segment_of(stage.number)
+        pieces: list[bytes] = []
+        while size:
+            read: Pending[ReadResult] = Pending()
+            self._ports.store.read(name, position, min(size, READ_BYTES_MAX), done=read.settle)
+            try:
+                data = (await read).data
+            except NoSuchSegment as error:
+                raise _lost(stage) from error
+            if not data:
+                raise _lost(stage)
+            pieces.append(data)
+            position += len(data)
+            size -= len(data)
+        return b"".join(pieces)
+
+
+def _lost(stage: Stage) -> StageLost:
+    return StageLost(f"stage {stage.number} of stream {stage.stream!r} has lost bytes")
+
+
+def whole_chunks(data: bytes) -> int:
+    """Return the size of the whole chunks at the beginning of some bytes."""
+    end = position = 0
+    while position + EVENT_HEAD_BYTES <= len(data):
+        position += EVENT_HEAD_BYTES + int.from_bytes(data[position + 4 : position + 8], "big")
+        if position <= len(data):
+            end = position
+    return end

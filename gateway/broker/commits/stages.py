@@ -1,0 +1,230 @@
+"""The stages of a virtual host as clients use them: opened, filled, closed, then committed."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from gateway.broker.commits.kept_stages import KeptStages, unknown
+from gateway.broker.commits.limits import (
+    COMMIT_STAGES_MAX,
+    INLINE_BYTES_MAX,
+    MEMORY_BYTES_MAX,
+    SINK_BYTES_MAX,
+    STAGES_MAX,
+)
+from gateway.broker.commits.rows import StageRow, stage_key
+from gateway.broker.commits.stage import Stage
+from gateway.broker.commits.stage_segment import StageSegment
+from gateway.broker.errors import (
+    InternalError,
+    PreconditionFailed,
+    StreamDoesNotExist,
+)
+from gateway.broker.stream import Stream
+from gateway.log.chunk import seal_seed
+from gateway.log.errors import LogError
+from gateway.log.units import pack_blank
+from gateway.pending import start
+from store.api import TableEntry
+from store.errors import NoSuchSegment, StoreError
+
+BATCH_MAX: Final = 2**63 - 1
+"""The largest batch: a sink's state says the last one as i64."""
+
+
+class Stages(KeptStages):
+    """Stages that clients fill and close."""
+
+    def open(self, user: str, sink: str, batch: int, stream_name: str) -> Stage:
+        """Open a stage.
+
+        Args:
+            user: Its owner; no other user may use it.
+            sink: The sink that it is for, at most SINK_BYTES_MAX bytes; empty: none is remembered.
+            batch: The batch, 0 … BATCH_MAX.
+            stream_name: The stream that gets its records.
+
+        Raises:
+            StreamDoesNotExist: No such stream.
+            PreconditionFailed: Something is above its bound.
+        """
+        require_sink(sink, batch)
+        stream = self._ports.streams.find(stream_name)
+        self.usage.require(user, 1)
+        if self._counts.get(user, 0) >= STAGES_MAX:
+            raise PreconditionFailed(f"user {user!r} has {STAGES_MAX} stages: discard some")
+        segment = self._ports.streams.storage.names_of(stream.entry).data_segment
+        stage = Stage(
+            number=self._ports.streams.storage.new_generation(),
+            user=user,
+            sink=sink,
+            batch=batch,
+            stream=stream.name,
+            generation=stream.entry.generation,
+            seal_seed=seal_seed(segment),
+            used_ms=self._ports.clock_ms(),
+        )
+        self._put(stage)
+        return stage
+
+    def target_of(self, stage: Stage) -> Stream:
+        """Return the stream of a stage. Raises StreamDoesNotExist: it was deleted."""
+        stream = self._ports.streams.find(stage.stream)
+        if stream.entry.generation != stage.generation:
+            raise StreamDoesNotExist(stage.stream)
+        return stream
+
+    async def add(
+        self, user: str, number: int, sequence: int, entries: int, records: int, data: bytes
+    ) -> None:
+        """Add entries to a stage; they may be stored later.
+
+        It returns when there is room for more.
+
+        Args:
+            user: The user that asks.
+            number: The stage's.
+            sequence: Counts from 0 in each stage.
+            entries: Number of entries, 1 … 65,535.
+            records: Number of records in them.
+            data: The entries in their stored form (`gateway.log.entries`).
+
+        Raises:
+            PreconditionFailed: The stage is unknown or closed, the sequence is not the next one,
+                the counts do not agree with the data, or the user has too much staged. Nothing
+                was taken.
+            AccessRefused: It is another user's.
+            StreamDoesNotExist: Its stream was deleted.
+            InternalError: The store refused; the stage cannot be closed any more.
+        """
+        stage = self._of(user, number)
+        if stage.closing is not None:
+            raise PreconditionFailed(f"stage {number} is closed")
+        self.target_of(stage)
+        if sequence != stage.sequence:
+            raise PreconditionFailed(
+                f"stage {number}: sequence {sequence} came instead of {stage.sequence}"
+            )
+        try:
+            chunk = pack_blank(entries, records, data, seal_seed=stage.seal_seed)
+        except (LogError, ValueError) as error:
+            raise PreconditionFailed(
+                f"stage {number}: sequence {sequence} is not {entries} entries with "
+                f"{records} records: {error}"
+            ) from error
+        self.usage.require(user, len(chunk))
+        stage.sequence += 1
+        stage.records += records
+        stage.used_ms = self._ports.clock_ms()
+        self._take(stage, chunk)
+        if stage.segment is not None:
+            try:
+                await stage.segment.room()
+            except StoreError as error:
+                raise self._not_stored(stage, error) from error
+
+    def _take(self, stage: Stage, chunk: bytes) -> None:
+        size = len(chunk)
+        stage.size_bytes += size
+        self.usage.add(stage.user, size)
+        if stage.segment is not None:
+            stage.segment.write(chunk)
+            return
+        assert stage.held is not None
+        stage.held.append(chunk)
+        self.usage.memory_bytes += size
+        is_large = stage.size_bytes > INLINE_BYTES_MAX
+        if is_large or self.usage.memory_bytes > MEMORY_BYTES_MAX:
+            self._move_to_segment(stage)
+
+    def _move_to_segment(self, stage: Stage) -> None:
+        name = self._ports.segment_of(stage.number)
+        stage.segment = StageSegment(self._ports.store, name, self.usage)
+        stage.has_segment = True
+        held = stage.held or []
+        self._let_go(stage)
+        for chunk in held:
+            stage.segment.write(chunk)
+        stage.making = start(stage.segment.make(lambda: self._write_row(stage, is_closed=False)))
+
+    async def _write_row(self, stage: Stage, data: bytes = b"", *, is_closed: bool) -> None:
+        row = stage.row(is_closed=is_closed)
+        await self._ports.write([TableEntry(stage_key(stage.number), row.pack(data))])
+
+    async def close(self, user: str, number: int) -> Stage:
+        """Close a stage; it is then as durable as the store's setting says.
+
+        Closing it again does nothing.
+
+        Raises:
+            PreconditionFailed: It is unknown.
+            AccessRefused: It is another user's.
+            InternalError: The store refused; it is open still.
+        """
+        stage = self._of(user, number)
+        stage.used_ms = self._ports.clock_ms()
+        if stage.closing is None:
+            stage.closing = start(self._close(stage))
+        try:
+            await stage.closing
+        except StoreError as error:
+            stage.closing = None
+            raise self._not_stored(stage, error) from error
+        if number not in self._stages:
+            raise unknown(number)
+        return stage
+
+    async def _close(self, stage: Stage) -> None:
+        if stage.segment is not None:
+            await stage.segment.all_written()
+            await self._write_row(stage, is_closed=True)
+            return
+        await self._write_row(stage, b"".join(stage.held or ()), is_closed=True)
+        if self.usage.memory_bytes > MEMORY_BYTES_MAX // 2:
+            self._let_go(stage)
+
+    def _not_stored(self, stage: Stage, error: StoreError) -> Exception:
+        if stage.number not in self._stages or isinstance(error, NoSuchSegment):
+            return unknown(stage.number)
+        shown = f"stage {stage.number} of stream {stage.stream!r}"
+        return InternalError(f"{shown} is not stored: {error}")
+
+    def for_commit(self, user: str, sink: str, batch: int, numbers: Sequence[int]) -> list[Stage]:
+        """Return the stages of a commit, in order.
+
+        Raises:
+            PreconditionFailed: There are too many, one is unknown, named twice, not closed, of
+                another sink or batch, or in a commit.
+            AccessRefused: One is another user's.
+        """
+        if len(numbers) > COMMIT_STAGES_MAX:
+            raise PreconditionFailed(
+                f"{len(numbers)} stages, and a commit may have {COMMIT_STAGES_MAX}"
+            )
+        found: dict[int, Stage] = {}
+        for number in numbers:
+            stage = self._of(user, number)
+            if number in found:
+                raise PreconditionFailed(f"stage {number} is named twice")
+            if (stage.sink, stage.batch) != (sink, batch):
+                raise PreconditionFailed(
+                    f"stage {number} is for batch {stage.batch} of sink {stage.sink!r}"
+                )
+            if not stage.is_closed:
+                raise PreconditionFailed(f"stage {number} is not closed")
+            found[number] = stage
+        return list(found.values())
+
+    async def data_of(self, stage: Stage) -> bytes:
+        """Return the chunks of a small stage. Raises StoreError; ValueError: they are damaged."""
+        if stage.held is not None:
+            return b"".join(stage.held)
+        value = await self._ports.read(stage_key(stage.number))
+        return b"" if value is None else StageRow.unpack(value)[1]
+
+
+def require_sink(sink: str, batch: int) -> None:
+    """Demand a sink and a batch within their bounds. Raises PreconditionFailed."""
+    if len(sink.encode("utf-8", "surrogateescape")) > SINK_BYTES_MAX:
+        raise PreconditionFailed(f"sink {sink[:40]!r}… is above {SINK_BYTES_MAX} bytes")
+    if not 0 <= batch <= BATCH_MAX:
+        raise PreconditionFailed(f"batch {batch} of sink {sink!r} is above {BATCH_MAX}")

@@ -1,0 +1,276 @@
+"""Queries that stage and commit batches beside live publishers, on a recorded disk.
+
+After a crash their streams are read back: each batch is there once and whole, or not at all.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Coroutine, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from gateway.broker.commits import sources, stages
+from gateway.broker.commits.commits import Committed
+from gateway.log import names, units
+from gateway.pending import Pending, start
+from store.api import Durability
+from store.errors import NoSuchSegment
+from tests.conformance.harness import Loop
+from tests.conformance.implementations import open_local
+from tests.simulation.disk import Disk
+from tests.simulation.world import SIZES
+from tests.unit.gateway.log.log_rig import Sink, chunks_in, encode, put
+from tests.unit.gateway.stream.link_rig import Broker
+
+STREAMS: Final = ("a", "b", "c")
+USER: Final = "guest"
+BATCHES: Final = 3
+INLINE_BYTES: Final = 300
+ONE_APPEND_BYTES: Final = 1_200
+
+
+@contextmanager
+def small_stages() -> Iterator[None]:
+    """Let stages of some records have a segment, and units of some stages be merged."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(stages, "INLINE_BYTES_MAX", INLINE_BYTES)
+        patch.setattr(sources, "READ_BYTES", 500)
+        patch.setattr(units, "ONE_APPEND_BYTES_MAX", ONE_APPEND_BYTES)
+        yield
+
+
+def anything(_stream: str) -> None:
+    """Allow every target."""
+
+
+@dataclass
+class Query:
+    """A streaming query: the same batch has the same records each time, in stages made anew.
+
+    Attributes:
+        sink: Its id.
+        acknowledged: The place in the record of the disk at which each batch was answered.
+        stage_numbers: Every stage that it opened.
+    """
+
+    sink: str
+    acknowledged: dict[int, int] = field(default_factory=dict)
+    stage_numbers: set[int] = field(default_factory=set)
+
+    def records(self, batch: int, stream: str) -> list[bytes]:
+        """Return the records of a batch for a stream; there may be none."""
+        chance = random.Random(f"{self.sink} {batch} {stream}")
+        count = chance.choice([0, 1, 8, 30])
+        return [
+            f"{self.sink} {batch} {stream} {number}".encode().ljust(chance.choice([12, 60]), b".")
+            for number in range(count)
+        ]
+
+    async def write(self, broker: Broker, batch: int) -> Committed:
+        """Stage a batch and commit it."""
+        commits = broker.virtual_host.commits
+        found: list[int] = []
+        for stream in STREAMS:
+            records = self.records(batch, stream)
+            half = (len(records) + 1) // 2
+            halves = [some for some in (records[:half], records[half:]) if some]
+            found += [await self._stage(broker, batch, stream, some) for some in halves]
+        return await commits.commit(USER, self.sink, batch, found, anything)
+
+    async def _stage(
+        self, broker: Broker, batch: int, stream: str, records: Sequence[bytes]
+    ) -> int:
+        stages_here = broker.virtual_host.commits.stages
+        number = stages_here.open(USER, self.sink, batch, stream).number
+        self.stage_numbers.add(number)
+        for sequence, begin in enumerate(range(0, len(records), 5)):
+            some = records[begin : begin + 5]
+            data = b"".join(map(encode, some))
+            await stages_here.add(USER, number, sequence, len(some), len(some), data)
+        await stages_here.close(USER, number)
+        return number
+
+
+@dataclass(eq=False)
+class LiveSink(Sink):
+    """A publisher that notes where in the record of the disk each id was confirmed."""
+
+    disk: Disk = field(default_factory=Disk)
+    confirmed_at: dict[int, int] = field(default_factory=dict)
+
+    def confirm(self, publishing_ids: bytes) -> None:
+        before = len(self.confirmed)
+        super().confirm(publishing_ids)
+        for number in self.confirmed[before:]:
+            self.confirmed_at[number] = len(self.disk.record)
+
+
+def open_broker(disk: Disk, directory: Path) -> Broker:
+    """Open a server's broker on a disk."""
+    return Broker(
+        directory,
+        open_store=lambda loop, _: open_local(disk, loop, Durability.DISK, **SIZES),
+        loop=Loop(),
+    )
+
+
+@dataclass
+class History:
+    """Queries and live publishers that ran, and the disk that recorded it.
+
+    Attributes:
+        begun_at: The place in the record from which on the streams exist.
+    """
+
+    disk: Disk
+    queries: list[Query]
+    live: dict[str, LiveSink]
+    generations: dict[str, int]
+    begun_at: int = 0
+
+
+def run_history(directory: Path, chance: random.Random, batches: int = BATCHES) -> History:
+    """Let two queries write batches at a time, while every stream has a live publisher."""
+    disk = Disk()
+    broker = open_broker(disk, directory)
+    for name in STREAMS:
+        broker.store_rig.run(broker.streams.create(name, {}))
+    live = {name: LiveSink(disk=disk) for name in STREAMS}
+    generations = {stream.name: stream.entry.generation for stream in broker.streams}
+    queries = [Query("one"), Query("two")]
+    history = History(disk, queries, live, generations, len(disk.record))
+    running = [start(_all_batches(broker, disk, query, batches)) for query in queries]
+    published = dict.fromkeys(STREAMS, 0)
+
+    def is_done() -> bool:
+        for name in STREAMS:
+            if chance.random() < 0.15:
+                published[name] += 1
+                body = f"live {name} {published[name]}".encode()
+                put(broker.log(name), [body], sink=live[name], first_id=published[name])
+        return all(each.is_settled for each in running)
+
+    broker.loop.run_until(is_done)
+    for each in running:
+        each.result()
+    for name in STREAMS:
+        broker.settle(name)
+    broker.stop()
+    return history
+
+
+async def _all_batches(broker: Broker, disk: Disk, query: Query, batches: int) -> None:
+    for batch in range(batches):
+        committed = await query.write(broker, batch)
+        assert not committed.is_repeat
+        assert not committed.dropped
+        assert not committed.waiting
+        query.acknowledged[batch] = len(disk.record)
+
+
+class Aftercare:
+    """A broker that was opened after a crash, and the checks of what it shows."""
+
+    def __init__(self, history: History, disk: Disk, directory: Path) -> None:
+        self.history = history
+        self.broker = open_broker(disk, directory)
+        self.commits = self.broker.virtual_host.commits
+
+    def run(self, coroutine: Coroutine[Pending[Any], None, Any]) -> Any:  # noqa: ANN401 - what it gives
+        return self.broker.store_rig.run(coroutine)
+
+    def last_batch(self, query: Query) -> int:
+        """Return the last batch that the server knows of a query."""
+        return self.commits.state_of(USER, query.sink)[0]
+
+    def content(self, stream: str) -> list[bytes]:
+        """Return all records of a stream, whose offsets must have no gap."""
+        rig = self.broker.store_rig
+        segment = names.data_segment("/", stream, self.history.generations[stream])
+        info = rig.do(rig.store.info, segment)
+        content = b""
+        while len(content) < info.length:
+            left = info.length - len(content)
+            content += rig.do(rig.store.read, segment, len(content), left).data
+        found: list[bytes] = []
+        for chunk, _ in chunks_in(content):
+            assert chunk.chunk_id == len(found)
+            found += [record.rstrip(b".") for record in chunk.records()]
+        assert self.broker.log(stream).committed_next_offset == len(found)
+        return found
+
+    def check(self, cut: int) -> None:
+        """Check streams and leftovers; `cut` is the place of the crash."""
+        contents = {stream: self.content(stream) for stream in STREAMS}
+        for query in self.history.queries:
+            last = self.last_batch(query)
+            answered = [batch for batch, at in query.acknowledged.items() if at <= cut]
+            assert last >= max(answered, default=-1), "a batch that was answered is lost"
+            for stream, content in contents.items():
+                _check_batches(query, last, stream, content)
+        for stream, sink in self.history.live.items():
+            _check_live(stream, sink, contents[stream], cut)
+        self.check_leftovers()
+
+    def check_leftovers(self) -> None:
+        """Check that nothing is stored of commits that are done, and of stages that are gone."""
+        rig = self.broker.store_rig
+        self.broker.loop.run_until(lambda: not self.commits.under_way)
+        table = names.commits_table("/")
+        page = rig.do(rig.store.iterate_table, table)
+        there = {stage.number: stage for stage in self.commits.stages}
+        kinds = Counter(entry.key[:1] for entry in page.entries)
+        assert kinds[b"h"] == kinds[b"p"] == 0, kinds
+        assert kinds[b"t"] == len(there)
+        gone = set().union(*(query.stage_numbers for query in self.history.queries)) - set(there)
+        segments = [names.stage_segment("/", number) for number in gone]
+        segments += [
+            names.unit_segment("/", number, generation)
+            for number in range(1, 2 * BATCHES + 3)
+            for generation in self.history.generations.values()
+        ]
+        for segment in segments:
+            with pytest.raises(NoSuchSegment):
+                rig.do(rig.store.info, segment)
+
+    def repeat(self) -> None:
+        """Do what a restarted driver does: its last batch again, and the next one."""
+        for query in self.history.queries:
+            last = self.last_batch(query)
+            if last >= 0:
+                assert self.run(query.write(self.broker, last)).is_repeat
+            assert not self.run(query.write(self.broker, last + 1)).is_repeat
+            assert self.last_batch(query) == last + 1
+        for name in STREAMS:
+            self.broker.settle(name)
+
+    def drop_stages(self) -> None:
+        """Discard what the queries of before had staged, as their expiry does."""
+        self.run(self.commits.stages.discard(self.commits.stages))
+
+
+def _check_batches(query: Query, last: int, stream: str, content: list[bytes]) -> None:
+    """Check that batches up to the last are there once, whole and in order, and no other."""
+    prefix = f"{query.sink} ".encode()
+    expected = [
+        record.rstrip(b".") for batch in range(last + 1) for record in query.records(batch, stream)
+    ]
+    assert [record for record in content if record.startswith(prefix)] == expected
+    position = 0
+    for batch in range(last + 1):
+        records = [record.rstrip(b".") for record in query.records(batch, stream)]
+        if records:
+            position = content.index(records[0], position)
+            assert content[position : position + len(records)] == records, "a unit is torn apart"
+
+
+def _check_live(stream: str, sink: LiveSink, content: list[bytes], cut: int) -> None:
+    prefix = f"live {stream} "
+    found = [int(record.split()[2]) for record in content if record.startswith(prefix.encode())]
+    assert found == sorted(set(found)), "a live record is doubled, or out of order"
+    confirmed = {number for number, at in sink.confirmed_at.items() if at <= cut}
+    assert confirmed <= set(found), "a confirmed live record is lost"

@@ -1,0 +1,79 @@
+"""Each batch is in its streams exactly once, whatever crash cuts its staging or its commit."""
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from tests.simulation.crash import Aftermath, Crash
+from tests.simulation.disk import Disk, Image, Step
+from tests.simulation.staged import Aftercare, History, run_history, small_stages
+from tests.simulation.world import FACTOR, SEED
+
+CRASHES: Final = int(70 * FACTOR)
+"""So many steps of the history are cut; with enough of them each step is."""
+SECOND_CRASHES: Final = 0.3
+"""Of so many crashes the recovery after it is cut as well."""
+
+
+@pytest.fixture(autouse=True)
+def _small_stages() -> Iterator[None]:
+    with small_stages():
+        yield
+
+
+class Crasher:
+    """Crashes a history at its steps, and looks at what the recovery shows."""
+
+    def __init__(self, history: History, directory: Path, chance: random.Random) -> None:
+        self.history = history
+        self._directory = directory
+        self._chance = chance
+        self._aftermath = Aftermath()
+
+    def crash_at(self, cuts: set[int]) -> None:
+        record = self.history.disk.record
+        kinds = list(Crash)
+        for cut in range(len(record) + 1):
+            torn = record[cut] if cut < len(record) else None
+            if cut in cuts:
+                crash = kinds[cut % len(kinds)]
+                try:
+                    self._crash(cut, crash, torn)
+                except Exception as error:
+                    raise AssertionError(f"seed {SEED}: {crash.value!r} at step {cut}") from error
+            if torn is not None:
+                self._aftermath.advance(torn, self._chance)
+
+    def _crash(self, cut: int, crash: Crash, torn: Step | None) -> None:
+        image, after = self._aftermath.after(crash, self._chance, torn)
+        if self._chance.random() < SECOND_CRASHES:
+            image = self._crash_again(image, after.fork())
+        care = Aftercare(self.history, Disk(image), self._directory)
+        care.check(cut)
+        care.repeat()
+        care.drop_stages()
+        care.check(cut)
+        care.broker.stop()
+
+    def _crash_again(self, image: Image, after: Aftermath) -> Image:
+        """Crash in the middle of the recovery, or when it is done."""
+        disk = Disk(image)
+        care = Aftercare(self.history, disk, self._directory)
+        again_at = self._chance.randint(0, len(disk.record))
+        care.broker.close()
+        for step in disk.record[:again_at]:
+            after.advance(step, self._chance)
+        crash = self._chance.choice([*Crash])
+        return after.after(crash, self._chance, disk.record[again_at] if disk.record else None)[0]
+
+
+@pytest.mark.timeout(3_600)
+def test_after_any_crash_each_batch_is_there_once_and_the_queries_go_on(tmp_path: Path) -> None:
+    chance = random.Random(SEED)
+    history = run_history(tmp_path, chance)
+    steps = range(history.begun_at, len(history.disk.record) + 1)
+
+    Crasher(history, tmp_path, chance).crash_at(set(chance.sample(steps, min(len(steps), CRASHES))))

@@ -1,0 +1,49 @@
+import pytest
+
+from gateway.broker.commits import limits
+from gateway.broker.commits.limits import Limits, Usage
+from gateway.broker.errors import PreconditionFailed
+from gateway.pending import start
+
+
+def test_a_user_may_stage_up_to_the_bound_and_again_what_is_gone() -> None:
+    usage = Usage(Limits(staged_bytes_max=10))
+    usage.require("u", 10)
+    usage.add("u", 9)
+    usage.require("u", 1)
+    usage.require("v", 10)
+
+    with pytest.raises(PreconditionFailed, match=r"'u' has 9 bytes staged.*staged_bytes_max is 10"):
+        usage.require("u", 2)
+    usage.add("u", -9)
+    usage.require("u", 10)
+    assert usage.of("u") == 0
+
+
+def test_all_stages_together_wait_while_too_much_is_on_its_way(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(limits, "ALL_WAY_BYTES_MAX", 10)
+    usage = Usage()
+    usage.sent(10)
+    assert start(usage.room(lambda: True)).is_settled
+    usage.sent(1)
+    waiting = start(usage.room(lambda: True))
+    assert not waiting.is_settled
+
+    usage.sent(-1)
+
+    assert waiting.is_settled
+
+
+def test_one_that_has_no_room_of_its_own_waits_though_others_go_on() -> None:
+    usage, has_room = Usage(), [False]
+    waiting = start(usage.room(lambda: has_room[0]))
+    usage.sent(1)
+    usage.sent(-1)
+    assert not waiting.is_settled
+
+    has_room[0] = True
+    usage.sent(-1)
+
+    assert waiting.is_settled
