@@ -197,12 +197,12 @@ class Backend:
             self._schedule,
             self._clock,
             self._fatal,
-            settings.publisher_references_max,
-            self._clock.for_age,
-            settings.offset_references_max,
-            lambda: Resource.DISK in self.service.alarms,
-            self._wait,
-            self._usage,
+            references_max=settings.publisher_references_max,
+            now_for_age_ms=self._clock.for_age,
+            offset_references_max=settings.offset_references_max,
+            is_disk_full=lambda: Resource.DISK in self.service.alarms,
+            wait=self._wait,
+            usage=self._usage,
         )
         partitions_max = settings.super_stream_partitions_max
         self._virtual_hosts = await awaited(
