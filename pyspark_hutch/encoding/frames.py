@@ -5,7 +5,8 @@
     entry v2   publishing id u64 | filter size u16 (0xFFFF: none) | filter | size u32 | message
 
 A frame is one join of Arrow: heads, filters, what stands before the bodies, bodies. The head of the
-frame is in front of its first entry's.
+frame is in front of its first entry's. Without a publisher a frame is the entries alone, in their
+stored form (`pyspark_hutch.shared.log.entries`): another command carries them.
 
 Source: RabbitMQ stream protocol, Publish.
 """
@@ -49,11 +50,12 @@ FRAME_ENTRIES_MAX: Final = 8192
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """A Publish frame.
+    """A Publish frame, or the entries of a frame.
 
     Attributes:
-        data: The whole frame, with its size.
-        ids: The publishing ids of its entries, in their order. The server will confirm these.
+        data: The whole frame, with its size; or the entries alone.
+        ids: The publishing ids of its entries, in their order. A server confirms those that it
+            gets.
         records: How many rows it holds; with sub-batches more than it has ids.
     """
 
@@ -70,11 +72,13 @@ class Limits:
         frame_bytes_max: The server's limit for what follows the size field; 0 for none.
         frame_bytes: Where a frame ends that could be longer; a single larger entry has its own.
         entries_max: The same, in entries.
+        head_bytes: What stands before the entries, with the size field.
     """
 
     frame_bytes_max: int
     frame_bytes: int = FRAME_BYTES
     entries_max: int = FRAME_ENTRIES_MAX
+    head_bytes: int = _FRAME_HEAD.size
 
     @property
     def largest(self) -> int:
@@ -84,11 +88,11 @@ class Limits:
     @property
     def entry_bytes(self) -> int:
         """The room for entries in a frame that could be longer."""
-        return min(self.largest, self.frame_bytes) + SIZE_BYTES - _FRAME_HEAD.size
+        return min(self.largest, self.frame_bytes) + SIZE_BYTES - self.head_bytes
 
     def needed(self, entry_bytes: int) -> int:
         """Return what follows the size field of a frame with these entries, in bytes."""
-        return entry_bytes + _FRAME_HEAD.size - SIZE_BYTES
+        return entry_bytes + self.head_bytes - SIZE_BYTES
 
 
 class Packer(Protocol):
@@ -110,11 +114,11 @@ class MessagePacker:
 
     Args:
         stream: Names it in errors.
-        publisher_id: The publisher that is declared for the stream.
+        publisher_id: The publisher that is declared for the stream; None for entries alone.
         limits: Of frames.
     """
 
-    def __init__(self, stream: str, publisher_id: int, limits: Limits) -> None:
+    def __init__(self, stream: str, publisher_id: int | None, limits: Limits) -> None:
         self._stream = stream
         self._publisher_id = publisher_id
         self._limits = limits
@@ -131,7 +135,11 @@ class MessagePacker:
             MessageTooLarge: A message fits no frame. The frames before it have been given.
         """
         assert len(messages) == len(ids), "each row has its publishing id"
-        heads, parts = _entries(messages, ids)
+        if self._publisher_id is None:
+            assert messages.filters is None, "filter values are no part of stored entries"
+            heads, parts = big_endian(messages.sizes, SIZE_BYTES), list(messages.parts)
+        else:
+            heads, parts = _entries(messages, ids)
         sizes = messages.sizes + heads.shape[1]
         version = 1
         if messages.filters is not None:
@@ -148,8 +156,10 @@ class MessagePacker:
         return iter(())
 
 
-def frame_head(version: int, publisher_id: int, count: int, entry_bytes: int) -> bytes:
-    """Return what stands before the entries of a frame."""
+def frame_head(version: int, publisher_id: int | None, count: int, entry_bytes: int) -> bytes:
+    """Return what stands before the entries of a frame; nothing without a publisher."""
+    if publisher_id is None:
+        return b""
     size = entry_bytes + _FRAME_HEAD.size - SIZE_BYTES
     return _FRAME_HEAD.pack(size, _PUBLISH, version, publisher_id, count)
 

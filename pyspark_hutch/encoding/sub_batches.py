@@ -1,6 +1,6 @@
 """The messages of one stream as sub-batches of a fixed number of rows, in Publish frames.
 
-Each has its publishing id (u64, big-endian) in front; its form is in
+Each has its publishing id (u64, big-endian) in front if there is a publisher; its form is in
 `pyspark_hutch.shared.log.entries`.
 
 Source: RabbitMQ stream protocol, Publish.
@@ -50,7 +50,7 @@ class SubBatchPacker:
 
     Args:
         stream: Names it in errors.
-        publisher_id: The publisher that is declared for the stream.
+        publisher_id: The publisher that is declared for the stream; None for entries alone.
         limits: Of frames.
         codec: How sub-batches are compressed.
         records: How many rows a sub-batch has, from 1 to 65,535.
@@ -61,7 +61,7 @@ class SubBatchPacker:
     def __init__(
         self,
         stream: str,
-        publisher_id: int,
+        publisher_id: int | None,
         limits: Limits,
         *,
         codec: Codec,
@@ -156,9 +156,8 @@ class SubBatchPacker:
         if len(items) > UNCOMPRESSED_BYTES_MAX:
             raise MessageTooLarge(self._stream, "sub-batch", len(items), UNCOMPRESSED_BYTES_MAX)
         body = compress(self._codec, items)
-        return publishing_id.to_bytes(ID_BYTES, "big") + pack_sub_batch(
-            self._codec, len(messages), len(items), body
-        )
+        before = b"" if self._publisher_id is None else publishing_id.to_bytes(ID_BYTES, "big")
+        return before + pack_sub_batch(self._codec, len(messages), len(items), body)
 
     def _frames(self, sub_batches: Iterator[tuple[bytes, int, int]]) -> Iterator[Frame]:
         """Put as many sub-batches into each frame as it may have."""
@@ -202,8 +201,8 @@ class Packing:
             return f"compression={self.compression}"
         return f"subBatchSize={self.sub_batch_size}" if self.sub_batch_size > 1 else ""
 
-    def packer(self, stream: str, publisher_id: int, limits: Limits) -> Packer:
-        """Make the packer of a stream's messages."""
+    def packer(self, stream: str, publisher_id: int | None, limits: Limits) -> Packer:
+        """Make the packer of a stream's messages; without a publisher, of entries alone."""
         if not self.option:
             return MessagePacker(stream, publisher_id, limits)
         codec = Codec[self.compression.upper()]

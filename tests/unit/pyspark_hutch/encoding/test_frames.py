@@ -142,3 +142,27 @@ def test_a_server_without_a_limit_takes_any_message() -> None:
 
 def test_no_messages_are_no_frames() -> None:
     assert frames_of([], Limits(MIB)) == []
+
+
+def test_without_a_publisher_a_frame_is_the_entries_as_the_server_stores_them() -> None:
+    messages, ids = raw_messages([b"one", b"", b"x" * 300]), ids_from(1, 3)
+    (published,) = MessagePacker("s", 0, Limits(MIB)).add(messages, ids)
+
+    (bare,) = MessagePacker("s", None, Limits(MIB)).add(messages, ids)
+
+    assert bytes(bare.data) == taken(published).stored
+    assert (len(bare.ids), bare.records) == (3, 3)
+
+
+def test_entries_alone_leave_room_for_the_head_that_is_asked_for() -> None:
+    limits = Limits(1_000, head_bytes=34)
+    room = 1_000 + 4 - 34
+
+    def largest(size: int) -> list[Frame]:
+        packer = MessagePacker("s", None, limits)
+        return list(packer.add(raw_messages([bytes(size)]), ids_from(1, 1)))
+
+    (frame,) = largest(room - 4)
+    assert len(frame.data) == room
+    with pytest.raises(MessageTooLarge, match="1,001"):
+        largest(room - 3)

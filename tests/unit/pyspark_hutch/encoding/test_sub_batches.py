@@ -197,3 +197,12 @@ def test_the_option_that_asks_for_sub_batches_is_named() -> None:
     assert Packing("zstd", 1).option == "compression=zstd"
     assert Packing("none", 20).option == "subBatchSize=20"
     assert isinstance(Packing("none", 20).packer("s", 0, Limits(MIB)), SubBatchPacker)
+
+
+def test_without_a_publisher_sub_batches_are_as_the_server_stores_them() -> None:
+    published = frames_of(BODIES, Packing("gzip", 100).packer("s", 0, Limits(MIB)))
+
+    bare = frames_of(BODIES, Packing("gzip", 100).packer("s", None, Limits(MIB)))
+
+    assert [bytes(frame.data) for frame in bare] == [taken(frame).stored for frame in published]
+    assert sum(len(frame.ids) for frame in bare) == 3
