@@ -1,4 +1,7 @@
-"""Batch and streaming writes as Spark runs them: prepared on the driver, published by tasks."""
+"""Batch and streaming writes as Spark runs them.
+
+The driver prepares a write, tasks publish or stage its rows, and the driver commits what is staged.
+"""
 
 import logging
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,30 +24,42 @@ from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.settings import WriteSettings
 from pyspark_hutch.options.writing import write_settings
 from pyspark_hutch.shared.client.errors import ClientError
+from pyspark_hutch.sink.committing import Staged, commit, discard, purpose_of, tell
 from pyspark_hutch.sink.numbering import TaskIdentity
-from pyspark_hutch.sink.targets import Targets, prepare
-from pyspark_hutch.sink.task import Written, check_schema, require_one_task_each, write_rows
+from pyspark_hutch.sink.plan import Plan, plan_write, why_not_staged
+from pyspark_hutch.sink.staging import Purpose
+from pyspark_hutch.sink.task import (
+    Written,
+    check_schema,
+    require_one_task_each,
+    stage_rows,
+    write_rows,
+)
 
 LOG: Final = logging.getLogger(__name__)
 
 AT_LEAST_ONCE: Final = (
-    "hutch: delivery=none: rows are written at least once, and again where Spark tries a %s again"
+    "hutch: delivery=none%s: rows are written at least once, and again where Spark tries a %s again"
 )
+ALONE: Final = Purpose("", 0)
+"""The commit of a save that counts alone: the server keeps no record of it."""
 
 
 class Done(WriterCommitMessage):
     """The message of a task to the driver."""
 
-    def __init__(self, written: Written) -> None:
+    def __init__(self, written: Written | Staged) -> None:
         self.written = written
 
 
 class WriteTask:
-    """The task of a write: settings and targets, sent from the driver to the workers.
+    """The task of a write: settings and plan, sent from the driver to the workers.
 
     Attributes:
         settings: Of the write.
-        targets: As `prepare` found them; None: each task looks for them itself.
+        columns: Names of the columns of its rows.
+        is_streaming: Whether it is the write of a streaming query.
+        plan: As the driver found it; None: each task looks itself.
     """
 
     def __init__(
@@ -66,30 +81,77 @@ class WriteTask:
             raise WrongOption("mode overwrite: a stream only grows; use mode append")
         self.settings = write_settings(options, is_streaming=is_streaming)
         check_schema(to_arrow_schema(schema, timezone="UTC"), self.settings)
-        self.targets = None if is_streaming else self._prepare()
+        self.columns = tuple(schema.names)
+        self.is_streaming = is_streaming
+        self.plan = None if is_streaming else self._prepare()
 
     def __getstate__(self) -> dict[str, object]:
-        """Find or make the targets of a streaming write when it is sent to the workers.
+        """Plan a streaming write, and make its targets, when it is sent to the workers.
 
         Spark makes a writer for the commit of each batch, too, which needs none. A server that is
         away for a moment fails no batch: the tasks, which are more patient, look again.
         """
-        if self.targets is None:
+        if self.plan is None:
             with suppress(ClientError):
-                self.targets = self._prepare()
+                self.plan = self._prepare()
         return self.__dict__
 
-    def _prepare(self) -> Targets:
+    def _prepare(self) -> Plan:
         connection = self.settings.connection
-        return prepare(Cluster(connection, planner_name(connection)), self.settings)
+        cluster = Cluster(connection, planner_name(connection))
+        return plan_write(cluster, self.settings, self.columns)
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Done:
-        """Publish the rows of the task that this process runs."""
+        """Publish or stage the rows of the task that this process runs."""
         task = _identity(self.settings)
-        connection = self.settings.connection
+        connection, settings = self.settings.connection, self.settings
         cluster = Cluster(connection, task_name(connection), retries_first=True)
-        targets = self.targets or prepare(cluster, self.settings)
-        return Done(write_rows(cluster, self.settings, targets, task, batches))
+        plan = self.plan or plan_write(cluster, settings, self.columns)
+        if not plan.is_staged:
+            return Done(write_rows(cluster, settings, plan.targets, task, batches))
+        purpose = self._purpose(task)
+        return Done(stage_rows(cluster, settings, plan.targets, purpose, task.partition, batches))
+
+    def _purpose(self, task: TaskIdentity) -> Purpose:
+        """Return the commit that the rows of a task are for.
+
+        Raises:
+            WrongOption: This Spark does not tell.
+        """
+        if not self.is_streaming:
+            return self.purpose_of_save
+        if task.query is None:
+            raise WrongOption(
+                "option delivery='staged': this Spark does not tell tasks their query and batch; "
+                "take delivery=dedup or none"
+            )
+        return Purpose(task.query, task.batch)
+
+    @property
+    def purpose_of_save(self) -> Purpose:
+        """The commit of a batch write."""
+        named = self.settings.transaction
+        return ALONE if named is None else Purpose(named.app_id, named.version)
+
+    def warn_of(self, repeated: str) -> None:
+        """Log that rows may be written again, if they are not numbered."""
+        if self.settings.dedup is None:
+            LOG.warning(AT_LEAST_ONCE, why_not_staged(self.settings, self.columns), repeated)
+
+    def commit(self, purpose: Purpose, staged: Sequence[Staged]) -> None:
+        """Publish what the tasks have staged, and tell of it; errors are those of `commit`."""
+        told = commit(self._patient_cluster(), purpose, staged, self.settings.confirm_timeout_ms)
+        tell(purpose, staged, told)
+
+    def discard(self, staged: Sequence[Staged]) -> None:
+        """Drop what the tasks have staged, if the server can be told so now."""
+        connection = self.settings.connection
+        cluster = Cluster(connection, planner_name(connection))
+        discard(cluster, staged, self.settings.confirm_timeout_ms)
+
+    def _patient_cluster(self) -> Cluster:
+        connection = self.settings.connection
+        return Cluster(connection, planner_name(connection), retries_first=True)
 
 
 class BatchWriter(DataSourceArrowWriter):
@@ -98,24 +160,41 @@ class BatchWriter(DataSourceArrowWriter):
     def __init__(self, options: Mapping[str, str], schema: StructType, *, overwrites: bool) -> None:
         """Check and prepare; errors are those of WriteTask."""
         self._task = WriteTask(options, schema, overwrites=overwrites, is_streaming=False)
-        if self._task.settings.dedup is None:
-            LOG.warning(AT_LEAST_ONCE, "task")
+        if not self._is_staged:
+            self._task.warn_of("task")
+
+    @property
+    def _is_staged(self) -> bool:
+        return self._task.plan is not None and self._task.plan.is_staged
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Done:
         return self._task.write(iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Tell what was written; the rows are in their streams since their tasks ended.
+        """Publish what is staged, and tell what was written.
+
+        Rows that were not staged are in their streams since their tasks ended. A save without rows
+        is committed if it has a number, which counts as done then.
 
         Raises:
             BadColumn: Rows of one producer were in two tasks.
+            ClientError: Nothing that is staged was published, or nothing tells if it was.
         """
-        require_one_task_each(_written(messages))
-        _log_written("hutch: %s", messages)
+        if not self._is_staged:
+            require_one_task_each(_written(messages))
+            _log_written("hutch: %s", messages)
+            return
+        staged, purpose = _staged(messages), self._task.purpose_of_save
+        if _has_stages(staged) or purpose.sink:
+            self._task.commit(purpose, staged)
 
     def abort(self, messages: Sequence[WriterCommitMessage | None]) -> None:
-        """Tell what stays: a stream takes back no row."""
-        LOG.warning("hutch: the write failed; of tasks that ended stay %s", _told(messages))
+        """Discard what is staged; else tell what stays, since a stream takes back no row."""
+        if self._is_staged:
+            self._task.discard(_staged(messages))
+            LOG.warning("hutch: the write failed; what its tasks staged is discarded")
+        else:
+            LOG.warning("hutch: the write failed; of tasks that ended stay %s", _told(messages))
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -129,20 +208,43 @@ class StreamWriter(DataSourceStreamArrowWriter):
         return self._task.write(iterator)
 
     def commit(self, messages: Sequence[WriterCommitMessage | None], batch_id: int) -> None:
-        """Tell what was written; the rows are in their streams since their tasks ended.
+        """Publish what is staged, and tell what was written.
+
+        Rows that were not staged are in their streams since their tasks ended.
 
         Raises:
             BadColumn: Rows of one producer were in two tasks.
+            ClientError: Nothing that is staged was published, or nothing tells if it was.
         """
+        staged = _staged(messages)
+        if staged:
+            self._commit(staged, batch_id)
+            return
         require_one_task_each(_written(messages))
-        if batch_id == 0 and self._task.settings.dedup is None:
-            LOG.warning(AT_LEAST_ONCE, "batch")
+        if batch_id == 0 and _written(messages):
+            self._task.warn_of("batch")
         _log_written(f"hutch: batch {batch_id}: %s", messages)
 
+    def _commit(self, staged: Sequence[Staged], batch_id: int) -> None:
+        purpose = purpose_of(staged)
+        assert purpose is not None, "each task says what it staged for"
+        if purpose.batch != batch_id:
+            raise ClientError(
+                f"tasks of batch {batch_id} staged rows for batch {purpose.batch}; nothing is "
+                "committed"
+            )
+        if _has_stages(staged):
+            self._task.commit(purpose, staged)
+
     def abort(self, messages: Sequence[WriterCommitMessage | None], batch_id: int) -> None:
-        """Tell what stays: a stream takes back no row."""
-        told = _told(messages)
-        LOG.warning("hutch: batch %d failed; of tasks that ended stay %s", batch_id, told)
+        """Discard what is staged; else tell what stays, since a stream takes back no row."""
+        staged = _staged(messages)
+        if staged:
+            self._task.discard(staged)
+            LOG.warning("hutch: batch %d failed; what its tasks staged is discarded", batch_id)
+        else:
+            told = _told(messages)
+            LOG.warning("hutch: batch %d failed; of tasks that ended stay %s", batch_id, told)
 
 
 def _log_written(text: str, messages: Sequence[WriterCommitMessage | None]) -> None:
@@ -152,7 +254,17 @@ def _log_written(text: str, messages: Sequence[WriterCommitMessage | None]) -> N
 
 
 def _written(messages: Sequence[WriterCommitMessage | None]) -> list[Written]:
-    return [message.written for message in messages if isinstance(message, Done)]
+    done = [message.written for message in messages if isinstance(message, Done)]
+    return [one for one in done if isinstance(one, Written)]
+
+
+def _staged(messages: Sequence[WriterCommitMessage | None]) -> list[Staged]:
+    done = [message.written for message in messages if isinstance(message, Done)]
+    return [one for one in done if isinstance(one, Staged)]
+
+
+def _has_stages(staged: Sequence[Staged]) -> bool:
+    return any(one.stages for one in staged)
 
 
 def _told(messages: Sequence[WriterCommitMessage | None]) -> str:
@@ -171,9 +283,10 @@ def _identity(settings: WriteSettings) -> TaskIdentity:
     context = TaskContext.get()
     assert context is not None, "a write runs in a task"
     partition = context.partitionId()
-    if settings.dedup is None:
+    if settings.delivery == "none":
         return TaskIdentity(partition)
-    if context.getLocalProperty("spark.speculation") == "true":
+    is_dedup = settings.dedup is not None
+    if is_dedup and context.getLocalProperty("spark.speculation") == "true":
         raise WrongOption(
             "option delivery='dedup': spark.speculation runs a task twice at once, which loses "
             "rows; set it to false"
@@ -183,5 +296,7 @@ def _identity(settings: WriteSettings) -> TaskIdentity:
     if query is None:
         return TaskIdentity(partition)
     if batch is None:
-        raise WrongOption("option delivery='dedup': this Spark does not tell tasks their batch")
+        raise WrongOption(
+            f"option delivery={settings.delivery!r}: this Spark does not tell tasks their batch"
+        )
     return TaskIdentity(partition, query, int(batch))

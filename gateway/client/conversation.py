@@ -112,7 +112,7 @@ class Conversation(Channel):
         awaited = set(ids)
         answers: dict[int, m.Message] = {}
         while awaited:
-            correlation_id, message = self._answer(deadline)
+            correlation_id, message = self.next_answer(deadline)
             if correlation_id not in awaited:
                 self.is_broken = True
                 raise BadAnswer(
@@ -122,8 +122,18 @@ class Conversation(Channel):
             answers[correlation_id] = message
         return answers
 
-    def _answer(self, deadline: float) -> tuple[int, m.Message]:
-        """Return the next answer and what it is to; what the server pushes meanwhile is kept."""
+    def next_answer(self, deadline: float) -> tuple[int, m.Message]:
+        """Return the correlation id of a request that `send_request` has sent, and its answer.
+
+        What the server pushes meanwhile is kept. Answers may come in any order.
+
+        Args:
+            deadline: A moment of `time.monotonic()`.
+
+        Raises:
+            ServerSilent: None came until then; the connection may be used further.
+            ClientError: The connection is of no further use.
+        """
         while True:
             frame = self.frame(deadline)
             if frame[:2] != DELIVER:

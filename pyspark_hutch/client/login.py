@@ -38,6 +38,7 @@ def login_of(settings: ConnectionSettings, name: str) -> Login:
         password_of(settings),
         settings.vhost,
         properties=dict(settings.client_properties) | shown,
+        asks_for_pipeline=True,
     )
 
 

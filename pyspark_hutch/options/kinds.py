@@ -89,16 +89,9 @@ def whole_number(text: str) -> int:
 
 def choice(*words: str) -> Kind:
     """Return the kind of one word of a few, in any case."""
-    return choice_refusing({}, *words)
-
-
-def choice_refusing(reasons: dict[str, str], *words: str) -> Kind:
-    """Return the kind of one word of a few; some others are refused with a reason."""
 
     def parse(text: str) -> str:
         word = text.lower()
-        if word in reasons:
-            raise Unfit(reasons[word])
         if word not in words:
             raise Unfit("")
         return word

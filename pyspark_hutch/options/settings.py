@@ -19,7 +19,7 @@ NAMES_SHOWN_MAX: Final = 5  # of streams in an error
 
 BodyFormat = Literal["amqp", "raw"]
 Compression = Literal["none", "gzip", "snappy", "lz4", "zstd"]
-Delivery = Literal["none", "dedup"]
+Delivery = Literal["auto", "staged", "none", "dedup"]
 Routing = Literal["hash", "key", "column"]
 Unmatched = Literal["error", "latest"]
 
@@ -260,6 +260,14 @@ class Dedup:
 
 
 @dataclass(frozen=True, slots=True)
+class Transaction:
+    """The name and number under which a save counts as done; a number at or below is dropped."""
+
+    app_id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class Creation:
     """Settings for a stream or super stream that has to be created."""
 
@@ -274,7 +282,9 @@ class WriteSettings:
     connection: ConnectionSettings
     stream: str | None = None
     super_stream: str | None = None
-    dedup: Dedup | None = None  # None: at least once
+    delivery: Delivery = "auto"
+    dedup: Dedup | None = None  # None: `delivery` is another one
+    transaction: Transaction | None = None  # None: a streaming write, or a save that counts alone
     routing: Routing = "hash"
     routing_key_column: str = "routing_key"
     compression: Compression = "none"

@@ -7,13 +7,12 @@ from pyspark_hutch.options.kinds import (
     FLAG,
     NAME_BYTES_MAX,
     choice,
-    choice_refusing,
     duration,
     integer,
     size,
     text_of,
 )
-from pyspark_hutch.options.option import WRITE, Group, Option
+from pyspark_hutch.options.option import WRITE, Group, Option, Use
 from pyspark_hutch.shared.log.entries import SUB_BATCH_RECORDS_MAX
 
 AGE_MS_MIN: Final = 1_000  # a stream's age is in seconds
@@ -25,7 +24,6 @@ PRODUCER_NAME_BYTES_MAX: Final = 200  # leaves room in a reference for query and
 IN_FLIGHT_MAX: Final = 1_000_000
 CONFIRM_MS_MAX: Final = 3_600_000
 _COLUMN: Final = text_of(NAME_BYTES_MAX, takes="the name of a column")
-_LATER: Final = "comes with the exactly-once mode of a later version; delivery takes none or dedup"
 
 DELIVERY: Final = Group(
     "Delivery",
@@ -33,10 +31,30 @@ DELIVERY: Final = Group(
         Option(
             "delivery",
             WRITE,
-            choice_refusing({"staged": _LATER}, "none", "dedup"),
-            "none",
-            "`none`: each row at least once, and again when a task is tried again. `dedup`: the "
-            "server drops what a named producer has published before.",
+            choice("auto", "staged", "none", "dedup"),
+            "auto",
+            "`staged`: tasks store rows that no reader sees, and the driver's commit publishes all "
+            "of them at once: each row exactly once. It needs Hutch. `none`: each row at least "
+            "once, and again when a task is tried again. `dedup`: the server drops what a named "
+            "producer has published before. `auto`: `staged` where the server has it, and the rows "
+            "no filter values; else `none`.",
+        ),
+        Option(
+            "txnAppId",
+            Use.BATCH_WRITE,
+            text_of(NAME_BYTES_MAX),
+            None,
+            "Name of the series that a `staged` save belongs to, with `txnVersion`; use it in "
+            "`foreachBatch` too. A new checkpoint needs a new name, since its batches count from "
+            "0 again.",
+        ),
+        Option(
+            "txnVersion",
+            Use.BATCH_WRITE,
+            integer(0),
+            None,
+            "Number of the save in its series. A save whose number is not above the last one "
+            "publishes nothing, since that was done before.",
         ),
         Option(
             "producerName",
@@ -83,7 +101,7 @@ DELIVERY: Final = Group(
             WRITE,
             integer(1, IN_FLIGHT_MAX),
             "10000",
-            "Messages that a task publishes ahead of their confirmation.",
+            "Messages that a task publishes or stages ahead of their confirmation.",
         ),
         Option(
             "confirmTimeoutMs",
@@ -92,7 +110,6 @@ DELIVERY: Final = Group(
             "30000",
             "How long a confirmation may take.",
         ),
-        Option("writeId", WRITE, None, None, _LATER),
     ),
 )
 

@@ -11,7 +11,9 @@ from pyspark_hutch.options.settings import (
     Compression,
     Creation,
     Dedup,
+    Delivery,
     Routing,
+    Transaction,
     WriteSettings,
 )
 
@@ -24,6 +26,13 @@ _OF_CREATION: Final = (
     "retention.maxAge",
     "retention.segmentBytes",
 )
+_OF_TRANSACTION: Final = ("txnAppId", "txnVersion")
+_DELIVERIES: Final[dict[str, Delivery]] = {
+    "auto": "auto",
+    "staged": "staged",
+    "none": "none",
+    "dedup": "dedup",
+}
 _BODY_FORMATS: Final[dict[str, BodyFormat]] = {"amqp": "amqp", "raw": "raw"}
 _ROUTINGS: Final[dict[str, Routing]] = {"hash": "hash", "key": "key", "column": "column"}
 _COMPRESSIONS: Final[dict[str, Compression]] = {
@@ -51,7 +60,9 @@ def write_settings(options: Mapping[str, str], *, is_streaming: bool) -> WriteSe
         connection=connection_settings(given),
         stream=stream,
         super_stream=super_stream,
+        delivery=_DELIVERIES[given.certain("delivery", str)],
         dedup=_dedup(given),
+        transaction=_transaction(given),
         routing=_ROUTINGS[given.certain("routing", str)],
         routing_key_column=given.certain("routingKeyColumn", str),
         compression=compression,
@@ -114,6 +125,22 @@ def _check_plan(given: Given) -> None:
             "publishingIdColumn and producerKeyColumn, or dedupUnsafePlan=true for rows that are "
             "numbered as they come",
         )
+
+
+def _transaction(given: Given) -> Transaction | None:
+    said = given.given(*_OF_TRANSACTION)
+    if not said:
+        return None
+    if given.certain("delivery", str) in {"none", "dedup"}:
+        for name in said:
+            given.need(name, f"delivery=staged, and here is {given.shown('delivery')}")
+        return None
+    app_id, version = given.value("txnAppId", str), given.value("txnVersion", int)
+    if app_id is None:
+        given.need("txnVersion", "txnAppId")
+    if version is None:
+        given.need("txnAppId", "txnVersion")
+    return Transaction(app_id, version) if app_id is not None and version is not None else None
 
 
 def _creation(given: Given) -> Creation | None:

@@ -1,8 +1,8 @@
-"""Publishes the rows of one task."""
+"""Publishes or stages the rows of one task."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -11,14 +11,17 @@ from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.encoding.columns import KEY, NAME, NUMBER, Kind, check_columns
 from pyspark_hutch.encoding.errors import BadColumn
 from pyspark_hutch.encoding.frames import Ids
-from pyspark_hutch.encoding.messages import messages_of
+from pyspark_hutch.encoding.messages import Messages, messages_of
 from pyspark_hutch.encoding.routing import ByColumn as RoutedByColumn
 from pyspark_hutch.encoding.routing import ByHash, ByKey, Routing, ToStream
 from pyspark_hutch.encoding.sub_batches import Packing
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.settings import WriteSettings
+from pyspark_hutch.sink.committing import Staged
 from pyspark_hutch.sink.numbering import ByColumn, ByPlace, Numbering, TaskIdentity, Unnamed
+from pyspark_hutch.sink.plan import may_be_staged
 from pyspark_hutch.sink.publishing import Publishing
+from pyspark_hutch.sink.staging import Purpose, Staging
 from pyspark_hutch.sink.targets import Targets, routes
 
 PRODUCER_NAME: Final = "hutch"
@@ -70,6 +73,7 @@ def check_schema(schema: pa.Schema, settings: WriteSettings) -> None:
         BadColumn: A column is missing, unknown or of another type.
         WrongOption: An option needs a column that is not there.
     """
+    may_be_staged(settings, schema.names)
     check_columns(
         schema,
         extra=_extra(settings),
@@ -108,29 +112,81 @@ def write_rows(
         ClientError: The server refuses, or does not come back.
         EncodingError: A row cannot be written.
     """
-    routing = _routing(cluster, settings, targets)
-    numbering = _numbering(settings, task)
     publishing = Publishing(
         cluster, packing_of(settings), settings.in_flight_max, settings.confirm_timeout_ms
     )
-    is_raw = settings.body_format == "raw"
     try:
-        for batch in _ordered(batches, settings):
-            for run in numbering.runs(batch):
-                rows = batch if run.rows is None else batch.take(pa.array(run.rows))
-                messages = messages_of(rows, raw=is_raw)
-                shares = routing.split(rows)
-                publishing.open([share.stream for share in shares], run.reference)
-                for share in shares:
-                    taken, ids = messages, run.ids
-                    if share.rows is not None:
-                        taken, ids = messages.take(share.rows), _chosen(run.ids, share.rows)
-                    publishing.publish(share.stream, run.reference, taken, ids)
+        _hand_over(cluster, settings, targets, _numbering(settings, task), batches, publishing)
         publishing.finish()
     except BaseException:
         publishing.abort()
         raise
     return Written(publishing.rows, publishing.skipped, publishing.producers)
+
+
+def stage_rows(
+    cluster: Cluster,
+    settings: WriteSettings,
+    targets: Targets,
+    purpose: Purpose,
+    partition: int,
+    batches: Iterable[pa.RecordBatch],
+) -> Staged:
+    """Stage the rows of a task, for the driver to commit; no reader sees them before.
+
+    Args:
+        cluster: The servers.
+        settings: Of the write.
+        targets: As `prepare` found them.
+        purpose: The commit.
+        partition: The number of the task in its batch.
+        batches: The rows, whose columns `check_schema` has allowed.
+
+    Raises:
+        ClientError: The server refuses, or does not come back.
+        EncodingError: A row cannot be written.
+    """
+    staging = Staging(cluster, packing_of(settings), purpose, settings.confirm_timeout_ms)
+    try:
+        _hand_over(cluster, settings, targets, Unnamed(), batches, staging)
+        return Staged(purpose, partition, staging.finish())
+    except BaseException:
+        staging.abort()
+        raise
+
+
+class Outgoing(Protocol):
+    """The way out of a task: rows of a producer for a stream, in order."""
+
+    def open(self, streams: Sequence[str], reference: str) -> None:
+        """Prepare for streams that are new."""
+
+    def publish(self, stream: str, reference: str, messages: Messages, ids: Ids) -> None:
+        """Send rows of one producer to one stream."""
+
+
+def _hand_over(
+    cluster: Cluster,
+    settings: WriteSettings,
+    targets: Targets,
+    numbering: Numbering,
+    batches: Iterable[pa.RecordBatch],
+    outgoing: Outgoing,
+) -> None:
+    """Number, encode and route rows, batch by batch."""
+    routing = _routing(cluster, settings, targets)
+    is_raw = settings.body_format == "raw"
+    for batch in _ordered(batches, settings):
+        for run in numbering.runs(batch):
+            rows = batch if run.rows is None else batch.take(pa.array(run.rows))
+            messages = messages_of(rows, raw=is_raw)
+            shares = routing.split(rows)
+            outgoing.open([share.stream for share in shares], run.reference)
+            for share in shares:
+                taken, ids = messages, run.ids
+                if share.rows is not None:
+                    taken, ids = messages.take(share.rows), _chosen(run.ids, share.rows)
+                outgoing.publish(share.stream, run.reference, taken, ids)
 
 
 def _chosen(ids: Ids, rows: "np.ndarray[tuple[int], np.dtype[np.int64]]") -> Ids:

@@ -202,7 +202,7 @@ def test_a_save_says_that_rows_may_be_doubled(
     from pyspark_hutch.writing import BatchWriter, Done, StreamWriter
 
     schema = StructType().add("body", StringType())
-    options = place.options | {"stream": stream, "createStream": "true"}
+    options = place.options | {"stream": stream, "createStream": "true", "delivery": "none"}
     dedup = {"delivery": "dedup", "producerName": "job", "dedupUnsafePlan": "true"}
     with caplog.at_level(logging.INFO):
         BatchWriter(options, schema, overwrites=False)

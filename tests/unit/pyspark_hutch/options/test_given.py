@@ -91,7 +91,7 @@ def test_an_option_for_writes_does_nothing_in_a_read_but_must_be_right() -> None
 
     assert unused(options, Use.BATCH_READ) == ("delivery",)
     assert unused(options, Use.BATCH_WRITE) == ()
-    assert refused({"delivery": "x"}) == ("option delivery='x': takes none or dedup",)
+    assert refused({"delivery": "x"}) == ("option delivery='x': takes auto, staged, none or dedup",)
 
 
 def test_an_option_for_reads_does_nothing_in_a_write() -> None:

@@ -107,7 +107,12 @@ EXAMPLES: dict[str, tuple[dict[str, object], list[str]]] = {
     ),
     "filterMatchUnfiltered": ({"true": True, "FALSE": False}, ["", "yes", "1"]),
     "consumerName": ({"x" * 255: "x" * 255}, ["", "x" * 256, "a\nb"]),
-    "delivery": ({"none": "none", "Dedup": "dedup"}, ["", "staged", "exactly-once"]),
+    "delivery": (
+        {"auto": "auto", "STAGED": "staged", "none": "none", "Dedup": "dedup"},
+        ["", "exactly-once"],
+    ),
+    "txnAppId": ({"x" * 255: "x" * 255}, ["", "x" * 256, "a\nb"]),
+    "txnVersion": ({"0": 0, str(2**63 - 1): 2**63 - 1}, ["-1", "x", str(2**63)]),
     "producerName": ({"x" * 200: "x" * 200}, ["", "x" * 201]),
     "publishingIdColumn": ({"x" * 255: "x" * 255}, ["", "x" * 256, "a\nb"]),
     "producerKeyColumn": ({"x" * 255: "x" * 255}, ["", "x" * 256, "a\nb"]),
@@ -115,7 +120,6 @@ EXAMPLES: dict[str, tuple[dict[str, object], list[str]]] = {
     "dedupUnsafePlan": ({"true": True, "FALSE": False}, ["", "yes", "1"]),
     "maxInFlight": ({"1": 1, "1000000": 1_000_000}, ["0", "1000001", "x"]),
     "confirmTimeoutMs": ({"1": 1, "3600000": 3_600_000}, ["0", "3600001", "x"]),
-    "writeId": ({}, ["x"]),
     "routing": ({"hash": "hash", "KEY": "key", "column": "column"}, ["", "custom"]),
     "routingKeyColumn": ({"x" * 255: "x" * 255}, ["", "x" * 256, "a\nb"]),
     "compression": (

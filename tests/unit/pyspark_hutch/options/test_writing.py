@@ -7,6 +7,7 @@ from pyspark_hutch.options.settings import (
     ConnectionSettings,
     Creation,
     Dedup,
+    Transaction,
     WriteSettings,
 )
 from pyspark_hutch.options.writing import write_settings
@@ -63,6 +64,7 @@ def test_every_setting_comes_from_its_option() -> None:
     assert settings == WriteSettings(
         CONNECTION,
         super_stream="s",
+        delivery="dedup",
         dedup=Dedup("job", "id", "key"),
         routing="key",
         routing_key_column="region",
@@ -140,16 +142,45 @@ def test_compression_makes_sub_batches(options: dict[str, str], count: int) -> N
         ("dedupUnsafePlan", "true"),
     ],
 )
-@pytest.mark.parametrize("delivery", [{}, {"delivery": "none"}])
-def test_what_is_for_dedup_needs_it(name: str, text: str, delivery: dict[str, str]) -> None:
-    assert refused(STREAM | delivery | {name: text}) == (
-        f"option {name}='{text}' needs delivery=dedup, and here is delivery='none'"
+@pytest.mark.parametrize("delivery", ["auto", "staged", "none"])
+def test_what_is_for_dedup_needs_it(name: str, text: str, delivery: str) -> None:
+    assert refused(STREAM | {"delivery": delivery, name: text}) == (
+        f"option {name}='{text}' needs delivery=dedup, and here is delivery='{delivery}'"
     )
 
 
-def test_exactly_once_is_refused_until_it_comes() -> None:
-    assert "delivery='staged': comes with" in refused(STREAM | {"delivery": "staged"})
-    assert "option writeId='x' is refused: comes with" in refused(STREAM | {"writeId": "x"})
+@pytest.mark.parametrize("delivery", ["auto", "staged"])
+def test_a_save_may_have_a_name_and_a_number(delivery: str) -> None:
+    settings = batch(STREAM | {"delivery": delivery, "txnAppId": "job", "txnVersion": "7"})
+
+    assert settings.transaction == Transaction("job", 7)
+    assert settings.delivery == delivery
+    assert batch(STREAM).transaction is None
+
+
+def test_the_name_of_a_save_needs_its_number_and_the_other_way_round() -> None:
+    assert refused(STREAM | {"txnAppId": "a"}) == "option txnAppId='a' needs txnVersion"
+    assert refused(STREAM | {"txnVersion": "1"}) == "option txnVersion='1' needs txnAppId"
+
+
+@pytest.mark.parametrize("delivery", ["none", "dedup"])
+def test_only_a_staged_save_has_a_number(delivery: str) -> None:
+    options = {"delivery": delivery, "txnAppId": "a", "txnVersion": "1"}
+    more = {"producerName": "p", "dedupUnsafePlan": "true"} if delivery == "dedup" else {}
+
+    with pytest.raises(WrongOption) as caught:
+        batch(STREAM | options | more)
+
+    assert list(caught.value.problems) == [
+        f"option {name} needs delivery=staged, and here is delivery='{delivery}'"
+        for name in ("txnAppId='a'", "txnVersion='1'")
+    ]
+
+
+def test_a_streaming_write_has_its_numbers_from_spark() -> None:
+    assert refused(STREAM | {"txnAppId": "a"}, is_streaming=True) == (
+        "option txnAppId='a': is for a batch write, and this is a streaming write"
+    )
 
 
 def test_dedup_of_a_batch_needs_a_name_and_that_of_a_stream_may_have_one() -> None:

@@ -1,5 +1,6 @@
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -20,6 +21,7 @@ from tests.sink_rig import (
     streaming_settings_for,
     write,
 )
+from tests.stage_rig import PURPOSE, FakeStages, stage
 
 WAIT_S = 10.0
 DEDUP = {"delivery": "dedup", "producerName": "name"}
@@ -253,3 +255,30 @@ def test_rows_of_one_producer_in_two_tasks_are_told_when_the_batch_ends() -> Non
     require_one_task_each([first, Written(5, 0, (("returns", "copy-a"),)), Written(1, 0)])
     with pytest.raises(BadColumn, match="'copy-b' for stream 'orders' were in two tasks"):
         require_one_task_each([first, Written(5, 0, (("orders", "copy-b"),))])
+
+
+def test_a_staged_task_routes_rows_as_a_publishing_one_does() -> None:
+    keys = [f"key {number}" for number in range(60)]
+    rows = batch_of(bodies_of(60), routing_key=keys)
+    with FakeSink("s-0", "s-1", "s-2") as published, FakeStages("s-0", "s-1", "s-2") as server:
+        for fake in (published, server):
+            fake.super_streams = {"s": ("s-0", "s-1", "s-2")}
+        write(settings_for(published, superStream="s"), rows)
+
+        found = stage(settings_for(server, superStream="s"), [rows], partition=7)
+
+        assert {name: server.staged(name) for name in server.streams} == published.stored
+    assert (found.purpose, found.partition, found.rows) == (PURPOSE, 7, 60)
+    assert {one.stream: one.rows for one in found.stages} == {
+        name: len(bodies) for name, bodies in published.stored.items()
+    }
+
+
+def test_a_staged_task_whose_row_cannot_be_written_discards_what_it_has() -> None:
+    bad: list[Any] = [b"1", None]
+    rows = [batch_of([b"1"], stream=["a"]), batch_of(bad, stream=["a", "a"])]
+    with FakeStages("a") as server:
+        with pytest.raises(BadColumn, match="null in row 1"):
+            stage(settings_for(server), rows)
+
+        assert server.stages == {}

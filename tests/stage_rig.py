@@ -1,0 +1,242 @@
+"""A fake server that has stages, and what a task or a driver does with them in tests."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from gateway.stream.wire import messages as m
+from gateway.stream.wire import pipeline
+from gateway.stream.wire import pipeline_messages as p
+from gateway.stream.wire.codec import Decoded, refusal_reply
+from gateway.stream.wire.codes import ResponseCode
+from pyspark_hutch.client.cluster import Cluster
+from pyspark_hutch.client.pool import POOL, Name
+from pyspark_hutch.encoding.messages import messages_of
+from pyspark_hutch.encoding.sub_batches import Packing
+from pyspark_hutch.options.settings import WriteSettings
+from pyspark_hutch.sink.committing import Staged
+from pyspark_hutch.sink.plan import plan_write
+from pyspark_hutch.sink.stage import StagedRows
+from pyspark_hutch.sink.staging import Purpose, Staging
+from pyspark_hutch.sink.task import check_schema, stage_rows
+from tests.chunks import SubBatch, entry_at
+from tests.fake_server import OK, FakeServer, Talk
+from tests.reading_rig import cluster_of
+from tests.sink_rig import batch_of
+
+PURPOSE = Purpose("query", 3)
+UNKNOWN = ResponseCode.PRECONDITION_FAILED
+
+
+@dataclass
+class FakeStage:
+    """A stage of the server: its frames by sequence, each as the records in it."""
+
+    opened: p.OpenStage
+    frames: dict[int, list[bytes]] = field(default_factory=dict)
+    is_closed: bool = False
+
+    @property
+    def records(self) -> list[bytes]:
+        return [record for _, frame in sorted(self.frames.items()) for record in frame]
+
+
+class FakeStages(FakeServer):
+    """A server with stages, which shows a stream's rows when they are committed.
+
+    Attributes:
+        shown: The rows of each stream that readers see.
+        stages: By number.
+        commits: Requests that published something.
+        discarded: Numbers of stages that a client gave up.
+        refusals: Code and reason for commands that are refused.
+        is_answering: Whether frames of stages are answered as they come; else `release` does it.
+        withheld: Requests that wait for their answer.
+    """
+
+    def __init__(self, *streams: str) -> None:
+        super().__init__()
+        self.streams = {stream: [] for stream in streams}
+        self.shown: dict[str, list[bytes]] = {stream: [] for stream in streams}
+        self.stages: dict[int, FakeStage] = {}
+        self.commits: list[p.CommitStages] = []
+        self.discarded: list[int] = []
+        self.refusals: dict[str, tuple[int, str]] = {}
+        self.is_answering = True
+        self.withheld: list[tuple[Talk, Decoded]] = []
+        self.dropped: tuple[str, ...] = ()
+        self.waiting: tuple[str, ...] = ()
+        self._last: dict[str, tuple[int, int]] = {}
+        self._lock = threading.Lock()
+        self._numbers = iter(range(100, 1_000_000))
+        self.handlers |= {
+            "peer_properties": self._greet,
+            "open_stage": self._open,
+            "stage": self._stage,
+            "close_stage": self._close_stage,
+            "commit_stages": self.commit,
+            "discard_stages": self._discard,
+        }
+
+    def forget_open(self) -> None:
+        """Lose the stages that are not closed, and all connections, as a restart may."""
+        with self._lock:
+            self.stages = {n: one for n, one in self.stages.items() if one.is_closed}
+        self.cut()
+
+    def release(self) -> None:
+        """Answer what waits, and all that comes from now on."""
+        with self._lock:
+            self.is_answering = True
+            waiting, self.withheld = self.withheld, []
+        for talk, asked in waiting:
+            self._stage(talk, asked)
+
+    def staged(self, stream: str) -> list[bytes]:
+        """The rows of all closed stages of a stream, by their numbers."""
+        found = [one for _, one in sorted(self.stages.items()) if one.opened.stream == stream]
+        return [record for one in found if one.is_closed for record in one.records]
+
+    def _greet(self, talk: Talk, asked: Decoded) -> None:
+        assert isinstance(asked.message, m.PeerProperties)
+        talk.reply(asked, m.PeerPropertiesReply(OK, {"product": "Hutch"} | pipeline.PROPERTIES))
+        talk.table = pipeline.table_of(asked.message.properties)
+
+    def _refuses(self, talk: Talk, asked: Decoded) -> bool:
+        code, reason = self.refusals.get(asked.command.name, (OK, ""))
+        if code != OK:
+            talk.send(refusal_reply(asked.command, asked.correlation_id or 0, code, reason))
+        return code != OK
+
+    def _open(self, talk: Talk, asked: Decoded) -> None:
+        assert isinstance(asked.message, p.OpenStage)
+        if self._refuses(talk, asked):
+            return
+        with self._lock:
+            number = next(self._numbers)
+            self.stages[number] = FakeStage(asked.message)
+        talk.reply(asked, p.StageOpened(OK, None, number))
+
+    def _stage(self, talk: Talk, asked: Decoded) -> None:
+        wanted = asked.message
+        assert isinstance(wanted, p.StageRecords)
+        if self._refuses(talk, asked):
+            return
+        with self._lock:
+            if not self.is_answering:
+                self.withheld.append((talk, asked))
+                return
+        stage = self.stages.get(wanted.stage)
+        if stage is None or wanted.sequence > len(stage.frames):
+            talk.reply(asked, p.Outcome(UNKNOWN, f"stage {wanted.stage} is not there"))
+            return
+        entries = entries_in(wanted.data)
+        records = [record for entry in entries for record in records_of(entry)]
+        assert (len(entries), len(records)) == (wanted.entries, wanted.records)
+        stage.frames[wanted.sequence] = records
+        talk.reply(asked, p.Outcome(OK, None))
+
+    def _close_stage(self, talk: Talk, asked: Decoded) -> None:
+        assert isinstance(asked.message, p.CloseStage)
+        if self._refuses(talk, asked):
+            return
+        stage = self.stages[asked.message.stage]
+        stage.is_closed = True
+        size = sum(map(len, stage.records))
+        talk.reply(asked, p.StageClosed(OK, None, len(stage.records), size))
+
+    def commit(self, talk: Talk, asked: Decoded) -> None:
+        """Publish stages, unless the batch was committed before."""
+        wanted = asked.message
+        assert isinstance(wanted, p.CommitStages)
+        if self._refuses(talk, asked):
+            return
+        batch, number = self._last.get(wanted.sink, (-1, 0))
+        is_repeat = bool(wanted.sink) and wanted.batch <= batch
+        if not is_repeat:
+            if any(stage not in self.stages for stage in wanted.stages):
+                self.refusals["commit_stages"] = (UNKNOWN, "no such stage")
+                self._refuses(talk, asked)
+                return
+            for stage in wanted.stages:
+                self.shown[self.stages[stage].opened.stream] += self.stages.pop(stage).records
+            self.commits.append(wanted)
+            number = len(self.commits)
+            self._last[wanted.sink] = (wanted.batch, number)
+        answer = p.StagesCommitted(OK, None, number, is_repeat, self.dropped, self.waiting)
+        talk.reply(asked, answer)
+
+    def _discard(self, talk: Talk, asked: Decoded) -> None:
+        assert isinstance(asked.message, p.DiscardStages)
+        for number in asked.message.stages:
+            self.stages.pop(number, None)
+            self.discarded.append(number)
+        talk.reply(asked, p.Outcome(OK, None))
+
+
+def entries_in(data: bytes) -> list[bytes | SubBatch]:
+    """Take the data of a frame apart."""
+    found, position = [], 0
+    while position < len(data):
+        entry, position = entry_at(data, position)
+        found.append(entry)
+    return found
+
+
+def records_of(entry: bytes | SubBatch) -> list[bytes]:
+    """Return the records of an entry."""
+    return entry.records() if isinstance(entry, SubBatch) else [entry]
+
+
+class Stager:
+    """Stages raw bodies by a `Staging`."""
+
+    def __init__(
+        self,
+        server: FakeServer,
+        *,
+        compression: str = "none",
+        sub_batch_size: int = 1,
+        timeout_ms: int = 5_000,
+        **changes: object,
+    ) -> None:
+        packing = Packing(compression, sub_batch_size)
+        cluster = cluster_of(server, **({"pool_idle_timeout_ms": 0} | changes))
+        self.staging = Staging(cluster, packing, PURPOSE, timeout_ms)
+
+    def add(self, stream: str, bodies: Sequence[bytes]) -> None:
+        messages = messages_of(batch_of(bodies), raw=True)
+        numbers = pa.array(range(len(bodies)), pa.uint64()).to_numpy()
+        self.staging.publish(stream, "", messages, numbers)
+
+    def write(self, stream: str, bodies: Sequence[bytes]) -> tuple[StagedRows, ...]:
+        """Stage and finish; abort as a task does if that fails."""
+        try:
+            self.add(stream, bodies)
+            return self.staging.finish()
+        except BaseException:
+            self.staging.abort()
+            raise
+
+
+def stage(
+    settings: WriteSettings,
+    batches: Iterable[pa.RecordBatch],
+    *,
+    purpose: Purpose = PURPOSE,
+    partition: int = 0,
+) -> Staged:
+    """Stage batches as one task does, with all checks before."""
+    held = list(batches)
+    check_schema(held[0].schema, settings)
+    cluster = Cluster(settings.connection, Name("test", "task"), retries_first=True)
+    plan = plan_write(cluster, settings, held[0].schema.names)
+    assert plan.is_staged
+    try:
+        return stage_rows(cluster, settings, plan.targets, purpose, partition, held)
+    finally:
+        POOL.close()
