@@ -131,8 +131,9 @@ class FakeStages(FakeServer):
                 self.withheld.append((talk, asked))
                 return
         stage = self.stages.get(wanted.stage)
-        if stage is None or wanted.sequence > len(stage.frames):
-            talk.reply(asked, p.Outcome(UNKNOWN, f"stage {wanted.stage} is not there"))
+        if stage is None or wanted.sequence != len(stage.frames):
+            said = f"stage {wanted.stage} is not there, or sequence {wanted.sequence} is not next"
+            talk.reply(asked, p.Outcome(UNKNOWN, said))
             return
         entries = entries_in(wanted.data)
         records = [record for entry in entries for record in records_of(entry)]

@@ -19,10 +19,6 @@ from pyspark_hutch.sink.staging import Purpose
 
 LOG: Final = logging.getLogger(__name__)
 
-_STAGE_BYTES: Final = 8
-_HEAD_BYTES: Final = 512
-"""More than a commit's frame has before its stages; the sink's name has at most 255 bytes."""
-
 
 @dataclass(frozen=True, slots=True)
 class Staged:
@@ -84,12 +80,6 @@ def commit(
         nonlocal tries
         tries += 1
         with cluster.connection() as connection:
-            most = (connection.frame_bytes_max - _HEAD_BYTES) // _STAGE_BYTES
-            if connection.frame_bytes_max and len(parts) > most:
-                raise ClientError(
-                    f"a batch of {len(parts)} stages, one for each task and stream, is more than "
-                    f"the {most} of one commit; make fewer tasks with coalesce"
-                )
             reply = connection.request("commit_stages", request, timeout_s=timeout_ms / 1000)
         assert isinstance(reply, p.StagesCommitted), "the codec gives the row's reply"
         if reply.code != ResponseCode.OK:

@@ -32,12 +32,14 @@ class SentFrame:
         frame: Its entries.
         is_answered: Whether the server has it, in the stage as it is open now.
         is_progress: Whether no server has answered it so far.
+        is_again: Whether it was sent to this stage before, so that the server may have it.
     """
 
     sequence: int
     frame: Frame
     is_answered: bool = False
     is_progress: bool = True
+    is_again: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -90,10 +92,10 @@ class Stage:
         return self.number
 
     def to_send(self) -> list[SentFrame]:
-        """Return the frames that the server may not have; all, if it knows nothing of the stage."""
-        if self.is_whole:
-            for sent in self.kept:
-                sent.is_answered = False
+        """Return the frames that the server may not have; all of a stage that is opened anew."""
+        for sent in self.kept:
+            sent.is_again = not self.is_whole
+            sent.is_answered = sent.is_answered and sent.is_again
         return [sent for sent in self.kept if not sent.is_answered]
 
     def forget_answered(self) -> int:

@@ -46,6 +46,7 @@ _HEAD_BYTES: Final = SIZE_BYTES + 2 + 2 + 4 + 8 + 4 + 2 + 4 + 4
 _LAST_WORDS_S: Final = 2.0
 """For the request to discard the stages of a task that failed; else they expire."""
 _TRANSIENT: Final = (ServerGone, ServerSilent)
+_NOT_NEXT: Final = ResponseCode.PRECONDITION_FAILED
 
 
 class Purpose(NamedTuple):
@@ -165,7 +166,9 @@ class Staging:
 
     def _send(self, stage: Stage, sent: SentFrame) -> None:
         def answered(reply: m.Message) -> None:
-            self._check(reply, stage)
+            # The server may refuse what it has; what it does not have is missed when it is closed.
+            if not (sent.is_again and getattr(reply, "code", None) == _NOT_NEXT):
+                self._check(reply, stage)
             if sent.is_progress:
                 self._pauses = self._cluster.pauses()
             sent.is_answered, sent.is_progress = True, False

@@ -9,7 +9,7 @@ import pytest
 from rstream.compression import CompressionHelper, CompressionType
 
 from pyspark_hutch.encoding.errors import MessageTooLarge
-from pyspark_hutch.encoding.frames import Frame, Limits, MessagePacker
+from pyspark_hutch.encoding.frames import Frame, Limits, MessagePacker, Packer
 from pyspark_hutch.encoding.sub_batches import Packing, SubBatchPacker
 from pyspark_hutch.shared.log.entries import Codec
 from tests.unit.pyspark_hutch.encoding.batches import ids_from, raw_messages, simple, taken
@@ -58,7 +58,7 @@ def packer(
     )
 
 
-def frames_of(bodies: list[bytes], packing: SubBatchPacker, run: int = 1_000) -> list[Frame]:
+def frames_of(bodies: list[bytes], packing: Packer, run: int = 1_000) -> list[Frame]:
     """Pack bodies, some at a time; publishing ids begin with 1."""
     frames: list[Frame] = []
     for first in range(0, len(bodies), run):

@@ -112,14 +112,6 @@ def test_a_server_that_stays_away_ends_the_commit(server: FakeStages) -> None:
         commit(cluster_of(server, planner_retries=1), PURPOSE, [rows], TIMEOUT_MS)
 
 
-def test_more_stages_than_a_frame_holds_are_refused_with_advice(server: FakeStages) -> None:
-    most = ((1 << 20) - 512) // 8
-    many = Staged(PURPOSE, 0, tuple(StagedRows("a", number, 1, 1) for number in range(most + 1)))
-
-    with pytest.raises(ClientError, match=f"a batch of {most + 1} stages.*{most} of one commit"):
-        commit(cluster_of(server), PURPOSE, [many], TIMEOUT_MS)
-
-
 def test_tasks_of_a_batch_stage_for_one_commit() -> None:
     other = PURPOSE._replace(sink="other")
 

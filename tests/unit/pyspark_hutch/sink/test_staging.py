@@ -108,14 +108,29 @@ def test_a_small_task_begins_its_stages_anew_after_a_lost_connection(
 
 
 @pytest.mark.usefixtures("small")
-def test_a_large_task_goes_on_with_its_stage(server: FakeStages) -> None:
+@pytest.mark.parametrize("is_taken", [False, True])
+def test_a_large_task_goes_on_with_its_stage(server: FakeStages, *, is_taken: bool) -> None:
+    take, calls = server.handlers["stage"], 0
+
+    def staging(talk: Talk, asked: Decoded) -> None:
+        nonlocal calls
+        calls += 1
+        if calls in {10, 30}:
+            if is_taken:
+                talk.reply = lambda *_: None  # type: ignore[method-assign]
+                take(talk, asked)
+            server.cut()
+        else:
+            take(talk, asked)
+
+    server.handlers["stage"] = staging
     stager = Stager(server)
     for first in range(0, 1_000, 100):
         stager.add("a", bodies_of(100, first=first))
-        if first in {300, 700}:
-            server.cut()
 
     found = stager.staging.finish()
+
+    assert calls > 30
 
     assert server.staged("a") == bodies_of(1_000)
     assert server.count("open_stage") == 1
