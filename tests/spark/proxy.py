@@ -11,9 +11,9 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
-from gateway.stream.wire.commands import BY_NAME
+from gateway.stream.wire.pipeline import TABLE
 
-NAMES = {command.key: name for name, command in BY_NAME.items()}
+NAMES = {command.key: name for name, command in TABLE.by_name.items()}
 DELIVER_HEAD_BYTES = 9
 """Size, key, version and subscription of a Deliver, before its chunk."""
 
