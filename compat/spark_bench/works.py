@@ -58,7 +58,7 @@ def _reads_of_both(stage: Stage, servers: Servers) -> tuple[Side, ...]:
 def _writes(stage: Stage, servers: Servers) -> tuple[Side, ...]:
     """Write bodies that are read from Parquet: to a stream, and to Parquet."""
     source = stage.parquet(servers.hutch, FIXED_100, ("body",))
-    options = stage.new_stream(servers.hutch, "written")
+    options = stage.new_stream(servers.hutch, "written") | {"delivery": "none"}
     path = stage.new_folder("written.parquet")
     return (
         Side(

@@ -19,6 +19,9 @@ from pyspark_hutch.sink.staging import Purpose
 
 LOG: Final = logging.getLogger(__name__)
 
+ALONE_TIMEOUT_S: Final = 600.0
+"""For the commit of a save without a number; one of 10 GiB takes a minute or two."""
+
 
 @dataclass(frozen=True, slots=True)
 class Staged:
@@ -58,13 +61,14 @@ def commit(
 ) -> p.StagesCommitted:
     """Publish the stages of a batch, unless the server has done so before.
 
-    It is asked again after a lost connection: the server does it once.
+    It is asked again after a lost connection, or when no answer comes: the server does it once.
 
     Args:
         cluster: The servers.
         purpose: The sink and the number of the batch.
         staged: The results of all tasks, in any order.
-        timeout_ms: The longest wait for an answer.
+        timeout_ms: The longest wait for an answer. A save without a number waits for ten minutes at
+            least, since no later try could tell what became of it.
 
     Raises:
         Refused: The server publishes nothing; the reason names the stream.
@@ -74,13 +78,14 @@ def commit(
         (one.partition, part.stream, part.stage) for one in staged for part in one.stages
     )
     request = p.CommitStages(*purpose, tuple(stage for _, _, stage in parts))
+    timeout_s = timeout_ms / 1000 if purpose.sink else max(timeout_ms / 1000, ALONE_TIMEOUT_S)
     tries = 0
 
     def ask() -> p.StagesCommitted:
         nonlocal tries
         tries += 1
         with cluster.connection() as connection:
-            reply = connection.request("commit_stages", request, timeout_s=timeout_ms / 1000)
+            reply = connection.request("commit_stages", request, timeout_s=timeout_s)
         assert isinstance(reply, p.StagesCommitted), "the codec gives the row's reply"
         if reply.code != ResponseCode.OK:
             raise refusal(_about(purpose), reply.code, reply.reason)

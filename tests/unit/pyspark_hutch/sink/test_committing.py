@@ -1,4 +1,5 @@
 import logging
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -83,6 +84,16 @@ def test_a_save_without_a_number_whose_answer_is_lost_may_have_been_done(
 
     with pytest.raises(ClientError, match="the answer to an earlier try was lost, and the rows"):
         commit(cluster_of(server), alone, [staged_by(server, 0, alone)], TIMEOUT_MS)
+
+
+def test_a_save_without_a_number_waits_longer_for_its_commit(server: FakeStages) -> None:
+    def late(talk: Talk, asked: Decoded) -> None:
+        threading.Timer(0.3, server.commit, (talk, asked)).start()
+
+    server.handlers["commit_stages"] = late
+    alone = Purpose("", 0)
+
+    assert not commit(cluster_of(server), alone, [staged_by(server, 0, alone)], 50).is_repeat
 
 
 def test_a_refused_commit_gives_the_servers_reason_and_is_not_tried_again(
