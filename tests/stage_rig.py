@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import pyarrow as pa
@@ -226,18 +226,24 @@ class Stager:
 
 def stage(
     settings: WriteSettings,
-    batches: Iterable[pa.RecordBatch],
+    batches: Sequence[pa.RecordBatch],
     *,
     purpose: Purpose = PURPOSE,
     partition: int = 0,
+    before_batch: Callable[[int], object] = lambda _: None,
 ) -> Staged:
     """Stage batches as one task does, with all checks before."""
-    held = list(batches)
-    check_schema(held[0].schema, settings)
+
+    def handed() -> Iterable[pa.RecordBatch]:
+        for index, batch in enumerate(batches):
+            before_batch(index)
+            yield batch
+
+    check_schema(batches[0].schema, settings)
     cluster = Cluster(settings.connection, Name("test", "task"), retries_first=True)
-    plan = plan_write(cluster, settings, held[0].schema.names)
+    plan = plan_write(cluster, settings, batches[0].schema.names)
     assert plan.is_staged
     try:
-        return stage_rows(cluster, settings, plan.targets, purpose, partition, held)
+        return stage_rows(cluster, settings, plan.targets, purpose, partition, handed())
     finally:
         POOL.close()
