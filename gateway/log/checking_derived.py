@@ -139,8 +139,6 @@ class SnapshotCheck:
                 self._flaw("publishing ids in it are damaged or were lost")
             elif stored.position < reader.start:
                 self._flaw("it is older than the removal of chunks that it knows nothing of")
-            elif not sequences.is_mark_known:
-                self._flaw("the mark of a unit may have been lost")
             self._ids = sequences.all() | {b"": sequences.mark}
             # A snapshot whose chunks are gone, or were lost in a power cut, cannot be compared.
             if reader.start < stored.position <= reader.length:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from gateway.log import units
 from tests.unit.gateway.log.log_rig import LogRig, OpenStore
 
 MakeRig = Callable[..., LogRig]
@@ -39,3 +40,11 @@ def reopened_on(make_rig: MakeRig, open_store: OpenStore, bodies: Sequence[bytes
     rig.save(log)
     rig.close()
     return make_rig(rig.directory, open_store=open_store, frame_bytes_max=4 << 20)
+
+
+@pytest.fixture(params=["small", "large"])
+def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The way of a test's units into the log."""
+    if request.param == "large":
+        monkeypatch.setattr(units, "ONE_APPEND_BYTES_MAX", 0)
+    return str(request.param)

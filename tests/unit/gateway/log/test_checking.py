@@ -267,18 +267,6 @@ def test_a_mark_that_the_snapshot_has_not_is_a_flaw(rig: LogRig) -> None:
     assert "the mark of the last unit is not that of the chunks" in flaw.what
 
 
-def test_a_mark_that_may_be_lost_is_a_flaw(rig: LogRig) -> None:
-    log = rig.open()
-    rig.commit(log, b"x")
-    log.sequences.is_mark_known = False
-    rig.save(log)
-
-    (flaw,) = check(rig).flaws
-
-    assert flaw.part is Part.SNAPSHOT
-    assert "mark of a unit may have been lost" in flaw.what
-
-
 @pytest.mark.parametrize("value", [0, 1 << 63])
 def test_an_empty_reference_without_a_mark_is_a_flaw(make_rig: MakeRig, value: int) -> None:
     rig = make_rig()

@@ -1,43 +1,39 @@
 """Units in a log over a real store: they are there at once, whole, and between live chunks."""
 
 import itertools
+from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from gateway.log import units
 from gateway.log.filters import SubscriptionFilter
-from gateway.log.log import StreamLog
-from store.errors import CorruptSegment, NoSuchSegment, SegmentFailed, SegmentSealed, StoreError
+from gateway.log.names import writer_of
+from gateway.pending import Pending
+from store.api import Durability
+from store.errors import (
+    CorruptSegment,
+    DiskFull,
+    NoSuchSegment,
+    SegmentFailed,
+    SegmentSealed,
+    StoreError,
+)
 from tests.chunks import SubBatch
+from tests.conformance.implementations import open_local
+from tests.simulation.disk import Disk
 from tests.unit.gateway.log.conftest import MakeRig
-from tests.unit.gateway.log.log_rig import NAMES, LogRig, Sink, put, snapshot_after_chunks, state_of
-from tests.unit.gateway.log.unit_rig import append, begin, blank
+from tests.unit.gateway.log.log_rig import (
+    FORGETFUL,
+    NAMES,
+    LogRig,
+    OpenStore,
+    Sink,
+    put,
+    snapshot_after_chunks,
+)
+from tests.unit.gateway.log.unit_rig import ASIDE, append, begin, blank, records_of, reopened
 
-
-@pytest.fixture(params=["small", "large"], autouse=True)
-def kind(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The way of the test's units into the log."""
-    if request.param == "large":
-        monkeypatch.setattr(units, "ONE_APPEND_BYTES_MAX", 0)
-    return str(request.param)
-
-
-def records_of(rig: LogRig) -> list[bytes]:
-    """All stored records, whose offsets are dense."""
-    found: list[bytes] = []
-    for chunk, _ in rig.chunks():
-        assert chunk.chunk_id == len(found)
-        found += chunk.records()
-    return found
-
-
-def reopened(rig: LogRig, log: StreamLog) -> StreamLog:
-    """The log, opened anew; it has the state that the old one had."""
-    rig.settle(log)
-    again = rig.open()
-    assert state_of(again) == state_of(log)
-    assert (again.mark, again.is_mark_known) == (log.mark, log.is_mark_known)
-    return again
+pytestmark = pytest.mark.usefixtures("kind")
 
 
 # Storing
@@ -208,59 +204,6 @@ def test_a_unit_of_many_bytes_is_read_in_pieces(rig: LogRig) -> None:
     reopened(rig, log)
 
 
-# Marks
-
-
-def test_the_mark_is_that_of_the_last_unit(rig: LogRig) -> None:
-    log = rig.create()
-    assert (log.mark, log.is_mark_known) == (0, True)
-    append(rig, log, [blank(b"a")], 3)
-    append(rig, log, [blank(b"b")], 17)
-
-    assert log.mark == 17
-    with pytest.raises(AssertionError):
-        append(rig, log, [blank(b"c")], 17)
-    assert reopened(rig, log).mark == 17
-
-
-def test_a_mark_is_no_publishers_id(rig: LogRig) -> None:
-    log = rig.create()
-
-    append(rig, log, [blank(b"a")], 3)
-
-    for each in (log, rig.open()):
-        assert each.last_publishing_id(b"") is None
-        assert each.sequences.last(b"") is None
-        assert each.sequences.all() == {}
-        assert len(each.sequences) == 0
-
-
-def test_a_mark_is_not_forgotten_with_references(make_rig: MakeRig) -> None:
-    rig = make_rig(references_max=2)
-    log = rig.create()
-    append(rig, log, [blank(b"a")], 3)
-    for number in range(5):
-        put(log, [b"x"], reference=b"p%d" % number)
-    rig.settle(log)
-    rig.save(log)
-
-    assert rig.open().mark == 3
-    assert rig.open().sequences.all() == {b"p3": 1, b"p4": 1}
-
-
-def test_a_mark_outlives_its_chunk(rig: LogRig) -> None:
-    log = rig.create()
-    append(rig, log, [blank(b"a")], 3)
-    rig.save(log)
-    rig.do(rig.store.truncate_segment, NAMES.data_segment, log.committed_length)
-    log.truncated(log.committed_length, log.committed_next_offset)
-
-    again = rig.open()
-
-    assert (again.mark, again.is_mark_known, again.is_empty) == (3, True, True)
-    assert append(rig, again, [blank(b"b")], 4) == (1, 2)
-
-
 # Failing
 
 
@@ -349,3 +292,109 @@ def test_a_unit_that_would_use_up_the_offsets_is_refused(rig: LogRig) -> None:
         append(rig, log, [blank(b"a", b"b"), blank(b"c", b"d")], 1)
 
     assert rig.content() == b""
+
+
+# Full disks
+
+
+def rig_on(disk: Disk) -> LogRig:
+    sizes = {"data_file_bytes": 16_384, "journal_file_bytes": 65_536}
+    return LogRig(Path(), open_store=lambda loop, _: open_local(disk, loop, Durability.OS, **sizes))
+
+
+def test_on_a_full_disk_a_unit_is_not_written_and_goes_when_there_is_room(kind: str) -> None:
+    disk = Disk()
+    rig = rig_on(disk)
+    log = rig.create()
+    sink = Sink()
+    rig.commit(log, b"a", sink=sink)
+    blanks = [blank(bytes(9_000)) for _ in range(8)]
+    disk.capacity = disk.used() + 20_000
+
+    with pytest.raises(DiskFull):
+        append(rig, log, blanks, 1)
+
+    if kind == "large":  # a small one is an append like others, and fails the log like others
+        assert log.failure is None
+        assert ASIDE not in rig.store._catalogue.names  # type: ignore[attr-defined]
+        rig.commit(log, b"b", sink=sink)
+        assert sink.confirmed == [1, 1]
+    disk.capacity = None
+    if log.failure is not None:
+        log = rig.open(epoch=2)
+    assert log.mark == 0
+    append(rig, log, blanks, 1)
+    rig.commit(log, b"c")
+    assert [len(record) for record in records_of(rig) if len(record) > 1] == [9_000] * 8
+    assert (log.mark, rig.open().mark) == (1, 1)
+    rig.close()
+
+
+# Large units
+
+
+def test_a_leftover_of_the_segment_aside_is_deleted_first(rig: LogRig) -> None:
+    log = rig.create()
+    rig.do(rig.store.create_segment, ASIDE)
+    writer = rig.do(rig.store.open_writer, ASIDE, writer_of(ASIDE))
+    rig.do(writer.append, b"half of a unit", 5)
+
+    append(rig, log, [blank(b"a")], 1)
+
+    assert records_of(rig) == [b"a"]
+
+
+def test_no_segment_aside_is_left(rig: LogRig) -> None:
+    log = rig.create()
+    append(rig, log, [blank(b"a")], 1)
+    damaged = blank(b"b")[:-1] + b"\x00"
+    with pytest.raises(CorruptSegment):
+        append(rig, log, [blank(b"b"), damaged], 2)
+
+    pending: Pending[object] = Pending()
+    rig.store.info(ASIDE, done=pending.settle)
+    rig.loop.run_until(lambda: pending.is_settled)
+    with pytest.raises(NoSuchSegment):
+        pending.result()
+
+
+@pytest.mark.parametrize("kind", ["large"], indirect=True)
+def test_full_chunks_wait_while_a_large_unit_is_written(rig: LogRig) -> None:
+    log = rig.create()
+    sink = Sink()
+    waiting: list[int] = []
+    woken: list[int] = []
+
+    def publish(position: int) -> None:
+        put(log, [bytes(1_000)], sink=sink, first_id=position, reference=b"p")
+        log.begin_another(10)
+        waiting.append(log.in_flight_bytes)
+        assert log.last_publishing_id(b"p") == position
+        assert not log.is_idle
+        log.when_drained(lambda: woken.append(position))
+
+    place = append(
+        rig, log, [blank(b"%d" % n) for n in range(4)], 1, at_once=1, before_read=publish
+    )
+    rig.settle(log)
+
+    assert place == (0, 4)
+    assert len(waiting) == 4
+    assert [size // 1_000 for size in waiting] == [1, 2, 3, 4]
+    assert sink.confirmed == sorted(sink.confirmed)
+    assert len(sink.confirmed) == len(woken) == 4
+    assert log.in_flight_bytes == 0
+    reopened(rig, log)
+
+
+@pytest.mark.parametrize("open_store", FORGETFUL)
+def test_any_store_takes_units(make_rig: MakeRig, open_store: Callable[[], OpenStore]) -> None:
+    rig = make_rig(open_store=open_store())
+    log = rig.create()
+    rig.commit(log, b"a")
+
+    append(rig, log, [blank(b"b"), blank(b"c")], 1)
+    rig.commit(log, b"d")
+
+    assert records_of(rig) == [b"a", b"b", b"c", b"d"]
+    reopened(rig, log)

@@ -8,7 +8,7 @@ from gateway.log.log import StreamLog
 from gateway.log.units import UnitPlace, UnitSegments, append_unit, pack_blank
 from gateway.pending import Pending, start
 from tests.chunks import Entry, SubBatch
-from tests.unit.gateway.log.log_rig import NAMES, SEALS, LogRig, encode
+from tests.unit.gateway.log.log_rig import NAMES, SEALS, LogRig, encode, state_of
 
 ASIDE = "hutch/_unit-1/0.#epoch.0"
 SEGMENTS = UnitSegments(NAMES.data_segment, ASIDE)
@@ -79,3 +79,21 @@ def append(
 ) -> UnitPlace:
     """Append a unit."""
     return rig.run(appending(rig, log, blanks, mark, **options))
+
+
+def records_of(rig: LogRig) -> list[bytes]:
+    """All stored records, whose offsets are dense."""
+    found: list[bytes] = []
+    for chunk, _ in rig.chunks():
+        assert chunk.chunk_id == len(found)
+        found += chunk.records()
+    return found
+
+
+def reopened(rig: LogRig, log: StreamLog) -> StreamLog:
+    """The log, opened anew; it has the state that the old one had."""
+    rig.settle(log)
+    again = rig.open()
+    assert state_of(again) == state_of(log)
+    assert (again.mark, again.is_mark_known) == (log.mark, log.is_mark_known)
+    return again
