@@ -143,19 +143,18 @@ class Commits:
             InternalError: The store refused. In all of these cases nothing was published.
         """
         require_sink(sink, batch)
-        if not self._is_repeat(user, sink, batch):
-            await self._ready(self.stages.for_commit(user, sink, batch, numbers), check)
-        async with self._locks.hold(_RECORD):
-            if self._is_closed:
-                raise InternalError(f"sink {sink!r}: the server takes no more commits")
-            under_way = None
+        under_way = None
+        # A commit that comes again, since its client lost the answer, waits for the first one.
+        async with self._locks.hold(f"sink {sink}" if sink else f"user {user}"):
             if not self._is_repeat(user, sink, batch):
-                under_way = await self._record(user, sink, batch, numbers, check)
+                await self._ready(self.stages.for_commit(user, sink, batch, numbers), check)
+                async with self._locks.hold(_RECORD):
+                    under_way = await self._record(user, sink, batch, numbers, check)
         if under_way is None:
             return await self._repeat(user, sink, numbers)
         committed = await under_way.answer(is_repeat=False)
         if sink:  # attempts of tasks that failed, or were too late
-            await self.stages.discard(self.stages.of_sink(sink, batch))
+            await self.stages.discard(self.stages.of_sink(user, sink, batch))
         return committed
 
     def _is_repeat(self, user: str, sink: str, batch: int) -> bool:
@@ -183,18 +182,26 @@ class Commits:
         """Return the streams of some stages, each once. Raises StreamDoesNotExist."""
         return {stage.generation: self.stages.target_of(stage) for stage in stages}.values()
 
+    def _next_number(self, targets: Iterable[Stream]) -> int:
+        """Return a number above the last one, and above the marks of these streams.
+
+        A table that was repaired may have lost the last number.
+        """
+        marks = [target.log.mark for target in targets if target.log is not None]
+        return 1 + max(self._last_number, *marks, 0)
+
     async def _record(
         self, user: str, sink: str, batch: int, numbers: Sequence[int], check: CheckTarget
     ) -> UnderWay:
-        """Write a commit down, and let its parts go; the caller has the turn."""
+        """Write a commit down, and let its parts go; the caller has the lock."""
+        if self._is_closed:
+            raise InternalError(f"sink {sink!r}: the server takes no more commits")
         stages = self.stages.for_commit(user, sink, batch, numbers)
-        for target in self._targets(stages):
+        targets = self._targets(stages)
+        for target in targets:
             check(target.name)
-        by_stream: dict[int, list[Stage]] = {}
-        for stage in stages:
-            if stage.size_bytes:
-                by_stream.setdefault(stage.generation, []).append(stage)
-        number = self._last_number + 1
+        by_stream = _by_stream(stages)
+        number = self._next_number(targets)
         records = sum(stage.records for stage in stages)
         size_bytes = sum(stage.size_bytes for stage in stages)
         head = HeadRow(user=user, sink=sink, batch=batch, records=records, size_bytes=size_bytes)
@@ -330,6 +337,15 @@ class Commits:
         numbers = [stage.number for stage in self.stages]
         self.stages.forget(self.stages)
         await self.stages.delete_segments(numbers)
+
+
+def _by_stream(stages: Iterable[Stage]) -> dict[int, list[Stage]]:
+    """Return the stages that have records, in their order, by the generation of their stream."""
+    found: dict[int, list[Stage]] = {}
+    for stage in stages:
+        if stage.size_bytes:
+            found.setdefault(stage.generation, []).append(stage)
+    return found
 
 
 def _require_fit(sink: str, batch: int, entries: Sequence[TableEntry]) -> None:

@@ -67,12 +67,14 @@ class KeptStages:
         there = [number for number in dict.fromkeys(numbers) if number in self._stages]
         return [self._of(user, number) for number in there if not self._stages[number].commit]
 
-    def of_sink(self, sink: str, batch: int) -> list[Stage]:
-        """Return stages in no commit, for a batch of a sink or an earlier one."""
+    def of_sink(self, user: str, sink: str, batch: int) -> list[Stage]:
+        """Return a user's stages in no commit, for a batch of a sink or an earlier one."""
         return [
             stage
             for stage in self
-            if stage.sink == sink and stage.batch <= batch and not stage.commit
+            if (stage.user, stage.sink) == (user, sink)
+            and stage.batch <= batch
+            and not stage.commit
         ]
 
     def restore(self, number: int, row: StageRow) -> None:

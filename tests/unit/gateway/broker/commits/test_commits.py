@@ -18,6 +18,7 @@ from gateway.log import names
 from gateway.log.log import StreamLog
 from gateway.log.units import append_unit
 from gateway.pending import Pending
+from store.api import TableEntry
 from store.errors import DiskFull, NoSuchSegment, SegmentFailed, StoreError
 from tests.conformance.harness import wrap_operation
 from tests.unit.gateway.broker.commits.staging_rig import SINK, USER, StagingRig, anything
@@ -91,6 +92,32 @@ def test_a_batch_without_records_moves_the_sink(rig: StagingRig) -> None:
 
     assert rig.commits.state_of(USER, SINK) == (4, 2)
     assert rig.content("a") == []
+
+
+def test_a_commit_that_comes_again_meanwhile_is_answered_like_the_first(rig: StagingRig) -> None:
+    number = rig.staged("a", b"x")
+
+    first = rig.start(rig.commits.commit(USER, SINK, 0, [number], anything))
+    again = rig.start(rig.commits.commit(USER, SINK, 0, [number], anything))
+    rig.broker.loop.run_until(lambda: first.is_settled and again.is_settled)
+
+    assert (first.result().is_repeat, again.result().is_repeat) == (False, True)
+    assert rig.content("a") == [b"x"]
+
+
+def test_numbers_go_on_behind_the_streams_when_the_last_one_is_lost(rig: StagingRig) -> None:
+    for batch in range(3):
+        rig.commit(rig.staged("a", b"%d" % batch, batch=batch), batch=batch)
+    rig.settle()
+    store = rig.broker.store_rig
+    table = names.commits_table("/")
+    store.do(store.store.remove_keys, table, [TableEntry(b"n", b""), TableEntry(b"squery", b"")])
+    rig.restart()
+
+    assert rig.commit(rig.staged("b", b"x")).number == 1
+    assert rig.commit(rig.staged("a", b"3", batch=3), batch=3).number == 4
+
+    assert rig.content("a") == [b"0", b"1", b"2", b"3"]
 
 
 def test_a_save_without_a_sink_leaves_no_row(rig: StagingRig) -> None:

@@ -191,6 +191,32 @@ def test_virtual_hosts_are_changed_and_looked_at(rig: Rig) -> None:
         rig.ask("delete_vhost", {"name": "v"})
 
 
+def test_stages_are_listed_with_their_state(rig: Rig) -> None:
+    rig.ask("add_stream", {"name": "s"})
+    stages = rig.broker.virtual_host.commits.stages
+    rig.broker.store_rig.run(stages.close("guest", stages.open("guest", "q", 3, "s").number))
+    number = stages.open("guest", "q", 4, "s").number
+    data = (1).to_bytes(4) + b"x"
+    rig.broker.store_rig.run(stages.add("guest", number, 0, 1, 1, data))
+
+    first, second = rig.ask("list_stages", {"virtual_host": "/"})
+
+    assert (first["batch"], first["state"], first["records"]) == (3, "closed", 0)
+    assert second == {
+        "virtual_host": "/",
+        "stage": number,
+        "user": "guest",
+        "sink": "q",
+        "batch": 4,
+        "stream": "s",
+        "records": 1,
+        "bytes": rig.administration.staged_bytes("guest"),
+        "state": "open",
+        "used_ms": rig.broker.now_ms,
+    }
+    assert rig.ask("list_stages") == [first, second]
+
+
 def test_streams_are_changed_and_looked_at(rig: Rig) -> None:
     rig.ask("add_stream", {"name": "s", "arguments": {"max-age": "7D"}})
 
