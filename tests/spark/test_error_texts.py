@@ -17,7 +17,7 @@ from gateway.stream.wire import messages as m
 from tests.integration.administrator import ctl
 from tests.integration.server import HutchServer
 from tests.spark.conftest import Place
-from tests.spark.proxy import Proxy
+from tests.spark.proxy import Change, Proxy
 from tests.spark.publishing import create_super_stream, publish
 
 if TYPE_CHECKING:
@@ -73,9 +73,27 @@ class Trials:
     def write_without_confirms(self) -> None:
         with Proxy(self.place.host, self.place.port) as proxy:
             proxy.on_answer = lambda name, frame: b"" if name == "publish_confirm" else frame
-            options = {"confirmTimeoutMs": "100", "planner.retries": "1"}
-            options["endpoints"] = f"{proxy.host}:{proxy.port}"
+            options = {"confirmTimeoutMs": "100", "delivery": "none"} | proxy.options
             self.write("'x' AS body", stream=self.stream, **options)
+
+    def write_through(self, change: Change, **options: str) -> None:
+        """Write with a server whose answers a proxy changes."""
+        with Proxy(self.place.host, self.place.port) as proxy:
+            proxy.on_answer = change
+            self.write("'x' AS body", stream=self.stream, **proxy.options, **options)
+
+    def stage_too_much(self) -> None:
+        small = {"HUTCH_PIPELINE__STAGED_BYTES_MAX": str(1 << 20)}
+        with HutchServer(self.folder / "data", environment=small) as server:
+            place = Place("hutch", server.host, server.port)
+            options = place.options | {"stream": "s", "createStream": "true"}
+            self.write("repeat('x', 900000) AS body", **options)
+
+    def stream_with_a_number(self) -> None:
+        options = self.place.options | {"stream": self.stream}
+        rows = self.spark.readStream.format("hutch").options(**options).load().select("body")
+        writing = rows.writeStream.format("hutch").options(**options, txnAppId="a")
+        writing.option("checkpointLocation", f"{self.folder}/checkpoint").start().awaitTermination()
 
     def speculate(self) -> None:
         """Say that the session speculates, which Spark refuses to change while it runs."""
@@ -135,6 +153,20 @@ class Trials:
         raise AssertionError(done.stdout + done.stderr)
 
 
+def without_stages(_name: str, frame: bytearray) -> bytearray:
+    """Let the server look as one that has no stages."""
+    return frame.replace(b"hutch.pipeline", b"other.pipeline")
+
+
+def without_closed_stages(name: str, frame: bytearray) -> bytes | bytearray:
+    return b"" if name == "close_stage" else frame
+
+
+def without_commits(name: str, frame: bytearray) -> bytearray | None:
+    """End the connection instead of the answer to a commit."""
+    return None if name == "commit_stages" and frame[12:14] == b"\0\1" else frame
+
+
 Trial = Callable[[Trials], object]
 
 TRIALS: Final[Mapping[str, Trial]] = {
@@ -179,7 +211,18 @@ TRIALS: Final[Mapping[str, Trial]] = {
     "column '…': null in row": lambda t: t.route("cast(null AS string)"),
     "routing key '…' is bound": lambda t: t.route("'mars'", routing="key"),
     "column 'stream': '…' is no": lambda t: t.route("'mars'", "stream", routing="column"),
-    "cannot be written together": lambda t: t.write(
+    "cannot be written together with option delivery": lambda t: t.write(
+        "'x' AS body", "'v' AS filter_value", stream=t.stream, delivery="staged"
+    ),
+    "has no staged writing": lambda t: t.write_through(without_stages, delivery="staged"),
+    "option txnAppId='…' needs": lambda t: t.write("'x' AS body", stream=t.stream, txnAppId="a"),
+    "option txnAppId='…': is for": lambda t: t.stream_with_a_number(),
+    "the task's … rows were not": lambda t: t.write_through(
+        without_closed_stages, confirmTimeoutMs="100"
+    ),
+    "pipeline.staged_bytes_max": lambda t: t.stage_too_much(),
+    "the answer to an earlier try": lambda t: t.write_through(without_commits),
+    "cannot be written together with option compression": lambda t: t.write(
         "'x' AS body", "'v' AS filter_value", stream=t.stream, compression="gzip"
     ),
     "stream '…' exists": lambda t: t.write(
