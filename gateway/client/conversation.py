@@ -70,13 +70,17 @@ class Conversation(Channel):
             reason = getattr(answer, "reason", None)
             raise refusal(f"{self.endpoint}: {about}", code, reason)
 
-    def send_request(self, name: str, message: m.Message, *, version: int = 1) -> int:
-        """Send a command; return its correlation id (0 if the command has none)."""
+    def send_request(
+        self, name: str, message: m.Message, *, version: int = 1, timeout_s: float | None = None
+    ) -> int:
+        """Send a command; return its correlation id (0 if the command has none).
+
+        The server may take up to `timeout_s` to take it, if not as long as the connection waits.
+        """
         row = self._row(name)
         correlation_id = self._new_id() if row.is_correlated else None
-        self.send_bytes(
-            encode_request(row, message, correlation_id=correlation_id, version=version)
-        )
+        frame = encode_request(row, message, correlation_id=correlation_id, version=version)
+        self.send_bytes(frame, timeout_s)
         return correlation_id or 0
 
     def _row(self, name: str) -> Command:

@@ -179,7 +179,8 @@ class Staging:
         """Send a request; its answer is taken later, when there are many or all are awaited."""
         while len(self._unanswered) >= UNANSWERED_MAX:
             self._take_answer()
-        self._unanswered[self._connected().send_request(name, request)] = answered
+        asked = self._connected().send_request(name, request, timeout_s=self._timeout_s)
+        self._unanswered[asked] = answered
 
     def _await_all(self) -> None:
         while self._unanswered:
