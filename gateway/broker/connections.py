@@ -32,9 +32,13 @@ class ConnectionDetails:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PublisherDetails:
-    """A publisher as administrators see it; entries are counted, a sub-batch as one."""
+    """A publisher as administrators see it; entries are counted, a sub-batch as one.
 
-    publisher_id: int
+    Attributes:
+        number: Tells it from the others of its connection.
+    """
+
+    number: int
     reference: str
     stream: Stream
     published: int
@@ -47,16 +51,18 @@ class ConsumerDetails:
     """A subscription as administrators see it.
 
     Attributes:
+        number: Tells it from the others of its connection.
+        window: How much more its client takes at present, in the unit of its protocol.
         consumed: Records sent.
         offset: Of the last record sent, -1 if none was.
         offset_lag: How many records behind it are committed; 0 for one that waits to be active.
         is_active: Whether it reads; of a group of single active consumers one does.
     """
 
-    subscription_id: int
+    number: int
     stream: Stream
     properties: Mapping[str, str]
-    credit: int
+    window: int
     consumed: int
     offset: int
     offset_lag: int

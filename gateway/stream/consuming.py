@@ -153,10 +153,10 @@ class Subscription:
         seen = self.next_offset if self.consumed else log.first_offset
         is_behind = self.is_reading and not log.is_empty
         return ConsumerDetails(
-            subscription_id=self.subscription_id,
+            number=self.subscription_id,
             stream=self.stream,
             properties=self.properties,
-            credit=self.credit,
+            window=self.credit,
             consumed=self.consumed,
             offset=self.next_offset - 1 if self.consumed else -1,
             offset_lag=max(0, log.committed_next_offset - seen) if is_behind else 0,

@@ -116,7 +116,7 @@ class Publisher:
         """Return the details that administrators see."""
         settled = self.confirmed_count + self.errored_count
         return PublisherDetails(
-            publisher_id=self.publisher_id,
+            number=self.publisher_id,
             reference=self.reference,
             stream=self.stream,
             published=settled + self.unconfirmed_count,

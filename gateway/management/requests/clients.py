@@ -57,7 +57,7 @@ async def list_publishers(administration: Administration, host: Host) -> object:
     return [
         {
             **_whose(administration, connection),
-            "publisher_id": publisher.publisher_id,
+            "publisher_id": publisher.number,
             "stream": publisher.stream.name,
             "reference": publisher.reference,
             "messages_published": publisher.published,
@@ -75,12 +75,12 @@ async def list_consumers(administration: Administration, host: Host) -> object:
     return [
         {
             **_whose(administration, connection),
-            "subscription_id": consumer.subscription_id,
+            "subscription_id": consumer.number,
             "stream": consumer.stream.name,
             "messages_consumed": consumer.consumed,
             "offset": max(consumer.offset, 0),
             "offset_lag": consumer.offset_lag,
-            "credits": consumer.credit,
+            "credits": consumer.window,
             "active": consumer.is_active or not consumer.is_single,
             "activity_status": consumer.activity,
             "properties": dict(consumer.properties),
@@ -112,7 +112,7 @@ async def list_group_consumers(
     read = host.streams.find(stream)
     found = [
         {
-            "subscription_id": consumer.subscription_id,
+            "subscription_id": consumer.number,
             "connection_name": f"{connection.peer} -> {connection.local}",
             "is_active": consumer.is_active,
         }

@@ -187,7 +187,7 @@ def _publisher_view(
     return {
         "connection_details": connection_details(call.facts, connection),
         "queue": _queue_of(connection, publisher),
-        "publisher_id": publisher.publisher_id,
+        "publisher_id": publisher.number,
         "reference": publisher.reference,
         "published": publisher.published,
         "confirmed": publisher.confirmed,
@@ -201,8 +201,8 @@ def _consumer_view(
     return {
         "connection_details": connection_details(call.facts, connection),
         "queue": _queue_of(connection, consumer),
-        "subscription_id": consumer.subscription_id,
-        "credits": consumer.credit,
+        "subscription_id": consumer.number,
+        "credits": consumer.window,
         "consumed": consumer.consumed,
         "offset": max(consumer.offset, 0),
         "offset_lag": consumer.offset_lag,
@@ -220,7 +220,7 @@ def _queue_consumer_view(
     return {
         "channel_details": {**details, "name": "", "number": 0},
         "queue": _queue_of(connection, consumer),
-        "consumer_tag": f"stream.subid-{consumer.subscription_id}",
+        "consumer_tag": f"stream.subid-{consumer.number}",
         "arguments": dict(consumer.properties),
         "ack_required": False,
         "active": consumer.is_active or not consumer.is_single,

@@ -305,7 +305,7 @@ def test_a_publisher_tells_what_it_published_and_what_became_of_it(client: LinkR
     client.publish(1, (1, b"a"), (2, b"b"))
 
     (details,) = client.link.publisher_details()
-    assert (details.publisher_id, details.reference, details.stream.name) == (1, "me", "s")
+    assert (details.number, details.reference, details.stream.name) == (1, "me", "s")
     assert (details.published, details.confirmed, details.errored) == (2, 0, 0)
 
     client.broker.settle("s")
@@ -322,8 +322,8 @@ def test_a_subscription_tells_how_far_it_is(client: LinkRig) -> None:
     assert client.code("subscribe", subscribe) == ResponseCode.OK
 
     (details,) = client.link.consumer_details()
-    assert (details.subscription_id, details.stream.name) == (5, "s")
-    assert (details.credit, details.consumed, details.offset, details.offset_lag) == (1, 0, -1, 3)
+    assert (details.number, details.stream.name) == (5, "s")
+    assert (details.window, details.consumed, details.offset, details.offset_lag) == (1, 0, -1, 3)
     assert (details.is_active, details.is_single) == (True, False)
     assert details.properties == {"name": "me"}
 
@@ -331,7 +331,7 @@ def test_a_subscription_tells_how_far_it_is(client: LinkRig) -> None:
     (details,) = client.link.consumer_details()
     sent = details.consumed
     assert sent >= 1
-    assert (details.credit, details.offset, details.offset_lag) == (0, sent - 1, 3 - sent)
+    assert (details.window, details.offset, details.offset_lag) == (0, sent - 1, 3 - sent)
 
 
 def test_a_subscription_to_an_empty_stream_lags_behind_nothing(client: LinkRig) -> None:
