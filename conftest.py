@@ -1,5 +1,6 @@
 """What holds for every test: profiles, markers by folder, no skipping where it is forbidden."""
 
+import gc
 import os
 import sys
 from collections.abc import Generator, Sequence
@@ -42,6 +43,7 @@ if names := UNCOMPILED.get(os.environ.get("HUTCH_UNCOMPILED", "")):
     sys.meta_path.insert(0, Uncompiled(names))
 
 use_memory()
+gc.disable()  # until all tests are loaded: they stay, and there is nothing to collect
 
 hypothesis.settings.register_profile("dev", max_examples=50, deadline=None)
 hypothesis.settings.register_profile("ci", max_examples=300, deadline=None, derandomize=True)
@@ -93,6 +95,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     # The many short files come last: after a long one at the end all other workers would wait.
     short = f"{TESTS / 'unit'}{os.sep}"
     items.sort(key=lambda item: str(item.path).startswith(short))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop() -> None:
+    # The collector need not look at thousands of tests again and again.
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
