@@ -311,7 +311,7 @@ def test_half_closed_and_reset_connections_leave_nothing_behind(target: HutchSer
         wait_for_files(target, before)
 
 
-def wait_for_files(server: HutchServer, count: int, within_s: float = 5.0) -> None:
+def wait_for_files(server: HutchServer, count: int, within_s: float = 20.0) -> None:
     """Wait until the server holds no more files open than that, with a little slack."""
     deadline = time.monotonic() + within_s
     while server.open_file_count() > count + 3:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import select
 import shlex
 import signal
 import socket
@@ -14,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from gateway.management.ctl.asking import Unreachable, ask
 from gateway.stream.wire.offsets import FIRST
 from tests.client import Client, PeerGone, Refused
 from tests.integration.conftest import StartServer
-from tests.integration.load import Publishing, last_id, record_of, records_of
+from tests.integration.load import WINDOW, Publishing, last_id, record_of, records_of
 from tests.integration.server import (
     START_SECONDS,
     STOP_SECONDS,
@@ -27,6 +29,7 @@ from tests.integration.server import (
     serve_command,
     server_environment,
 )
+from tests.waiting import wait_until
 
 pytestmark = pytest.mark.timeout(60)
 
@@ -144,7 +147,7 @@ def test_a_server_that_is_still_opening_stops_at_once_with_exit_code_0(
         try:
             assert process.stdout.readline() == "under way\n"
             process.send_signal(number)
-            assert process.wait(5) == 0
+            assert process.wait(STOP_SECONDS) == 0
         finally:
             process.kill()
         assert "Traceback" not in process.stderr.read()
@@ -173,7 +176,8 @@ def test_a_stop_does_not_wait_for_clients_that_never_speak_or_never_read(
     ):
         half.send(bytes.fromhex("000000ff 0011"))
         stuck.subscribe(1, "orders", FIRST, credit=1_000)
-        time.sleep(0.3)
+        # More is on its way than all buffers between them take.
+        assert select.select([stuck.socket], [], [], 10)[0]
         assert server.terminate() < STOP_SECONDS
 
 
@@ -186,8 +190,7 @@ def test_a_stop_under_load_loses_nothing_that_was_confirmed(
         client.create("orders")
     publishing = Publishing(server.endpoint, "orders", "w")
     publishing.start()
-    assert publishing.has_begun.wait(10)
-    time.sleep(0.3)
+    wait_until(lambda: len(publishing.confirmed) > 2 * WINDOW)
     server.terminate()
     publishing.finish()
     server.restart()
@@ -340,12 +343,16 @@ def test_a_server_without_standard_descriptors_serves_and_stops_in_good_order(
 ) -> None:
     command = shlex.join(serve_command(tmp_path / "data", "--port=0", "--management-port=0"))
     process = subprocess.Popen(["sh", "-c", f"exec {command} {closed}"], env=server_environment())
+
+    def serves() -> bool:
+        assert process.poll() is None
+        try:
+            return bool(ask(tmp_path / "data", "list_users", {}))
+        except Unreachable:
+            return False
+
     try:
-        deadline = time.monotonic() + START_SECONDS
-        while not (tmp_path / "data" / "admin.sock").exists() and time.monotonic() < deadline:
-            assert process.poll() is None
-            time.sleep(0.05)
-        time.sleep(0.5)
+        wait_until(serves, START_SECONDS)
         process.terminate()
         assert process.wait(10) == 0
     finally:
