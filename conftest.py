@@ -107,7 +107,7 @@ def pytest_runtestloop() -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     again = terminalreporter.stats.get("rerun", [])
-    cache = terminalreporter.config.cache
+    cache = getattr(terminalreporter.config, "cache", None)  # none with `-p no:cacheprovider`
     if again and cache is not None:  # `make flaky` reads them
         cache.set(TRIED_AGAIN, sorted({report.nodeid for report in again}))
 
