@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any, Final, TypeVar
 
@@ -16,7 +16,6 @@ from gateway.management.administration import OWNER
 from gateway.management.http.protocol import CONNECTIONS_MAX
 from gateway.management.management import Management
 from gateway.management.requests.answering import answer
-from gateway.management.wire import Request
 from gateway.network.listening import bind, cannot_listen
 from gateway.server.certificate_user import naming_of
 from gateway.server.deleted_files import let_go_of_deleted
@@ -182,8 +181,10 @@ class Server:
         self.backend.service.add_door(listener)
 
     async def _admit_administrators(self, opened: Opened) -> None:
-        def answered(request: Request) -> Coroutine[Any, Any, object]:
-            return awaited(answer(opened.administration, OWNER, request))
+        def answered(
+            name: str, arguments: Mapping[str, Any], body: bytes
+        ) -> Coroutine[Any, Any, object]:
+            return awaited(answer(opened.administration, OWNER, name, arguments, body))
 
         node = f"rabbit@{self._settings.stream.advertised_host}"
         await self.management.start(

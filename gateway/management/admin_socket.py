@@ -10,17 +10,16 @@ import logging
 import os
 import socket
 import stat
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from gateway.management.errors import AdministrationError, WrongRequest
 from gateway.management.wire import (
     LINE_BYTES_MAX,
     SOCKET_NAME,
     Head,
-    Request,
     address_of,
     pack_error,
     pack_result,
@@ -40,7 +39,8 @@ _READ_BYTES: Final = 256 * 1024
 _BACKLOG: Final = 16
 _OWNER_ONLY: Final = 0o600
 
-Answer = Callable[[Request], Awaitable[object]]
+Answer = Callable[[str, Mapping[str, Any], bytes], Awaitable[object]]
+"""Carries out a request: its name, its arguments, its body."""
 
 
 class AdminSocket:
@@ -155,19 +155,19 @@ class AdminSocket:
 
     async def _judged(self, head: Head, reader: asyncio.StreamReader) -> bytes:
         if not head.body_bytes:
-            return await self._answered(Request(head.name, head.arguments))
+            return await self._answered(head)
         async with self._body:
             async with asyncio.timeout(BODY_S):
                 body = await _body(reader, head.body_bytes)
-            return await self._answered(Request(head.name, head.arguments, body))
+            return await self._answered(head, body)
 
-    async def _answered(self, request: Request) -> bytes:
+    async def _answered(self, head: Head, body: bytes = b"") -> bytes:
         try:
-            result = await self._answer(request)
+            result = await self._answer(head.name, head.arguments, body)
         except AdministrationError as error:
             return pack_error(error.code, str(error))
         except Exception:  # the edge of a request: the next may be fine
-            log.exception("admin request failed request=%r", request.name[:100])
+            log.exception("admin request failed request=%r", head.name[:100])
             return pack_error("failed", "the server failed at this; its log says how")
         # It may be large, and others are to be served meanwhile.
         return await asyncio.get_running_loop().run_in_executor(None, pack_result, result)

@@ -152,10 +152,10 @@ class Actor:
         is_same = actor.password_hash == self.password_hash
         return actor if is_same else Actor(self.name, frozenset())
 
-    def require(self, role: Role) -> None:
-        """Demand a tag. Raises NotAllowed."""
+    def require(self, role: Role, request: str = "this") -> None:
+        """Demand a tag for a request. Raises NotAllowed."""
         if role not in self.roles:
-            raise NotAllowed(f"this is for users with the tag {role.value}")
+            raise NotAllowed(f"{request} is for users with the tag {role.value}")
 
     def may_see(self, virtual_host: str) -> bool:
         """Tell whether it may look at what is in a virtual host."""

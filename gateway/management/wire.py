@@ -11,9 +11,8 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from gateway.management.errors import WrongRequest
 
@@ -40,23 +39,7 @@ def address_of(directory: Path) -> Iterator[str]:
         os.close(descriptor)
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """A request of an administrator.
-
-    Attributes:
-        name: Of the request, as `add_user`.
-        arguments: By their names.
-        body: Bytes that came along.
-    """
-
-    name: str
-    arguments: Mapping[str, Any] = field(default_factory=dict)
-    body: bytes = b""
-
-
-@dataclass(frozen=True, slots=True)
-class Head:
+class Head(NamedTuple):
     """The line of a request, before its body."""
 
     name: str
@@ -81,14 +64,10 @@ def read_head(line: bytes) -> Head:
     return Head(name, arguments, body_bytes)
 
 
-def pack_request(request: Request) -> bytes:
-    """Return the line of a request; its body follows it."""
-    fields = {
-        "request": request.name,
-        "arguments": dict(request.arguments),
-        "body_bytes": len(request.body),
-    }
-    return json.dumps(fields).encode() + b"\n"
+def pack_request(name: str, arguments: Mapping[str, Any], body: bytes = b"") -> bytes:
+    """Return the line of a request, and its body behind it."""
+    fields = {"request": name, "arguments": arguments, "body_bytes": len(body)}
+    return json.dumps(fields).encode() + b"\n" + body
 
 
 def pack_result(result: object) -> bytes:

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, Final
 
-from gateway.management.wire import Request, address_of, pack_request
+from gateway.management.wire import address_of, pack_request
 
 CONNECT_S: Final = 10.0
 ANSWER_S: Final = 900.0
@@ -44,8 +44,7 @@ def ask(directory: Path, name: str, arguments: Mapping[str, Any], body: bytes = 
     """
     with _connected(directory) as connection:
         with suppress(BrokenPipeError, ConnectionResetError):  # it may have said why
-            connection.sendall(pack_request(Request(name, arguments, body)))
-            connection.sendall(body)
+            connection.sendall(pack_request(name, arguments, body))
         answer = _answer(connection, directory)
     if "error" in answer:
         raise Refused(str(answer["error"]), str(answer.get("code")))
@@ -98,17 +97,14 @@ def _why_not(directory: Path, error: OSError) -> str:
 
 
 def _answer(connection: socket.socket, directory: Path) -> dict[str, Any]:
-    parts: list[bytes] = []
     try:
-        while part := connection.recv(_READ_BYTES):
-            parts.append(part)
-            if part.endswith(b"\n"):
-                break
+        with connection.makefile("rb", _READ_BYTES) as reader:
+            line = reader.readline()
     except TimeoutError:
         raise Unreachable(f"the server on {directory} does not answer") from None
     except OSError as error:
         raise Unreachable(f"the server on {directory} went away: {error.strerror}") from None
-    if not parts or not parts[-1].endswith(b"\n"):
+    if not line.endswith(b"\n"):
         raise Unreachable(f"the server on {directory} went away before it had answered")
-    answer: dict[str, Any] = json.loads(b"".join(parts))
+    answer: dict[str, Any] = json.loads(line)
     return answer

@@ -12,7 +12,6 @@ from gateway.management.administration import Actor, Administration, Role
 from gateway.management.errors import NotFound, WrongRequest
 from gateway.management.fields import Fields
 from gateway.management.requests.answering import answer
-from gateway.management.wire import Request
 from gateway.pending import Pending
 
 T = TypeVar("T")
@@ -83,8 +82,8 @@ class Call(Fields):
 
     async def ask(self, request_name: str, body: bytes = b"", /, **arguments: object) -> Any:  # noqa: ANN401  # what JSON holds
         """Have one of the requests of administrators done. Raises AdministrationError."""
-        request = Request(request_name, arguments, body)
-        return await self.awaits(answer(self.administration, self.actor, request))
+        asked = answer(self.administration, self.actor, request_name, arguments, body)
+        return await self.awaits(asked)
 
     async def in_thread(self, function: Callable[[], T]) -> T:
         """Run what takes long beside everything else."""

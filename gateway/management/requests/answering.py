@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Mapping
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
 from gateway.broker.access.authorisation import refused
 from gateway.broker.access.errors import (
@@ -50,7 +50,6 @@ from gateway.management.requests import (
 )
 from gateway.management.requests.arguments import Arguments
 from gateway.management.requests.row import Row
-from gateway.management.wire import Request
 from store.errors import DiskFull, StoreError
 
 log = logging.getLogger(__name__)
@@ -93,8 +92,14 @@ _IN_WORDS: Final[tuple[tuple[type[Exception], type[AdministrationError], str], .
 )
 
 
-async def answer(administration: Administration, actor: Actor, request: Request) -> object:
-    """Carry out a request.
+async def answer(
+    administration: Administration,
+    actor: Actor,
+    name: str,
+    given: Mapping[str, Any],
+    body: bytes = b"",
+) -> object:
+    """Carry out a request by its name, with its arguments and a body.
 
     Returns:
         What JSON can hold.
@@ -102,17 +107,16 @@ async def answer(administration: Administration, actor: Actor, request: Request)
     Raises:
         AdministrationError: It was refused, or failed; the message is for the administrator.
     """
-    row = ROWS.get(request.name)
+    row = ROWS.get(name)
     if row is None:
-        raise WrongRequest(f"there is no request {request.name[:100]!r}")
-    _require_role(actor, row)
-    if request.body and not row.takes_body:
-        raise WrongRequest(f"{request.name} takes no body")
-    judge = partial(_demand, administration, actor, row, request)
+        raise WrongRequest(f"there is no request {name[:100]!r}")
+    actor.require(row.role, name)
+    if body and not row.takes_body:
+        raise WrongRequest(f"{name} takes no body")
+    judge = partial(_demand, administration, actor, row, given)
     try:
         judge()
-        arguments = Arguments(request.arguments, judge, request.body)
-        result = await row.do(administration, arguments)
+        result = await row.do(administration, Arguments(given, judge, body))
     except (AccessError, BrokerError, StoreError, DoorBlocked) as error:
         raise translated(error) from error
     if row.role is Role.ADMINISTRATOR or row.needs is not None:
@@ -120,30 +124,27 @@ async def answer(administration: Administration, actor: Actor, request: Request)
             "administration request=%s by=%r about=%r%s",
             row.name,
             actor.name or "owner",
-            {name: request.arguments[name] for name in _LOGGED if name in request.arguments},
+            {each: given[each] for each in _LOGGED if each in given},
             f" answer={result!r}" if row.tells else "",
         )
     return result
 
 
-def _require_role(actor: Actor, row: Row) -> None:
-    if row.role not in actor.roles:
-        raise NotAllowed(f"{row.name} is for users with the tag {row.role.value}")
-
-
-def _demand(administration: Administration, actor: Actor, row: Row, request: Request) -> None:
+def _demand(
+    administration: Administration, actor: Actor, row: Row, given: Mapping[str, Any]
+) -> None:
     """Demand the rights that a request takes, of all but the owner. Raises NotAllowed."""
     if actor is OWNER:
         return
     if row.needs is None:  # the tag alone
-        _require_role(actor.now(administration.access), row)
+        actor.now(administration.access).require(row.role, row.name)
         return
-    virtual_host = Arguments(request.arguments).text("virtual_host", "/")
+    virtual_host = Arguments(given).text("virtual_host", "/")
     administration.host(virtual_host)
     access = administration.access
     if not actor.may_see(virtual_host):  # as if there were none
         raise NotFound(f"there is no virtual host {virtual_host!r} for user {actor.name!r}")
-    needs = row.demands(administration, Arguments(request.arguments))
+    needs = row.demands(administration, Arguments(given))
     missing = refused(access, actor.name, virtual_host, needs)
     if missing is not None:
         raise NotAllowed(f"user {actor.name!r} has {missing} in virtual host {virtual_host!r}")

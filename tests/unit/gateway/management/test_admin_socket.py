@@ -3,7 +3,7 @@ import json
 import os
 import socket
 import stat
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,18 +12,18 @@ import pytest
 from gateway.management import admin_socket
 from gateway.management.admin_socket import AdminSocket
 from gateway.management.errors import NotFound
-from gateway.management.wire import LINE_BYTES_MAX, Request, address_of
+from gateway.management.wire import LINE_BYTES_MAX, address_of
 
 
-async def answer(request: Request) -> object:
-    match request.name:
+async def answer(name: str, arguments: Mapping[str, object], body: bytes) -> object:
+    match name:
         case "echo":
-            return [dict(request.arguments), len(request.body)]
+            return [dict(arguments), len(body)]
         case "missing":
             raise NotFound("there is no such thing")
         case "bug":
             raise RuntimeError("secret detail")
-    return request.name
+    return name
 
 
 class Client:

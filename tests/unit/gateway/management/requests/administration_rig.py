@@ -6,7 +6,6 @@ from typing import Any, TypeVar
 from gateway.management.administration import OWNER, Actor, Administration
 from gateway.management.requests.answering import answer
 from gateway.management.requests.unfinished import Unfinished
-from gateway.management.wire import Request
 from gateway.pending import Pending
 from tests.unit.gateway.stream.link_rig import Broker
 
@@ -48,5 +47,5 @@ class Rig:
         body: bytes = b"",
         actor: Actor = OWNER,
     ) -> Any:  # noqa: ANN401  # what JSON holds
-        request = Request(name, arguments or {}, body)
-        return self.broker.store_rig.run(answer(self.administration, actor, request))
+        asked = answer(self.administration, actor, name, arguments or {}, body)
+        return self.broker.store_rig.run(asked)

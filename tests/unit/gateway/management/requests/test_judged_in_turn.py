@@ -11,7 +11,6 @@ from gateway.broker.exchanges import Binding, Exchange
 from gateway.management.administration import OWNER, Actor, Role
 from gateway.management.errors import NotAllowed, NotFound, WrongRequest
 from gateway.management.requests.answering import answer
-from gateway.management.wire import Request
 from gateway.pending import Pending, start
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
@@ -43,7 +42,7 @@ def allow(rig: Rig, pattern: str) -> None:
 def in_this_order(rig: Rig, first: Asked, then: Asked) -> Pending[object]:
     """Begin a request of the owner, and one of the user while that waits; see both through."""
     begun = [
-        start(answer(rig.administration, actor, Request(name, arguments)))
+        start(answer(rig.administration, actor, name, arguments))
         for actor, (name, arguments) in ((OWNER, first), (APP, then))
     ]
     assert not any(each.is_settled for each in begun)
@@ -90,9 +89,7 @@ def test_an_exchange_that_is_no_super_stream_by_then_is_not_deleted_as_one(rig: 
         await host.exchanges.bind(Binding(source="own", destination="own-0", routing_key="k"))
 
     other = start(made_anew())
-    deletion = start(
-        answer(rig.administration, OWNER, Request("delete_super_stream", {"name": "own"}))
-    )
+    deletion = start(answer(rig.administration, OWNER, "delete_super_stream", {"name": "own"}))
     rig.broker.loop.run_until(lambda: other.is_settled and deletion.is_settled)
 
     with pytest.raises((WrongRequest, NotFound)):
@@ -126,7 +123,7 @@ def test_rights_that_were_taken_away_meanwhile_are_not_used(rig: Rig, name: str)
         host.streams.locks.hold("own-new", "own-stream", "own-super-0"),
     ):
         rig.broker.store_rig.run(held.enter_async_context(lock))
-    asked = start(answer(rig.administration, APP, Request(name, EACH[name])))
+    asked = start(answer(rig.administration, APP, name, EACH[name]))
     assert not asked.is_settled
 
     allow(rig, NOTHING)
@@ -188,8 +185,8 @@ def test_a_stream_that_holds_a_record_by_then_is_not_deleted_as_an_empty_one(rig
     streams = rig.broker.streams
     held = AsyncExitStack()
     rig.broker.store_rig.run(held.enter_async_context(streams.locks.hold("own")))
-    request = Request("delete_stream", {"name": "own", "if_empty": True})
-    deletion = start(answer(rig.administration, APP, request))
+    arguments = {"name": "own", "if_empty": True}
+    deletion = start(answer(rig.administration, APP, "delete_stream", arguments))
     rig.broker.loop.run_until(lambda: streams.find("own").log is not None)
     assert not deletion.is_settled
 
@@ -227,7 +224,7 @@ def test_an_import_that_waited_is_not_done_for_who_is_no_administrator_any_more(
     run(administration.importing.take())
     body = b'{"vhosts": [{"name": "new"}]}'
     actor = Actor.of(administration.access, "app")
-    asked = start(answer(administration, actor, Request("import_definitions", {}, body)))
+    asked = start(answer(administration, actor, "import_definitions", {}, body))
     assert not asked.is_settled
 
     rig.ask("set_user_tags", {"name": "app", "tags": ["management"]})
