@@ -195,10 +195,10 @@ async def test_when_all_are_being_served_one_more_is_told_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(admin_socket, "CONNECTIONS_MAX", 2)
-    served: asyncio.Queue[Request] = asyncio.Queue()
+    served: asyncio.Queue[str] = asyncio.Queue()
 
-    async def answer_never(request: Request) -> object:
-        served.put_nowait(request)
+    async def answer_never(name: str, _arguments: Mapping[str, object], _body: bytes) -> object:
+        served.put_nowait(name)
         return await asyncio.Event().wait()
 
     admin = AdminSocket(tmp_path, answer_never)
