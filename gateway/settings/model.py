@@ -308,7 +308,7 @@ class PipelineSettings(_Section):
         "How long staged records are kept after they were last added to; those of a commit stay "
         "until they are in their streams.",
         unit="seconds",
-        ge=60,
+        ge=1,
         le=31_536_000,
     )
     sink_expiry_s: Integer = _setting(

@@ -17,7 +17,7 @@ from gateway.client.login import Endpoint, Login
 from gateway.stream.wire import pipeline_messages as p
 from gateway.stream.wire.codes import ResponseCode
 from tests.client import Client
-from tests.http_client import Api
+from tests.http_client import Api, eventually
 from tests.integration.administrator import ctl
 from tests.integration.conftest import StartServer
 from tests.integration.load import records_of
@@ -164,3 +164,20 @@ def _write_until_killed(server: HutchServer, within_s: float) -> int:
         except ClientError:
             killer.join()
     return answered
+
+
+def test_what_a_pipeline_staged_and_left_expires(start_server: StartServer) -> None:
+    each_second = {
+        "HUTCH_STREAMS__RETENTION_INTERVAL_S": "1",
+        "HUTCH_PIPELINE__STAGE_EXPIRY_S": "1",
+    }
+    server = start_server("--durability", "os", environment=each_second)
+    make_streams(server)
+    with pipeline_client(server) as client:
+        stages = stage_batch(client, 0)
+        server.wait_for_log("stages expired virtual_host=/ stages=")
+        assert eventually(lambda: ctl(server, "list_stages") == [])
+
+        with pytest.raises(ClientError, match=f"stage {stages[0]} is unknown"):
+            commit(client, 0, stages)
+    assert content(server, "orders") == []

@@ -12,7 +12,7 @@ from tests.simulation.disk import Disk, Image, Step
 from tests.simulation.staged import Aftercare, History, run_history, small_stages
 from tests.simulation.world import FACTOR, SEED
 
-CRASHES: Final = int(70 * FACTOR)
+CRASHES: Final = int(120 * FACTOR)
 """So many steps of the history are cut; with enough of them each step is."""
 SECOND_CRASHES: Final = 0.3
 """Of so many crashes the recovery after it is cut as well."""
