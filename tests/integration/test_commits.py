@@ -114,6 +114,29 @@ def test_staged_records_are_seen_with_the_commit_and_administrators_see_them_bef
     assert Api(*server.management).get("users/guest")["staged_bytes"] == 0
 
 
+def test_a_batch_that_is_larger_than_an_append_comes_in_one_piece(
+    start_server: StartServer,
+) -> None:
+    server = start_server("--durability", "os")
+    make_streams(server)
+    rows = [b"orders %06d" % number + b"." * 1_000 for number in range(25_000)]
+    with pipeline_client(server) as client, Client.opened(*server.endpoint) as publisher:
+        stages = tuple(
+            stage(client, 0, "orders", rows[begin : begin + 10_000])
+            for begin in range(0, len(rows), 10_000)
+        )
+        publisher.declare(1, "orders")
+        publisher.publish(1, {1: b"before"})
+        publisher.confirmed_ids(1)
+        commit(client, 0, stages)
+        publisher.publish(1, {2: b"after"})
+        publisher.confirmed_ids(1)
+
+        found = records_of(publisher, "orders")
+
+    assert found == [b"before", *rows, b"after"]
+
+
 def test_closed_stages_and_sinks_outlive_a_kill(start_server: StartServer) -> None:
     server = start_server()
     make_streams(server)

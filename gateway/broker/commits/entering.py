@@ -41,7 +41,7 @@ async def enter(ports: CommitsPorts, part: Part) -> Outcome:
             return Outcome.DROPPED
         except (StoreError, LogError, BrokerError) as error:
             reason = error
-            if isinstance(error, DiskFull | StoreClosed):
+            if isinstance(error, DiskFull | StoreClosed | BrokerError):
                 break
         else:
             return Outcome.ENTERED
