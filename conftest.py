@@ -61,7 +61,10 @@ if not HAS_SPARK:  # `make test` does not install it
 
 TESTS = Path(__file__).parent / "tests"
 FOLDERS_WITH_MARKER = ("compat", "integration", "simulation", "spark")
-SEARCHES = ("conformance", "property", "simulation", "integration/test_kill.py")
+SEARCHES = (
+    *("conformance", "property", "simulation"),
+    *("integration/test_commits.py", "integration/test_kill.py"),
+)
 """What looks for a loss in drawn histories, or by kills: found once is found."""
 
 
