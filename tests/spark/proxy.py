@@ -89,7 +89,11 @@ class Proxy:
             while True:
                 client, _ = self._listening.accept()
                 self.opened += 1
-                server = socket.create_connection(self._server)
+                try:
+                    server = socket.create_connection(self._server)
+                except OSError:  # it is being started again
+                    _end(client)
+                    continue
                 for one in (client, server):
                     one.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 with self._lock:

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
-pytestmark = pytest.mark.timeout(240)
+pytestmark = pytest.mark.timeout(300)
 
 COUNT = 300
 RAW = {"bodyFormat": "raw"}
-PATIENT = {"planner.retries": "20", "planner.retryIntervalMs": "200"}
+PATIENT = {"planner.retries": "20", "planner.retryIntervalMs": "500"}
 
 
 @pytest.fixture
@@ -349,7 +349,7 @@ def kill_driver(wanted: dict[str, Any], folder: Path, is_time: Callable[[], bool
             start_new_session=True,
         )
     try:
-        eventually(lambda: is_time() or driver.poll() is not None, 2 * WAIT_S)
+        eventually(lambda: is_time() or driver.poll() is not None, 3 * WAIT_S)
         assert driver.poll() is None, log.read_text()[-4_000:]
     finally:
         os.killpg(driver.pid, signal.SIGKILL)
