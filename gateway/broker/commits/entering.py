@@ -61,6 +61,14 @@ async def _append(ports: CommitsPorts, part: Part) -> None:
         return
     if stream_log.read_only is not None:
         raise StreamNotAvailable(str(stream_log.read_only))
+    if not stream_log.is_mark_known:
+        # Of the two faults, to lose records is the worse one.
+        log.error(
+            "damage took the last mark, so a commit may be there already and is appended stream=%s"
+            " number=%d",
+            InHost(part.stream, ports.virtual_host),
+            part.commit,
+        )
     segments = UnitSegments(
         ports.streams.storage.names_of(stream.entry).data_segment,
         names.unit_segment(ports.virtual_host, part.commit, part.generation),
