@@ -13,6 +13,7 @@ from tests.client import Client, plain
 from tests.integration.administrator import IMPATIENT, can_log_in, ctl
 from tests.integration.conftest import StartServer
 from tests.integration.server import HutchServer
+from tests.waiting import wait_until
 
 OTHER_ADDRESS = "127.0.0.2"
 FLOOD = 600
@@ -101,4 +102,5 @@ def test_a_flood_of_passwords_from_one_address_keeps_nobody_else_out(
 
     # Some checks of a few tens of milliseconds each came first, and not the 256 that wait.
     assert waiting > WAITING_MAX * 2 // 3
-    server.wait_for_log("too many passwords wait")
+    # The log says few of so many refusals, and on a slow machine not these; the count has them.
+    wait_until(lambda: unread(server))
