@@ -203,11 +203,12 @@ class Stager:
         compression: str = "none",
         sub_batch_size: int = 1,
         timeout_ms: int = 5_000,
+        frame_rows_max: int = 65_535,
         **changes: object,
     ) -> None:
         packing = Packing(compression, sub_batch_size)
         cluster = cluster_of(server, **({"pool_idle_timeout_ms": 0} | changes))
-        self.staging = Staging(cluster, packing, PURPOSE, timeout_ms)
+        self.staging = Staging(cluster, packing, PURPOSE, timeout_ms, frame_rows_max=frame_rows_max)
 
     def add(self, stream: str, bodies: Sequence[bytes]) -> None:
         messages = messages_of(batch_of(bodies), raw=True)

@@ -101,7 +101,7 @@ DELIVERY: Final = Group(
             WRITE,
             integer(1, IN_FLIGHT_MAX),
             "10000",
-            "Messages that a task publishes or stages ahead of their confirmation.",
+            "Messages that a task publishes ahead of their confirmation, or stages as one chunk.",
         ),
         Option(
             "confirmTimeoutMs",

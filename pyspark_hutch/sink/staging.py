@@ -69,7 +69,13 @@ class Staging:
     """Stages what one task writes; the driver may commit it after `finish` has returned."""
 
     def __init__(
-        self, cluster: Cluster, packing: Packing, purpose: Purpose, timeout_ms: int
+        self,
+        cluster: Cluster,
+        packing: Packing,
+        purpose: Purpose,
+        timeout_ms: int,
+        *,
+        frame_rows_max: int = ENTRIES_MAX,
     ) -> None:
         """Prepare; a connection is made with the first row.
 
@@ -78,8 +84,10 @@ class Staging:
             packing: How rows become entries.
             purpose: The commit that will publish the rows.
             timeout_ms: The longest wait for an answer.
+            frame_rows_max: Most rows of a frame, which the server stores as one chunk.
         """
         self._cluster = cluster
+        self._frame_rows_max = frame_rows_max
         self._packing = packing
         self._purpose = purpose
         self._timeout_s = timeout_ms / 1000
@@ -257,7 +265,8 @@ class Staging:
         """Return the bounds of a frame; the connection says what the server takes."""
         sizes: list[int] = []
         self._do(lambda: sizes.append(self._connected().frame_bytes_max))
-        return Limits(sizes[-1], FRAME_BYTES, ENTRIES_MAX, _HEAD_BYTES)
+        entries_max = max(1, self._frame_rows_max // self._packing.sub_batch_size)
+        return Limits(sizes[-1], FRAME_BYTES, min(entries_max, ENTRIES_MAX), _HEAD_BYTES)
 
     def _drop(self) -> None:
         self._unanswered.clear()

@@ -146,7 +146,13 @@ def stage_rows(
         ClientError: The server refuses, or does not come back.
         EncodingError: A row cannot be written.
     """
-    staging = Staging(cluster, packing_of(settings), purpose, settings.confirm_timeout_ms)
+    staging = Staging(
+        cluster,
+        packing_of(settings),
+        purpose,
+        settings.confirm_timeout_ms,
+        frame_rows_max=settings.in_flight_max,
+    )
     try:
         _hand_over(cluster, settings, targets, Unnamed(), batches, staging)
         return Staged(purpose, partition, staging.finish())

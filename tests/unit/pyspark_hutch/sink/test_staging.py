@@ -88,6 +88,21 @@ def test_frames_are_as_large_as_the_server_takes(server: FakeStages) -> None:
         stager.add("a", [bytes(largest + 1)])
 
 
+@pytest.mark.parametrize("sub_batch_size", [1, 7])
+def test_frames_have_as_many_rows_as_the_setting_allows(
+    server: FakeStages, sub_batch_size: int
+) -> None:
+    compression = "none" if sub_batch_size == 1 else "gzip"
+    stager = Stager(
+        server, compression=compression, sub_batch_size=sub_batch_size, frame_rows_max=14
+    )
+
+    stager.write("a", bodies_of(60))
+
+    (stage,) = server.stages.values()
+    assert [len(rows) for _, rows in sorted(stage.frames.items())] == [14, 14, 14, 14, 4]
+
+
 @pytest.mark.parametrize("lose", [FakeStages.cut, FakeStages.forget_open])
 def test_a_small_task_begins_its_stages_anew_after_a_lost_connection(
     server: FakeStages, lose: Callable[[FakeStages], None]
