@@ -259,9 +259,15 @@ def test_a_deleted_stream_ends_its_subscription_behind_what_had_come(
     server: FakeSink, client: Client
 ) -> None:
     server.streams["s"] = chunks(1)
-    subscription = client.subscribe("s", FIRST)
     gone = m.MetadataUpdate(ResponseCode.STREAM_NOT_AVAILABLE, "s")
-    server.talks[0].push("metadata_update", gone)
+    subscribe = server.handlers["subscribe"]
+
+    def subscribe_and_delete(talk: Talk, asked: Decoded) -> None:
+        subscribe(talk, asked)  # the chunk is sent behind the answer
+        talk.push("metadata_update", gone)
+
+    server.handlers["subscribe"] = subscribe_and_delete
+    subscription = client.subscribe("s", FIRST)
 
     assert next(subscription) == numbered(0, 1)[0]
     with pytest.raises(ServerGone, match="stream 's' is not available now"):
