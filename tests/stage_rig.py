@@ -71,7 +71,7 @@ class FakeStages(FakeServer):
         self.dropped: tuple[str, ...] = ()
         self.waiting: tuple[str, ...] = ()
         self._last: dict[str, tuple[int, int]] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._numbers = iter(range(100, 1_000_000))
         self.handlers |= {
             "peer_properties": self._greet,
@@ -90,11 +90,11 @@ class FakeStages(FakeServer):
 
     def release(self) -> None:
         """Answer what waits, and all that comes from now on."""
-        with self._lock:
+        with self._lock:  # a frame that an answer lets come waits for all of these
             self.is_answering = True
             waiting, self.withheld = self.withheld, []
-        for talk, asked in waiting:
-            self._stage(talk, asked)
+            for talk, asked in waiting:
+                self._stage(talk, asked)
 
     def staged(self, stream: str) -> list[bytes]:
         """The rows of all closed stages of a stream, by their numbers."""
@@ -122,14 +122,17 @@ class FakeStages(FakeServer):
         talk.reply(asked, p.StageOpened(OK, None, number))
 
     def _stage(self, talk: Talk, asked: Decoded) -> None:
-        wanted = asked.message
-        assert isinstance(wanted, p.StageRecords)
         if self._refuses(talk, asked):
             return
         with self._lock:
-            if not self.is_answering:
+            if self.is_answering:
+                self._take_frame(talk, asked)
+            else:
                 self.withheld.append((talk, asked))
-                return
+
+    def _take_frame(self, talk: Talk, asked: Decoded) -> None:
+        wanted = asked.message
+        assert isinstance(wanted, p.StageRecords)
         stage = self.stages.get(wanted.stage)
         if stage is None or wanted.sequence != len(stage.frames):
             said = f"stage {wanted.stage} is not there, or sequence {wanted.sequence} is not next"
