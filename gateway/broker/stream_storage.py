@@ -22,7 +22,7 @@ from gateway.log.snapshot import Snapshot
 from gateway.log.tracking import Tracking
 from gateway.logs import InHost
 from gateway.pending import Pending, start
-from store.api import SegmentInfo, SegmentStore, TableEntry
+from store.api import Operations, SegmentInfo, SegmentStore, TableEntry
 from store.errors import DiskFull, NoSuchSegment, SegmentExists, StoreError
 
 log = logging.getLogger(__name__)
@@ -206,11 +206,11 @@ class StreamStorage:
                 entry.state = DELETING
             await self._mark_or_make_room(entries)
         segments = [self.names_of(entry) for entry in entries]
-        await self._delete_segments(each.data_segment for each in segments)
+        await delete_segments(self._store, (each.data_segment for each in segments))
         for stream in streams:
             await _let_finish(stream)
-        await self._delete_segments(each.index_segment for each in segments)
-        await self._delete_segments(each.filter_segment for each in segments)
+        await delete_segments(self._store, (each.index_segment for each in segments))
+        await delete_segments(self._store, (each.filter_segment for each in segments))
         await self._tracking.forget(*(entry.generation for entry in entries))
         bindings = [key for stream in streams for key in stream.bound_by]
         await self._catalogue.remove(*entries, topology=[*bindings, *topology])
@@ -224,18 +224,21 @@ class StreamStorage:
         try:
             await self._catalogue.put(*entries, gives_space=True)
         except DiskFull:
-            await self._delete_segments(self.names_of(entry).data_segment for entry in entries)
+            data = (self.names_of(entry).data_segment for entry in entries)
+            await delete_segments(self._store, data)
             await self._catalogue.put(*entries, gives_space=True)
 
-    async def _delete_segments(self, segments: Iterable[str]) -> None:
-        deletions: list[Pending[None]] = []
-        for segment in segments:
-            deleted: Pending[None] = Pending()
-            self._store.delete_segment(segment, done=deleted.settle)
-            deletions.append(deleted)
-        for each in deletions:
-            with suppress(NoSuchSegment):
-                await each
+
+async def delete_segments(store: Operations, segments: Iterable[str]) -> None:
+    """Delete segments, as far as they are there. Raises StoreError."""
+    deletions: list[Pending[None]] = []
+    for segment in segments:
+        deleted: Pending[None] = Pending()
+        store.delete_segment(segment, done=deleted.settle)
+        deletions.append(deleted)
+    for each in deletions:
+        with suppress(NoSuchSegment):
+            await each
 
 
 async def _tried_again(action: Callable[[], Coroutine[Pending[Any], None, None]]) -> None:

@@ -13,9 +13,9 @@ from tests.simulation.staged import Aftercare, History, run_history, small_stage
 from tests.simulation.world import FACTOR, SEED
 
 CRASHES: Final = int(120 * FACTOR)
-"""So many steps of the history are cut; with enough of them each step is."""
+"""Number of steps of the history that are cut; with a large one every step is."""
 SECOND_CRASHES: Final = 0.3
-"""Of so many crashes the recovery after it is cut as well."""
+"""Share of the crashes after which the recovery is cut as well."""
 
 
 @pytest.fixture(autouse=True)

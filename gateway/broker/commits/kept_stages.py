@@ -8,8 +8,8 @@ from typing import Final
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import StageRow, stage_key
 from gateway.broker.commits.stage import Stage, restored
-from gateway.broker.commits.stage_segment import delete_segments
 from gateway.broker.errors import AccessRefused, PreconditionFailed
+from gateway.broker.stream_storage import delete_segments
 from store.errors import StoreError
 
 log = logging.getLogger(__name__)
@@ -130,7 +130,8 @@ class KeptStages:
 
     async def delete_segments(self, numbers: Iterable[int]) -> None:
         """Delete segments of stages, as far as they are there. Raises StoreError."""
-        await delete_segments(self._ports.store, map(self._ports.segment_of, numbers))
+        store = self._ports.store.for_removal
+        await delete_segments(store, map(self._ports.segment_of, numbers))
 
     async def look(self) -> None:
         """Drop stages that have expired, and what is left of others."""

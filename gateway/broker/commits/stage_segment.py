@@ -1,14 +1,13 @@
 """The segment of a stage that is too large for its row: made, then written without waiting."""
 
-from collections.abc import Callable, Coroutine, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Coroutine
 from typing import Any
 
 from gateway.broker.commits.limits import WAY_BYTES_MAX, Usage
 from gateway.log.names import writer_of
 from gateway.pending import Pending
 from store.api import Appended, SegmentStore, Writer
-from store.errors import NoSuchSegment, StoreError
+from store.errors import StoreError
 
 
 class StageSegment:
@@ -106,15 +105,3 @@ class StageSegment:
             await pending
         if self.failure is not None:
             raise self.failure
-
-
-async def delete_segments(store: SegmentStore, segments: Iterable[str]) -> None:
-    """Delete segments, as far as they are there. Raises StoreError."""
-    deletions: list[Pending[None]] = []
-    for segment in segments:
-        deleted: Pending[None] = Pending()
-        store.for_removal.delete_segment(segment, done=deleted.settle)
-        deletions.append(deleted)
-    for each in deletions:
-        with suppress(NoSuchSegment):
-            await each

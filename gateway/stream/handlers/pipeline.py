@@ -29,7 +29,7 @@ from gateway.stream.wire.layout import layout_of
 from store.errors import StoreError
 
 AT_ONCE: Final = 64
-"""So many streams are looked at together: each may wait for the store a few times."""
+"""Most streams that are looked at together: each may wait for the store a few times."""
 
 
 class _Turns:

@@ -1,4 +1,4 @@
-"""Which ranges are kept from retention, for how long, and of how many plans."""
+"""Ranges that are kept from retention: for how long, and of how many plans."""
 
 from dataclasses import dataclass
 

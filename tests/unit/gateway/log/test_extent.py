@@ -1,4 +1,4 @@
-"""What is said of a stream that is not open is what its log says once it is."""
+"""Extents of streams that are not open agree with what their logs say once they are."""
 
 from collections.abc import Iterator
 from pathlib import Path
