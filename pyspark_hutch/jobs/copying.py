@@ -11,10 +11,12 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.pandas.types import from_arrow_type
 from pyspark.sql.types import ArrayType
 
+from pyspark_hutch.encoding.messages import FILTER
 from pyspark_hutch.jobs.batches import BatchName, Done, read_stream, run_batches
 from pyspark_hutch.jobs.errors import WrongArgument
-from pyspark_hutch.jobs.lakes import done_of
+from pyspark_hutch.jobs.lakes import BODY, done_of
 from pyspark_hutch.jobs.progress import Progress
+from pyspark_hutch.jobs.saving import save, saves_once
 from pyspark_hutch.jobs.sources import Pace, name_of, writing
 from pyspark_hutch.jobs.transforming import OUTPUT, READ, REASON, SECTIONS, WRITTEN, Transform
 from pyspark_hutch.rows.columns import column
@@ -39,18 +41,20 @@ class Target:
         options: Of the write, as `frame.write.format("hutch")` takes them.
         bad_rows: What becomes of rows that cannot be copied: `fail`, `drop`, or the name of a
             stream.
+        is_once: Whether batches are saved once; `copy` finds that out.
     """
 
     options: Mapping[str, str]
     bad_rows: str = FAIL
+    is_once: bool = False
 
     @property
     def columns(self) -> list[str]:
         """Columns that can be written there."""
         given = {name.lower(): text for name, text in self.options.items()}
         left_out = set(SECTIONS) if given.get("bodyformat") == "raw" else set()
-        if given.get("compression", "none") != "none":
-            left_out.add("filter_value")  # the protocol has none on sub-batches
+        if self.is_once or given.get("compression", "none") != "none":
+            left_out.add(FILTER)  # the protocol has none on sub-batches and in stages
         return [name for name in WRITTEN if name not in left_out]
 
     @property
@@ -72,7 +76,7 @@ def copy(
     pace: Pace,
     progress: Progress | None = None,
 ) -> Done:
-    """Copy the rows of streams, each at least once.
+    """Copy the rows of streams: on Hutch each once, else at least once.
 
     Args:
         spark: The session.
@@ -85,7 +89,8 @@ def copy(
 
     Raises:
         WrongArgument: An option is wrong, or there is no checkpoint.
-        JobFailed: The streams cannot be read or written, or a row is bad.
+        JobFailed: The streams cannot be read or written, or a row is bad, or has a filter value
+            that cannot be written.
     """
     if pace.checkpoint is None:
         raise WrongArgument("a copy needs a checkpoint, the folder where it notes how far it is")
@@ -93,12 +98,15 @@ def copy(
         raise WrongArgument("bad rows: say fail, drop or the name of a stream")
     if _place(options) in (_place(target.options), _place(target.dead_letters or {})):
         raise WrongArgument(f"{name_of(options)} cannot be copied to itself")
-    target = replace(target, options=writing(target.options))
-    transform = replace(transform, fails=target.bad_rows == FAIL)
+    is_once = saves_once(writing(target.options), [BODY])
+    target = replace(target, is_once=is_once)
+    transform = replace(
+        transform, fails=target.bad_rows == FAIL, takes_filter_values=FILTER in target.columns
+    )
     rows = read_stream(spark, options, ", ".join(f"`{name}` {column(name).spark}" for name in READ))
 
-    def handle(batch: DataFrame, _: BatchName) -> Done:
-        return _write(_transformed(batch, transform), target)
+    def handle(batch: DataFrame, name: BatchName) -> Done:
+        return _write(_transformed(batch, transform), target, name if is_once else None)
 
     return run_batches(rows, handle, pace.checkpoint, pace, progress)
 
@@ -127,7 +135,7 @@ def _transformed(batch: DataFrame, transform: Transform) -> DataFrame:
     return lists.select(f.explode("rows").alias("row")).select("row.*")
 
 
-def _write(rows: DataFrame, target: Target) -> Done:
+def _write(rows: DataFrame, target: Target, once: BatchName | None) -> Done:
     dead_letters = target.dead_letters
     if dead_letters is not None:  # both writes must see what the function did once
         rows = rows.persist()
@@ -140,15 +148,11 @@ def _write(rows: DataFrame, target: Target) -> Done:
             f.sum(f.when(is_good, f.length("body"))).alias("size"),
             f.count(REASON).alias("bad"),
         )
-        _save(counted.where(is_good).select(*target.columns), target.options)
+        save(counted.where(is_good).select(*target.columns), target.options, once)
         done = done_of(seen)
         if dead_letters is not None and done.bad:
-            _save(rows.where(~is_good).select("body", *SECTIONS), dead_letters)
+            save(rows.where(~is_good).select(BODY, *SECTIONS), dead_letters, once, "-bad")
         return done
     finally:
         if dead_letters is not None:
             rows.unpersist()
-
-
-def _save(rows: DataFrame, options: Mapping[str, str]) -> None:
-    rows.write.format("hutch").mode("append").options(**options).save()

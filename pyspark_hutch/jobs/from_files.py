@@ -15,6 +15,7 @@ from pyspark_hutch.jobs.batches import BatchName, Done, run_batches, spark_error
 from pyspark_hutch.jobs.errors import WrongArgument
 from pyspark_hutch.jobs.lakes import BODY, counted, done_of
 from pyspark_hutch.jobs.progress import Progress, Standing
+from pyspark_hutch.jobs.saving import save, saves_once
 from pyspark_hutch.jobs.sources import Pace, writing
 
 FORMATS: Final[Mapping[str, Mapping[str, str]]] = {
@@ -57,7 +58,7 @@ def from_files(
     pace: Pace | None = None,
     progress: Progress | None = None,
 ) -> Done:
-    """Publish the rows of files, each at least once.
+    """Publish the rows of files: with a checkpoint and on Hutch each once, else at least once.
 
     Args:
         spark: The session.
@@ -79,11 +80,15 @@ def from_files(
     source = spark.readStream.format(files.format).options(**given).schema(found.schema)
     with spark_errors():
         rows = source.load(_pattern(files.path, found), maxFilesPerTrigger=at_once)
+    messages = _messages(rows, files)
+    # Without a checkpoint no batch comes again, and the server need not remember any.
+    has_names = pace is not None and pace.checkpoint is not None
+    is_once = has_names and saves_once(target, messages.columns)
     batches: list[int] = []
 
     def handle(batch: DataFrame, name: BatchName) -> Done:
         observed, seen = counted(batch)
-        observed.write.format("hutch").mode("append").options(**target).save()
+        save(observed, target, name if is_once else None)
         batches.append(name.number)
         return done_of(seen)
 
@@ -92,7 +97,7 @@ def from_files(
         return replace(standing, done=done, left=found.files - done, unit="files")
 
     with tempfile.TemporaryDirectory(prefix="hutch-from-files-") as folder:
-        return run_batches(_messages(rows, files), handle, folder, pace, progress, left)
+        return run_batches(messages, handle, folder, pace, progress, left)
 
 
 class _Found(NamedTuple):

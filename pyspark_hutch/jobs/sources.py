@@ -58,14 +58,13 @@ def writing(options: Mapping[str, str]) -> dict[str, str]:
     Raises:
         WrongArgument: They cannot be written with.
     """
-    found = dict(options)
-    if "delivery" not in {name.lower() for name in options}:
-        found["delivery"] = "none"
     try:
-        write_settings(found, is_streaming=False)
+        settings = write_settings(options, is_streaming=False)
     except WrongOption as error:
         raise WrongArgument(str(error)) from None
-    return found
+    if settings.transaction is not None:
+        raise WrongArgument("option txnAppId: a job names and numbers its batches itself")
+    return dict(options)
 
 
 def name_of(options: Mapping[str, str]) -> str:

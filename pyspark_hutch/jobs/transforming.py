@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from pyspark_hutch.encoding.messages import FILTER
 from pyspark_hutch.jobs.errors import JobFailed, cut
 from pyspark_hutch.jobs.functions import NamedFunction
 from pyspark_hutch.rows.columns import TEXTS, column
@@ -42,7 +43,7 @@ OUTPUT: Final = pa.struct(
     [
         ("body", pa.binary()),
         ("routing_key", pa.string()),
-        ("filter_value", pa.string()),
+        (FILTER, pa.string()),
         ("properties", column("properties").arrow),
         ("application_properties", TEXTS),
         ("message_annotations", TEXTS),
@@ -76,19 +77,31 @@ class Transform:
         is_json: Whether bodies are JSON, which the function gets and gives as values.
         takes_batches: Whether the function takes batches, not rows.
         fails: Whether the first bad row ends the job.
+        takes_filter_values: Whether rows may have filter values; else one that has ends the job.
     """
 
     function: NamedFunction | Callable[..., Any] | None = None
     is_json: bool = False
     takes_batches: bool = False
     fails: bool = True
+    takes_filter_values: bool = True
 
     def __call__(self, rows: pa.StructArray) -> pa.StructArray:
         """Return the rows to write, bad ones among them with their reason.
 
         Raises:
-            JobFailed: A row is bad, and that is to end the job.
+            JobFailed: A row is bad, and that is to end the job; or it has a filter value, and the
+                write has no place for one.
         """
+        made = self._made(rows)
+        if not self.takes_filter_values and made.field(FILTER).null_count < len(made):
+            raise JobFailed(
+                f"the function gave a {FILTER}, which staged and compressed rows cannot have "
+                "(--to-option delivery=none without compression writes it, at least once)"
+            )
+        return made
+
+    def _made(self, rows: pa.StructArray) -> pa.StructArray:
         given = self.function
         function = given.load() if isinstance(given, NamedFunction) else given
         batch = pa.RecordBatch.from_struct_array(rows)
@@ -187,7 +200,7 @@ def _output(row: Any, *, is_json: bool) -> Row:  # noqa: ANN401  # what a user g
         made[name] = {str(key): None if text is None else str(text) for key, text in texts} or None
     if not any(value is not None for value in (made["properties"] or {}).values()):
         made["properties"] = None
-    for name in ("routing_key", "filter_value"):
+    for name in ("routing_key", FILTER):
         if made[name] is not None:
             made[name] = str(made[name])
     pa.array([made["properties"]], OUTPUT.field("properties").type)  # fails for this row alone

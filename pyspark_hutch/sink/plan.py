@@ -37,8 +37,13 @@ def plan_write(cluster: Cluster, settings: WriteSettings, columns: Sequence[str]
         Refused: A target does not exist, or cannot be made or used by this user.
         ClientError: No server answers.
     """
-    is_staged = may_be_staged(settings, columns) and _has_stages(cluster, settings)
-    return Plan(prepare(cluster, settings), is_staged)
+    staged = is_staged(cluster, settings, columns)
+    return Plan(prepare(cluster, settings), staged)
+
+
+def is_staged(cluster: Cluster, settings: WriteSettings, columns: Sequence[str]) -> bool:
+    """Return whether rows are staged; errors are those of `plan_write` and `may_be_staged`."""
+    return may_be_staged(settings, columns) and _has_stages(cluster, settings)
 
 
 def may_be_staged(settings: WriteSettings, columns: Sequence[str]) -> bool:

@@ -121,14 +121,21 @@ class Query:
 
     def uncommit(self, batch: int) -> None:
         """Leave the checkpoint as a kill within a batch does."""
-        (self.checkpoint / "commits" / str(batch)).unlink()
-        (self.checkpoint / "commits" / f".{batch}.crc").unlink(missing_ok=True)
+        uncommit(self.checkpoint, batch)
 
     def last_batch(self) -> int:
         return max(_numbers(self.checkpoint / "offsets"))
 
     def committed(self) -> list[int]:
         return _numbers(self.checkpoint / "commits")
+
+
+def uncommit(checkpoint: Path, batch: int | None = None) -> None:
+    """Leave a checkpoint as a kill within a batch does, the last one if none is named."""
+    folder = checkpoint / "commits"
+    number = max(_numbers(folder)) if batch is None else batch
+    (folder / str(number)).unlink()
+    (folder / f".{number}.crc").unlink(missing_ok=True)
 
 
 def _numbers(folder: Path) -> list[int]:

@@ -11,9 +11,11 @@ import pytest
 
 from gateway import cli
 from pyspark_hutch.jobs.errors import JobFailed
+from tests.sink_rig import FakeSink
 from tests.spark.commands import ROOT, Run, json_bodies, run
 from tests.spark.conftest import Place, Read
 from tests.spark.publishing import append, create_super_stream, publish
+from tests.spark.queries import uncommit
 
 __all__ = ["run"]
 
@@ -88,6 +90,19 @@ def test_rows_of_a_lake_go_back_to_a_super_stream_by_key(
     assert {row.partition for row in rows} == {0, 1}
 
 
+def test_files_of_a_job_that_was_killed_behind_its_commit_are_published_once(
+    run: Run, read: Read, place: Place, stream: str, tmp_path: Path
+) -> None:
+    (tmp_path / "a.json").write_bytes(b"\n".join(json_bodies(10)))
+    job = ("from-files", tmp_path / "a.json", stream, "--checkpoint", tmp_path / "notes")
+
+    assert run(*job, "--to-option", "createStream=true") == 0
+    uncommit(tmp_path / "notes")
+    assert run(*job) == 0
+
+    assert sorted(bodies(read, place, stream)) == sorted(json_bodies(10))
+
+
 @pytest.mark.parametrize(
     ("file", "arguments", "code", "said"),
     [
@@ -148,6 +163,26 @@ def test_rows_go_through_a_function_and_bad_ones_to_a_stream_with_the_reason(
         "dead-letter-stream": stream,
         "dead-letter-offset": "7",
     }
+
+
+def test_rows_of_a_job_that_was_killed_behind_its_commit_are_copied_once(
+    run: Run, read: Read, place: Place, stream: str, tmp_path: Path
+) -> None:
+    (tmp_path / "functions.py").write_text(FUNCTIONS)
+    with place.client() as client:
+        publish(client, stream, json_bodies(200))
+    job = (
+        "copy", stream, f"{stream}-to", "--with", f"{tmp_path}/functions.py:price", "--json",
+        "--bad-rows", f"{stream}-bad", "--checkpoint", tmp_path / "notes", "--to-option",
+        "createStream=true",
+    )  # fmt: skip
+
+    assert run(*job) == 0
+    uncommit(tmp_path / "notes")
+    assert run(*job) == 0
+
+    assert len(bodies(read, place, f"{stream}-to")) == 198
+    assert len(bodies(read, place, f"{stream}-bad")) == 2
 
 
 def test_a_function_of_batches_leaves_bad_rows_out_and_goes_on_where_it_was(
@@ -307,6 +342,21 @@ def test_a_key_that_is_no_expression_is_one_line(
 
 
 # ------------------------------------------------------------------------------ what all share
+
+
+def test_batches_are_saved_once_where_the_server_and_the_columns_let_them(place: Place) -> None:
+    from pyspark_hutch.jobs.saving import saves_once
+
+    ours = place.options | {"stream": "a"}
+    with FakeSink("a") as other:
+        others = {"endpoints": f"{other.host}:{other.port}", "stream": "a"}
+
+        assert saves_once(ours, ["body"])
+        assert not saves_once(ours, ["body", "filter_value"])
+        assert not saves_once(ours | {"delivery": "none"}, ["body"])
+        assert not saves_once(others, ["body"])
+        with pytest.raises(JobFailed, match="has no staged writing, which needs Hutch"):
+            saves_once(others | {"delivery": "staged"}, ["body"])
 
 
 def test_without_java_one_line_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

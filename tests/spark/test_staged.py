@@ -24,7 +24,7 @@ from tests.spark import staged_copy
 from tests.spark.conftest import SPARK_SETTINGS, Place
 from tests.spark.proxy import Proxy
 from tests.spark.publishing import append, bodies_of, create_super_stream
-from tests.spark.queries import WAIT_S, eventually, refusal
+from tests.spark.queries import WAIT_S, eventually, refusal, uncommit
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -254,13 +254,6 @@ class Copy:
             query.stop()
         return query
 
-    def uncommit(self) -> None:
-        """Leave the checkpoint as a kill between our commit and Spark's does."""
-        folder = self.checkpoint / "commits"
-        last = max(int(path.name) for path in folder.iterdir() if path.name.isdigit())
-        (folder / str(last)).unlink()
-        (folder / f".{last}.crc").unlink(missing_ok=True)
-
 
 def fill(client: Client, stream: str) -> list[bytes]:
     """Create a super stream with rows, and the stream to copy it to; give the rows."""
@@ -287,7 +280,7 @@ def test_a_batch_that_was_committed_when_the_driver_died_is_not_doubled(
         changes = {"app": stream}
 
     copy.run(spark, **changes)
-    copy.uncommit()
+    uncommit(copy.checkpoint)
     append(client, f"{stream}-0", bodies_of(100, 900))
     copy.run(spark, **changes, parts=5)
 

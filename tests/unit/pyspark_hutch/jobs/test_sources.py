@@ -32,8 +32,13 @@ def test_wrong_options_of_a_read_are_told(wrong: dict[str, str]) -> None:
         reading(GIVEN | wrong)
 
 
-def test_a_write_is_at_least_once_unless_it_says_otherwise() -> None:
-    assert writing(GIVEN) == {**GIVEN, "delivery": "none"}
+def test_options_of_a_write_stay_as_they_are() -> None:
+    assert writing(GIVEN) == GIVEN
+
+
+def test_a_job_that_is_given_a_number_for_its_batches_refuses() -> None:
+    with pytest.raises(WrongArgument, match="option txnAppId: a job names and numbers its batches"):
+        writing({**GIVEN, "txnAppId": "nightly", "txnVersion": "1"})
 
 
 def test_wrong_options_of_a_write_are_told() -> None:

@@ -91,6 +91,15 @@ def test_a_function_gives_a_row_several_or_none() -> None:
     ]
 
 
+def test_a_filter_value_that_cannot_be_written_ends_the_job() -> None:
+    function = lambda row: {**row, "filter_value": "north"}  # noqa: E731
+
+    assert made(Transform(function), rows(b"x"))[0]["filter_value"] == "north"
+    with pytest.raises(JobFailed, match="the function gave a filter_value, which staged and"):
+        Transform(function, takes_filter_values=False)(rows(b"x"))
+    assert Transform(takes_filter_values=False)(rows(b"x", b"y"))
+
+
 def test_values_that_a_function_gives_become_those_of_a_message() -> None:
     def function(_: object) -> dict[str, Any]:
         return {
