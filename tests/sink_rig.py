@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ssl
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -141,15 +142,13 @@ def published(asked: Decoded) -> tuple[int, list[tuple[int, bytes | SubBatch]]]:
     return body[0], found
 
 
-class Publisher:
-    """Publishes raw bodies by a `Publishing`, numbered from 1.
+class Sender:
+    """Sends raw bodies as a task does.
 
     Args:
         server: Where to.
         compression: Of sub-batches.
         sub_batch_size: Rows in each; 1 for none.
-        in_flight_max: Rows that may wait for their confirm.
-        confirm_timeout_ms: The longest wait for one.
         changes: Of connection settings.
     """
 
@@ -159,13 +158,32 @@ class Publisher:
         *,
         compression: str = "none",
         sub_batch_size: int = 1,
-        in_flight_max: int = 10_000,
-        confirm_timeout_ms: int = 5_000,
         **changes: object,
     ) -> None:
-        packing = Packing(compression, sub_batch_size)
-        cluster = cluster_of(server, **({"pool_idle_timeout_ms": 0} | changes))
-        self.publishing = Publishing(cluster, packing, in_flight_max, confirm_timeout_ms)
+        self.packing = Packing(compression, sub_batch_size)
+        self.cluster = cluster_of(server, **({"pool_idle_timeout_ms": 0} | changes))
+
+
+class Publisher(Sender):
+    """Publishes raw bodies by a `Publishing`, numbered from 1.
+
+    Args:
+        server: Where to.
+        in_flight_max: Rows that may wait for their confirm.
+        confirm_timeout_ms: The longest wait for one.
+        options: Of the sender.
+    """
+
+    def __init__(
+        self,
+        server: FakeServer | HutchServer,
+        *,
+        in_flight_max: int = 10_000,
+        confirm_timeout_ms: int = 5_000,
+        **options: Any,  # noqa: ANN401  # those of Sender
+    ) -> None:
+        super().__init__(server, **options)
+        self.publishing = Publishing(self.cluster, self.packing, in_flight_max, confirm_timeout_ms)
         self._next: dict[Place, int] = {}
 
     def publish(self, stream: str, bodies: Sequence[bytes], reference: str = "") -> None:
@@ -236,16 +254,29 @@ def write(
         closes: Whether connections are ended, so that the next task makes its own.
     """
 
+    with as_task(settings, batches, before_batch, closes=closes) as (cluster, handed):
+        targets = prepare(cluster, settings)
+        return write_rows(cluster, settings, targets, task or TaskIdentity(0), handed)
+
+
+@contextmanager
+def as_task(
+    settings: WriteSettings,
+    batches: Sequence[pa.RecordBatch],
+    before_batch: Callable[[int], object],
+    *,
+    closes: bool = True,
+) -> Iterator[tuple[Cluster, Iterable[pa.RecordBatch]]]:
+    """Check the rows of a task; give what it needs to write them. `write` tells the rest."""
+
     def handed() -> Iterable[pa.RecordBatch]:
         for index, batch in enumerate(batches):
             before_batch(index)
             yield batch
 
     check_schema(batches[0].schema, settings)
-    cluster = Cluster(settings.connection, Name("test", "task"), retries_first=True)
-    targets = prepare(cluster, settings)
     try:
-        return write_rows(cluster, settings, targets, task or TaskIdentity(0), handed())
+        yield Cluster(settings.connection, Name("test", "task"), retries_first=True), handed()
     finally:
         if closes:
             POOL.close()

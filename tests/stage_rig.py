@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -13,20 +14,16 @@ from gateway.stream.wire import pipeline
 from gateway.stream.wire import pipeline_messages as p
 from gateway.stream.wire.codec import Decoded, refusal_reply
 from gateway.stream.wire.codes import ResponseCode
-from pyspark_hutch.client.cluster import Cluster
-from pyspark_hutch.client.pool import POOL, Name
 from pyspark_hutch.encoding.messages import messages_of
-from pyspark_hutch.encoding.sub_batches import Packing
 from pyspark_hutch.options.settings import WriteSettings
 from pyspark_hutch.sink.committing import Staged
 from pyspark_hutch.sink.plan import plan_write
 from pyspark_hutch.sink.stage import StagedRows
 from pyspark_hutch.sink.staging import Purpose, Staging
-from pyspark_hutch.sink.task import check_schema, stage_rows
+from pyspark_hutch.sink.task import stage_rows
 from tests.chunks import SubBatch, entry_at
 from tests.fake_server import OK, FakeServer, Talk
-from tests.reading_rig import cluster_of
-from tests.sink_rig import batch_of
+from tests.sink_rig import Sender, as_task, batch_of
 
 PURPOSE = Purpose("query", 3)
 UNKNOWN = ResponseCode.PRECONDITION_FAILED
@@ -196,22 +193,21 @@ def records_of(entry: bytes | SubBatch) -> list[bytes]:
     return entry.records() if isinstance(entry, SubBatch) else [entry]
 
 
-class Stager:
+class Stager(Sender):
     """Stages raw bodies by a `Staging`."""
 
     def __init__(
         self,
         server: FakeServer,
         *,
-        compression: str = "none",
-        sub_batch_size: int = 1,
         timeout_ms: int = 5_000,
         frame_rows_max: int = 65_535,
-        **changes: object,
+        **options: Any,  # noqa: ANN401  # those of Sender
     ) -> None:
-        packing = Packing(compression, sub_batch_size)
-        cluster = cluster_of(server, **({"pool_idle_timeout_ms": 0} | changes))
-        self.staging = Staging(cluster, packing, PURPOSE, timeout_ms, frame_rows_max=frame_rows_max)
+        super().__init__(server, **options)
+        self.staging = Staging(
+            self.cluster, self.packing, PURPOSE, timeout_ms, frame_rows_max=frame_rows_max
+        )
 
     def add(self, stream: str, bodies: Sequence[bytes]) -> None:
         messages = messages_of(batch_of(bodies), raw=True)
@@ -237,17 +233,7 @@ def stage(
     before_batch: Callable[[int], object] = lambda _: None,
 ) -> Staged:
     """Stage batches as one task does, with all checks before."""
-
-    def handed() -> Iterable[pa.RecordBatch]:
-        for index, batch in enumerate(batches):
-            before_batch(index)
-            yield batch
-
-    check_schema(batches[0].schema, settings)
-    cluster = Cluster(settings.connection, Name("test", "task"), retries_first=True)
-    plan = plan_write(cluster, settings, batches[0].schema.names)
-    assert plan.is_staged
-    try:
-        return stage_rows(cluster, settings, plan.targets, purpose, partition, handed())
-    finally:
-        POOL.close()
+    with as_task(settings, batches, before_batch) as (cluster, handed):
+        plan = plan_write(cluster, settings, batches[0].schema.names)
+        assert plan.is_staged
+        return stage_rows(cluster, settings, plan.targets, purpose, partition, handed)
