@@ -1,11 +1,12 @@
 """Typed fields of an object of JSON, taken one by one."""
 
+from abc import ABC, abstractmethod
 from typing import Any, Final
 
 MISSING: Final = "missing"
 
 
-class Fields:
+class Fields(ABC):
     """Takes fields; one without a default must be there. Each method raises what `wrong` returns.
 
     Subclasses say where the fields are and what is raised.
@@ -13,13 +14,13 @@ class Fields:
 
     __slots__ = ()
 
+    @abstractmethod
     def given(self, name: str, default: object = None) -> Any:  # noqa: ANN401  # what JSON holds
         """Return the value of a field, or the default where there is none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def wrong(self, name: str, value: object, fault: str) -> Exception:
         """Return what says that a field is missing, or what its value is not."""
-        raise NotImplementedError
 
     def text(self, name: str, default: str | None = None) -> str:
         """Take a text."""

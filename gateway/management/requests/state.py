@@ -1,6 +1,7 @@
 """The objects of definitions on the server: all of a kind, one, written, removed."""
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any, Final, TypeAlias
@@ -17,7 +18,7 @@ from gateway.management.requests.parallel import AT_ONCE
 Things: TypeAlias = Mapping[Key, Any]
 
 
-class Kept:
+class Kept(ABC):
     """The objects of one kind on the server.
 
     Attributes:
@@ -30,9 +31,9 @@ class Kept:
         self.administration = administration
         self.access = administration.access
 
+    @abstractmethod
     def all(self) -> Iterable[tuple[Key, Any]]:
         """Return the objects. Nothing changes them."""
-        raise NotImplementedError
 
     def find(self, _key: Key) -> Any:  # noqa: ANN401  # of its kind
         """Return an object that an import may write over; None if there is none."""
@@ -42,17 +43,17 @@ class Kept:
         """Return the same for keys whose objects are written in one update."""
         return key
 
+    @abstractmethod
     async def put(self, things: Things, made: set[Key]) -> None:
         """Write the objects of a group; add those to `made` that a rollback has to care about.
 
         Raises:
             AccessError, BrokerError, StoreError: They could not be written.
         """
-        raise NotImplementedError
 
+    @abstractmethod
     async def remove(self, key: Key) -> None:
         """Remove an object. Raises as `put`."""
-        raise NotImplementedError
 
     def host(self, key: Key) -> VirtualHost:
         """Return the virtual host of an object. Raises NoSuchVirtualHost."""
