@@ -53,23 +53,21 @@ def table(titles: Sequence[str], lines: Iterable[Sequence[str]]) -> str:
     )
 
 
-def report_table(rows: Sequence[Row], *, only_odd: bool = False, is_dry_run: bool = False) -> str:
+def report_table(rows: Sequence[Row], *, is_dry_run: bool = False) -> str:
     """Write the report: a line for each object, then the sums.
 
     Args:
         rows: All of them.
         is_dry_run: Nothing was done: say what would be.
-        only_odd: Leave out the lines of what was imported just as it is.
     """
     words = _WOULD if is_dry_run else _DID
-    listed = [row for row in rows if not only_odd or row.outcome is not Outcome.IMPORTED]
     text = ""
-    if listed:
+    if rows:
         text = table(
             ("outcome", "kind", "virtual host", "name", "why"),
             [
                 (words[row.outcome], row.kind, row.virtual_host, row.name, row.reason)
-                for row in listed
+                for row in rows
             ],
         )
         text += "\n"
