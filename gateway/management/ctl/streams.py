@@ -157,5 +157,7 @@ def list_stages() -> None:
     """List the records that clients have staged, and not committed yet.
 
     A stage is open while records are added, then closed, and committed until it is in its stream.
-    Stages that are used no more are removed after pipeline.stage_expiry_s.
+    The sink is the id of a streaming query, or the name of a series of saves; a save without one
+    counts alone. The stages of a user have at most pipeline.staged_bytes_max bytes together. Those
+    that are used no more are removed after pipeline.stage_expiry_s.
     """
