@@ -52,6 +52,7 @@ class FakeStages(FakeServer):
         discarded: Numbers of stages that a client gave up.
         refusals: Code and reason for commands that are refused.
         is_answering: Whether frames of stages are answered as they come; else `release` does it.
+        stored: How many frames of a stage outlive its end, by the number of those that it has.
         withheld: Requests that wait for their answer.
     """
 
@@ -64,6 +65,7 @@ class FakeStages(FakeServer):
         self.discarded: list[int] = []
         self.refusals: dict[str, tuple[int, str]] = {}
         self.is_answering = True
+        self.stored: Callable[[int], int] = lambda count: count
         self.withheld: list[tuple[Talk, Decoded]] = []
         self.dropped: tuple[str, ...] = ()
         self.waiting: tuple[str, ...] = ()
@@ -80,9 +82,21 @@ class FakeStages(FakeServer):
         }
 
     def forget_open(self) -> None:
-        """Lose the stages that are not closed, and all connections, as a restart may."""
+        """Lose the stages that are not closed, and all connections, as a power cut may."""
         with self._lock:
             self.stages = {n: one for n, one in self.stages.items() if one.is_closed}
+        self.cut()
+
+    def restart(self) -> None:
+        """Lose the frames that are not stored, and all connections."""
+        with self._lock:
+            for number, one in list(self.stages.items()):
+                if one.is_closed:
+                    continue
+                left = self.stored(len(one.frames))
+                one.frames = {n: frame for n, frame in one.frames.items() if n < left}
+                if not left:
+                    del self.stages[number]
         self.cut()
 
     def release(self) -> None:
@@ -131,15 +145,18 @@ class FakeStages(FakeServer):
         wanted = asked.message
         assert isinstance(wanted, p.StageRecords)
         stage = self.stages.get(wanted.stage)
-        if stage is None or wanted.sequence != len(stage.frames):
+        if stage is None or wanted.sequence > len(stage.frames):
             said = f"stage {wanted.stage} is not there, or sequence {wanted.sequence} is not next"
-            talk.reply(asked, p.Outcome(UNKNOWN, said))
+            talk.reply(asked, p.StageFilled(UNKNOWN, said, 0))
+            return
+        if wanted.sequence < len(stage.frames):
+            talk.reply(asked, p.StageFilled(OK, None, self.stored(len(stage.frames))))
             return
         entries = entries_in(wanted.data)
         records = [record for entry in entries for record in records_of(entry)]
         assert (len(entries), len(records)) == (wanted.entries, wanted.records)
         stage.frames[wanted.sequence] = records
-        talk.reply(asked, p.Outcome(OK, None))
+        talk.reply(asked, p.StageFilled(OK, None, self.stored(len(stage.frames))))
 
     def _close_stage(self, talk: Talk, asked: Decoded) -> None:
         assert isinstance(asked.message, p.CloseStage)

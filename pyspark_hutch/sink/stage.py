@@ -30,16 +30,14 @@ class SentFrame:
     Attributes:
         sequence: Its number in the stage, from 0.
         frame: Its entries.
-        is_answered: Whether the server has it, in the stage as it is open now.
+        is_answered: Whether the server has it, if only in memory.
         is_progress: Whether no server has answered it so far.
-        is_again: Whether it was sent to this stage before, so that the server may have it.
     """
 
     sequence: int
     frame: Frame
     is_answered: bool = False
     is_progress: bool = True
-    is_again: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -50,8 +48,9 @@ class Stage:
         stream: The target.
         packer: Makes its frames.
         number: Its name at the server; None before it is opened.
-        kept: Frames that would have to be sent again, the oldest first.
+        kept: Frames that can be sent again, the oldest first.
         is_whole: Whether all of its frames are kept.
+        stored: Frames, from the first one on, that outlive the end of the server.
         rows: In frames so far.
         next_sequence: Of the next frame.
         waiting_bytes: Memory of the rows in the packer that are in no frame yet.
@@ -64,6 +63,7 @@ class Stage:
     number: int | None = None
     kept: list[SentFrame] = field(default_factory=list)
     is_whole: bool = True
+    stored: int = 0
     rows: int = 0
     next_sequence: int = 0
     waiting_bytes: int = 0
@@ -91,18 +91,27 @@ class Stage:
         assert self.number is not None, "an open stage has one"
         return self.number
 
+    def question(self) -> p.StageRecords:
+        """Return a request that adds nothing: its answer says how much is stored by now."""
+        return p.StageRecords(self.open_number, 0, 0, 0, b"")
+
+    @property
+    def answered_bytes(self) -> int:
+        """Bytes of the frames kept that the server has."""
+        return sum(len(sent.frame.data) for sent in self.kept if sent.is_answered)
+
     def to_send(self) -> list[SentFrame]:
         """Return the frames that the server may not have; all of a stage that is opened anew."""
-        for sent in self.kept:
-            sent.is_again = not self.is_whole
-            sent.is_answered = sent.is_answered and sent.is_again
-        return [sent for sent in self.kept if not sent.is_answered]
+        found = [sent for sent in self.kept if sent.sequence >= self.stored]
+        for sent in found:
+            sent.is_answered = False
+        return found
 
-    def forget_answered(self) -> int:
-        """Drop the frames that the server has; return their bytes."""
-        gone = sum(len(sent.frame.data) for sent in self.kept if sent.is_answered)
+    def forget_stored(self) -> int:
+        """Drop the frames that outlive the end of the server; return their bytes."""
+        gone = sum(len(sent.frame.data) for sent in self.kept if sent.sequence < self.stored)
         if gone:
-            self.kept = [sent for sent in self.kept if not sent.is_answered]
+            self.kept = [sent for sent in self.kept if sent.sequence >= self.stored]
             self.is_whole = False
         return gone
 

@@ -2,7 +2,8 @@
 
 Nothing of it is visible before the driver commits. The frames of a task are kept up to a bound. So
 a small task begins its stages anew when the server, or the connection to it, is gone for a moment.
-A larger task goes on with the stages that it has, and fails if the server has lost them.
+A larger task keeps the frames that the server has not stored yet, and goes on with its stages. It
+fails if the server has lost what was stored, as by a power cut with `store.durability` os.
 """
 
 import logging
@@ -37,7 +38,8 @@ FRAME_BYTES: Final = 512 << 10
 UNANSWERED_MAX: Final = 8
 """Requests under way: 4 MiB, so that neither side waits for the other."""
 KEPT_BYTES_MAX: Final = 32 << 20
-"""Bytes of frames that are kept though the server has them; a task of some 300,000 small rows."""
+"""Bytes of frames that are kept though the server has stored them; a task of some 300,000 small
+rows."""
 WAITING_BYTES_MAX: Final = 64 << 20
 """Memory of rows that wait for their sub-batch to be full, of all streams."""
 
@@ -46,7 +48,6 @@ _HEAD_BYTES: Final = SIZE_BYTES + 2 + 2 + 4 + 8 + 4 + 2 + 4 + 4
 _LAST_WORDS_S: Final = 2.0
 """For the request to discard the stages of a task that failed; else they expire."""
 _TRANSIENT: Final = (ServerGone, ServerSilent)
-_NOT_NEXT: Final = ResponseCode.PRECONDITION_FAILED
 
 
 class Purpose(NamedTuple):
@@ -97,6 +98,7 @@ class Staging:
         self._unanswered: dict[int, Answered] = {}
         self._pauses = cluster.pauses()
         self._kept_bytes = 0
+        self._kept_bytes_max = KEPT_BYTES_MAX
         self._waiting_bytes = 0
 
     def open(self, streams: Sequence[str], _reference: str) -> None:
@@ -166,17 +168,30 @@ class Staging:
             sent = stage.add(frame)
             self._kept_bytes += len(frame.data)
             self._do(partial(self._send, stage, sent), is_attached=True)
-            if self._kept_bytes > KEPT_BYTES_MAX:
-                self._kept_bytes -= sum(s.forget_answered() for s in self._stages.values())
+            if self._kept_bytes > self._kept_bytes_max:
+                self._forget()
         self._waiting_bytes -= stage.waiting_bytes
         stage.waiting_bytes = stage.packer.waiting_bytes
         self._waiting_bytes += stage.waiting_bytes
 
+    def _forget(self) -> None:
+        """Drop the frames that the server has stored; it bounds those that it has in memory."""
+        stages = self._stages.values()
+        self._kept_bytes -= sum(stage.forget_stored() for stage in stages)
+        behind = [stage for stage in stages if stage.answered_bytes]
+        if sum(stage.answered_bytes for stage in behind) > KEPT_BYTES_MAX // 2:
+            self._do(partial(self._ask_stored, behind), is_attached=True)
+            self._kept_bytes -= sum(stage.forget_stored() for stage in stages)
+        self._kept_bytes_max = max(KEPT_BYTES_MAX, 2 * self._kept_bytes)
+
+    def _ask_stored(self, stages: Sequence[Stage]) -> None:
+        for stage in stages:
+            self._ask("stage", stage.question(), partial(_filled, stage))
+        self._await_all()
+
     def _send(self, stage: Stage, sent: SentFrame) -> None:
         def answered(reply: m.Message) -> None:
-            # The server may refuse what it has; what it does not have is missed when it is closed.
-            if not (sent.is_again and getattr(reply, "code", None) == _NOT_NEXT):
-                self._check(reply, stage)
+            _filled(stage, reply)
             if sent.is_progress:
                 self._pauses = self._cluster.pauses()
             sent.is_answered, sent.is_progress = True, False
@@ -202,15 +217,6 @@ class Staging:
             raise BadAnswer(f"{connection.endpoint} answered what was not asked: {reply}")
         answered(reply)
 
-    def _check(self, reply: m.Message, stage: Stage) -> None:
-        """Raise the error that an answer stands for."""
-        code = getattr(reply, "code", None)
-        if code is None:
-            raise BadAnswer(f"stream {stage.stream!r}: a stage was answered with {reply}")
-        if code != ResponseCode.OK:
-            about = f"stream {stage.stream!r} cannot be published to: it"
-            raise refusal(about, code, getattr(reply, "reason", None))
-
     # ---- stages ------------------------------------------------------------------------------
 
     def _attach(self, stages: Sequence[Stage]) -> None:
@@ -228,11 +234,11 @@ class Staging:
 
     def _open(self, stage: Stage) -> None:
         def answered(reply: m.Message) -> None:
-            self._check(reply, stage)
+            _check(reply, stage)
             assert isinstance(reply, p.StageOpened), "the codec gives the row's reply"
             stage.number = reply.stage
 
-        stage.number = None
+        stage.number, stage.stored = None, 0
         self._ask("open_stage", p.OpenStage(*self._purpose, stage.stream), answered)
 
     def _close_all(self) -> None:
@@ -243,7 +249,7 @@ class Staging:
 
     def _close(self, stage: Stage) -> None:
         def answered(reply: m.Message) -> None:
-            self._check(reply, stage)
+            _check(reply, stage)
             assert isinstance(reply, p.StageClosed), "the codec gives the row's reply"
             if reply.records != stage.rows:
                 raise BadAnswer(
@@ -309,3 +315,19 @@ class Staging:
                 return
         rows = sum(stage.rows for stage in self._stages.values())
         raise ClientError(f"{error}; the task's {rows} rows were not staged") from None
+
+
+def _filled(stage: Stage, reply: m.Message) -> None:
+    _check(reply, stage)
+    assert isinstance(reply, p.StageFilled), "the codec gives the row's reply"
+    stage.stored = reply.stored
+
+
+def _check(reply: m.Message, stage: Stage) -> None:
+    """Raise the error that an answer stands for."""
+    code = getattr(reply, "code", None)
+    if code is None:
+        raise BadAnswer(f"stream {stage.stream!r}: a stage was answered with {reply}")
+    if code != ResponseCode.OK:
+        about = f"stream {stage.stream!r} cannot be published to: it"
+        raise refusal(about, code, getattr(reply, "reason", None))

@@ -1,6 +1,7 @@
 """Queries that stage and commit batches beside live publishers, on a recorded disk.
 
 After a crash their streams are read back: each batch is there once and whole, or not at all.
+Stages that were open go on with the frames that were not stored by then.
 """
 
 import random
@@ -13,8 +14,11 @@ from typing import Any, Final
 
 import pytest
 
-from gateway.broker.commits import sources, stages
+from gateway.broker.commits import entering, sources, stages
 from gateway.broker.commits.commits import Committed
+from gateway.broker.commits.lanes import Part
+from gateway.broker.commits.ports import CommitsPorts
+from gateway.broker.commits.stage import Stage
 from gateway.log import names, units
 from gateway.pending import Pending, start
 from store.api import Durability
@@ -48,18 +52,39 @@ def anything(_stream: str) -> None:
 
 
 @dataclass
+class Filled:
+    """A stage of the history: its records, and how many frames were stored at which place."""
+
+    batch: int
+    records: Sequence[bytes]
+    promised: list[tuple[int, int]] = field(default_factory=list)
+
+    def frames(self) -> list[Sequence[bytes]]:
+        """Return the records of each frame."""
+        return [self.records[at : at + 5] for at in range(0, len(self.records), 5)]
+
+    def stored(self, cut: int) -> int:
+        """Return how many frames need not be sent again after a crash."""
+        return max((stored for at, stored in self.promised if at <= cut), default=0)
+
+
+@dataclass
 class Query:
     """A streaming query: the same batch has the same records each time, in stages made anew.
 
     Attributes:
         sink: Its id.
+        disk: Records the history while that runs; None afterwards.
         acknowledged: The place in the record of the disk at which each batch was answered.
         stage_numbers: Every stage that it opened.
+        filled: Those of the history.
     """
 
     sink: str
+    disk: Disk | None
     acknowledged: dict[int, int] = field(default_factory=dict)
     stage_numbers: set[int] = field(default_factory=set)
+    filled: dict[int, Filled] = field(default_factory=dict)
 
     def records(self, batch: int, stream: str) -> list[bytes]:
         """Return the records of a batch for a stream; there may be none."""
@@ -87,12 +112,63 @@ class Query:
         stages_here = broker.virtual_host.commits.stages
         number = stages_here.open(USER, self.sink, batch, stream).number
         self.stage_numbers.add(number)
-        for sequence, begin in enumerate(range(0, len(records), 5)):
-            some = records[begin : begin + 5]
-            data = b"".join(map(encode, some))
-            await stages_here.add(USER, number, sequence, len(some), len(some), data)
+        filled = Filled(batch, records)
+        if self.disk is not None:
+            self.filled[number] = filled
+        for sequence in range(len(filled.frames())):
+            stored = await fill(broker, number, filled, sequence)
+            if self.disk is not None:
+                filled.promised.append((len(self.disk.record), stored))
         await stages_here.close(USER, number)
         return number
+
+
+async def fill(broker: Broker, number: int, filled: Filled, sequence: int) -> int:
+    """Send a frame of a stage; return how many are stored."""
+    some = filled.frames()[sequence]
+    data = b"".join(map(encode, some))
+    stages_here = broker.virtual_host.commits.stages
+    return await stages_here.add(USER, number, sequence, len(some), len(some), data)
+
+
+@dataclass
+class Entries:
+    """Parts that enter their streams while it is open, by the numbers of their commits.
+
+    Attributes:
+        had: Whether the stream of each part had it before.
+        places: The place in the record of the disk at which each had entered.
+    """
+
+    disk: Disk
+    had: dict[int, list[bool]] = field(default_factory=dict)
+    places: dict[int, list[int]] = field(default_factory=dict)
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """Note what enters."""
+        append = entering._append
+
+        async def noting(ports: CommitsPorts, part: Part) -> None:
+            stream_log = await ports.streams.logs.of(entering.target_of(ports, part))
+            self.had.setdefault(part.commit, []).append(stream_log.mark >= part.commit)
+            await append(ports, part)
+            self.places.setdefault(part.commit, []).append(len(self.disk.record))
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(entering, "_append", noting)
+            yield
+
+    @property
+    def between(self) -> list[int]:
+        """Places at which a commit had entered one of its streams, and not another."""
+        places = self.places.values()
+        return [place for each in places for place in range(min(each), max(each))]
+
+    @property
+    def is_torn(self) -> bool:
+        """True if a commit had entered one of its streams, and not another."""
+        return any(len(set(had)) == 2 for had in self.had.values())
 
 
 @dataclass(eq=False)
@@ -124,6 +200,7 @@ class History:
 
     Attributes:
         begun_at: The place in the record from which on the streams exist.
+        between: Places at which a commit had entered one of its streams, and not another.
     """
 
     disk: Disk
@@ -131,6 +208,7 @@ class History:
     live: dict[str, LiveSink]
     generations: dict[str, int]
     begun_at: int = 0
+    between: list[int] = field(default_factory=list)
 
 
 def run_history(directory: Path, chance: random.Random, batches: int = BATCHES) -> History:
@@ -141,7 +219,8 @@ def run_history(directory: Path, chance: random.Random, batches: int = BATCHES) 
         broker.store_rig.run(broker.streams.create(name, {}))
     live = {name: LiveSink(disk=disk) for name in STREAMS}
     generations = {stream.name: stream.entry.generation for stream in broker.streams}
-    queries = [Query("one"), Query("two")]
+    queries = [Query("one", disk), Query("two", disk)]
+    entries = Entries(disk)
     history = History(disk, queries, live, generations, len(disk.record))
     running = [start(_all_batches(broker, disk, query, batches)) for query in queries]
     published = dict.fromkeys(STREAMS, 0)
@@ -154,9 +233,11 @@ def run_history(directory: Path, chance: random.Random, batches: int = BATCHES) 
                 put(broker.log(name), [body], sink=live[name], first_id=published[name])
         return all(each.is_settled for each in running)
 
-    broker.loop.run_until(is_done)
+    with entries.noted():
+        broker.loop.run_until(is_done)
     for each in running:
         each.result()
+    history.between = entries.between
     for name in STREAMS:
         broker.settle(name)
     broker.stop()
@@ -170,6 +251,7 @@ async def _all_batches(broker: Broker, disk: Disk, query: Query, batches: int) -
         assert not committed.dropped
         assert not committed.waiting
         query.acknowledged[batch] = len(disk.record)
+    query.disk = None
 
 
 class Aftercare:
@@ -177,7 +259,10 @@ class Aftercare:
 
     def __init__(self, history: History, disk: Disk, directory: Path) -> None:
         self.history = history
-        self.broker = open_broker(disk, directory)
+        entries = Entries(disk)
+        with entries.noted():
+            self.broker = open_broker(disk, directory)
+        self.is_torn = entries.is_torn
         self.commits = self.broker.virtual_host.commits
 
     def run(self, coroutine: Coroutine[Pending[Any], None, Any]) -> Any:  # noqa: ANN401 - what it gives
@@ -215,6 +300,29 @@ class Aftercare:
         for stream, sink in self.history.live.items():
             _check_live(stream, sink, contents[stream], cut)
         self.check_leftovers()
+
+    def finish_stages(self, cut: int) -> None:
+        """Go on with the stages that were open, and close them."""
+        there = {stage.number: stage for stage in self.commits.stages}
+        for query in self.history.queries:
+            for number, filled in query.filled.items():
+                stored = filled.stored(cut)
+                if number in there:
+                    self._finish_stage(there[number], filled, stored)
+                elif stored:
+                    assert self.last_batch(query) >= filled.batch, "a stage is lost"
+
+    def _finish_stage(self, stage: Stage, filled: Filled, stored: int) -> None:
+        for sequence in range(stored, len(filled.frames())):
+            self.run(fill(self.broker, stage.number, filled, sequence))
+        self.run(self.commits.stages.close(USER, stage.number))
+        assert stage.records == len(filled.records)
+        source = sources.StagesSource(self.commits._ports, self.commits.stages, [stage])
+        content = b""
+        while len(content) < source.size:
+            content += self.run(source.read(len(content)))
+        found = [record for chunk, _ in chunks_in(content) for record in chunk.records()]
+        assert found == filled.records
 
     def check_leftovers(self) -> None:
         """Check that nothing is stored of commits that are done, and of stages that are gone."""

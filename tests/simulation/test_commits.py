@@ -13,7 +13,7 @@ from tests.simulation.staged import Aftercare, History, run_history, small_stage
 from tests.simulation.world import FACTOR, SEED
 
 CRASHES: Final = int(120 * FACTOR)
-"""Number of steps of the history that are cut; with a large one every step is."""
+"""Number of steps of the history that are cut; with HUTCH_TEST_FACTOR=1000 every step is."""
 SECOND_CRASHES: Final = 0.3
 """Share of the crashes after which the recovery is cut as well."""
 
@@ -25,13 +25,20 @@ def _small_stages() -> Iterator[None]:
 
 
 class Crasher:
-    """Crashes a history at its steps, and looks at what the recovery shows."""
+    """Crashes a history at its steps, and looks at what the recovery shows.
+
+    Attributes:
+        torn: Number of crashes between two streams of one batch.
+        resumed: Number of crashes after which open stages went on.
+    """
 
     def __init__(self, history: History, directory: Path, chance: random.Random) -> None:
         self.history = history
         self._directory = directory
         self._chance = chance
         self._aftermath = Aftermath()
+        self.torn = 0
+        self.resumed = 0
 
     def crash_at(self, cuts: set[int]) -> None:
         record = self.history.disk.record
@@ -52,7 +59,10 @@ class Crasher:
         if self._chance.random() < SECOND_CRASHES:
             image = self._crash_again(image, after.fork())
         care = Aftercare(self.history, Disk(image), self._directory)
+        self.torn += care.is_torn
+        self.resumed += any(not stage.is_closed for stage in care.commits.stages)
         care.check(cut)
+        care.finish_stages(cut)
         care.repeat()
         care.drop_stages()
         care.check(cut)
@@ -76,4 +86,11 @@ def test_after_any_crash_each_batch_is_there_once_and_the_queries_go_on(tmp_path
     history = run_history(tmp_path, chance)
     steps = range(history.begun_at, len(history.disk.record) + 1)
 
-    Crasher(history, tmp_path, chance).crash_at(set(chance.sample(steps, min(len(steps), CRASHES))))
+    cuts = set(chance.sample(steps, min(len(steps), CRASHES)))
+    between = chance.sample(history.between, min(len(history.between), 5))
+    crasher = Crasher(history, tmp_path, chance)
+
+    crasher.crash_at(cuts.union(between))
+
+    assert crasher.torn
+    assert crasher.resumed

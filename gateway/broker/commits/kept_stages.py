@@ -1,11 +1,13 @@
 """The stages that there are in a virtual host, and their removal."""
 
+import dataclasses
 import logging
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Final
 
 from gateway.broker.commits.ports import CommitsPorts
+from gateway.broker.commits.resuming import find_segment
 from gateway.broker.commits.rows import StageRow, stage_key
 from gateway.broker.commits.stage import Stage, restored
 from gateway.broker.errors import AccessRefused, PreconditionFailed
@@ -31,6 +33,7 @@ class KeptStages:
         self._counts: dict[str, int] = {}
         self._garbage: set[tuple[int, bool]] = set()
         """Numbers of stages that are gone, but perhaps still stored; and whether in a segment."""
+        self._left_open: dict[int, StageRow] = {}
 
     def __iter__(self) -> Iterator[Stage]:
         return iter(list(self._stages.values()))
@@ -78,12 +81,25 @@ class KeptStages:
         ]
 
     def restore(self, number: int, row: StageRow) -> None:
-        """Take over a row from before the start; one that was not closed is dropped by `look`."""
+        """Take over a row from before the start; of an open one `find_open` finds the bytes."""
         self._ports.streams.storage.note_generation(number)
         if row.is_closed:
             self._put(restored(number, row))
         else:
-            self._garbage.add((number, row.has_segment))
+            self._left_open[number] = row
+
+    async def find_open(self) -> None:
+        """Take over stages that were open when the server stopped. Raises StoreError."""
+        for number, row in self._left_open.items():
+            info = await find_segment(self._ports, number)
+            if info is None:
+                self._garbage.add((number, False))
+                continue
+            used_ms = max(row.used_ms, info.modified_at_ms)
+            self._put(
+                restored(number, dataclasses.replace(row, size_bytes=info.length, used_ms=used_ms))
+            )
+        self._left_open.clear()
 
     def forget(self, stages: Iterable[Stage]) -> list[Stage]:
         """Take stages out of memory; return those that were there."""
@@ -165,5 +181,5 @@ async def _let_finish(stage: Stage) -> None:
 def unknown(number: int) -> PreconditionFailed:
     """Return the refusal of a stage that is not there."""
     return PreconditionFailed(
-        f"stage {number} is unknown: it expired, was discarded, or was open when the server stopped"
+        f"stage {number} is unknown: it expired, was discarded, or was lost when the server stopped"
     )

@@ -66,6 +66,7 @@ async def open_commits(ports: CommitsPorts) -> Commits:
         continuation = result.continuation
         if continuation is None:
             break
+    await commits.stages.find_open()
     for number, head in sorted(found.heads.items()):
         await _resume(commits, number, head, found.parts.get(number, {}))
     await commits.stages.collect()
@@ -112,6 +113,7 @@ def _missing(number: int, part: PartRow, head: HeadRow) -> Stage:
         stream=part.stream,
         generation=0,
         size_bytes=1,
+        is_closed=True,
     )
     return restored(number, row)
 

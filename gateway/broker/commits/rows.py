@@ -51,6 +51,7 @@ class StageRow:
         is_closed: Whether it is complete.
         has_segment: Whether its chunks lie in a segment; else they follow in the row.
         used_ms: The time of its last use.
+        sequence: Number of its frames, if it is closed.
     """
 
     user: str
@@ -63,6 +64,7 @@ class StageRow:
     is_closed: bool = False
     has_segment: bool = False
     used_ms: int = 0
+    sequence: int = 0
 
     def pack(self, data: bytes = b"") -> bytes:
         """Encode for the table, with the chunks of a small stage."""

@@ -1,15 +1,17 @@
 """Bytes of a commit's part: the chunks of its stages, one behind the other."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.stage import Stage
-from gateway.broker.commits.stages import Stages
 from gateway.log.chunk import EVENT_HEAD_BYTES
 from gateway.pending import Pending
 from store.api import APPEND_BYTES_MAX, READ_BYTES_MAX, ReadResult
 from store.errors import CorruptSegment, NoSuchSegment
+
+if TYPE_CHECKING:
+    from gateway.broker.commits.stages import Stages
 
 READ_BYTES: Final = 2 * READ_BYTES_MAX
 """Bytes read at once, unless a chunk is larger."""
@@ -26,7 +28,7 @@ class StagesSource:
         size: Bytes of all.
     """
 
-    def __init__(self, ports: CommitsPorts, stages: Stages, parts: Sequence[Stage]) -> None:
+    def __init__(self, ports: CommitsPorts, stages: "Stages", parts: Sequence[Stage]) -> None:
         self._ports = ports
         self._stages = stages
         self._parts = parts

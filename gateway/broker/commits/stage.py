@@ -24,9 +24,11 @@ class Stage:
         size_bytes: Size of its chunks.
         used_ms: The time of its last use, in milliseconds since 1970.
         held: Its chunks, as far as they are in memory; None if they are in its row or segment.
-        segment: Writes its segment; None for a small stage, and for one from before the start.
+        segment: Writes its segment; None for a small stage, and for one from before the start
+            that is closed, or was not used since.
         has_segment: Whether it has a segment.
         making: Settled when its segment is made, or could not be.
+        resuming: Settled when it is counted, of one that was open before the start.
         closing: Settled when it is closed; None before that was asked for.
         commit: The commit that it is in; 0 if it is in none.
     """
@@ -46,6 +48,7 @@ class Stage:
     segment: StageSegment | None = None
     has_segment: bool = False
     making: Pending[None] | None = None
+    resuming: Pending[None] | None = None
     closing: Pending[None] | None = None
     commit: int = 0
 
@@ -53,6 +56,13 @@ class Stage:
     def is_closed(self) -> bool:
         """True if it is complete and stored."""
         return self.closing is not None and self.closing.is_settled
+
+    @property
+    def stored(self) -> int:
+        """Frames from the first one on that outlive the end of the server."""
+        if self.is_closed:
+            return self.sequence
+        return 0 if self.segment is None else self.segment.stored
 
     @property
     def state(self) -> str:
@@ -79,11 +89,12 @@ class Stage:
             is_closed=is_closed,
             has_segment=self.has_segment,
             used_ms=self.used_ms,
+            sequence=self.sequence,
         )
 
 
 def restored(number: int, row: StageRow) -> Stage:
-    """Return a closed stage from before the start."""
+    """Return a stage from before the start; one that was open has a segment."""
     closed: Pending[None] = Pending()
     closed.settle(None)
     return Stage(
@@ -94,10 +105,11 @@ def restored(number: int, row: StageRow) -> Stage:
         stream=row.stream,
         generation=row.generation,
         seal_seed=0,
+        sequence=row.sequence,
         records=row.records,
         size_bytes=row.size_bytes,
         used_ms=row.used_ms,
         held=None,
         has_segment=row.has_segment,
-        closing=closed,
+        closing=closed if row.is_closed else None,
     )

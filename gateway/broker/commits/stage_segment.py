@@ -15,10 +15,12 @@ class StageSegment:
 
     Attributes:
         failure: The first error; nothing more is written after it.
+        stored: Number of chunks that are stored.
     """
 
     def __init__(self, store: SegmentStore, name: str, usage: Usage) -> None:
         self.failure: StoreError | None = None
+        self.stored = 0
         self._store = store
         self._name = name
         self._usage = usage
@@ -38,15 +40,24 @@ class StageSegment:
             created: Pending[None] = Pending()
             self._store.create_segment(self._name, done=created.settle)
             await created
-            opened: Pending[Writer] = Pending()
-            self._store.open_writer(self._name, writer_of(self._name), done=opened.settle)
-            self._writer = await opened
+            self._writer = await self._open()
         except StoreError as error:
             self._fail(error)
             return
         queued, self._queued = self._queued, []
         for chunk in queued:
             self._send(chunk)
+
+    async def go_on(self, stored: int) -> None:
+        """Write behind the chunks that are there since before the start. Raises StoreError."""
+        self._writer = await self._open()
+        self._number = max(0, self._writer.event_number)
+        self.stored = stored
+
+    async def _open(self) -> Writer:
+        opened: Pending[Writer] = Pending()
+        self._store.open_writer(self._name, writer_of(self._name), done=opened.settle)
+        return await opened
 
     def write(self, chunk: bytes) -> None:
         """Take a chunk; it is stored later."""
@@ -74,6 +85,7 @@ class StageSegment:
         self._writer.append(chunk, self._number, done=done)
 
     def _arrived(self, size: int) -> None:
+        self.stored += 1
         self._way_bytes -= size
         self._usage.sent(-size)
         if not self._way_bytes:

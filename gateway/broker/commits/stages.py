@@ -1,5 +1,6 @@
 """The stages of a virtual host as clients use them: opened, filled, closed, then committed."""
 
+import logging
 from collections.abc import Sequence
 from typing import Final
 
@@ -11,7 +12,9 @@ from gateway.broker.commits.limits import (
     SINK_BYTES_MAX,
     STAGES_MAX,
 )
+from gateway.broker.commits.resuming import resume
 from gateway.broker.commits.rows import StageRow, stage_key
+from gateway.broker.commits.sources import StagesSource
 from gateway.broker.commits.stage import Stage
 from gateway.broker.commits.stage_segment import StageSegment
 from gateway.broker.errors import (
@@ -25,7 +28,9 @@ from gateway.log.errors import LogError
 from gateway.log.units import pack_blank
 from gateway.pending import start
 from store.api import TableEntry
-from store.errors import NoSuchSegment, StoreError
+from store.errors import CorruptSegment, NoSuchSegment, StoreError
+
+log = logging.getLogger(__name__)
 
 BATCH_MAX: Final = 2**63 - 1
 """The largest batch: a sink's state says the last one as i64."""
@@ -52,7 +57,6 @@ class Stages(KeptStages):
         self.usage.require(user, 1)
         if self._counts.get(user, 0) >= STAGES_MAX:
             raise PreconditionFailed(f"user {user!r} has {STAGES_MAX} stages: discard some")
-        segment = self._ports.streams.storage.names_of(stream.entry).data_segment
         stage = Stage(
             number=self._ports.streams.storage.new_generation(),
             user=user,
@@ -60,7 +64,7 @@ class Stages(KeptStages):
             batch=batch,
             stream=stream.name,
             generation=stream.entry.generation,
-            seal_seed=seal_seed(segment),
+            seal_seed=self._seal_seed(stream),
             used_ms=self._ports.clock_ms(),
         )
         self._put(stage)
@@ -75,10 +79,11 @@ class Stages(KeptStages):
 
     async def add(
         self, user: str, number: int, sequence: int, entries: int, records: int, data: bytes
-    ) -> None:
+    ) -> int:
         """Add entries to a stage; they may be stored later.
 
-        It returns when there is room for more.
+        It returns when there is room for more. Entries that the stage has are dropped, whatever is
+        in them: the client sends them again if it did not get the answer.
 
         Args:
             user: The user that asks.
@@ -88,19 +93,25 @@ class Stages(KeptStages):
             records: Number of records in them.
             data: The entries in their stored form (`gateway.log.entries`).
 
+        Returns:
+            How many frames, from the first one on, need not be kept: they outlive a kill of the
+            server, and with `store.durability` disk a power cut as well.
+
         Raises:
-            PreconditionFailed: The stage is unknown or closed, the sequence is not the next one,
+            PreconditionFailed: The stage is unknown or closed, the sequence is above the next one,
                 the counts do not agree with the data, or the user has too much staged. Nothing
                 was taken.
             AccessRefused: It is another user's.
             StreamDoesNotExist: Its stream was deleted.
             InternalError: The store refused; the stage cannot be closed any more.
         """
-        stage = self._of(user, number)
+        stage = await self._counted(user, number)
+        if sequence < stage.sequence:
+            return stage.stored
         if stage.closing is not None:
             raise PreconditionFailed(f"stage {number} is closed")
         self.target_of(stage)
-        if sequence != stage.sequence:
+        if sequence > stage.sequence:
             raise PreconditionFailed(
                 f"stage {number}: sequence {sequence} came instead of {stage.sequence}"
             )
@@ -121,6 +132,46 @@ class Stages(KeptStages):
                 await stage.segment.room()
             except StoreError as error:
                 raise self._not_stored(stage, error) from error
+        return stage.stored
+
+    async def _counted(self, user: str, number: int) -> Stage:
+        """Return a user's stage; one that was open before the start is counted first.
+
+        Raises:
+            PreconditionFailed: It is unknown, was lost, or is in a commit.
+            AccessRefused: It is another user's.
+            StreamDoesNotExist: It has to be counted, and its stream was deleted.
+            InternalError: It cannot be read now.
+        """
+        stage = self._of(user, number)
+        if stage.has_segment and stage.segment is None and stage.closing is None:
+            if stage.resuming is None:
+                stage.resuming = start(self._resume(stage))
+            await stage.resuming
+            stage = self._of(user, number)
+        return stage
+
+    async def _resume(self, stage: Stage) -> None:
+        stage.seal_seed = self._seal_seed(self.target_of(stage))
+        try:
+            stage.segment = await resume(
+                self._ports, stage, StagesSource(self._ports, self, [stage])
+            )
+        except CorruptSegment as error:
+            log.warning(
+                "open stage is lost virtual_host=%s stage=%d stream=%s error=%s",
+                self._ports.virtual_host,
+                stage.number,
+                stage.stream,
+                error,
+            )
+            await self.discard([stage])
+        except StoreError as error:
+            stage.resuming = None
+            raise self._not_stored(stage, error) from error
+
+    def _seal_seed(self, stream: Stream) -> int:
+        return seal_seed(self._ports.streams.storage.names_of(stream.entry).data_segment)
 
     def _take(self, stage: Stage, chunk: bytes) -> None:
         size = len(chunk)
@@ -158,9 +209,10 @@ class Stages(KeptStages):
         Raises:
             PreconditionFailed: It is unknown.
             AccessRefused: It is another user's.
+            StreamDoesNotExist: It was open before the start, and its stream was deleted.
             InternalError: The store refused; it is open still.
         """
-        stage = self._of(user, number)
+        stage = await self._counted(user, number)
         stage.used_ms = self._ports.clock_ms()
         if stage.closing is None:
             stage.closing = start(self._close(stage))

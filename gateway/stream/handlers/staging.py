@@ -25,7 +25,7 @@ async def open_stage(link: Link, request: p.OpenStage) -> p.StageOpened:
     return p.StageOpened(ResponseCode.OK, None, opened.number)
 
 
-async def stage(link: Link, request: p.StageRecords) -> p.Outcome:
+async def stage(link: Link, request: p.StageRecords) -> p.StageFilled:
     """Add records to a stage; the answer comes when there is room for more."""
     bytes_max = link.host.settings.chunk_bytes_max - HEADER_BYTES
     if len(request.data) > bytes_max:
@@ -34,7 +34,7 @@ async def stage(link: Link, request: p.StageRecords) -> p.Outcome:
             f"stage {request.stage}: {len(request.data)} bytes at once, a chunk has {bytes_max}",
         )
     await _disk_alarm_is_over(link)
-    await _stages(link).add(
+    stored = await _stages(link).add(
         link.user,
         request.stage,
         request.sequence,
@@ -42,7 +42,7 @@ async def stage(link: Link, request: p.StageRecords) -> p.Outcome:
         request.records,
         request.data,
     )
-    return _DONE
+    return p.StageFilled(ResponseCode.OK, None, stored)
 
 
 async def close_stage(link: Link, request: p.CloseStage) -> p.StageClosed:

@@ -34,7 +34,7 @@ PIPELINE: Final = (
     Command(0x4800, "describe_streams", CLIENT, YES,  (p.DescribeStreams,),   p.StreamsDescribed,  OPEN, READ),
     Command(0x4801, "plan_streams",     CLIENT, YES,  (p.PlanStreams,),       p.StreamsPlanned,    OPEN, READ),
     Command(0x4802, "open_stage",       CLIENT, YES,  (p.OpenStage,),         p.StageOpened,       OPEN, WRITE),
-    Command(0x4803, "stage",            CLIENT, YES,  (p.StageRecords,),      p.Outcome,           OPEN, NONE),
+    Command(0x4803, "stage",            CLIENT, YES,  (p.StageRecords,),      p.StageFilled,       OPEN, NONE),
     Command(0x4804, "close_stage",      CLIENT, YES,  (p.CloseStage,),        p.StageClosed,       OPEN, NONE),
     Command(0x4805, "commit_stages",    CLIENT, YES,  (p.CommitStages,),      p.StagesCommitted,   OPEN, WRITE),
     Command(0x4806, "discard_stages",   CLIENT, YES,  (p.DiscardStages,),     p.Outcome,           OPEN, NONE),

@@ -184,6 +184,15 @@ class StageOpened(Message):
 
 
 @dataclass(frozen=True, slots=True)
+class StageFilled(Message):
+    """Number of frames of a stage, from the first on, that the client need not keep any more."""
+
+    code: Code
+    reason: Reason
+    stored: U32
+
+
+@dataclass(frozen=True, slots=True)
 class StageClosed(Message):
     """Counts of a stage that is as durable as the server's setting says."""
 

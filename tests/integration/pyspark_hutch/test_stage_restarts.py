@@ -72,6 +72,35 @@ def test_rows_are_there_once_after_kills_at_every_step(
     assert bodies_in(server, "s") == bodies_in(server, "t") == bodies_of(COUNT)
 
 
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("durability", ["disk", "os"])
+def test_a_task_too_large_to_begin_anew_goes_on_after_kills(
+    start_server: StartServer, durability: str
+) -> None:
+    server = start_server("--durability", durability)
+    make(server, "s", "t")
+    bodies = bodies_of(460, size=100_000)
+    pieces = [batch_of(bodies[at : at + 10], stream=["s"] * 10) for at in range(0, 460, 10)]
+    small = bodies_of(2)
+    pieces[5] = pa.concat_batches([pieces[5], batch_of(small, stream=["t"] * 2)])
+    restarts = {index: threading.Thread(target=server.restart) for index in (36, 43)}
+
+    def kill(index: int) -> None:
+        if index in restarts:
+            for earlier in restarts.values():
+                if earlier.ident is not None:
+                    earlier.join()
+            restarts[index].start()
+
+    staged = stage(settings_for(server, **PATIENT), pieces, before_batch=kill)
+    restarts[43].join()
+
+    assert sum(map(len, bodies)) > 40 << 20 > staging_module.KEPT_BYTES_MAX
+    committed(server, staged)
+    assert bodies_in(server, "s") == bodies
+    assert bodies_in(server, "t") == small
+
+
 def test_the_rows_of_tasks_lie_behind_each_other(server: HutchServer) -> None:
     make(server, "s")
     settings = settings_for(server, stream="s", ignoreUnknownColumns=True)

@@ -25,7 +25,7 @@ def server() -> Iterator[FakeStages]:
 
 @pytest.fixture
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let frames be small, and none be kept that the server has answered."""
+    """Let frames be small, and none be kept that the server has stored."""
     monkeypatch.setattr(staging_module, "FRAME_BYTES", 200)
     monkeypatch.setattr(staging_module, "KEPT_BYTES_MAX", 0)
 
@@ -130,7 +130,7 @@ def test_a_large_task_goes_on_with_its_stage(server: FakeStages, *, is_taken: bo
     def staging(talk: Talk, asked: Decoded) -> None:
         nonlocal calls
         calls += 1
-        if calls in {10, 30}:
+        if calls in {30, 50}:
             if is_taken:
                 talk.reply = lambda *_: None  # type: ignore[method-assign]
                 take(talk, asked)
@@ -145,8 +145,7 @@ def test_a_large_task_goes_on_with_its_stage(server: FakeStages, *, is_taken: bo
 
     found = stager.staging.finish()
 
-    assert calls > 30
-
+    assert calls > 50
     assert server.staged("a") == bodies_of(1_000)
     assert server.count("open_stage") == 1
     assert found[0].rows == 1_000
@@ -161,6 +160,60 @@ def test_a_large_task_whose_stage_is_lost_fails_and_says_which(server: FakeStage
 
     with pytest.raises(Refused, match=r"^stream 'a' cannot be published to: .*stage \d+ is not"):
         stager.write("a", bodies_of(500))
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("lag", [0, 1, 5])
+def test_a_large_task_outlives_a_server_that_loses_what_it_has_not_stored(
+    server: FakeStages, lag: int
+) -> None:
+    server.stored = lambda count: max(0, count - lag)
+    stager = Stager(server)
+    for first in range(0, 1_000, 100):
+        stager.add("a", bodies_of(100, first=first))
+        if first in {300, 600}:
+            server.restart()
+
+    found = stager.staging.finish()
+
+    assert server.staged("a") == bodies_of(1_000)
+    assert found[0].rows == 1_000
+    assert server.count("open_stage") == 1
+
+
+def test_frames_that_were_stored_after_their_answer_are_asked_for_and_dropped(
+    server: FakeStages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staging_module, "KEPT_BYTES_MAX", 4_000)
+    is_stored = [False]
+    server.stored = lambda count: count if is_stored[0] else 0
+    stager = Stager(server, frame_rows_max=10)
+    stager.add("b", [b"x" * 50] * 70)
+    stager.staging._await_all()
+    assert len(stager.staging._stages["b"].kept) == 7
+    is_stored[0] = True
+
+    stager.add("a", bodies_of(40))
+
+    assert stager.staging._stages["b"].kept == []
+    assert server.count("stage") > 7 + 4
+
+
+def test_what_the_server_has_in_memory_is_kept_without_asking_each_time(
+    server: FakeStages, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(staging_module, "KEPT_BYTES_MAX", 100)
+    server.stored = lambda _: 0
+    stager = Stager(server, frame_rows_max=1)
+    stager.add("a", bodies_of(500))
+    frames = len(stager.staging._stages["a"].kept)
+    server.restart()
+
+    stager.staging.finish()
+
+    assert frames == 500
+    assert server.staged("a") == bodies_of(500)
+    assert server.count("stage") < 2 * 500 + 20
 
 
 def test_a_connection_that_is_lost_while_stages_are_closed_is_made_again(

@@ -39,9 +39,9 @@ def _may_write(broker: Broker, pattern: str) -> None:
 
 def test_a_batch_is_staged_and_committed(client: LinkRig) -> None:
     stage = _open(client)
-    done = p.Outcome(OK, None)
-    assert client.ask(p.Outcome, "stage", _records(stage, b"1", b"2")) == done
-    assert client.ask(p.Outcome, "stage", _records(stage, b"3", sequence=1)) == done
+    done = p.StageFilled(OK, None, 0)
+    assert client.ask(p.StageFilled, "stage", _records(stage, b"1", b"2")) == done
+    assert client.ask(p.StageFilled, "stage", _records(stage, b"3", sequence=1)) == done
     closed = client.ask(p.StageClosed, "close_stage", p.CloseStage(stage))
     assert (closed.code, closed.records) == (OK, 3)
     assert closed.size_bytes > 3
@@ -122,7 +122,7 @@ def test_what_comes_at_once_must_fit_a_chunk(client: LinkRig, more: int) -> None
     bytes_max = client.broker.host.settings.chunk_bytes_max - HEADER_BYTES
     stage = _open(client)
 
-    done = client.ask(p.Outcome, "stage", _records(stage, b"x" * (bytes_max - 4 + more)))
+    done = client.ask(p.StageFilled, "stage", _records(stage, b"x" * (bytes_max - 4 + more)))
 
     expected = ResponseCode.PRECONDITION_FAILED if more else OK
     assert done.code == expected
