@@ -203,6 +203,7 @@ class Backend:
             is_disk_full=lambda: Resource.DISK in self.service.alarms,
             wait=self._wait,
             usage=self._usage,
+            refused=self._space.refused,
         )
         partitions_max = settings.super_stream_partitions_max
         self._virtual_hosts = await awaited(

@@ -35,6 +35,7 @@ class StreamsPorts:
         is_disk_full: Tells whether there is no space for publishes.
         wait: Returns a Pending that settles after so many milliseconds.
         usage: Bytes that are staged.
+        refused: Told when staged records, or a commit of them, are not stored.
     """
 
     store: SegmentStore
@@ -49,6 +50,7 @@ class StreamsPorts:
     is_disk_full: Callable[[], bool] = lambda: False
     wait: Callable[[int], Pending[None]] = _never
     usage: Usage = field(default_factory=Usage)
+    refused: Callable[[StoreError], object] = lambda _: None
 
     def earliest_ms(self, age_ms: int) -> int:
         """Return the earliest time that it can be now, for something of this age."""

@@ -120,7 +120,13 @@ async def open_virtual_host(
     exchanges = await open_exchanges(streams)
     commits = await open_commits(
         CommitsPorts(
-            ports.store, streams, ports.clock_ms, ports.earliest_ms, ports.wait, ports.usage
+            ports.store,
+            streams,
+            ports.clock_ms,
+            ports.earliest_ms,
+            ports.wait,
+            ports.usage,
+            ports.refused,
         )
     )
     return VirtualHost(name, streams, exchanges, commits, partitions_max=partitions_max)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from http import HTTPStatus
 from pathlib import Path
@@ -10,7 +11,9 @@ from typing import Any
 
 import pytest
 
+from gateway.client.connection import Connection
 from gateway.stream.wire import messages as m
+from gateway.stream.wire import pipeline_messages as p
 from gateway.stream.wire.codes import ResponseCode
 from tests.client import Client
 from tests.http_client import Api, eventually
@@ -18,6 +21,7 @@ from tests.integration.administrator import hutch
 from tests.integration.conftest import StartServer
 from tests.integration.server import HutchServer
 from tests.integration.small_disk import small_disk as disk_of
+from tests.integration.test_commits import commit, content, pipeline_client, stage
 
 pytestmark = pytest.mark.timeout(180)
 
@@ -82,6 +86,38 @@ def test_publishes_without_space_are_an_alarm_that_clears_by_itself(
         client.declare(1, "next")
         client.publish(1, {1: BODY})
         assert client.confirmed_ids(1) == [1]
+
+
+def test_staging_without_space_is_an_alarm_and_what_is_discarded_makes_room(
+    small_disk: Path, start_server: StartServer
+) -> None:
+    server = start_server("--durability", "os", data=small_disk)
+    with Client.opened(*server.endpoint) as client:
+        client.create("s")
+    with pipeline_client(server) as client:
+        number, reason = staged_until_refused(client)
+
+        assert re.fullmatch(rf"stage {number} of stream 's' is not stored: .*no space.*", reason)
+        assert status(server)["alarms"] == ["disk"]
+        assert "publishes find no space" in server.logs
+        client.must("discard_stages", p.DiscardStages((number,)))
+        assert eventually(lambda: status(server)["alarms"] == [], WITHIN_S)
+
+        commit(client, 0, (stage(client, 0, "s", [b"s 1"]),))
+    assert content(server, "s") == [b"s 1"]
+
+
+def staged_until_refused(client: Connection) -> tuple[int, str]:
+    """Fill a stage until the server refuses it; return its number, and the reason."""
+    opened = client.ask(p.StageOpened, "open_stage", p.OpenStage("query", 0, "s"))
+    data = len(BODY).to_bytes(4) + BODY
+    for sequence in range(2 * DISK_BYTES // len(BODY)):
+        piece = p.StageRecords(opened.stage, sequence, 1, 1, data)
+        filled = client.ask(p.StageFilled, "stage", piece)
+        if filled.code != ResponseCode.OK:
+            assert filled.code == ResponseCode.INTERNAL_ERROR
+            return opened.stage, filled.reason or ""
+    raise AssertionError("the disk was not full")
 
 
 def test_limits_are_taken_on_a_full_disk(small_disk: Path, start_server: StartServer) -> None:

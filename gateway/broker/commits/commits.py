@@ -228,6 +228,7 @@ class Commits:
         try:
             return await self._ports.write(entries)
         except StoreError as error:
+            self._ports.refused(error)
             # After other errors the update may be there after a restart, so its stages must be.
             if isinstance(error, DiskFull | KeyVersionMismatch):
                 for stage in stages:

@@ -41,6 +41,8 @@ async def enter(ports: CommitsPorts, part: Part) -> Outcome:
             return Outcome.DROPPED
         except (StoreError, LogError, BrokerError) as error:
             reason = error
+            if isinstance(error, StoreError):
+                ports.refused(error)
             if isinstance(error, DiskFull | StoreClosed | BrokerError):
                 break
         else:

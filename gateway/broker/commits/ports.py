@@ -9,6 +9,7 @@ from gateway.broker.streams import Streams
 from gateway.log import names
 from gateway.pending import Pending
 from store.api import SegmentStore, TableEntry
+from store.errors import StoreError
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +23,7 @@ class CommitsPorts:
         now_for_age_ms: Given an age in ms, the earliest time that it can be now.
         wait: Returns a Pending that settles after so many milliseconds.
         usage: Bytes that are staged, in all virtual hosts.
+        refused: Told what the store did not take; a full disk sets the alarm.
     """
 
     store: SegmentStore
@@ -30,6 +32,7 @@ class CommitsPorts:
     now_for_age_ms: Callable[[int], int]
     wait: Callable[[int], Pending[None]]
     usage: Usage
+    refused: Callable[[StoreError], object]
 
     @property
     def virtual_host(self) -> str:

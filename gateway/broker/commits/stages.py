@@ -237,6 +237,7 @@ class Stages(KeptStages):
     def _not_stored(self, stage: Stage, error: StoreError) -> Exception:
         if stage.number not in self._stages or isinstance(error, NoSuchSegment):
             return unknown(stage.number)
+        self._ports.refused(error)
         shown = f"stage {stage.number} of stream {stage.stream!r}"
         return InternalError(f"{shown} is not stored: {error}")
 

@@ -173,6 +173,7 @@ class Broker:
         self.now_ms = 1_000_000
         self.has_room = True
         self.fatal_errors: list[StoreError] = []
+        self.refused: list[StoreError] = []
         self.frame_bytes_max = frame_bytes_max
         buffers = ChunkBuffers(frame_bytes_max - DELIVER_HEAD_BYTES)
 
@@ -196,6 +197,7 @@ class Broker:
             fatal=self.fatal_errors.append,
             references_max=100,
             is_disk_full=lambda: Resource.DISK in self.service.alarms,
+            refused=self.refused.append,
         )
         self._open_hosts(store, ports)
         self.service = Service(self.connections, consumer_update_timeout_ms)

@@ -222,6 +222,7 @@ def test_a_full_disk_is_named_and_the_stage_can_be_closed_later(
     full[0] = False
 
     assert line == f"stage {number} of stream 'a' is not stored: no space"
+    assert [str(error) for error in rig.broker.refused] == ["no space"]
     rig.close(number)
     rig.commit(number)
     assert rig.content("a") == [b"x"]
