@@ -63,7 +63,7 @@ class Ports:
     frames: list[bytes] = field(default_factory=list)
     delays: list[tuple[int, Pending[None]]] = field(default_factory=list)
     turns: list[Pending[None]] = field(default_factory=list)
-    """Of others, while a command goes on; `finish` lets them pass."""
+    """Of others, for which a long command waits; `end_turns` lets it go on."""
     tuned_count: int = 0
     woken: list[Subscription] = field(default_factory=list)
     settled_count: int = 0
@@ -73,6 +73,12 @@ class Ports:
     time_limits: dict[int, Callable[[], object]] = field(default_factory=dict)
     """What is to be done later, with a number each, in the order in which it was asked for."""
     later_count: int = 0
+
+    def end_turns(self) -> None:
+        """Let commands go on that have let others have a turn."""
+        turns, self.turns = self.turns, []
+        for others in turns:
+            others.settle(None)
 
     def send(self, frame: bytes) -> None:
         self.frames.append(bytes(frame))
@@ -328,9 +334,7 @@ class LinkRig:
         """Turn until a command that was handed in is through."""
 
         def is_through() -> bool:
-            turns, self.ports.turns = self.ports.turns, []
-            for others in turns:
-                others.settle(None)
+            self.ports.end_turns()
             return bool(done)
 
         self.broker.loop.run_until(is_through)
