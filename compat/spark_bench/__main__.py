@@ -28,6 +28,7 @@ from compat.spark_bench.errors import SparkBenchError
 from compat.spark_bench.measuring import Figures, measure
 from compat.spark_bench.settings import Settings, parse
 from compat.spark_bench.stage import Stage
+from compat.spark_bench.waits import Ground, Wait, Waited, measure_wait
 from compat.spark_bench.work import Servers, Work
 from pyspark_hutch.shared.client.errors import ClientError
 
@@ -39,6 +40,7 @@ class Campaign:
 
     def __init__(self, settings: Settings) -> None:
         self.figures: list[tuple[Work, list[Figures]]] = []
+        self.waits: list[tuple[Wait, Waited]] = []
         self.failures: list[str] = []
         self.skipped: list[str] = []
         self._settings = settings
@@ -53,18 +55,41 @@ class Campaign:
         (folder / "hutch").mkdir()
         hutch = Hutch(self._settings.hutch_command, folder / "hutch", "os")
         stage = None
+        settings, servers = self._settings, Servers(hutch, None)
         try:
             hutch.start()
-            stage = Stage(folder, self._settings.scale)
-            for work in self._settings.works:
+            # First those that Spark's threads would disturb.
+            self._measure_waits(Ground(servers=servers, scale=settings.scale))
+            if not settings.works and not any(wait.needs_spark for wait in settings.waits):
+                return
+            stage = Stage(folder, settings.scale)
+            self._measure_waits(Ground(servers=servers, scale=settings.scale, stage=stage))
+            for work in settings.works:
                 if work.needs_rabbitmq:
                     self._measure_beside_rabbitmq(stage, hutch, work)
                 else:
-                    self._measure(stage, Servers(hutch, None), work)
+                    self._measure(stage, servers, work)
         finally:
             if stage is not None:
                 stage.stop()
             hutch.stop()
+
+    def _measure_waits(self, ground: Ground) -> None:
+        """Measure the waits that need Spark if there is one, else the others."""
+        for wait in self._settings.waits:
+            if wait.needs_spark == (ground.stage is None):
+                continue
+            say(wait.title)
+            try:
+                waited = measure_wait(wait, ground, ground.scale.rounds, say)
+            except FAULTS as error:
+                self._note_failure(wait.title, error)
+            else:
+                self.waits.append((wait, waited))
+
+    def _note_failure(self, title: str, error: Exception) -> None:
+        self.failures.append(f"{title}: {error}")
+        say(f"FAILED {self.failures[-1]}")
 
     def _measure_beside_rabbitmq(self, stage: Stage, hutch: Hutch, work: Work) -> None:
         """Start a RabbitMQ for a work, or say why there is none."""
@@ -94,8 +119,7 @@ class Campaign:
             sides = work.sides(stage, servers)
             figures = measure(stage.jvm, sides, scale.count(work.rows), scale, say)
         except FAULTS as error:
-            self.failures.append(f"{work.title}: {error}")
-            say(f"FAILED {self.failures[-1]}")
+            self._note_failure(work.title, error)
         else:
             self.figures.append((work, figures))
 
@@ -118,6 +142,7 @@ def main(arguments: Sequence[str]) -> int:
         shutil.rmtree(folder, ignore_errors=True)
     run = report.Run(
         figures=campaign.figures,
+        waits=campaign.waits,
         rounds=settings.scale.rounds,
         rows=settings.scale.rows,
         machine=machine | {"Spark": versions()},
@@ -142,7 +167,8 @@ def versions() -> str:
 def show(run: report.Run) -> None:
     """Print the tables."""
     say("")
-    for line in (*report.table_of(run), report.LEGEND, "", *report.verdicts_of(run)):
+    tables = (report.table_of(run), [report.LEGEND], report.waits_of(run), report.verdicts_of(run))
+    for line in "\n\n".join("\n".join(table) for table in tables).splitlines():
         say(line)
     for line in run.skipped:
         say(f"skipped: {line}")

@@ -6,6 +6,7 @@ from typing import Final
 
 from compat.bench.report import NOTHING, aligned, short
 from compat.spark_bench.measuring import Figures
+from compat.spark_bench.waits import ROUNDS_MAX, Wait, Waited
 from compat.spark_bench.work import Figure, Target, Work
 
 DISTURBED_MARK: Final = "~"
@@ -20,6 +21,10 @@ INTRODUCTION: Final = (
     "100 B, a quarter as many of 1 KiB or with properties, half as many in sub-batches. All is in "
     "the page cache."
 )
+WAITS_INTRODUCTION: Final = (
+    "Milliseconds; medians of {rounds} rounds. Publishers and server are on the same machine, with "
+    "durability `os`."
+)
 FIGURE_TITLES: Final[dict[Figure, str]] = {"rate": "rows/s", "cpu": "CPU"}
 
 
@@ -29,6 +34,7 @@ class Run:
 
     Attributes:
         figures: By work, of its sides.
+        waits: The results of each wait.
         rounds: Of how many measurements.
         rows: Of 100 B in each.
         machine: What the figures depend on, by title.
@@ -39,6 +45,7 @@ class Run:
     """
 
     figures: Sequence[tuple[Work, Sequence[Figures]]]
+    waits: Sequence[tuple[Wait, Waited]]
     rounds: int
     rows: int
     machine: Mapping[str, str]
@@ -72,12 +79,26 @@ def ratio_of(sides: Sequence[Figures], figure: Figure) -> float:
     return ours.cpu.job / max(other.cpu.job, 1e-9)
 
 
+def waits_of(run: Run) -> list[str]:
+    """Return the lines of the table of waits, likewise."""
+    lines = [["wait", "figure", "Hutch, ms", "other", "ms", "÷"]]
+    for wait, waited in run.waits:
+        took = waited.took
+        ours = short(took.ours_ms) + DISTURBED_MARK * waited.is_disturbed
+        other, ratio = NOTHING, NOTHING
+        if took.other_ms is not None and waited.ratio is not None:
+            other, ratio = short(took.other_ms), f"{waited.ratio:.2f}"
+        lines.append([wait.title, wait.figure, ours, wait.other or NOTHING, other, ratio])
+    return aligned(lines)
+
+
 def verdicts_of(run: Run) -> list[str]:
     """Return the lines of the table of targets: what is required, measured, whether reached."""
     lines = [["target", "required", "measured", "reached"]]
     for work, sides in run.figures:
         if len(sides) > 1:
             lines += [_verdict(work, sides, target) for target in work.targets]
+    lines += [_verdict_of_wait(wait, waited) for wait, waited in run.waits]
     return aligned(lines)
 
 
@@ -92,6 +113,19 @@ def _verdict(work: Work, sides: Sequence[Figures], target: Target) -> list[str]:
     ]
 
 
+def _verdict_of_wait(wait: Wait, waited: Waited) -> list[str]:
+    if waited.ratio is None:
+        measured, unit, base = short(waited.took.ours_ms), " ms", ""
+    else:
+        measured, unit, base = f"{waited.ratio:.2f}", "", f", Hutch ÷ {wait.other}"
+    return [
+        f"{wait.title}: {wait.figure}{base}",
+        f"at most {wait.bound:g}{unit}",
+        f"{measured}{unit}",
+        "yes" if waited.is_reached(wait.bound) else "**no**",
+    ]
+
+
 def page_of(run: Run) -> str:
     """Return the page `docs/benchmarks-spark.md`."""
     facts = {**run.machine, "command": f"`{run.command}`", "date": run.date}
@@ -103,10 +137,13 @@ def page_of(run: Run) -> str:
         "## Figures",
         "\n".join(table_of(run)),
         LEGEND,
+        "## Waits",
+        WAITS_INTRODUCTION.format(rounds=min(run.rounds, ROUNDS_MAX)),
+        "\n".join(waits_of(run)),
         "## Targets",
         "\n".join(verdicts_of(run)),
         "## What each row means",
-        "\n".join(f"- **{work.title}**: {work.meaning}" for work, _ in run.figures),
+        "\n".join(f"- **{row.title}**: {row.meaning}" for row, _ in (*run.figures, *run.waits)),
     ]
     if run.skipped:
         parts += ["## Not measured", "\n".join(f"- {line}" for line in run.skipped)]

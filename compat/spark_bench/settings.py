@@ -7,8 +7,9 @@ from typing import Final
 from compat.bench.command_line import SharedSettings, positive, shared_parser, shared_settings
 from compat.bench.machine import REPOSITORY
 from compat.spark_bench.scale import FULL, QUICK, Scale
+from compat.spark_bench.waits import Wait
 from compat.spark_bench.work import Work
-from compat.spark_bench.works import WORK_NAMES, WORKS
+from compat.spark_bench.works import TITLES, WAITS, WORKS
 
 PAGE: Final = REPOSITORY / "docs" / "benchmarks-spark.md"
 
@@ -20,10 +21,12 @@ class Settings(SharedSettings):
     Attributes:
         scale: Counts and rounds.
         works: Those to measure.
+        waits: The same.
     """
 
     scale: Scale
     works: tuple[Work, ...]
+    waits: tuple[Wait, ...]
 
 
 def parse(arguments: Sequence[str]) -> Settings:
@@ -31,8 +34,8 @@ def parse(arguments: Sequence[str]) -> Settings:
     parser = shared_parser(
         "compat.spark_bench",
         "Measure Spark on streams against its own Parquet files, and print ratios.",
-        {work.name: work.title for work in WORKS},
-        word="work",
+        TITLES,
+        word="row",
         rounds=f"best of (default: {FULL.rounds})",
         page=PAGE,
     )
@@ -45,8 +48,10 @@ def parse(arguments: Sequence[str]) -> Settings:
     if options.rows is not None:
         scale = replace(scale, rows=options.rows)
     is_partial = options.only or options.no_rabbitmq or options.rows
+    chosen = options.only or TITLES
     return Settings(
         **shared_settings(options, PAGE, is_partial=bool(is_partial)),
         scale=scale,
-        works=tuple(work for work in WORKS if work.name in (options.only or WORK_NAMES)),
+        works=tuple(work for work in WORKS if work.name in chosen),
+        waits=tuple(wait for wait in WAITS if wait.name in chosen),
     )

@@ -7,8 +7,12 @@ from typing import Final
 from pyspark.sql import DataFrame
 
 from compat.bench.servers import Server
+from compat.spark_bench import stock
+from compat.spark_bench.commits import confirms_of_a_neighbour, longest_confirm
+from compat.spark_bench.micro_batches import trigger_times
 from compat.spark_bench.rows import DRAWN, FIXED_100, FIXED_1024, GZIP, PROPERTIES, Rows
 from compat.spark_bench.stage import Stage
+from compat.spark_bench.waits import Wait
 from compat.spark_bench.work import Servers, Side, Sides, Target, Work
 from pyspark_hutch.rows.columns import DEFAULT
 
@@ -55,25 +59,29 @@ def _reads_of_both(stage: Stage, servers: Servers) -> tuple[Side, ...]:
     return tuple(sides)
 
 
-def _writes(stage: Stage, servers: Servers) -> tuple[Side, ...]:
+def _writes(delivery: str) -> Sides:
     """Write bodies that are read from Parquet: to a stream, and to Parquet."""
-    source = stage.parquet(servers.hutch, FIXED_100, ("body",))
-    options = stage.new_stream(servers.hutch, "written") | {"delivery": "none"}
-    path = stage.new_folder("written.parquet")
-    return (
-        Side(
-            "Hutch",
-            source.write.format("hutch").options(**options).mode("append").save,
-            servers.hutch,
-            prepare=lambda: stage.new_stream(servers.hutch, "written"),
-            clean=lambda: stage.drop_stream(servers.hutch, "written"),
-        ),
-        Side(
-            "Parquet",
-            lambda: source.write.parquet(str(path)),
-            clean=lambda: shutil.rmtree(path),
-        ),
-    )
+
+    def sides(stage: Stage, servers: Servers) -> tuple[Side, ...]:
+        source = stage.parquet(servers.hutch, FIXED_100, ("body",))
+        options = stage.new_stream(servers.hutch, "written") | {"delivery": delivery}
+        path = stage.new_folder("written.parquet")
+        return (
+            Side(
+                "Hutch",
+                source.write.format("hutch").options(**options).mode("append").save,
+                servers.hutch,
+                prepare=lambda: stage.new_stream(servers.hutch, "written"),
+                clean=lambda: stage.drop_stream(servers.hutch, "written"),
+            ),
+            Side(
+                "Parquet",
+                lambda: source.write.parquet(str(path)),
+                clean=lambda: shutil.rmtree(path),
+            ),
+        )
+
+    return sides
 
 
 READ: Final = "Columns `offset` and `body` of random bodies, into Spark's sink `noop`"
@@ -139,10 +147,59 @@ WORKS: Final = (
         "write_100",
         "write, 100 B",
         FIXED_100,
-        _writes,
+        _writes("none"),
         "Bodies read from Parquet files, written to a new stream with `delivery=none`; against "
         "writing them to Parquet.",
         (Target("rate", 0.6),),
     ),
+    Work(
+        "write_staged",
+        "staged write, 100 B",
+        FIXED_100,
+        _writes("staged"),
+        "The same with `delivery=staged`: the time ends with the commit, which shows the rows.",
+        (Target("rate", 0.5),),
+    ),
 )
-WORK_NAMES: Final = tuple(work.name for work in WORKS)
+
+WAITS: Final = (
+    Wait(
+        name="commit_live",
+        title="commit of 100 MB to a live stream",
+        figure="longest confirm",
+        bound=1_000,
+        meaning=(
+            "A client publishes 1,000 messages of 100 B a second to a stream. Rows of 1 KiB are "
+            "staged for the same stream, 100 MB at a time, and committed. The longest time from a "
+            "message's send to its confirm counts."
+        ),
+        measure=longest_confirm,
+    ),
+    Wait(
+        name="commit_neighbour",
+        title="commits of 100 MB beside a live stream",
+        figure="p99 of confirms",
+        other=stock.TITLE,
+        bound=2,
+        meaning=(
+            "The same client on a stream beside the one that is committed to; against its confirms "
+            f"while the stock client `{stock.TITLE}` publishes the same bytes, as fast as it can."
+        ),
+        measure=confirms_of_a_neighbour,
+    ),
+    Wait(
+        name="micro_batches",
+        title="micro-batches of 1,000 rows",
+        figure="median trigger",
+        other="noop",
+        bound=1.5,
+        meaning=(
+            "A streaming query of Spark's source `rate-micro-batch` into a stream, staged and "
+            "committed; against the same query into Spark's sink `noop`. `triggerExecution` of "
+            "Spark's own progress counts, once both are warm."
+        ),
+        measure=trigger_times,
+        needs_spark=True,
+    ),
+)
+TITLES: Final = {row.name: row.title for row in (*WORKS, *WAITS)}

@@ -186,12 +186,13 @@ async def _write(stream_log: StreamLog, source: UnitSource, unit: Unit, aside: W
     before: Pending[Appended] | None = None
     while position < source.size and stream_log.failure is None:
         piece, parts, position = await _read(stream_log, source, position, unit.mark)
-        if offset + sum(part.records for part in parts) > OFFSETS_END:
+        end_offset = offset + sum(part.records for part in parts)
+        if end_offset > OFFSETS_END:
             raise _no_offsets(stream_log)
         seed = stream_log.seals.seed
         number_chunks(piece, parts, offset, stream_log.epoch, unit.timestamp_ms, seed)
         unit.parts += parts
-        offset = unit.next_offset
+        offset = end_offset
         if before is not None:
             await before
         before = Pending()

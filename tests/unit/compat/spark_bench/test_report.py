@@ -18,6 +18,7 @@ def run_of(*sides: Figures, rate: float = 0.5, cpu: float = 2) -> Run:
     work = Work("read", "read, 100 B", FIXED_100, lambda _, __: (), "All of it.", targets)
     return Run(
         figures=[(work, sides)],
+        waits=[],
         rounds=5,
         rows=1_000,
         machine={"CPU": "2 x some"},
