@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import ipaddress
 import socket
 import sys
 from collections.abc import Sequence
@@ -145,11 +146,11 @@ class Authority:
         Args:
             folder: Where it is written.
             file_name: What its files are called, before `.pem` and `-key.pem`.
-            names: What the server is called; none: `localhost` and this machine's name.
+            names: The server's names and addresses; none: `localhost` and this machine's name.
         """
         wanted = tuple(names) or tuple(dict.fromkeys(("localhost", socket.gethostname())))
         subject = name((NameOID.ORGANIZATION_NAME, "server"), (NameOID.COMMON_NAME, wanted[0]))
-        alternatives = [x509.DNSName(each) for each in wanted]
+        alternatives = [alternative_of(each) for each in wanted]
         use = ExtendedKeyUsageOID.SERVER_AUTH
         return self._issue(folder, file_name, subject, use, alternatives, LIFE)
 
@@ -228,6 +229,14 @@ class Authority:
                 x509.AuthorityKeyIdentifier.from_issuer_public_key(signer), critical=False
             )
         )
+
+
+def alternative_of(name_or_address: str) -> x509.GeneralName:
+    """Return a server's name, or its address, as a certificate holds it."""
+    try:
+        return x509.IPAddress(ipaddress.ip_address(name_or_address))
+    except ValueError:
+        return x509.DNSName(name_or_address)
 
 
 def new_key() -> rsa.RSAPrivateKey:

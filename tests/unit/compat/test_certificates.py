@@ -46,6 +46,17 @@ def client_context(ca: Path, pair: Pair | None = None) -> ssl.SSLContext:
     return context
 
 
+def test_a_server_may_be_called_by_names_and_by_addresses(tmp_path: Path) -> None:
+    authority = Authority()
+    pair = authority.server(tmp_path, names=["10.0.0.2", "::1", "hutch.example"])
+    ca = authority.write(tmp_path / "ca.pem")
+
+    for name in ("10.0.0.2", "::1", "hutch.example"):
+        handshake(server_context(pair), client_context(ca), name)
+    with pytest.raises(ssl.SSLCertVerificationError):
+        handshake(server_context(pair), client_context(ca), "10.0.0.3")
+
+
 def test_client_and_server_believe_each_other(made: Certificates) -> None:
     server = server_context(made.server, made.ca)
     handshake(server, client_context(made.ca, made.client), "localhost")
