@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 import weakref
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Final, NamedTuple, Self
@@ -62,14 +63,20 @@ class HutchServer:
         arguments: Further arguments of `hutch serve`.
         environment: Variables to set for the process. Every `HUTCH_…` variable of the
             test run itself is taken away first: a developer's settings are not the test's.
+        enter: The beginning of a command that runs the server in another namespace.
     """
 
     def __init__(
-        self, data_dir: Path, *arguments: str, environment: dict[str, str] | None = None
+        self,
+        data_dir: Path,
+        *arguments: str,
+        environment: dict[str, str] | None = None,
+        enter: Sequence[str] = (),
     ) -> None:
         self.data_dir = data_dir
         self.arguments = arguments
         self.environment = environment or {}
+        self.enter = enter
         self.endpoint = Endpoint("127.0.0.1", 0)
         self.ready_line = ""
         self._starts = 0
@@ -218,8 +225,9 @@ class HutchServer:
             self._output_path("stdout").open("wb") as stdout,
             self._output_path("stderr").open("wb") as stderr,
         ):
+            command = serve_command(self.data_dir, "--port", str(self.port), *self._arguments())
             self._process = subprocess.Popen(
-                serve_command(self.data_dir, "--port", str(self.port), *self._arguments()),
+                [*self.enter, *command],
                 stdin=subprocess.DEVNULL,
                 stdout=stdout,
                 stderr=stderr,

@@ -12,7 +12,7 @@ import pytest
 
 from pyspark_hutch.jobs.java import java_trouble
 from tests.integration.server import HutchServer
-from tests.spark_cluster.standalone import SETTINGS, Cluster, environment
+from tests.spark_cluster.standalone import Cluster, environment, settings_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,6 +33,13 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield cluster
 
 
+@pytest.fixture
+def mortal_cluster(cluster: Cluster) -> Iterator[Cluster]:
+    """Give the same to tests that kill its workers; the next test gets new ones."""
+    yield cluster
+    cluster.mend()
+
+
 @pytest.fixture(scope="session")
 def hutch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HutchServer]:
     """Give a server that no test stops; each test takes streams of its own."""
@@ -50,7 +57,7 @@ def driver(master: str, name: str, folder: Path) -> Iterator[SparkSession]:
     os.chdir(folder)
     os.environ |= environment()
     builder = SparkSession.builder.master(master).appName(name)
-    for key, value in SETTINGS.items():
+    for key, value in settings_of().items():
         builder = builder.config(key, value)
     session = builder.config("spark.sql.warehouse.dir", str(folder / "tables")).getOrCreate()
     session.sparkContext.setLogLevel("ERROR")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,6 +13,7 @@ from types import TracebackType
 from typing import Final, Self
 
 from compat.broker.processes import descendants
+from tests.spark_cluster.hosts import LOCAL, Host
 from tests.spark_cluster.sessions import Session
 
 _SPEC: Final = find_spec("pyspark")
@@ -24,15 +26,13 @@ MASTER: Final = "org.apache.spark.deploy.master.Master"
 WORKER: Final = "org.apache.spark.deploy.worker.Worker"
 EXECUTOR: Final = "CoarseGrainedExecutorBackend"
 _MASTER_URL: Final = re.compile(r"Starting Spark master at (spark://\S+)")
-_ANY_PORT: Final = ("--host", "127.0.0.1", "--port", "0", "--webui-port", "0")
+_ANY_PORT: Final = ("--port", "0", "--webui-port", "0")
 
 # A Java machine that lives for seconds is not worth its best compiler.
 JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-SETTINGS: Final = {
+_SETTINGS: Final = {
     "spark.cores.max": str(WORKERS),
-    "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.extraJavaOptions": JAVA_OPTIONS,
-    "spark.driver.host": "127.0.0.1",
     "spark.driver.memory": "768m",
     "spark.executor.cores": "1",
     "spark.executor.extraJavaOptions": JAVA_OPTIONS,
@@ -45,14 +45,22 @@ SETTINGS: Final = {
 }
 
 
-def environment(python: str = sys.executable) -> dict[str, str]:
+def settings_of(driver: Host = LOCAL) -> dict[str, str]:
+    """Return the settings of a job whose driver runs on this host."""
+    return _SETTINGS | {
+        "spark.driver.bindAddress": driver.address,
+        "spark.driver.host": driver.address,
+    }
+
+
+def environment(python: str = sys.executable, host: Host = LOCAL) -> dict[str, str]:
     """Return what Spark's processes are started with; no settings of the test run's own."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("HUTCH_")}
     return kept | {
         "PYSPARK_PYTHON": python,
         "PYSPARK_DRIVER_PYTHON": python,
         "SPARK_HOME": str(HOME),
-        "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_LOCAL_IP": host.address,
     }
 
 
@@ -64,19 +72,26 @@ class Cluster:
         workers: Their sessions.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, hosts: Sequence[Host] = (LOCAL,) * (1 + WORKERS)) -> None:
+        """Start them all.
+
+        Args:
+            folder: To work in.
+            hosts: That of the master, then those of the workers.
+        """
+        self._folder = folder
         self._stack = ExitStack()
+        self._hosts = hosts
+        self._starts = 0
         self.workers: list[Session] = []
         try:
-            master = self._start("master", MASTER, folder)
-            said = master.wait_for("Starting Spark master at", START_SECONDS)
+            self._master = self._start("master", MASTER, hosts[0])
+            said = self._master.wait_for("Starting Spark master at", START_SECONDS)
             match = _MASTER_URL.search(said)
             assert match is not None, said
             self.url = match[1]
-            for name in ("one", "two"):
-                work = ("-c", "1", "-m", "768m", "-d", str(folder / name / "work"), self.url)
-                self.workers.append(self._start(name, WORKER, folder, *work))
-            master.wait_for("Registering worker", START_SECONDS, WORKERS)
+            self.workers = [self._start_worker(number) for number in range(1, len(hosts))]
+            self._wait_for_workers()
         except BaseException:
             self._stack.close()
             raise
@@ -91,6 +106,13 @@ class Cluster:
         trace: TracebackType | None,
     ) -> None:
         self._stack.close()
+
+    def mend(self) -> None:
+        """Start a new worker for each that was killed."""
+        for index, worker in enumerate(self.workers):
+            if not worker.members():
+                self.workers[index] = self._start_worker(1 + index)
+        self._wait_for_workers()
 
     def worker_of(self, pid: int) -> int | None:
         """Return the index of the worker that a process belongs to; None if to none."""
@@ -109,11 +131,21 @@ class Cluster:
                 return executor
         raise AssertionError(f"process {pid} belongs to no executor")
 
-    def _start(self, name: str, kind: str, folder: Path, *more: str) -> Session:
-        own = folder / name
+    def _start_worker(self, number: int) -> Session:
+        self._starts += 1
+        name = f"worker-{self._starts}"
+        work = ("-c", "1", "-m", "768m", "-d", str(self._folder / name / "work"), self.url)
+        return self._start(name, WORKER, self._hosts[number], *work)
+
+    def _wait_for_workers(self) -> None:
+        self._master.wait_for("Registering worker", START_SECONDS, self._starts)
+
+    def _start(self, name: str, kind: str, host: Host, *more: str) -> Session:
+        own = self._folder / name
         own.mkdir(parents=True)
-        variables = environment()
+        variables = environment(host=host)
         variables |= {"SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS, "SPARK_DAEMON_MEMORY": "256m"}
-        command = [str(HOME / "bin" / "spark-class"), kind, *_ANY_PORT, *more]
+        java = (str(HOME / "bin" / "spark-class"), kind, "--host", host.address)
+        command = [*host.enter, *java, *_ANY_PORT, *more]
         session = Session(command, own / "output.log", own, variables)
         return self._stack.enter_context(session)

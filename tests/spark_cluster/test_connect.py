@@ -16,9 +16,9 @@ from tests.spark_cluster.sessions import Session
 from tests.spark_cluster.standalone import (
     HOME,
     ROUND_TRIP,
-    SETTINGS,
     START_SECONDS,
     environment,
+    settings_of,
 )
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(180)]
@@ -34,7 +34,7 @@ def test_a_job_makes_the_round_trip_through_spark_connect(
     need_java()
     bodies = [b"row %d" % number for number in range(5_000)]
     fill_stream(hutch, "asked", bodies)
-    settings = SETTINGS | {
+    settings = settings_of() | {
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": "0",
         "spark.log.level": "INFO",

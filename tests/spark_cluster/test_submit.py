@@ -12,7 +12,7 @@ import pytest
 from tests.integration.server import HutchServer, server_environment
 from tests.spark_cluster.filling import fill_stream, found_by
 from tests.spark_cluster.sessions import Session
-from tests.spark_cluster.standalone import HOME, ROUND_TRIP, SETTINGS, Cluster, environment
+from tests.spark_cluster.standalone import HOME, ROUND_TRIP, Cluster, environment, settings_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(180)]
 
@@ -67,7 +67,9 @@ def test_a_submitted_job_needs_the_zip_and_nothing_else_of_ours_on_its_workers(
     assert modules_of(python, tmp_path) == [*NEEDED]
     job = tmp_path / "round_trip.py"
     job.write_text(ROUND_TRIP.read_text(encoding="utf-8"), encoding="utf-8")
-    settings = [word for key, value in SETTINGS.items() for word in ("--conf", f"{key}={value}")]
+    settings = [
+        word for key, value in settings_of().items() for word in ("--conf", f"{key}={value}")
+    ]
     command = [
         *(str(HOME / "bin" / "spark-submit"), "--master", cluster.url),
         *(*settings, "--py-files", str(archive), str(job)),
