@@ -61,7 +61,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help setup run test quick check lint types imports docs lock newest fmt kernel kernel-clean test-both \
-        integration coverage flaky wheel test-spark spark-cluster test-oldest-spark compat differential broker bench bench-spark sim soak filter-rates damage password-times fuzz network-fuzz \
+        integration coverage flaky wheel test-spark spark-cluster spark-chaos test-oldest-spark compat differential broker bench bench-spark sim soak filter-rates damage password-times fuzz network-fuzz \
         dedup-schedules sanitize clean
 
 help: ## list these commands
@@ -133,6 +133,10 @@ test-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the data source in a
 
 spark-cluster: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the same on a master and two workers, and by Spark Connect
 	$(ON_DISK) $(SPARK_PYTHON) -m pytest $(SECOND_TRIES) -rs -m spark tests/spark_cluster $(ARGS)
+
+# ARGS="server in-reads --rows 100000" takes the cases that have one of the words in their names.
+spark-chaos: $(STAMPS)/spark-environment $(STAMPS)/kernel ## Spark copies a million rows through kills of each kind, none may be lost or doubled
+	$(ON_DISK) $(SPARK_PYTHON) -m tests.spark.chaos $(ARGS)
 
 test-oldest-spark: $(STAMPS)/oldest-spark-environment $(STAMPS)/kernel ## a round trip through the oldest Spark that will do
 	$(ON_DISK) $(VENV)/oldest-spark/bin/python -m pytest $(SECOND_TRIES) -rs tests/spark/test_round_trip.py $(ARGS)

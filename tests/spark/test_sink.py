@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
-import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,9 +14,10 @@ from gateway.stream.wire.codes import ResponseCode
 from tests.sink_rig import bodies_in
 from tests.spark import copying
 from tests.spark.conftest import SPARK_SETTINGS, Place, Read
+from tests.spark.driver import Driver, Killed
 from tests.spark.proxy import Proxy
 from tests.spark.publishing import append, bodies_of, create_super_stream, publish
-from tests.spark.queries import WAIT_S, eventually, refusal
+from tests.spark.queries import WAIT_S, refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -329,11 +324,11 @@ def test_rows_numbered_by_a_column_survive_a_kill_and_another_split(
         for index, name in enumerate(create_super_stream(client, stream, 3)):
             append(client, name, bodies_of(600, index * 600), at_once=20)
     source = {"superStream": stream, "startingOffsets": "earliest", "maxOffsetsPerTrigger": "900"}
-    wanted: dict[str, Any] = {
-        "options": place.options | source,
+    wanted = {
+        "source": place.options | source,
         "target": place.options | RAW | BY_COLUMN | {"stream": target, "producerName": "job"},
         "checkpoint": str(tmp_path / "checkpoint"),
-        "settings": SPARK_SETTINGS,
+        "plan": "numbered",
         "parts": 3,
     }
     kill_in_the_middle(wanted, place, tmp_path)
@@ -346,33 +341,18 @@ def test_rows_numbered_by_a_column_survive_a_kill_and_another_split(
 
 
 def kill_in_the_middle(wanted: dict[str, Any], place: Place, folder: Path) -> None:
-    """Run the copy as a program of its own; kill driver, JVM and workers on the way."""
-    may_pass = threading.Event()
-    with Proxy(place.host, place.port) as proxy:
+    """Run the copy by a driver of its own; kill it on the way."""
+    with (
+        Proxy(place.host, place.port) as proxy,
+        Driver(folder, SPARK_SETTINGS | {"spark.master": "local[2,3]"}) as driver,
+    ):
 
-        def hold(name: str) -> None:
+        def kill(name: str) -> None:
             # Of at most 10 rows each; there are 1,800.
             if name == "publish" and proxy.requests["publish"] > 100:
-                may_pass.wait()
+                driver.kill()
 
-        proxy.on_request = hold
+        proxy.on_request = kill
         small = {"endpoints": f"{proxy.host}:{proxy.port}", "maxInFlight": "10"}
-        arguments = json.dumps(wanted | {"target": wanted["target"] | small})
-        log = folder / "driver.log"
-        with log.open("wb") as output:
-            driver = subprocess.Popen(
-                [sys.executable, copying.__file__, arguments],
-                cwd=folder,
-                stdout=output,
-                stderr=output,
-                start_new_session=True,
-            )
-        try:
-            eventually(
-                lambda: proxy.requests["publish"] > 100 or driver.poll() is not None, 2 * WAIT_S
-            )
-            assert driver.poll() is None, log.read_text()[-4_000:]
-        finally:
-            os.killpg(driver.pid, signal.SIGKILL)
-            driver.wait(WAIT_S)
-    may_pass.set()
+        with pytest.raises(Killed):
+            driver.run(wanted | {"target": wanted["target"] | small}, 2 * WAIT_S)

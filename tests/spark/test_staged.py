@@ -1,16 +1,13 @@
-"""Staged writes: nothing is seen before the commit, and every row once after it."""
+"""Staged writes: nothing is seen before the commit, and every row once after it.
+
+What kills do to them is in `test_chaos.py`.
+"""
 
 from __future__ import annotations
 
-import json
-import os
-import signal
-import subprocess
-import sys
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -20,15 +17,14 @@ from tests.client import Client
 from tests.integration.administrator import ctl
 from tests.integration.server import HutchServer
 from tests.sink_rig import bodies_in
-from tests.spark import staged_copy
-from tests.spark.conftest import SPARK_SETTINGS, Place
+from tests.spark import copying
+from tests.spark.conftest import Place
 from tests.spark.proxy import Proxy
 from tests.spark.publishing import append, bodies_of, create_super_stream
-from tests.spark.queries import WAIT_S, eventually, refusal, uncommit
+from tests.spark.queries import WAIT_S, refusal
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -61,20 +57,15 @@ def through(proxy: Proxy) -> dict[str, str]:
 class Moment:
     """Does something the first time that a request passes a proxy."""
 
-    def __init__(self, proxy: Proxy, name: str, work: Callable[[], object], nth: int = 1) -> None:
+    def __init__(self, proxy: Proxy, name: str, work: Callable[[], object]) -> None:
         self.results: list[object] = []
         self._name = name
         self._work = work
-        self._left = nth
-        self._lock = threading.Lock()
         proxy.on_request = self
 
     def __call__(self, name: str) -> None:
-        if name == self._name:
-            with self._lock:
-                self._left -= 1
-                if not self._left:
-                    self.results.append(self._work())
+        if name == self._name and not self.results:
+            self.results.append(self._work())
 
 
 # ---- batches -----------------------------------------------------------------------------------
@@ -226,76 +217,34 @@ def test_another_broker_is_told_where_stages_are_asked_for(
 # ---- streaming ---------------------------------------------------------------------------------
 
 
-class Copy:
-    """A query that copies a super stream to a stream, and can be run again.
-
-    Attributes:
-        wanted: As `staged_copy` takes it.
-        checkpoint: Of the query.
-    """
-
-    def __init__(self, place: Place, stream: str, folder: Path) -> None:
-        self.checkpoint = folder / "checkpoint"
-        source = {"superStream": stream, "startingOffsets": "earliest"}
-        self.wanted: dict[str, Any] = {
-            "source": place.options | PATIENT | source | {"maxOffsetsPerTrigger": "250"},
-            "target": place.options | PATIENT | RAW | {"stream": f"{stream}-copy"},
-            "checkpoint": str(self.checkpoint),
-            "settings": SPARK_SETTINGS,
-            "parts": 2,
-        }
-
-    def run(self, spark: SparkSession, **changes: object) -> StreamingQuery:
-        """Run to the end of what is there."""
-        query = staged_copy.start_copy(spark, self.wanted | changes)
-        try:
-            assert query.awaitTermination(2 * WAIT_S), "the query does not end"
-        finally:
-            query.stop()
-        return query
-
-
-def fill(client: Client, stream: str) -> list[bytes]:
-    """Create a super stream with rows, and the stream to copy it to; give the rows."""
-    for index, name in enumerate(create_super_stream(client, stream, 2)):
-        append(client, name, bodies_of(450, index * 450), at_once=20)
-    client.create(f"{stream}-copy")
-    return sorted(bodies_of(900))
-
-
-@pytest.mark.parametrize(
-    "changes", [{}, {"shuffles": True}, {"app": "copy"}], ids=["plain", "shuffled", "foreachBatch"]
-)
-def test_a_batch_that_was_committed_when_the_driver_died_is_not_doubled(
-    spark: SparkSession,
-    place: Place,
-    client: Client,
-    stream: str,
-    tmp_path: Path,
-    changes: dict[str, Any],
-) -> None:
-    copied = fill(client, stream)
-    copy = Copy(place, stream, tmp_path)
-    if changes.get("app"):
-        changes = {"app": stream}
-
-    copy.run(spark, **changes)
-    uncommit(copy.checkpoint)
-    append(client, f"{stream}-0", bodies_of(100, 900))
-    copy.run(spark, **changes, parts=5)
-
-    assert sorted(bodies_in(place, f"{stream}-copy")) == sorted(copied + bodies_of(100, 900))
+def copy(spark: SparkSession, place: Place, stream: str, folder: Path, **to: str) -> None:
+    """Copy all of a super stream to a stream."""
+    source = {"superStream": stream, "startingOffsets": "earliest"}
+    wanted = {
+        "source": place.options | source | {"maxOffsetsPerTrigger": "250"},
+        "target": place.options | RAW | {"stream": f"{stream}-copy"} | to,
+        "checkpoint": str(folder / "checkpoint"),
+        "plan": "plain",
+        "parts": 2,
+    }
+    query = copying.start_copy(spark, wanted)
+    try:
+        assert query.awaitTermination(2 * WAIT_S), "the query does not end"
+    finally:
+        query.stop()
 
 
 def test_a_query_that_begins_anew_writes_anew(
     spark: SparkSession, place: Place, client: Client, stream: str, tmp_path: Path
 ) -> None:
-    copied = fill(client, stream)
+    for index, name in enumerate(create_super_stream(client, stream, 2)):
+        append(client, name, bodies_of(450, index * 450), at_once=20)
+    client.create(f"{stream}-copy")
 
     for folder in ("one", "two"):
-        Copy(place, stream, tmp_path / folder).run(spark)
+        copy(spark, place, stream, tmp_path / folder)
 
-    assert sorted(bodies_in(place, f"{stream}-copy")) == sorted(copied * 2)
+    assert sorted(bodies_in(place, f"{stream}-copy")) == sorted(bodies_of(900) * 2)
 
 
 def test_an_empty_batch_asks_for_no_commit(
@@ -304,105 +253,6 @@ def test_an_empty_batch_asks_for_no_commit(
     create_super_stream(client, stream, 2)
     client.create(f"{stream}-copy")
     with Proxy(place.host, place.port) as proxy:
-        copy = Copy(place, stream, tmp_path)
-        copy.wanted["target"] |= proxy.options
-        copy.run(spark)
+        copy(spark, place, stream, tmp_path, **through(proxy))
 
         assert not proxy.requests["commit_stages"]
-
-
-def test_rows_are_there_once_after_the_driver_is_killed_while_it_stages(
-    spark: SparkSession, place: Place, client: Client, stream: str, tmp_path: Path
-) -> None:
-    copied = fill(client, stream)
-    copy = Copy(place, stream, tmp_path)
-    may_pass = threading.Event()
-    with Proxy(place.host, place.port) as proxy:
-        held = Moment(proxy, "close_stage", may_pass.wait, nth=4)
-        target = copy.wanted["target"] | proxy.options
-        kill_driver(copy.wanted | {"target": target}, tmp_path, lambda: held._left <= 0)
-        may_pass.set()
-    seen = bodies_in(place, f"{stream}-copy")
-    assert 0 < len(seen) < len(copied)
-
-    copy.run(spark, parts=5)
-
-    assert sorted(bodies_in(place, f"{stream}-copy")) == copied
-
-
-def kill_driver(wanted: dict[str, Any], folder: Path, is_time: Callable[[], bool]) -> None:
-    """Run the copy as a program of its own; kill driver, JVM and workers when it is time."""
-    log = folder / "driver.log"
-    with log.open("wb") as output:
-        driver = subprocess.Popen(
-            [sys.executable, staged_copy.__file__, json.dumps(wanted)],
-            cwd=folder,
-            stdout=output,
-            stderr=output,
-            start_new_session=True,
-        )
-    try:
-        eventually(lambda: is_time() or driver.poll() is not None, 3 * WAIT_S)
-        assert driver.poll() is None, log.read_text()[-4_000:]
-    finally:
-        os.killpg(driver.pid, signal.SIGKILL)
-        driver.wait(WAIT_S)
-
-
-# ---- the server is killed ----------------------------------------------------------------------
-
-
-@pytest.fixture
-def mortal(tmp_path: Path) -> Iterator[HutchServer]:
-    with HutchServer(tmp_path / "data") as server:
-        yield server
-
-
-@pytest.mark.parametrize(
-    ("request_name", "nth"), [("stage", 3), ("close_stage", 2), ("commit_stages", 2)]
-)
-def test_rows_are_there_once_after_the_server_is_killed_by_a_request(
-    spark: SparkSession,
-    mortal: HutchServer,
-    stream: str,
-    tmp_path: Path,
-    request_name: str,
-    nth: int,
-) -> None:
-    place = Place("hutch", mortal.host, mortal.port)
-    with place.client() as client:
-        copied = fill(client, stream)
-    copy = Copy(place, stream, tmp_path)
-    with Proxy(place.host, place.port) as proxy:
-        Moment(proxy, request_name, mortal.restart, nth)
-        copy.wanted["target"] |= through(proxy)
-        copy.run(spark)
-
-    assert "hutch ready" in mortal.stdout
-    assert sorted(bodies_in(mortal, f"{stream}-copy")) == copied
-
-
-def test_rows_are_there_once_after_the_server_is_killed_behind_its_commit(
-    spark: SparkSession, mortal: HutchServer, stream: str, tmp_path: Path
-) -> None:
-    place = Place("hutch", mortal.host, mortal.port)
-    with place.client() as client:
-        copied = fill(client, stream)
-    copy = Copy(place, stream, tmp_path)
-    answers = 0
-
-    def kill(name: str, frame: bytearray) -> bytearray | None:
-        nonlocal answers
-        answers += name == "commit_stages"
-        if name == "commit_stages" and answers == 2:
-            mortal.restart()
-            return None
-        return frame
-
-    with Proxy(place.host, place.port) as proxy:
-        proxy.on_answer = kill
-        copy.wanted["target"] |= through(proxy)
-        copy.run(spark)
-
-    assert answers > 2
-    assert sorted(bodies_in(mortal, f"{stream}-copy")) == copied

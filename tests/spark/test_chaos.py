@@ -1,0 +1,31 @@
+"""Kills of driver and server at each step: rows are there once (long: `make spark-chaos`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from operator import attrgetter
+
+import pytest
+
+from pyspark_hutch.jobs.java import java_trouble
+from tests.spark.chaos.cases import CASES, SHORT, Case
+from tests.spark.chaos.reading import Found
+from tests.spark.chaos.running import Ground, run_case
+
+pytestmark = pytest.mark.timeout(600)
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ground]:
+    trouble = java_trouble()
+    if trouble is not None:
+        pytest.skip(trouble)
+    with Ground(tmp_path_factory.mktemp("chaos"), SHORT, print) as ground:
+        yield ground
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case.is_short], ids=attrgetter("name"))
+def test_every_row_is_there_once_after_kills(ground: Ground, case: Case) -> None:
+    outcome = run_case(case, ground)
+
+    assert outcome.found == Found(SHORT.rows, lost=0, doubled=0, wrong=0)
