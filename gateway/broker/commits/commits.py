@@ -13,6 +13,7 @@ from typing import Final
 
 from gateway.broker.commits.entering import enter
 from gateway.broker.commits.lanes import Lanes, Outcome, Part
+from gateway.broker.commits.limits import CHUNKS_MAX
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import (
     LAST,
@@ -341,11 +342,22 @@ class Commits:
 
 
 def _by_stream(stages: Iterable[Stage]) -> dict[int, list[Stage]]:
-    """Return the stages that have records, in their order, by the generation of their stream."""
+    """Return the stages that have records, in their order, by the generation of their stream.
+
+    Raises:
+        PreconditionFailed: One stream gets too many chunks.
+    """
     found: dict[int, list[Stage]] = {}
     for stage in stages:
         if stage.size_bytes:
             found.setdefault(stage.generation, []).append(stage)
+    for some in found.values():
+        frames = sum(stage.sequence for stage in some)
+        if frames > CHUNKS_MAX:
+            raise PreconditionFailed(
+                f"stream {some[0].stream!r} gets {frames} frames, and one commit may have "
+                f"{CHUNKS_MAX} for a stream: stage larger ones"
+            )
     return found
 
 

@@ -12,6 +12,7 @@ from gateway.log import names
 from gateway.log.errors import LogError
 from gateway.log.units import UnitSegments, append_unit
 from gateway.logs import InHost
+from store.api import APPEND_BYTES_MAX
 from store.errors import CorruptSegment, DiskFull, StoreClosed, StoreError
 
 log = logging.getLogger(__name__)
@@ -24,7 +25,9 @@ async def enter(ports: CommitsPorts, part: Part) -> Outcome:
     """Bring a part into its stream, unless the stream has it already."""
     shown = InHost(part.stream, ports.virtual_host)
     reason: Exception | None = None
+    size = min(part.source.size, APPEND_BYTES_MAX)  # a larger one is read in pieces
     for _ in range(_TRIES):
+        await ports.usage.entering.take(size)
         try:
             await _append(ports, part)
         except StreamDoesNotExist:
@@ -47,6 +50,8 @@ async def enter(ports: CommitsPorts, part: Part) -> Outcome:
                 break
         else:
             return Outcome.ENTERED
+        finally:
+            ports.usage.entering.give(size)
     log.warning(
         "part of a commit waits, its stream cannot be written stream=%s number=%d error=%s",
         shown,

@@ -1,5 +1,6 @@
 """Bounds of staging: the settings, and the use that all virtual hosts make of them."""
 
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -20,6 +21,11 @@ STAGES_MAX: Final = 20_000
 COMMIT_STAGES_MAX: Final = 10_000
 """Stages of one commit. If each is for a stream of its own, with a name of 255 bytes, their rows
 have 3 MB of the 16 MiB of one update. If all are for one stream, its row has 80 KB of 1 MiB."""
+CHUNKS_MAX: Final = 100_000
+"""Chunks of one stage, and of a commit's part for one stream: while the part enters, each has some
+130 bytes in memory, and all become visible in one turn."""
+ENTERING_BYTES_MAX: Final = 64 * 1024 * 1024
+"""Bytes of parts that enter their streams at a time, in all virtual hosts."""
 SINKS_MAX: Final = 100_000
 """Sinks of a virtual host that have a row."""
 SINK_BYTES_MAX: Final = 1_024
@@ -43,17 +49,53 @@ class Limits:
     sink_expiry_s: int = 90 * 24 * _HOUR_S
 
 
+class Room:
+    """Room for so many bytes, given in the order in which it is asked for."""
+
+    def __init__(self, bytes_max: int) -> None:
+        self._bytes_max = bytes_max
+        self._taken = 0
+        self._is_giving = False
+        self._waiting: deque[tuple[int, Pending[None]]] = deque()
+
+    async def take(self, size: int) -> None:
+        """Wait for room; alone, any size has it."""
+        if self._waiting or not self._has(size):
+            pending: Pending[None] = Pending()
+            self._waiting.append((size, pending))
+            await pending
+        else:
+            self._taken += size
+
+    def give(self, size: int) -> None:
+        """Give room back."""
+        self._taken -= size
+        if self._is_giving:  # one that gives back at once; a great many would nest too deep
+            return
+        self._is_giving = True
+        while self._waiting and self._has(self._waiting[0][0]):
+            next_size, pending = self._waiting.popleft()
+            self._taken += next_size
+            pending.settle(None)
+        self._is_giving = False
+
+    def _has(self, size: int) -> bool:
+        return not self._taken or self._taken + size <= self._bytes_max
+
+
 class Usage:
     """Bytes that are staged now, in all virtual hosts.
 
     Attributes:
         limits: The settings.
         memory_bytes: Bytes of stages that are held in memory.
+        entering: Room for parts that enter their streams.
     """
 
     def __init__(self, limits: Limits | None = None) -> None:
         self.limits = limits or Limits()
         self.memory_bytes = 0
+        self.entering = Room(ENTERING_BYTES_MAX)
         self._staged: dict[str, int] = {}
         self._way_bytes = 0
         self._waiting: list[tuple[Callable[[], bool], Pending[None]]] = []

@@ -6,6 +6,7 @@ from typing import Final
 
 from gateway.broker.commits.kept_stages import KeptStages, unknown
 from gateway.broker.commits.limits import (
+    CHUNKS_MAX,
     COMMIT_STAGES_MAX,
     INLINE_BYTES_MAX,
     MEMORY_BYTES_MAX,
@@ -114,6 +115,11 @@ class Stages(KeptStages):
         if sequence > stage.sequence:
             raise PreconditionFailed(
                 f"stage {number}: sequence {sequence} came instead of {stage.sequence}"
+            )
+        if sequence >= CHUNKS_MAX:
+            raise PreconditionFailed(
+                f"stage {number} of stream {stage.stream!r} has {CHUNKS_MAX} frames: "
+                "send larger ones"
             )
         try:
             chunk = pack_blank(entries, records, data, seal_seed=stage.seal_seed)

@@ -1,7 +1,7 @@
 import pytest
 
 from gateway.broker.commits import limits
-from gateway.broker.commits.limits import Limits, Usage
+from gateway.broker.commits.limits import Limits, Room, Usage
 from gateway.broker.errors import PreconditionFailed
 from gateway.pending import start
 
@@ -47,3 +47,42 @@ def test_one_that_has_no_room_of_its_own_waits_though_others_go_on() -> None:
     usage.sent(-1)
 
     assert waiting.is_settled
+
+
+def test_room_is_given_in_order_and_never_more_than_there_is() -> None:
+    room = Room(10)
+    first, second = start(room.take(4)), start(room.take(6))
+    large, small = start(room.take(7)), start(room.take(1))
+    assert (first.is_settled, second.is_settled) == (True, True)
+    assert (large.is_settled, small.is_settled) == (False, False)
+
+    room.give(4)
+    assert (large.is_settled, small.is_settled) == (False, False)
+    room.give(6)
+
+    assert (large.is_settled, small.is_settled) == (True, True)
+
+
+def test_what_is_larger_than_all_room_has_it_alone() -> None:
+    room = Room(10)
+    large, small = start(room.take(11)), start(room.take(1))
+    assert (large.is_settled, small.is_settled) == (True, False)
+
+    room.give(11)
+
+    assert small.is_settled
+
+
+def test_a_great_many_that_need_their_room_for_no_time_have_it_one_after_the_other() -> None:
+    room = Room(1)
+
+    async def use() -> None:
+        await room.take(1)
+        room.give(1)
+
+    start(room.take(1))
+    waiting = [start(use()) for _ in range(5_000)]
+
+    room.give(1)
+
+    assert all(each.is_settled for each in waiting)

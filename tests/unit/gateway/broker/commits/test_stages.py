@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from gateway.broker.commits import stage_segment, stages
+from gateway.broker.commits import commits, stage_segment, stages
 from gateway.broker.commits.limits import Limits, Usage
 from gateway.broker.errors import (
     AccessRefused,
@@ -15,7 +15,7 @@ from gateway.pending import Pending
 from store.api import Done
 from store.errors import DiskFull, StoreError
 from tests.conformance.harness import wrap_operation
-from tests.unit.gateway.broker.commits.staging_rig import USER, StagingRig
+from tests.unit.gateway.broker.commits.staging_rig import SINK, USER, StagingRig, anything
 from tests.unit.gateway.log.log_rig import encode
 
 DATA = encode(b"x")
@@ -147,6 +147,28 @@ def test_a_user_may_have_so_many_stages(rig: StagingRig, monkeypatch: pytest.Mon
         rig.open()
     rig.run(rig.commits.stages.discard([rig.commits.stages.find(number)]))  # type: ignore[list-item]
     rig.open()
+
+
+def test_the_chunks_of_a_stage_and_of_a_commit_for_one_stream_have_a_bound(
+    rig: StagingRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "CHUNKS_MAX", 2)
+    monkeypatch.setattr(commits, "CHUNKS_MAX", 3)
+    number = rig.open()
+    rig.add(number, [b"1"])
+    rig.add(number, [b"2"], 1)
+
+    line = rig.refused(PreconditionFailed, _adding(rig, number, sequence=2))
+    assert line == f"stage {number} of stream 'a' has 2 frames: send larger ones"
+    rig.close(number)
+    rig.restart()
+
+    others = [rig.staged("a", b"3"), rig.staged("a", b"4")]
+    coroutine = rig.commits.commit(USER, SINK, 0, [number, *others], anything)
+    line = rig.refused(PreconditionFailed, coroutine)
+    assert line.startswith("stream 'a' gets 4 frames, and one commit may have 3 for a stream")
+    rig.commit(number, others[0], rig.staged("b", b"5"))
+    assert rig.content("a") == [b"1", b"2", b"3"]
 
 
 # Where the bytes lie
