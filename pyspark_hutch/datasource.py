@@ -10,7 +10,7 @@ from pyspark.sql.datasource import DataSource
 from pyspark.sql.types import StructType
 
 if TYPE_CHECKING:
-    from pyspark_hutch.reading import BatchReader
+    from pyspark_hutch.reading import BatchReader, StreamsReader
     from pyspark_hutch.streaming import StreamReader
     from pyspark_hutch.writing import BatchWriter, StreamWriter
 
@@ -30,11 +30,11 @@ class DefaultSource(DataSource):
 
         return schema_of_read(self.options)
 
-    def reader(self, schema: StructType) -> "BatchReader":
-        from pyspark_hutch.reading import BatchReader
+    def reader(self, schema: StructType) -> "BatchReader | StreamsReader":
+        from pyspark_hutch.reading import reader_of
 
         self._require_options()
-        return BatchReader(self.options, schema)
+        return reader_of(self.options, schema)
 
     def streamReader(self, schema: StructType) -> "StreamReader":
         from pyspark_hutch.streaming import StreamReader

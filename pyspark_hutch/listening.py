@@ -24,6 +24,7 @@ from pyspark_hutch.offsets.storing import LOG, StoredOffsets
 from pyspark_hutch.offsets.streams import streams_of
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.reading import read_settings
+from pyspark_hutch.planning.choosing import facts_of
 from pyspark_hutch.shared.client.errors import ClientError
 
 
@@ -72,10 +73,16 @@ class OffsetListener(StreamingQueryListener):
         source = self._settings.source
         if not source.streams and not position.keys() <= self._streams:
             try:
-                self._streams = {place.stream for place in streams_of(self._cluster, source)}
+                self._streams = self._listed()
             except (ClientError, WrongOption) as error:
                 LOG.warning("the position was not stored: %s", error)
         return position.keys() <= self._streams
+
+    def _listed(self) -> set[str]:
+        source = self._settings.source
+        if source.pattern is not None:
+            return set(facts_of(self._cluster, self._settings).find(source).places)
+        return {place.stream for place in streams_of(self._cluster, source)}
 
 
 def _position(text: str) -> dict[str, Place]:

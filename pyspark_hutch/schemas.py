@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from difflib import get_close_matches
+from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type
@@ -10,8 +11,13 @@ from pyspark.sql.types import DataType, StructField, StructType, VariantType
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.reading import read_settings
 from pyspark_hutch.options.settings import Decoding
-from pyspark_hutch.rows.columns import APP_TYPES, COLUMNS, DEFAULT, column
+from pyspark_hutch.rows.columns import APP_TYPES, COLUMNS, DEFAULT, STREAM_COLUMNS, column
 from pyspark_hutch.tables import is_bare_table
+
+STREAMS: Final = StructType(
+    [StructField(known.name, from_arrow_type(known.arrow)) for known in STREAM_COLUMNS]
+)
+"""The schema of a read that describes streams."""
 
 
 def schema_of_read(options: Mapping[str, str]) -> StructType:
@@ -24,11 +30,11 @@ def schema_of_read(options: Mapping[str, str]) -> StructType:
     errors = []
     for is_streaming in (False, True):
         try:
-            decoding = read_settings(options, is_streaming=is_streaming).decoding
+            settings = read_settings(options, is_streaming=is_streaming)
         except WrongOption as error:
             errors.append(error)
         else:
-            return schema_of(decoding)
+            return STREAMS if settings.describes_streams else schema_of(settings.decoding)
     raise min(errors, key=lambda error: len(error.problems))
 
 
@@ -64,12 +70,7 @@ def columns_of(schema: StructType, decoding: Decoding) -> tuple[tuple[str, ...],
     Raises:
         WrongOption: It names no column, one twice, one that there is not, or one of another type.
     """
-    names = tuple(field.name for field in schema.fields)
-    if not names:
-        raise WrongOption("schema: names no column, and rows without columns cannot be counted")
-    for name in names:
-        if names.count(name) > 1:
-            raise WrongOption(f"schema: column {name!r} is given twice")
+    names = _names(schema)
     forms = [_forms(field, decoding) for field in schema.fields]
     variants = {form for found in forms if len(found) == 1 for form in found}
     if len(variants) > 1:
@@ -79,31 +80,59 @@ def columns_of(schema: StructType, decoding: Decoding) -> tuple[tuple[str, ...],
     return names, variants == {True}
 
 
+def stream_columns_of(schema: StructType) -> tuple[str, ...]:
+    """Return the names that a schema chooses of the columns that describe streams.
+
+    Raises:
+        WrongOption: As for other columns.
+    """
+    names = _names(schema)
+    types = {field.name: field.dataType for field in STREAMS.fields}
+    for field in schema.fields:
+        _require_known(field.name, tuple(types), ())
+        _require_type(field, [types[field.name]])
+    return names
+
+
+def _names(schema: StructType) -> tuple[str, ...]:
+    names = tuple(field.name for field in schema.fields)
+    if not names:
+        raise WrongOption("schema: names no column, and rows without columns cannot be counted")
+    for name in names:
+        if names.count(name) > 1:
+            raise WrongOption(f"schema: column {name!r} is given twice")
+    return names
+
+
 def _forms(field: StructField, decoding: Decoding) -> set[bool]:
     """Tell whether a field of a schema fits reads without variants, those with, or both."""
     applications = dict(decoding.app_columns)
     if field.name in applications:
         types = dict.fromkeys((False, True), _app_type(applications[field.name]))
     else:
-        _require_known(field.name, tuple(applications))
+        _require_known(field.name, tuple(known.name for known in COLUMNS), tuple(applications))
         types = {variant: _known_type(field.name, variant=variant) for variant in (False, True)}
+    _require_type(field, list(types.values()))
     given = field.dataType.simpleString()
-    fitting = {variant for variant, kind in types.items() if kind.simpleString() == given}
-    if not fitting:
-        known = dict.fromkeys(kind.simpleString() for kind in types.values())
+    return {variant for variant, kind in types.items() if kind.simpleString() == given}
+
+
+def _require_type(field: StructField, types: list[DataType]) -> None:
+    given = field.dataType.simpleString()
+    known = dict.fromkeys(kind.simpleString() for kind in types)
+    if given not in known:
         raise WrongOption(
             f"schema: column {field.name!r} has type {given}; it can be {' or '.join(known)}"
         )
-    if not field.nullable or field.dataType not in types.values():
+    if not field.nullable or field.dataType not in types:
         raise WrongOption(
             f"schema: column {field.name!r} is not null, or has a field that is not; "
             "all that is read must be nullable"
         )
-    return fitting
 
 
-def _require_known(name: str, others: tuple[str, ...]) -> None:
-    names = [*(known.name for known in COLUMNS), *others]
+def _require_known(name: str, known: tuple[str, ...], others: tuple[str, ...]) -> None:
+    names = [*known, *others]
     if name not in names:
         near = get_close_matches(name, names, 1) or get_close_matches(name.lower(), names, 1)
         hint = f"did you mean {near[0]!r}" if near else f"there are {', '.join(names)}"

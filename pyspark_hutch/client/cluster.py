@@ -33,10 +33,27 @@ class Bounds(NamedTuple):
     Attributes:
         first: The first offset that is there; the same as `next` if nothing is.
         next: The offset behind the last committed one.
+        generation: Another one after the stream was deleted and made again; None where the server
+            does not say.
+        size_bytes: Of the range; None where the server does not say.
     """
 
     first: int
     next: int
+    generation: int | None = None
+    size_bytes: int | None = None
+
+
+class Server(NamedTuple):
+    """A server, as it says at login.
+
+    Attributes:
+        has_pipeline: Whether it has the commands of pipelines.
+        shown: Its address, product and version, for errors.
+    """
+
+    has_pipeline: bool
+    shown: str
 
 
 class Cluster:
@@ -102,6 +119,17 @@ class Cluster:
         for _ in range(self.settings.planner_retries):
             yield pause_s
             pause_s = min(2 * pause_s, _PAUSE_S_MAX)
+
+    def server(self) -> Server:
+        """Return what the server says of itself at login."""
+
+        def ask() -> Server:
+            with self.connection() as connection:
+                said = connection.peer_properties
+                product = " ".join(filter(None, (said.get("product"), said.get("version"))))
+                return Server(connection.has_pipeline, f"{connection.endpoint} ({product})")
+
+        return self.retried("what the server can do", ask)
 
     def partitions(self, super_stream: str) -> tuple[str, ...]:
         """Return the streams of a super stream, in their order."""

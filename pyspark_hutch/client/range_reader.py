@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
 from pyspark_hutch.client.cluster import Bounds, Cluster, bounds_by
+from pyspark_hutch.client.describing import bounds_of, described, run_of
 from pyspark_hutch.shared.client.connection import Connection, Delivery
 from pyspark_hutch.shared.client.errors import (
     BadAnswer,
@@ -43,6 +44,10 @@ _SKIPPED_LOOK_S: Final = 1.0
 _OFFSETS_MAX: Final = 1 << 63
 
 
+GONE: Final = "the stream does not exist any more"
+MADE_AGAIN: Final = "the stream was deleted and made again"
+
+
 class DataLoss(ClientError):
     """Rows of the range are gone, by retention or with a deleted stream."""
 
@@ -59,6 +64,8 @@ class Range:
         filters: Filter values; chunks that have none of them are skipped up to the last that has.
         match_unfiltered: Whether chunks without filter values come too.
         fails_on_loss: Whether rows that are gone are an error, else a line in the log.
+        generation: Of the stream; None where the server did not say.
+        kept_by: The run of the server that keeps the range from retention; None: none does.
     """
 
     stream: str
@@ -68,6 +75,8 @@ class Range:
     filters: tuple[str, ...] = ()
     match_unfiltered: bool = False
     fails_on_loss: bool = True
+    generation: int | None = None
+    kept_by: str | None = None
 
     def properties(self) -> dict[str, str]:
         """Return the properties for Subscribe."""
@@ -164,7 +173,7 @@ class RangeReader:
 
     def _read(self, connection: Connection) -> Iterator[Piece]:
         stream = self._range.stream
-        self._judge_bounds(bounds_by(connection, stream))
+        self._judge_bounds(connection)
         if self._next >= self._high:
             return
         connection.inbox.clear()  # it belongs to whatever was done before on this connection
@@ -246,14 +255,38 @@ class RangeReader:
 
     # ---- loss --------------------------------------------------------------------------------
 
-    def _judge_bounds(self, bounds: Bounds) -> None:
+    def _bounds(self, connection: Connection) -> Bounds:
+        """Return what the stream holds now; with its generation if the plan has one."""
+        stream = self._range.stream
+        if self._range.generation is None or not connection.has_pipeline:
+            return bounds_by(connection, stream)
+        (description,) = described(connection, [stream])
+        return bounds_of(description)
+
+    def _why_gone(self, connection: Connection) -> str:
+        """Tell how rows can be gone from the beginning of a stream."""
+        if self._range.kept_by is None:
+            return "retention"
+        if self._range.kept_by != run_of(connection):
+            return "retention, since the server was started again, which ended the plan of the read"
+        return (
+            "they were planned, so that retention leaves them for 10 minutes; hutch ctl "
+            "truncate_stream removes them all the same, and so does a full disk"
+        )
+
+    def _judge_bounds(self, connection: Connection) -> None:
+        bounds = self._bounds(connection)
+        if bounds.generation not in (None, self._range.generation):
+            self._lose(self._next, self._high, MADE_AGAIN)
+            self._next = self._high
         if bounds.next < self._high:
             reason = f"the stream ends at offset {bounds.next}: it was deleted and made again"
             self._lose(max(self._next, bounds.next), self._high, reason)
             self._high = bounds.next
         if bounds.first > self._next:
             first = min(bounds.first, self._high)
-            self._lose(self._next, first, f"the stream begins at offset {bounds.first}: retention")
+            reason = self._why_gone(connection)
+            self._lose(self._next, first, f"the stream begins at offset {bounds.first}: {reason}")
             self._next = first
 
     def _look_at_skipped(self, connection: Connection) -> None:
@@ -265,13 +298,13 @@ class RangeReader:
 
     def _judge_skipped(self, connection: Connection) -> None:
         skipped, self._skipped_from = self._skipped_from, None
-        first = bounds_by(connection, self._range.stream).first
+        first = self._bounds(connection).first
         if skipped is not None and first > skipped:
             reason = "retention removed chunks while a filter was looking for matches"
             self._lose(skipped, min(first, self._high), reason)
 
     def _lose_rest(self) -> None:
-        self._lose(self._next, self._high, "the stream does not exist any more")
+        self._lose(self._next, self._high, GONE)
         self._next = self._high
 
     def _lose(self, low: int, high: int, reason: str) -> None:

@@ -16,6 +16,7 @@ BUDGETS: Final = {"maxOffsetsPerTrigger": "500000", "maxBytesPerTrigger": "128m"
 
 FROM_THE_FIRST: Final = {"startingOffsets": "earliest"}
 _STARTS: Final = ("startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp")
+_SOURCES: Final = ("stream", "superstream", "assign", "streampattern")
 _NAME_CHARACTERS_MAX: Final = 100
 
 
@@ -70,7 +71,7 @@ def writing(options: Mapping[str, str]) -> dict[str, str]:
 def name_of(options: Mapping[str, str]) -> str:
     """Return a name for a source, which can be a file's name and differs between sources."""
     lowered = {name.lower(): text for name, text in options.items()}
-    texts = [lowered[key] for key in ("stream", "superstream", "assign") if key in lowered]
+    texts = [lowered[key] for key in _SOURCES if key in lowered]
     text = texts[0] if texts else ""
     name = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in text)
     if name == text and len(name) <= _NAME_CHARACTERS_MAX and not name.startswith("."):

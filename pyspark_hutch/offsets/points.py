@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from pyspark_hutch.client.cluster import Bounds, Cluster
+from pyspark_hutch.offsets.position import Place
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.settings import Point, PointKind, Unmatched, Where
 from pyspark_hutch.shared.client.login import Endpoint
@@ -49,6 +50,7 @@ def offsets_of(
                 _judge_unmatched(stream, point, where, unmatched)
                 found[stream] = held.next
         else:
+            _refuse_another(stream, point, where, held)
             found[stream] = _offset_of(point, held)
     return found
 
@@ -61,6 +63,14 @@ def refuse_beyond(bounds: Mapping[str, Bounds], offsets: Mapping[str, int], wher
                 f"option {where.option}: offset {offset} of stream {stream!r} is beyond its end, "
                 f"{bounds[stream].next}"
             )
+
+
+def _refuse_another(stream: str, point: Point, where: Where, held: Bounds) -> None:
+    if not Place(point.number, point.incarnation).may_be_in(held.generation):
+        raise WrongOption(
+            f"option {where.option}: stream {stream!r} was deleted and made again since its offset "
+            f"{point.number} was noted; leave out its incarnation to begin there all the same"
+        )
 
 
 def _time_of(point: Point, now_ms: int) -> int:

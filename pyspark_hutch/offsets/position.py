@@ -3,8 +3,9 @@
     {"orders-0": {"o": 123}, "orders-1": {"i": "7f3a", "o": 456}}
 
 `o` is the next offset to read. `i` is the incarnation of the stream, by which a stream that was
-deleted and made again can be told; servers of today do not say it. Spark compares positions as
-texts, so equal positions must have equal texts: names are sorted, and there is one form.
+deleted and made again can be told. Hutch says it, as the stream's generation, and RabbitMQ does
+not. Spark compares positions as texts, so equal positions must have equal texts: names are sorted,
+and there is one form.
 """
 
 from collections.abc import Mapping
@@ -30,6 +31,19 @@ class Place:
 
     offset: int
     incarnation: str | None = None
+
+    def may_be_in(self, generation: int | None) -> bool:
+        """Tell whether it may be a place in a stream of this generation; False if it is of another.
+
+        Where one of the two is not known, it may be.
+        """
+        known = incarnation_of(generation)
+        return None in (self.incarnation, known) or self.incarnation == known
+
+
+def incarnation_of(generation: int | None) -> str | None:
+    """Return the incarnation of a stream; None where the server does not say the generation."""
+    return None if generation is None else str(generation)
 
 
 Position = Mapping[str, Place]

@@ -109,6 +109,15 @@ def _flag(text: str) -> bool:
 FLAG: Final = Kind("true or false", _flag)
 
 
+def _streams_only(text: str) -> str:
+    if text.lower() != "streams":
+        raise Unfit("")
+    return "streams"
+
+
+STREAMS_ONLY: Final = Kind("streams", _streams_only)
+
+
 def duration(low_ms: int, high_ms: int) -> Kind:
     """Return the kind of a time with its unit, in milliseconds."""
 

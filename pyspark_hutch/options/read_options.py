@@ -6,6 +6,7 @@ from pyspark_hutch.options.columns import APP_COLUMNS, ASSIGN, FILTER_VALUES, ME
 from pyspark_hutch.options.kinds import (
     FLAG,
     NAME_BYTES_MAX,
+    STREAMS_ONLY,
     choice,
     duration,
     integer,
@@ -18,6 +19,7 @@ from pyspark_hutch.options.places import ENDING_OFFSETS, INSTANT, INSTANTS, STAR
 
 WEEK_MS: Final = 604_800_000
 PARTITIONS_MAX: Final = 100_000  # tasks of one batch; Spark itself labours with more
+PATTERN_BYTES_MAX: Final = 1_024  # as the server takes them
 _STREAMS: Final = names(what="names")
 
 SOURCE: Final = Group(
@@ -29,8 +31,8 @@ SOURCE: Final = Group(
             _STREAMS,
             None,
             "Streams to read; the stream to write. A read needs exactly one of `stream`, "
-            "`superStream` and `assign`. A write takes one name, here or in `superStream`; "
-            "without, the column `stream` of each row says where it goes.",
+            "`superStream`, `assign` and `streamPattern`. A write takes one name, here or in "
+            "`superStream`; without, the column `stream` of each row says where it goes.",
         ),
         Option(
             "superStream",
@@ -49,9 +51,18 @@ SOURCE: Final = Group(
         Option(
             "streamPattern",
             READ,
+            text_of(PATTERN_BYTES_MAX, takes="a regular expression of 1 to 1,024 bytes"),
             None,
+            "Reads all streams with a name in which this is found, as in permissions, and that the "
+            "user may read. It needs Hutch.",
+        ),
+        Option(
+            "metadata",
+            Use.BATCH_READ,
+            STREAMS_ONLY,
             None,
-            "no command of the protocol lists streams; it comes with a later version",
+            "Gives a row for each stream with its offsets, bytes and place in a super stream, and "
+            "reads no records. It needs Hutch.",
         ),
         Option(
             "readMode",
@@ -152,7 +163,8 @@ BATCHES: Final = Group(
             Use.STREAMING_READ,
             size(1),
             None,
-            "Bytes that a batch takes at most, estimated by one chunk of each stream.",
+            "Bytes that a batch takes at most, as the server stores them; with RabbitMQ estimated "
+            "by one chunk of each stream.",
         ),
         Option(
             "minOffsetsPerTrigger",
@@ -173,7 +185,8 @@ BATCHES: Final = Group(
             READ,
             integer(1, PARTITIONS_MAX),
             None,
-            "Tasks to make at least; streams are split for it.",
+            "Tasks to make at least; streams are split for it, by bytes where the server is Hutch, "
+            "else by rows.",
             without="a task for each stream",
         ),
         Option(
@@ -186,10 +199,10 @@ BATCHES: Final = Group(
         Option(
             "maxBytesPerPartition",
             READ,
+            size(1),
             None,
-            None,
-            "no command of the protocol tells sizes, so splits of equal bytes come later; "
-            "use maxRecordsPerPartition",
+            "Bytes that a task reads at most, as the server stores them, or one chunk. It needs "
+            "Hutch.",
         ),
     ),
 )

@@ -9,6 +9,7 @@ from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.given import Given
 from pyspark_hutch.options.option import Use
 from pyspark_hutch.options.places import EARLIEST, LATEST
+from pyspark_hutch.options.read_options import BATCHES, END, ROWS, START
 from pyspark_hutch.options.settings import (
     BodyFormat,
     Budgets,
@@ -29,7 +30,10 @@ STARTS: Final = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOff
 
 ENDS: Final = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
 
-_SOURCES: Final = ("stream", "superStream", "assign")
+_SOURCES: Final = ("stream", "superStream", "assign", "streamPattern")
+_OF_RECORDS: Final = tuple(
+    option.name for group in (START, END, BATCHES, ROWS) for option in group.options
+)
 _OF_AMQP: Final = ("metadataFields", "applicationProperties", "appColumns")
 _COMPARABLE: Final = (PointKind.OFFSET, PointKind.TIMESTAMP)
 _BODY_FORMATS: Final[dict[str, BodyFormat]] = {"amqp": "amqp", "raw": "raw"}
@@ -56,11 +60,16 @@ def read_settings(options: Mapping[str, str], *, is_streaming: bool) -> ReadSett
         splitting=Splitting(
             partitions_min=given.value("minPartitions", int),
             records_max=given.value("maxRecordsPerPartition", int),
+            bytes_max=given.value("maxBytesPerPartition", int),
         ),
         decoding=_decoding(given),
         filter=_filter(given),
         consumer_name=given.value("consumerName", str),
+        describes_streams=given.has("metadata"),
     )
+    if settings.describes_streams:
+        for name in given.given(*_OF_RECORDS):
+            given.clash(("metadata", name), "no records are read")
     given.settle()
     return settings
 
@@ -69,7 +78,8 @@ def _source(given: Given) -> Source:
     said = given.given(*_SOURCES)
     if not said:
         given.problems.append(
-            "option stream is missing: one of stream, superStream and assign says what is read"
+            "option stream is missing: one of stream, superStream, assign and streamPattern says "
+            "what is read"
         )
     if len(said) > 1:
         given.clash(said, "one of them says what is read")
@@ -77,6 +87,7 @@ def _source(given: Given) -> Source:
         streams=given.value("stream", tuple) or (),
         super_streams=given.value("superStream", tuple) or (),
         assigned=given.value("assign", tuple) or (),
+        pattern=given.value("streamPattern", str),
     )
 
 

@@ -110,15 +110,18 @@ def _password_in_file(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The streams to read. Exactly one of the three is not empty."""
+    """The streams to read. Exactly one of the four is not empty."""
 
     streams: tuple[str, ...] = ()
     super_streams: tuple[str, ...] = ()
     assigned: tuple[tuple[str, tuple[int, ...]], ...] = ()  # super stream, indexes of partitions
+    pattern: str | None = None  # all streams with a name in which it is found
 
     @property
     def option(self) -> str:
         """The name of the option that said it."""
+        if self.pattern is not None:
+            return "streamPattern"
         if self.streams:
             return "stream"
         return "superStream" if self.super_streams else "assign"
@@ -211,6 +214,7 @@ class Splitting:
 
     partitions_min: int | None = None
     records_max: int | None = None
+    bytes_max: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +250,7 @@ class ReadSettings:
     decoding: Decoding = Decoding()
     filter: Filter = Filter()
     consumer_name: str | None = None
+    describes_streams: bool = False  # a row for each stream, and no records
 
 
 @dataclass(frozen=True, slots=True)

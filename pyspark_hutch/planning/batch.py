@@ -2,25 +2,47 @@
 
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.offsets.points import offsets_of, refuse_beyond
-from pyspark_hutch.offsets.streams import streams_of
-from pyspark_hutch.options.settings import ReadSettings
-from pyspark_hutch.planning.splits import Split, StreamRange, plan
+from pyspark_hutch.options.settings import ReadSettings, Source
+from pyspark_hutch.planning.choosing import facts_of
+from pyspark_hutch.planning.facts import Facts, Found
+from pyspark_hutch.planning.splits import Split, StreamRange
+from pyspark_hutch.shared.client.errors import refusal
+from pyspark_hutch.shared.stream.wire.codes import ResponseCode
 
 
 def plan_batch(cluster: Cluster, settings: ReadSettings) -> list[Split]:
     """Return the splits of a batch read.
 
     Raises:
-        WrongOption: An option does not fit the streams that there are.
+        WrongOption: An option does not fit the streams that there are, or the server.
         ClientError: A stream cannot be read, or no server answers.
     """
-    places = streams_of(cluster, settings.source)
-    leaders = cluster.leaders([place.stream for place in places])
-    bounds = cluster.bounds(leaders)
+    facts = facts_of(cluster, settings)
+    found = _all_of(facts, settings.source)
+    leaders, bounds = found.leaders, found.bounds
     lows = offsets_of(cluster, leaders, bounds, settings.starting, settings.unmatched_time)
     assert settings.ending is not None, "a batch read has an end"
     highs = offsets_of(cluster, leaders, bounds, settings.ending, "latest")
     refuse_beyond(bounds, lows, settings.starting)
     refuse_beyond(bounds, highs, settings.ending)
-    ranges = [StreamRange(place, lows[place.stream], highs[place.stream]) for place in places]
-    return plan(cluster, leaders, ranges, settings.splitting)
+    ranges = [
+        StreamRange(place, lows[stream], highs[stream]) for stream, place in found.places.items()
+    ]
+    return facts.split(found, ranges, settings.splitting)
+
+
+def describe_batch(cluster: Cluster, settings: ReadSettings) -> Found:
+    """Return the streams of a read and what they hold.
+
+    Raises:
+        WrongOption: The server cannot describe streams.
+        ClientError: A stream cannot be read, or no server answers.
+    """
+    return _all_of(facts_of(cluster, settings), settings.source)
+
+
+def _all_of(facts: Facts, source: Source) -> Found:
+    found = facts.find(source)
+    for stream in found.missing:
+        raise refusal(f"stream {stream!r}", ResponseCode.STREAM_DOES_NOT_EXIST)
+    return found

@@ -26,12 +26,17 @@ class Split:
         leader: Where it is read.
         low: The first offset.
         high: Behind the last.
+        generation: Of the stream; None where the server does not say.
+        kept_by: The run of the server that keeps the range from retention until it is read; None:
+            none does.
     """
 
     place: PartitionStream
     leader: Endpoint
     low: int
     high: int
+    generation: int | None = None
+    kept_by: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +68,7 @@ def plan(
     """
     filled = [wanted for wanted in ranges if wanted.low < wanted.high]
     counts = counts_of([wanted.high - wanted.low for wanted in filled], splitting)
-    if sum(counts) > len(filled) + PARTITIONS_MAX:
-        raise WrongOption(
-            f"option maxRecordsPerPartition={splitting.records_max}: makes {sum(counts):,} tasks "
-            f"of one batch, which may have {PARTITIONS_MAX:,}"
-        )
+    refuse_too_many("maxRecordsPerPartition", splitting.records_max, counts)
     asked: list[tuple[str, OffsetSpec]] = []
     owners: list[int] = []
     for index, (wanted, count) in enumerate(zip(filled, counts, strict=True)):
@@ -82,6 +83,15 @@ def plan(
         for index, wanted in enumerate(filled)
         for low, high in cut(wanted.low, wanted.high, borders.get(index, ()))
     ]
+
+
+def refuse_too_many(option: str, value: int | None, counts: Sequence[int]) -> None:
+    """Refuse more tasks of one batch than Spark can be given; raises WrongOption."""
+    if sum(counts) > len(counts) + PARTITIONS_MAX:
+        raise WrongOption(
+            f"option {option}={value}: makes {sum(counts):,} tasks of one batch, which may have "
+            f"{PARTITIONS_MAX:,}"
+        )
 
 
 def counts_of(rows: Sequence[int], splitting: Splitting) -> list[int]:

@@ -14,17 +14,16 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from pyspark_hutch.client.cluster import Bounds, Cluster
-from pyspark_hutch.client.range_reader import DataLoss
+from pyspark_hutch.client.range_reader import GONE, MADE_AGAIN, DataLoss
 from pyspark_hutch.offsets.points import offsets_of, refuse_beyond
-from pyspark_hutch.offsets.position import Place, Position
+from pyspark_hutch.offsets.position import Place, Position, incarnation_of
 from pyspark_hutch.offsets.storing import StoredOffsets
 from pyspark_hutch.options.settings import ReadSettings
-from pyspark_hutch.planning.admission import Patience, rows_for_bytes, share
-from pyspark_hutch.planning.sizes import RowSizes
-from pyspark_hutch.planning.splits import Split, StreamRange, plan
+from pyspark_hutch.planning.admission import Patience, share
+from pyspark_hutch.planning.facts import Reach
+from pyspark_hutch.planning.splits import Split, StreamRange
 from pyspark_hutch.planning.tails import Tails
 from pyspark_hutch.shared.client.errors import ServerGone, ServerSilent
-from pyspark_hutch.shared.stream.wire.offsets import at_offset
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -42,11 +41,11 @@ class StreamPlanner:
         self._cluster = cluster
         self._settings = settings
         self._clock = clock
-        self._tails = Tails(cluster, settings.source, clock)
-        self._sizes = RowSizes(cluster, clock)
+        self._tails = Tails(cluster, settings, clock)
         self._beginning: dict[str, Place] | None = None
         self._is_pinned = False
         self._target: dict[str, int] | None = None
+        self._planned: tuple[Position, Position] | None = None
         self._away_since: float | None = None
         self._stored: StoredOffsets | None = None
         if settings.consumer_name is not None:
@@ -67,7 +66,9 @@ class StreamPlanner:
                 settings.unmatched_time,
             )
             refuse_beyond(bounds, lows, settings.starting)
-            self._beginning = {stream: Place(offset) for stream, offset in lows.items()}
+            self._beginning = {
+                stream: _place_in(bounds[stream], offset) for stream, offset in lows.items()
+            }
         return self._beginning
 
     def aim(self) -> None:
@@ -77,7 +78,8 @@ class StreamPlanner:
 
     def latest(self) -> dict[str, Place] | None:
         """Return the ends of the streams as last seen, for the query's progress."""
-        return {stream: Place(held.next) for stream, held in self._tails.seen.items()} or None
+        seen = self._tails.seen
+        return {stream: _place_in(held, held.next) for stream, held in seen.items()} or None
 
     def advance(self, start: Position, *, has_one_batch: bool) -> Position:
         """Return where the next batch ends; `start` itself if there is nothing to do.
@@ -100,6 +102,7 @@ class StreamPlanner:
             self._bear(error)
             return start
         self._away_since = None
+        self._planned = start, end
         return end
 
     def _next(self, start: Position, *, has_one_batch: bool) -> Position:
@@ -108,12 +111,12 @@ class StreamPlanner:
         ends = self._ends(start, bounds)
         backlog = {stream: end - low for stream, (low, end) in ends.items() if end > low}
         if not self._is_due(sum(backlog.values()), has_one_batch=has_one_batch):
-            moved = self._at(ends, {})
+            moved = self._at(ends, bounds, {})
             is_same = all(start.get(stream) == place for stream, place in moved.items())
             return start if is_same and start.keys() == moved.keys() else moved
         if not has_one_batch:
             backlog = self._limit(ends, backlog)
-        return self._at(ends, backlog)
+        return self._at(ends, bounds, backlog)
 
     def splits(self, start: Position, end: Position) -> list[Split]:
         """Return the splits of a batch; the same rows whenever it is asked.
@@ -121,22 +124,27 @@ class StreamPlanner:
         Raises:
             DataLoss: The batch begins before the first row that is kept.
         """
-        bounds = self._tails.look(is_fresh=True, known=self._known({**start, **end}))
+        # What `advance` has seen a moment ago will do.
+        is_fresh = (start, end) != self._planned
+        bounds = self._tails.look(is_fresh=is_fresh, known=self._known({**start, **end}))
         self._judge(start, bounds)
         ranges = []
         for stream, place in end.items():
             if stream not in bounds:
-                self._lose(stream, place.offset, place.offset, "the stream does not exist any more")
+                self._lose(stream, place.offset, place.offset, GONE)
                 continue
             held = bounds[stream]
-            low = start[stream].offset if stream in start else held.first
+            low = self._low(stream, start, held)
+            if not place.may_be_in(held.generation):
+                self._lose(stream, low, place.offset, MADE_AGAIN)
+                continue
             if low > place.offset:  # deleted and made again, and that is accepted
                 low = held.first
             if low < held.first and low < place.offset:
                 self._lose(stream, low, min(held.first, place.offset), "retention removed them")
                 low = held.first
             ranges.append(StreamRange(self._tails.places[stream], low, place.offset))
-        return plan(self._cluster, self._tails.leaders, ranges, self._settings.splitting)
+        return self._tails.facts.split(self._tails.found, ranges, self._settings.splitting)
 
     def commit(self, end: Position) -> None:
         """Show the server how far the query is, if it has a name there; never fails."""
@@ -149,7 +157,7 @@ class StreamPlanner:
         """Return for each stream where the batch begins and may end."""
         ends = {}
         for stream, held in bounds.items():
-            low = start[stream].offset if stream in start else held.first
+            low = self._low(stream, start, held)
             if low > held.next:  # deleted and made again, and that is accepted
                 low = held.first
             end = held.next
@@ -157,6 +165,13 @@ class StreamPlanner:
                 end = max(min(end, self._target.get(stream, low)), low)
             ends[stream] = (low, end)
         return ends
+
+    @staticmethod
+    def _low(stream: str, start: Position, held: Bounds) -> int:
+        """Return where a batch begins in a stream: at its first row if that is new to the query."""
+        if stream in start and start[stream].may_be_in(held.generation):
+            return start[stream].offset
+        return held.first
 
     def _is_due(self, rows: int, *, has_one_batch: bool) -> bool:
         # A query that ends with what is there now must not wait for more.
@@ -168,27 +183,31 @@ class StreamPlanner:
         self, ends: Mapping[str, tuple[int, int]], backlog: dict[str, int]
     ) -> dict[str, int]:
         """Return the rows of each stream within the budgets, to a border of chunks if possible."""
-        budgets = self._settings.budgets
-        rows = sum(backlog.values())
-        if budgets.offsets_max is not None:
-            rows = min(rows, budgets.offsets_max)
+        budgets, facts, found = self._settings.budgets, self._tails.facts, self._tails.found
+        shares = backlog
         if budgets.bytes_max is not None:
-            lows = {stream: ends[stream][0] for stream in backlog}
-            sizes = self._sizes.look(self._tails.leaders, lows)
-            rows = min(rows, rows_for_bytes(backlog, sizes, budgets.bytes_max))
-        shares = share(backlog, rows)
-        cut = [stream for stream in shares if 0 < shares[stream] < backlog[stream]]
-        wanted = [(stream, at_offset(ends[stream][0] + shares[stream])) for stream in cut]
-        borders = self._cluster.resolve(self._tails.leaders, wanted)
-        for stream, border in zip(cut, borders, strict=True):
+            reaches = {stream: Reach(*ends[stream]) for stream in backlog}
+            shares = facts.within(found, reaches, budgets.bytes_max)
+        if budgets.offsets_max is not None:
+            shares = share(shares, budgets.offsets_max)
+        wanted = {
+            stream: ends[stream][0] + count
+            for stream, count in shares.items()
+            if 0 < count < backlog[stream]
+        }
+        for stream, border in facts.chunks_at(found, wanted).items() if wanted else ():
             if ends[stream][0] < border:
                 shares[stream] = min(shares[stream], border - ends[stream][0])
         return shares
 
     @staticmethod
-    def _at(ends: Mapping[str, tuple[int, int]], shares: Mapping[str, int]) -> dict[str, Place]:
+    def _at(
+        ends: Mapping[str, tuple[int, int]],
+        bounds: Mapping[str, Bounds],
+        shares: Mapping[str, int],
+    ) -> dict[str, Place]:
         return {
-            stream: Place(min(low + shares.get(stream, 0), end))
+            stream: _place_in(bounds[stream], min(low + shares.get(stream, 0), end))
             for stream, (low, end) in ends.items()
         }
 
@@ -210,7 +229,9 @@ class StreamPlanner:
     def _judge(self, start: Position, bounds: Mapping[str, Bounds]) -> None:
         for stream, place in start.items():
             if stream not in bounds:
-                reason = "the stream does not exist any more"
+                self._lose(stream, place.offset, place.offset, GONE)
+            elif not place.may_be_in(bounds[stream].generation):
+                reason = f"{MADE_AGAIN}, and begins anew at offset {bounds[stream].first}"
                 self._lose(stream, place.offset, place.offset, reason)
             elif bounds[stream].next < place.offset:
                 end = bounds[stream].next
@@ -223,3 +244,7 @@ class StreamPlanner:
         if self._settings.fail_on_data_loss:
             raise DataLoss(f"{text}. Set failOnDataLoss to false to go on without them.")
         LOG.warning("%s", text)
+
+
+def _place_in(held: Bounds, offset: int) -> Place:
+    return Place(offset, incarnation_of(held.generation))

@@ -4,8 +4,10 @@ from collections.abc import Callable, Container, Mapping
 from typing import Final
 
 from pyspark_hutch.client.cluster import Bounds, Cluster
-from pyspark_hutch.offsets.streams import PartitionStream, streams_of
-from pyspark_hutch.options.settings import Source
+from pyspark_hutch.offsets.streams import PartitionStream
+from pyspark_hutch.options.settings import ReadSettings
+from pyspark_hutch.planning.choosing import facts_of
+from pyspark_hutch.planning.facts import Facts, Found
 from pyspark_hutch.shared.client.errors import ClientError, Refused, refusal
 from pyspark_hutch.shared.client.login import Endpoint
 from pyspark_hutch.shared.stream.wire.codes import ResponseCode
@@ -14,7 +16,7 @@ LOOK_S: Final = 0.2
 """Time between two questions of an idle query for new rows; about its delay, too."""
 
 LIST_S: Final = 5.0
-"""Time after which the partitions of super streams are listed anew."""
+"""Time after which the streams of a pattern, and partitions of super streams, are listed anew."""
 
 
 class Tails:
@@ -26,18 +28,33 @@ class Tails:
         seen: What each held when it was last asked.
     """
 
-    def __init__(self, cluster: Cluster, source: Source, clock: Callable[[], float]) -> None:
+    def __init__(
+        self, cluster: Cluster, settings: ReadSettings, clock: Callable[[], float]
+    ) -> None:
         """Prepare; nothing is asked yet."""
         self.places: dict[str, PartitionStream] = {}
-        self.leaders: dict[str, Endpoint] = {}
+        self.leaders: Mapping[str, Endpoint] = {}
         self.seen: Mapping[str, Bounds] = {}
         self._cluster = cluster
-        self._source = source
+        self._settings = settings
         self._clock = clock
+        self._made: Facts | None = None
         self._looked_at: float | None = None
         self._listed_at: float | None = None
         self._failure: ClientError | None = None
-        self._missing: list[str] = []
+        self._missing: tuple[str, ...] = ()
+
+    @property
+    def facts(self) -> Facts:
+        """The source of facts that the server has; raises ClientError and WrongOption."""
+        if self._made is None:
+            self._made = facts_of(self._cluster, self._settings, self._clock)
+        return self._made
+
+    @property
+    def found(self) -> Found:
+        """The streams as last seen."""
+        return Found(self.places, self.leaders, self.seen, self._missing)
 
     def look(
         self, *, is_fresh: bool = False, known: Container[str] | None = None
@@ -56,25 +73,23 @@ class Tails:
         if is_fresh or self._looked_at is None or now - self._looked_at >= LOOK_S:
             self._looked_at, self._failure = now, None
             try:
-                self._look(now, known)
+                self._look(now)
+                self._refuse_unknown(known)
             except ClientError as error:
                 self._listed_at, self._failure = None, error
         if self._failure is not None:
             raise self._failure
         return self.seen
 
-    def _look(self, now: float, known: Container[str] | None) -> None:
+    def _look(self, now: float) -> None:
         is_listed = self._listed_at is not None and now - self._listed_at < LIST_S
-        try:
-            if not is_listed:
-                self._list(now)
-            self.seen = self._cluster.bounds(self.leaders)
-        except Refused:
-            if not is_listed:
-                raise
-            self._list(now)  # a stream has gone since they were listed
-            self.seen = self._cluster.bounds(self.leaders)
-        self._refuse_unknown(known)
+        if is_listed:
+            try:
+                self.seen = self.facts.look(self.leaders)
+            except Refused:  # a stream has gone since they were listed
+                is_listed = False
+        if not is_listed:
+            self._list(now)
 
     def _refuse_unknown(self, known: Container[str] | None) -> None:
         for stream in self._missing:
@@ -83,9 +98,8 @@ class Tails:
                 raise refusal(f"stream {stream!r}", code)
 
     def _list(self, now: float) -> None:
-        places = {place.stream: place for place in streams_of(self._cluster, self._source)}
-        leaders = self._cluster.leaders(list(places), skips_missing=True)
-        self._missing = [stream for stream in places if stream not in leaders]
-        self.places |= {stream: places[stream] for stream in leaders}
-        self.leaders = leaders
+        found = self.facts.find(self._settings.source)
+        self._missing = tuple(found.missing)
+        self.places |= {stream: found.places[stream] for stream in found.leaders}
+        self.leaders, self.seen = found.leaders, found.bounds
         self._listed_at = now

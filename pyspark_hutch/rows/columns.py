@@ -91,6 +91,19 @@ COLUMNS: Final = (
 )
 """All columns, in the order in which they are given."""
 
+STREAM_COLUMNS: Final = (
+    Column("stream", "string", pa.string(), "name of the stream"),
+    Column(
+        "super_stream", "string", pa.string(), "super stream that it is a partition of, or null"
+    ),
+    Column("partition", "int", pa.int32(), "index in the super stream; 0 for a stream"),
+    Column("first_offset", "bigint", pa.int64(), "first row that is kept"),
+    Column("next_offset", "bigint", pa.int64(), "behind the last row"),
+    Column("bytes", "bigint", pa.int64(), "what is kept, as the server stores it"),
+    Column("generation", "bigint", pa.int64(), "another one after it was deleted and made again"),
+)
+"""The columns of a read that describes streams: a row for each, with the bytes of its rows."""
+
 DEFAULT: Final = tuple(column.name for column in COLUMNS[:7])
 """The columns of a read that asks for none."""
 
@@ -127,3 +140,8 @@ def column(name: str, *, variant: bool = False) -> Column:
 def arrow_schema(names: Iterable[str], *, variant: bool = False) -> pa.Schema:
     """Return the schema of batches with these columns, in this order. Raises KeyError."""
     return pa.schema([(name, column(name, variant=variant).arrow) for name in names])
+
+
+def stream_schema() -> pa.Schema:
+    """Return the schema of a batch that describes streams, with all of its columns."""
+    return pa.schema([(known.name, known.arrow) for known in STREAM_COLUMNS])

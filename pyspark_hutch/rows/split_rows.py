@@ -36,6 +36,8 @@ def rows_of(
         settings.filter.values,
         settings.filter.match_unfiltered,
         settings.fail_on_data_loss,
+        split.generation,
+        split.kept_by,
     )
     poll_timeout_ms = settings.connection.poll_timeout_ms
     reader = RangeReader(cluster, offsets, poll_timeout_ms)

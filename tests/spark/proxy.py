@@ -24,6 +24,11 @@ def as_it_is(_name: str, frame: bytearray) -> bytearray:
     return frame
 
 
+def without_pipeline(_name: str, frame: bytearray) -> bytearray:
+    """Let a Hutch look like a server that has no commands for pipelines."""
+    return frame.replace(b"hutch.pipeline", b"other.pipeline")
+
+
 class Proxy:
     """Passes whole frames, size in front, between clients and one server.
 

@@ -9,7 +9,7 @@ import pytest
 
 from gateway.stream.wire import messages as m
 from tests.spark.conftest import Place, Read
-from tests.spark.proxy import Proxy
+from tests.spark.proxy import Change, Proxy, as_it_is, without_pipeline
 from tests.spark.publishing import append, bodies_of, create_super_stream, publish
 
 COUNT = 2_000
@@ -92,6 +92,7 @@ def test_a_read_needs_stock_commands_only(either: Place, stream: str, read: Read
     with either.client() as client, Proxy(either.host, either.port) as proxy:
         for partition in create_super_stream(client, stream, 2):
             append(client, partition, bodies_of(50), at_once=10)
+        proxy.on_answer = without_pipeline
         through = Place(either.product, proxy.host, proxy.port)
         found = read(through, superStream=stream, minPartitions=4, startingTimestamp=1)
 
@@ -99,17 +100,19 @@ def test_a_read_needs_stock_commands_only(either: Place, stream: str, read: Read
         assert set(proxy.requests) <= STOCK
 
 
-def test_streams_are_read_where_metadata_says_unless_that_is_ignored(
-    place: Place, stream: str, read: Read
+@pytest.mark.parametrize(("change", "questions"), [(as_it_is, 0), (without_pipeline, 1)])
+def test_streams_are_read_where_the_server_says_unless_that_is_ignored(
+    place: Place, stream: str, read: Read, change: Change, questions: int
 ) -> None:
     with place.client() as client:
         publish(client, stream, bodies_of(10))
     for advertised, subscriptions in (("ignore", 1), ("use", 0)):
         with Proxy(place.host, place.port) as proxy:
+            proxy.on_answer = change
             through = Place("hutch", proxy.host, proxy.port)
             assert read(through, stream=stream, advertised=advertised).count() == 10
             assert proxy.requests["subscribe"] == subscriptions
-            assert proxy.requests["metadata"] == 1
+            assert proxy.requests["metadata"] == questions
 
 
 def test_filter_values_leave_out_chunks_but_no_row_of_those_that_match(

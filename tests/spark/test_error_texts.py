@@ -17,7 +17,7 @@ from gateway.stream.wire import messages as m
 from tests.integration.administrator import ctl
 from tests.integration.server import HutchServer
 from tests.spark.conftest import Place
-from tests.spark.proxy import Change, Proxy
+from tests.spark.proxy import Change, Proxy, without_pipeline
 from tests.spark.publishing import create_super_stream, publish
 
 if TYPE_CHECKING:
@@ -153,11 +153,6 @@ class Trials:
         raise AssertionError(done.stdout + done.stderr)
 
 
-def without_stages(_name: str, frame: bytearray) -> bytearray:
-    """Let the server look as one that has no stages."""
-    return frame.replace(b"hutch.pipeline", b"other.pipeline")
-
-
 def without_closed_stages(name: str, frame: bytearray) -> bytes | bytearray:
     return b"" if name == "close_stage" else frame
 
@@ -214,7 +209,7 @@ TRIALS: Final[Mapping[str, Trial]] = {
     "cannot be written together with option delivery": lambda t: t.write(
         "'x' AS body", "'v' AS filter_value", stream=t.stream, delivery="staged"
     ),
-    "has no staged writing": lambda t: t.write_through(without_stages, delivery="staged"),
+    "has no staged writing": lambda t: t.write_through(without_pipeline, delivery="staged"),
     "option txnAppId='…' needs": lambda t: t.write("'x' AS body", stream=t.stream, txnAppId="a"),
     "option txnAppId='…': is for": lambda t: t.stream_with_a_number(),
     "the task's … rows were not": lambda t: t.write_through(

@@ -33,20 +33,21 @@ def make_again(client: Client, stream: str, count: int) -> None:
     publish(client, stream, bodies_of(count))
 
 
-def test_a_stream_deleted_and_made_again_shorter_is_told(
-    spark: SparkSession, place: Place, client: Client, stream: str, tmp_path: Path
+@pytest.mark.parametrize("count", [4, 25])
+def test_a_stream_deleted_and_made_again_is_told_however_long_it_is(
+    spark: SparkSession, place: Place, client: Client, stream: str, tmp_path: Path, count: int
 ) -> None:
     publish(client, stream, bodies_of(10))
     query = Query(spark, place, tmp_path, stream=stream, startingOffsets="earliest")
     query.run()
-    make_again(client, stream, 4)
+    make_again(client, stream, count)
 
     assert refusal(query.run) == (
-        f"stream {stream!r}: offsets 4 to 9 are lost: "
-        f"the stream ends at offset 4: it was deleted and made again. {ADVICE}"
+        f"stream {stream!r}: nothing from 10 on: "
+        f"the stream was deleted and made again, and begins anew at offset 0. {ADVICE}"
     )
     query.options["failOnDataLoss"] = "false"
-    assert query.run() == sorted([*range(10), *range(4)])
+    assert query.run() == sorted([*range(10), *range(count)])
 
 
 def test_a_running_query_goes_on_in_an_empty_stream_that_took_the_place_of_another(

@@ -13,7 +13,7 @@ from gateway.stream.wire import messages as m
 from pyspark_hutch.shared.client.conversation import PIPELINED_MAX
 from tests.integration.server import HutchServer
 from tests.spark.conftest import Place, Read
-from tests.spark.proxy import Proxy
+from tests.spark.proxy import Change, Proxy, as_it_is, without_pipeline
 from tests.spark.publishing import append, publish
 
 STREAMS = 1_000
@@ -52,8 +52,9 @@ print(json.dumps([rows, size, largest, peak() - before]))
 """
 
 
-def test_a_thousand_streams_are_planned_with_requests_that_do_not_wait_for_each_other(
-    hutch: HutchServer, place: Place, stream: str, read: Read
+@pytest.mark.parametrize("change", [as_it_is, without_pipeline])
+def test_a_thousand_streams_are_planned_in_one_request_or_in_many_that_do_not_wait(
+    hutch: HutchServer, place: Place, stream: str, read: Read, change: Change
 ) -> None:
     names = [f"{stream[-20:]}-{number}" for number in range(STREAMS)]
     with place.client() as client:
@@ -64,12 +65,19 @@ def test_a_thousand_streams_are_planned_with_requests_that_do_not_wait_for_each_
         append(client, names[-1], [b"a row"])
 
     with Proxy(place.host, place.port) as proxy:
+        proxy.on_answer = change
         through = Place("hutch", proxy.host, proxy.port)
         rows = read(through, "stream string", stream=",".join(names)).collect()
         requests, turns, opened = proxy.requests, proxy.turns, proxy.opened
 
     assert sorted(row.stream for row in rows) == sorted([names[7], names[-1]])
-    assert requests["stream_stats"] in (STREAMS + 1, STREAMS + 2)
+    if change is as_it_is:
+        assert requests["plan_streams"] == 1
+        # Each of the two tasks looks once more, for its own stream.
+        assert requests["describe_streams"] == 1 + 2
+        assert requests["stream_stats"] == requests["metadata"] == 0
+    else:
+        assert requests["stream_stats"] in (STREAMS + 1, STREAMS + 2)
     # A round trip for each part of the pipeline, a few of the handshakes and of the tasks.
     assert turns <= opened * 8 + 2 * STREAMS / PIPELINED_MAX + 20
     assert hutch.is_running

@@ -81,7 +81,8 @@ def test_a_table_with_options_is_refused_with_the_ways_that_work(
 
 def test_a_read_without_any_option_says_what_is_missing(spark: SparkSession) -> None:
     assert refusal(lambda: spark.read.format("hutch").load()) == (
-        "option stream is missing: one of stream, superStream and assign says what is read; "
+        "option stream is missing: one of stream, superStream, assign and streamPattern says "
+        "what is read; "
         "option endpoints is missing: it or uri says where the servers are, "
         "as endpoints=localhost:5552"
     )

@@ -50,9 +50,3 @@ def test_lists_of_streams_and_of_super_streams_are_read_together(
 
     assert read(place, stream=f"{stream}-a, {stream}-b").count() == 6
     assert read(place, superStream=f"{stream}-super-a,{stream}-super-b").count() == 8
-
-
-def test_a_stream_pattern_is_refused_with_the_reason(place: Place, read: Read) -> None:
-    line = refusal(lambda: read(place, streamPattern="orders-.*"))
-
-    assert "option streamPattern='orders-.*' is refused: no command of the protocol lists" in line

@@ -52,7 +52,8 @@ async def peer_properties(link: Link, request: m.PeerProperties) -> m.PeerProper
     link.session.greet(dict(some))
     said = link.host.peer_properties
     if link.session.table is pipeline.TABLE:
-        said = said | pipeline.PROPERTIES
+        started = {pipeline.STARTED: str(link.host.service.about.started_ms)}
+        said = said | pipeline.PROPERTIES | started
     return m.PeerPropertiesReply(ResponseCode.OK, said)
 
 

@@ -27,6 +27,8 @@ from .commands import (
 PROPERTY: Final = "hutch.pipeline"
 PROPERTIES: Final = {PROPERTY: "1"}
 """The version of the table, as both sides say it."""
+STARTED: Final = "hutch.started"
+"""The property in which the server says when it was started, in milliseconds since 1970."""
 
 # fmt: off
 PIPELINE: Final = (

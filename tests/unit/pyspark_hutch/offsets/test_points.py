@@ -107,6 +107,19 @@ def test_points_must_name_the_streams_that_are_read(server: Clocked) -> None:
         offsets_of(cluster_of(server), leaders, HELD, where, "error")
 
 
+def test_an_offset_of_a_stream_that_was_made_again_since_is_refused(server: Clocked) -> None:
+    leaders = {"a": Endpoint(server.host, server.port)}
+
+    def at(incarnation: str | None) -> dict[str, int]:
+        point = Point(PointKind.OFFSET, 50, incarnation)
+        where = Where("startingOffsets", by_stream=(("a", point),))
+        return offsets_of(cluster_of(server), leaders, {"a": Bounds(10, 100, 7)}, where, "error")
+
+    assert at("7") == at(None) == {"a": 50}
+    with pytest.raises(WrongOption, match="stream 'a' was deleted and made again since its offset"):
+        at("6")
+
+
 def test_an_offset_beyond_the_end_is_refused() -> None:
     where = Where("startingOffsets", Point(PointKind.OFFSET, 101))
 

@@ -40,6 +40,14 @@ def test_both_forms_of_a_place_are_written_as_they_are_documented() -> None:
     )
 
 
+def test_a_place_belongs_to_a_stream_unless_both_say_another_incarnation() -> None:
+    assert Place(5, "7").may_be_in(7)
+    assert not Place(5, "7").may_be_in(8)
+    assert Place(5, "7").may_be_in(None)
+    assert Place(5).may_be_in(8)
+    assert Place(5).may_be_in(None)
+
+
 @pytest.mark.parametrize(
     "value",
     [

@@ -71,8 +71,8 @@ def test_a_strange_name_is_told_on_one_line() -> None:
 
 def test_a_refused_option_is_told_with_its_reason_whatever_it_is_for() -> None:
     for use in Use:
-        (problem,) = refused({"streamPattern": "o.*"}, use)
-        assert problem.startswith("option streamPattern='o.*' is refused: no command")
+        (problem,) = refused({"segmentRoot": "/data"}, use)
+        assert problem.startswith("option segmentRoot='/data' is refused: rows are read over")
 
 
 def test_an_option_for_the_other_way_of_reading_is_told() -> None:

@@ -37,7 +37,7 @@ def test_every_row_has_five_cells() -> None:
         "| `endingOffsets` | batch reads | latest, or JSON by stream,",
         "| `maxTriggerDelay` | streaming reads | a time with its unit,",
         "| `subBatchSize` | writes | a whole number from 1 to 65535 | 100 with `compression`;",
-        "| `streamPattern` | reads |  |  | Refused: no command of the protocol lists streams;",
+        "| `segmentRoot` | reads |  |  | Refused: rows are read over the protocol;",
     ],
 )
 def test_a_row_says_use_kind_default_and_meaning(row: str) -> None:

@@ -138,17 +138,28 @@ def test_names_of_options_are_taken_as_spark_writes_them() -> None:
         ({"stream": "a, b"}, Source(streams=("a", "b"))),
         ({"superStream": "a, b"}, Source(super_streams=("a", "b"))),
         ({"assign": '{"a": [1, 0]}'}, Source(assigned=(("a", (1, 0)),))),
+        ({"streamPattern": "^a"}, Source(pattern="^a")),
     ],
 )
-def test_what_is_read_is_said_in_one_of_three_ways(options: dict[str, str], source: Source) -> None:
+def test_what_is_read_is_said_in_one_of_four_ways(options: dict[str, str], source: Source) -> None:
     settings = read_settings({"endpoints": "localhost"} | options, is_streaming=False)
 
     assert settings.source == source
 
 
+def test_a_read_that_describes_streams_takes_no_option_about_records() -> None:
+    options = {"endpoints": "localhost", "streamPattern": "a", "metadata": "streams"}
+
+    assert read_settings(options, is_streaming=False).describes_streams
+    for option in ({"startingOffsets": "earliest"}, {"minPartitions": "2"}, {"bodyFormat": "raw"}):
+        assert refused(options | option).endswith("contradict each other: no records are read")
+    assert "is for a batch read" in refused(options, is_streaming=True)
+
+
 def test_a_read_without_a_stream_is_refused() -> None:
     assert refused({"endpoints": "localhost"}) == (
-        "option stream is missing: one of stream, superStream and assign says what is read"
+        "option stream is missing: one of stream, superStream, assign and streamPattern says "
+        "what is read"
     )
 
 
@@ -160,6 +171,9 @@ def test_a_read_without_a_stream_is_refused() -> None:
         {"stream": "a", "assign": '{"b": [1]}'},
         {"superStream": "a", "assign": '{"b": [1]}'},
         {"stream": "a", "superStream": "b", "assign": '{"c": [1]}'},
+        {"streamPattern": "a", "stream": "b"},
+        {"streamPattern": "a", "superStream": "b"},
+        {"streamPattern": "a", "assign": '{"b": [1]}'},
     ],
 )
 def test_two_ways_to_say_what_is_read_are_refused(

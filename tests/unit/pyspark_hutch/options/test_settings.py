@@ -125,6 +125,7 @@ def test_what_the_protocol_cannot_carry_is_no_password(text: str) -> None:
         (Source(streams=("a",)), "stream"),
         (Source(super_streams=("a",)), "superStream"),
         (Source(assigned=(("a", (1,)),)), "assign"),
+        (Source(pattern="^a"), "streamPattern"),
     ],
 )
 def test_a_source_knows_the_option_that_said_it(source: Source, option: str) -> None:

@@ -62,7 +62,8 @@ EXAMPLES: dict[str, tuple[dict[str, object], list[str]]] = {
         ["", "a,", "a,a", "x" * 256, "[1]"],
     ),
     "assign": ({'{"a": [0, 2]}': (("a", (0, 2)),)}, ["", "a", '{"a": [0.5]}']),
-    "streamPattern": ({}, ["orders-.*"]),
+    "streamPattern": ({"^orders-[0-9]+$": "^orders-[0-9]+$"}, ["", "x" * 1_025, "a\nb"]),
+    "metadata": ({"streams": "streams", "Streams": "streams"}, ["", "tables"]),
     "readMode": ({}, ["direct", "stream"]),
     "segmentRoot": ({}, ["/data"]),
     "startingOffsets": (
@@ -94,7 +95,7 @@ EXAMPLES: dict[str, tuple[dict[str, object], list[str]]] = {
         {"1": 1, str(2**63 - 1): 2**63 - 1},
         ["0", "-1", "x", "1.0", str(2**63)],
     ),
-    "maxBytesPerPartition": ({}, ["1g"]),
+    "maxBytesPerPartition": ({"1": 1, "64m": 2**26}, ["0", "x", "1.5g"]),
     "bodyFormat": ({"amqp": "amqp", "RAW": "raw"}, ["", "json"]),
     "metadataFields": ({"footer,header": ("header", "footer")}, ["", "headers", "offset"]),
     "includeProperties": ({"true": True, "FALSE": False}, ["", "yes", "1"]),

@@ -3,11 +3,11 @@ from collections.abc import Iterator
 import pytest
 
 from pyspark_hutch.client.cluster import Bounds
-from pyspark_hutch.options.settings import Source
+from pyspark_hutch.options.settings import Point, PointKind, ReadSettings, Source, Where
 from pyspark_hutch.planning.tails import LIST_S, LOOK_S, Tails
 from pyspark_hutch.shared.client.errors import Refused, ServerGone
 from tests.fake_server import FakeServer, chunks
-from tests.reading_rig import cluster_of
+from tests.reading_rig import cluster_of, settings_of
 
 
 class Clock:
@@ -33,7 +33,9 @@ def clock() -> Clock:
 
 @pytest.fixture
 def tails(server: FakeServer, clock: Clock) -> Tails:
-    return Tails(cluster_of(server, planner_retries=0), Source(streams=("a", "b")), clock)
+    starting = Where("startingOffsets", Point(PointKind.LATEST))
+    settings = ReadSettings(settings_of(server), Source(streams=("a", "b")), starting, None)
+    return Tails(cluster_of(server, planner_retries=0), settings, clock)
 
 
 def test_an_answer_of_a_moment_ago_will_do_unless_a_fresh_one_is_wanted(

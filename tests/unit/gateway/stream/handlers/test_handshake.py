@@ -1,6 +1,7 @@
 """From a fresh connection to an open one, and what ends it on the way."""
 
 import logging
+import time
 
 import pytest
 
@@ -420,7 +421,9 @@ def test_a_client_that_asks_for_the_commands_of_pipelines_is_told_their_version(
 ) -> None:
     asked = m.PeerProperties({"hutch.pipeline": "1"})
     answer = fresh.ask(m.PeerPropertiesReply, "peer_properties", asked)
-    assert dict(answer.properties) == {**PEER_PROPERTIES, "hutch.pipeline": "1"}
+    said = dict(answer.properties)
+    assert int(said.pop("hutch.started")) <= time.time_ns() // 1_000_000
+    assert said == {**PEER_PROPERTIES, "hutch.pipeline": "1"}
 
     again = fresh.ask(m.PeerPropertiesReply, "peer_properties", m.PeerProperties({}))
     assert dict(again.properties) == PEER_PROPERTIES

@@ -1,0 +1,82 @@
+"""The facts that a plan rests on: which streams there are, what they hold, where they can be cut.
+
+There are two sources of them. `stock.py` has the commands of the protocol, which every server
+serves. `pipeline.py` has those that Hutch serves beside them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, Protocol
+
+from pyspark_hutch.client.cluster import Bounds
+from pyspark_hutch.offsets.streams import PartitionStream
+from pyspark_hutch.options.settings import Source, Splitting
+from pyspark_hutch.planning.splits import Split, StreamRange
+from pyspark_hutch.shared.client.login import Endpoint
+
+
+class Found(NamedTuple):
+    """The streams of a query.
+
+    Attributes:
+        places: The streams by name.
+        leaders: Where each lives.
+        bounds: What each holds.
+        missing: Names of those that a query asks for, and that do not exist.
+    """
+
+    places: Mapping[str, PartitionStream]
+    leaders: Mapping[str, Endpoint]
+    bounds: Mapping[str, Bounds]
+    missing: Sequence[str]
+
+
+class Reach(NamedTuple):
+    """The rows of a stream that a batch could take: offsets from `low` to before `high`."""
+
+    low: int
+    high: int
+
+
+class Facts(Protocol):
+    """A source of facts. All of its methods ask a server, about all streams at once."""
+
+    def find(self, source: Source) -> Found:
+        """Find the streams of a query.
+
+        Raises:
+            WrongOption: The option that names them does not fit what there is.
+            ClientError: One cannot be used, or no server answers.
+        """
+
+    def look(self, leaders: Mapping[str, Endpoint]) -> dict[str, Bounds]:
+        """Return what streams hold that were found before.
+
+        Raises:
+            Refused: One has gone.
+            ClientError: One cannot be used, or no server answers.
+        """
+
+    def chunks_at(self, found: Found, offsets: Mapping[str, int]) -> dict[str, int]:
+        """Return for an offset of each stream where its chunk begins."""
+
+    def within(self, found: Found, reaches: Mapping[str, Reach], bytes_max: int) -> dict[str, int]:
+        """Return how many rows of each stream have so many bytes together, in proportion.
+
+        Args:
+            found: The streams.
+            reaches: The rows of which some are wanted; none is empty.
+            bytes_max: Bytes of all streams, at least 1.
+
+        Returns:
+            Rows of each stream, at least 1 in all.
+        """
+
+    def split(
+        self, found: Found, ranges: Sequence[StreamRange], splitting: Splitting
+    ) -> list[Split]:
+        """Cut ranges into splits, one for each task; empty ranges give none.
+
+        Raises:
+            WrongOption: There would be far too many splits.
+            ClientError: No server answers.
+        """
