@@ -16,8 +16,8 @@ from tests.spark_cluster.sessions import LOG_CHARACTERS, Session
 from tests.spark_cluster.standalone import Cluster, environment, settings_of
 from tests.waiting import wait_until
 
-SOURCE: Final = "orders"
-TARGET: Final = "copied"
+SOURCE: Final = "bills"
+TARGET: Final = "bills-copied"
 PARTITIONS: Final = 3
 ROWS: Final = 4_000
 """Of each partition."""

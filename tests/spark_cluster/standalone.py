@@ -37,6 +37,8 @@ _SETTINGS: Final = {
     "spark.executor.cores": "1",
     "spark.executor.extraJavaOptions": JAVA_OPTIONS,
     "spark.executor.memory": "512m",
+    # No task before all executors are there, or a short job may be done by one of them.
+    "spark.scheduler.minRegisteredResourcesRatio": "1.0",
     "spark.sql.catalogImplementation": "in-memory",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.shuffle.partitions": "2",

@@ -26,6 +26,7 @@ from tests.spark_cluster.conftest import need_java
 from tests.spark_cluster.copying import BATCHES, SOURCE, TARGET, Copy, bodies_to_copy
 from tests.spark_cluster.filling import fill_super_stream
 from tests.spark_cluster.hosts import Host, Network, why_no_network
+from tests.spark_cluster.sessions import DIES_WITH_US
 from tests.spark_cluster.standalone import WORKERS, Cluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -68,7 +69,8 @@ def site(tmp_path: Path) -> Iterator[Site]:
         authority = Authority()
         pair = authority.server(own, names=[at.address, "localhost"])
         ca = authority.write(tmp_path / "ca.pem")
-        with HutchServer(own / "data", *listening(at, pair), enter=at.enter) as server:
+        enter = (*DIES_WITH_US, *at.enter)  # else its network would outlive a killed test run
+        with HutchServer(own / "data", *listening(at, pair), enter=enter) as server:
             tls = Endpoint(at.address, tls_endpoint(server).port)
             yield Site(server, at, others, tls, ca)
 
