@@ -25,7 +25,7 @@ from tests.spark.driver import Driver, Killed
 from tests.spark.proxy import Proxy
 from tests.spark.publishing import append, create_super_stream
 from tests.spark.queries import uncommit
-from tests.spark_cluster.standalone import EXECUTOR, SETTINGS, Cluster
+from tests.spark_cluster.standalone import EXECUTOR, Cluster, settings_of
 
 SOURCE: Final = "source"
 PARTS: Final = (4, 7, 5, 9)
@@ -105,7 +105,7 @@ class Ground:
             master = self.cluster.url if on_cluster else "local[2,3]"
             folder = self.folder / ("cluster-driver" if on_cluster else "driver")
             folder.mkdir()
-            driver = Driver(folder, SETTINGS | {"spark.master": master})
+            driver = Driver(folder, settings_of() | {"spark.master": master})
             self._drivers[on_cluster] = self._stack.enter_context(driver)
         return self._drivers[on_cluster]
 
