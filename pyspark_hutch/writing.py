@@ -35,6 +35,7 @@ from pyspark_hutch.sink.task import (
     stage_rows,
     write_rows,
 )
+from pyspark_hutch.workers import spare_collections
 
 LOG: Final = logging.getLogger(__name__)
 
@@ -77,6 +78,7 @@ class WriteTask:
             BadColumn: The rows cannot be written.
             ClientError: A target cannot be written to.
         """
+        spare_collections()
         if overwrites:
             raise WrongOption("mode overwrite: a stream only grows; use mode append")
         self.settings = write_settings(options, is_streaming=is_streaming)
@@ -103,6 +105,7 @@ class WriteTask:
 
     def write(self, batches: Iterator[pa.RecordBatch]) -> Done:
         """Publish or stage the rows of the task that this process runs."""
+        spare_collections()
         task = _identity(self.settings)
         connection, settings = self.settings.connection, self.settings
         cluster = Cluster(connection, task_name(connection), retries_first=True)

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from typing import Final
 
 from pyspark.sql import DataFrame
-from pyspark.sql.streaming import DataStreamWriter, StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from compat.spark_bench.errors import SparkBenchError
-from compat.spark_bench.stage import CORES, Stage
+from compat.spark_bench.stage import CORES, LOG_LEVEL, Stage
 from compat.spark_bench.waits import Ground, Took
 
 ROWS: Final = 1_000
@@ -55,7 +56,10 @@ def _trigger_ms(stage: Stage, to: Writer, count: int) -> float:
             if count <= progress["batchId"] < 2 * count
         ]
     finally:
+        # Tasks that are cut off by the stop would be logged as errors.
+        stage.spark.sparkContext.setLogLevel("OFF")
         query.stop()
+        stage.spark.sparkContext.setLogLevel(LOG_LEVEL)
     return statistics.median(times)
 
 

@@ -33,7 +33,7 @@ RECEIVE_BYTES: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What to publish: messages of `body_bytes` to a stream that is there, so many a second."""
+    """Messages to publish: of `body_bytes` to a stream that is there, so many a second."""
 
     address: Address
     stream: str

@@ -113,6 +113,11 @@ def _verdict(work: Work, sides: Sequence[Figures], target: Target) -> list[str]:
     ]
 
 
+def _meanings(run: Run) -> list[tuple[str, str]]:
+    works = [(work.title, work.meaning) for work, _ in run.figures]
+    return works + [(wait.title, wait.meaning) for wait, _ in run.waits]
+
+
 def _verdict_of_wait(wait: Wait, waited: Waited) -> list[str]:
     if waited.ratio is None:
         measured, unit, base = short(waited.took.ours_ms), " ms", ""
@@ -143,7 +148,7 @@ def page_of(run: Run) -> str:
         "## Targets",
         "\n".join(verdicts_of(run)),
         "## What each row means",
-        "\n".join(f"- **{row.title}**: {row.meaning}" for row, _ in (*run.figures, *run.waits)),
+        "\n".join(f"- **{title}**: {meaning}" for title, meaning in _meanings(run)),
     ]
     if run.skipped:
         parts += ["## Not measured", "\n".join(f"- {line}" for line in run.skipped)]

@@ -25,6 +25,7 @@ from pyspark_hutch.sink.targets import prepare
 from pyspark_hutch.sink.task import write_rows
 
 CORES: Final = 2
+LOG_LEVEL: Final = "ERROR"
 SETTINGS: Final = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -67,7 +68,7 @@ class Stage:
         for name, value in SETTINGS.items():
             builder = builder.config(name, value)
         self.spark = builder.config("spark.sql.warehouse.dir", f"{folder}/tables").getOrCreate()
-        self.spark.sparkContext.setLogLevel("ERROR")
+        self.spark.sparkContext.setLogLevel(LOG_LEVEL)
 
     @property
     def jvm(self) -> int:

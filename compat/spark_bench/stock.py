@@ -28,7 +28,7 @@ PATIENCE_S: Final = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What to publish: so many messages of `body_bytes`, in batches, to a stream that is there."""
+    """Messages to publish: so many of `body_bytes`, in batches, to a stream that is there."""
 
     address: Address
     stream: str
@@ -74,8 +74,9 @@ async def _publish(job: Job) -> None:
 
     sent = 0
     body = body_of(job.body_bytes)
-    login = {"username": address.user, "password": address.password}
-    async with Producer(address.host, address.port, **login) as producer:
+    async with Producer(
+        address.host, address.port, username=address.user, password=address.password
+    ) as producer:
         while sent < job.count:
             batch = [body] * min(BATCH, job.count - sent)
             await producer.send_batch(job.stream, batch, on_publish_confirm=note)

@@ -1,4 +1,4 @@
-"""A wait: a row whose figures are milliseconds, measured as a whole, and the median of its rounds."""
+"""A wait: a row whose figures are milliseconds; medians of its rounds count."""
 
 import os
 import statistics

@@ -3,9 +3,11 @@
 import platform
 import socket
 import ssl
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import distributions
+from pathlib import Path
 from typing import Final, Literal, Self
 from urllib.parse import SplitResult, unquote, urlsplit
 
@@ -32,16 +34,20 @@ class Endpoint:
 
 def described(product: str, connection_name: str) -> dict[str, str]:
     """Return a client's properties, which administrators see beside the connection."""
-    try:
-        ours = version("hutch-streams")
-    except PackageNotFoundError:  # from an archive of sources
-        ours = "unknown"
     return {
         "product": product,
-        "version": ours,
+        "version": _version(),
         "platform": f"Python {platform.python_version()}",
         "connection_name": connection_name,
     }
+
+
+def _version() -> str:
+    """Return the version of this package; `unknown` if it comes from an archive."""
+    # To look into an archive takes half a second, and Spark's workers have some on their path.
+    folders = [place for place in sys.path if Path(place).is_dir()]
+    found = next(iter(distributions(name="hutch-streams", path=folders)), None)
+    return "unknown" if found is None else found.version
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,5 +59,11 @@ def test_a_side_alone_is_reported_without_ratios_or_verdicts() -> None:
 def test_the_page_says_what_was_measured_where_and_what_was_not() -> None:
     page = page_of(run_of(figures("Hutch", 60, 3.0), figures("Parquet", 100, 1.0)))
 
-    for words in ("2 x some", "Best of 5 rounds", "All of it.", "read from RabbitMQ: none here"):
+    for words in (
+        "2 x some",
+        "Best of 5 rounds",
+        "medians of 3 rounds",
+        "All of it.",
+        "read from RabbitMQ: none here",
+    ):
         assert words in page

@@ -1,6 +1,10 @@
+import sys
+import zipfile
+from pathlib import Path
+
 import pytest
 
-from gateway.client.login import Address, Endpoint, Login
+from gateway.client.login import Address, Endpoint, Login, described
 
 
 @pytest.mark.parametrize(
@@ -56,3 +60,20 @@ def test_external_sends_no_secret() -> None:
 
 def test_an_ipv6_address_is_shown_in_brackets() -> None:
     assert [str(Endpoint("::1", 7)), str(Endpoint("h", 7))] == ["[::1]:7", "h:7"]
+
+
+def test_the_version_is_that_of_the_installed_package_and_archives_are_not_looked_into(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    information = tmp_path / "hutch_streams-9.8.7.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Name: hutch-streams\nVersion: 9.8.7\n")
+    archive = tmp_path / "sources.zip"
+    with zipfile.ZipFile(archive, "w") as packed:
+        packed.write(information / "METADATA", f"{information.name}/METADATA")
+
+    monkeypatch.setattr(sys, "path", [str(archive), str(tmp_path)])
+    assert described("a client", "a name")["version"] == "9.8.7"
+
+    monkeypatch.setattr(sys, "path", [str(archive)])
+    assert described("a client", "a name")["version"] == "unknown"

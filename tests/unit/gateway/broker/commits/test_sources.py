@@ -67,6 +67,18 @@ def test_a_stage_that_is_shorter_than_it_was_is_lost(
             rig.run(_source(rig, number).read(0))
 
 
+def test_a_chunk_whose_head_says_more_than_the_stage_has_is_lost(
+    rig: StagingRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stages, "INLINE_BYTES_MAX", 10)
+    number = rig.staged("a", b"\xff" * 50)
+    stage = rig.commits.stages.find(number)
+    assert stage is not None
+
+    with pytest.raises(StageLost, match=f"stage {number} of stream 'a' has lost bytes"):
+        rig.run(_source(rig, number).read(stage.size_bytes - 40))
+
+
 @pytest.mark.parametrize(
     ("data", "size"),
     [
