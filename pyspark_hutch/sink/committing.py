@@ -106,7 +106,7 @@ def commit(
 def tell(purpose: Purpose, staged: Sequence[Staged], committed: p.StagesCommitted) -> None:
     """Log a commit; aloud where it did not publish all rows now."""
     about, rows = _about(purpose), sum(one.rows for one in staged)
-    if committed.is_repeat:
+    if committed.is_repeat and purpose.sink:
         LOG.warning(
             "hutch: %s was committed before, as number %d; %d rows that were staged again are "
             "left out",

@@ -25,7 +25,7 @@ from gateway.broker.commits.rows import (
     part_key,
     stage_key,
 )
-from gateway.broker.commits.sinks import Sinks
+from gateway.broker.commits.sinks import Nameless, Sinks
 from gateway.broker.commits.sources import StagesSource
 from gateway.broker.commits.stage import Stage
 from gateway.broker.commits.stages import Stages, require_sink
@@ -102,6 +102,7 @@ class Commits:
     def __init__(self, ports: CommitsPorts) -> None:
         self.stages = Stages(ports)
         self.sinks = Sinks(ports)
+        self._nameless = Nameless()
         self._ports = ports
         self._lanes = Lanes(partial(enter, ports), ports.wait)
         self._locks = Locks()
@@ -131,7 +132,7 @@ class Commits:
 
         Args:
             user: The owner of the stages and the sink.
-            sink: The sink; empty: nothing is remembered, so the batch can be committed again.
+            sink: The sink; empty: for as long as the server runs, stages tell of a repetition.
             batch: The batch; those of a sink only grow.
             numbers: The stages, in the order of their records.
             check: Called with each target, again when nothing can come between.
@@ -147,28 +148,31 @@ class Commits:
         under_way = None
         # A commit that comes again, since its client lost the answer, waits for the first one.
         async with self._locks.hold(f"sink {sink}" if sink else f"user {user}"):
-            if not self._is_repeat(user, sink, batch):
+            done = self._done(user, sink, batch, numbers)
+            if done is None:
                 await self._ready(self.stages.for_commit(user, sink, batch, numbers), check)
                 async with self._locks.hold(_RECORD):
                     under_way = await self._record(user, sink, batch, numbers, check)
-        if under_way is None:
-            return await self._repeat(user, sink, numbers)
+        if done is not None:
+            return await self._repeat(user, done, numbers)
+        assert under_way is not None
         committed = await under_way.answer(is_repeat=False)
         if sink:  # attempts of tasks that failed, or were too late
             await self.stages.discard(self.stages.of_sink(user, sink, batch))
         return committed
 
-    def _is_repeat(self, user: str, sink: str, batch: int) -> bool:
-        row = self.sinks.of(user, sink) if sink else None
-        return row is not None and batch <= row.batch
-
-    async def _repeat(self, user: str, sink: str, numbers: Sequence[int]) -> Committed:
+    def _done(self, user: str, sink: str, batch: int, numbers: Sequence[int]) -> int | None:
+        """Return the number of the commit that comes again; None if it is new."""
+        if not sink:
+            return self._nameless.of(user, numbers)
         row = self.sinks.of(user, sink)
-        assert row is not None
+        return row.number if row is not None and batch <= row.batch else None
+
+    async def _repeat(self, user: str, done: int, numbers: Sequence[int]) -> Committed:
         await self.stages.discard(self.stages.own(user, numbers))
-        under_way = self._under_way.get(row.number)
+        under_way = self._under_way.get(done)
         if under_way is None:
-            return Committed(row.number, is_repeat=True)
+            return Committed(done, is_repeat=True)
         return await under_way.answer(is_repeat=True)
 
     async def _ready(self, stages: Sequence[Stage], check: CheckTarget) -> None:
@@ -243,6 +247,8 @@ class Commits:
         self, number: int, head: HeadRow, stages: Sequence[Stage], by: dict[int, list[Stage]]
     ) -> UnderWay:
         """Let the parts of a commit that is written down enter their streams."""
+        if not head.sink:
+            self._nameless.note(head.user, stages, number)
         parts = [
             Part(number, some[0].stream, gen, StagesSource(self._ports, self.stages, some))
             for gen, some in by.items()

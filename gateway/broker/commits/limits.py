@@ -26,6 +26,8 @@ CHUNKS_MAX: Final = 100_000
 130 bytes in memory, and all become visible in one turn."""
 ENTERING_BYTES_MAX: Final = 64 * 1024 * 1024
 """Bytes of parts that enter their streams at a time, in all virtual hosts."""
+LAST_STAGES_MAX: Final = 100_000
+"""Stages of commits without a sink that are remembered, 10 commits of the largest size."""
 SINKS_MAX: Final = 100_000
 """Sinks of a virtual host that have a row."""
 SINK_BYTES_MAX: Final = 1_024

@@ -1,12 +1,16 @@
-"""Sinks of a virtual host: the last batch that each committed, so that none is committed twice."""
+"""Sinks of a virtual host: the last batch that each committed, so that none is committed twice.
+
+Commits without a sink are known by their stages for a while, as long as the server runs.
+"""
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Final
 
-from gateway.broker.commits.limits import SINKS_MAX
+from gateway.broker.commits.limits import LAST_STAGES_MAX, SINKS_MAX
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import SinkRow, sink_key
+from gateway.broker.commits.stage import Stage
 from gateway.broker.errors import AccessRefused, PreconditionFailed
 from store.api import NOT_EXISTS, TableEntry
 from store.errors import StoreError
@@ -14,6 +18,25 @@ from store.errors import StoreError
 log = logging.getLogger(__name__)
 
 _MS: Final = 1_000
+
+
+class Nameless:
+    """Stages of the last commits without a sink, so that one whose answer is lost is found."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[tuple[str, int], int] = {}
+
+    def note(self, user: str, stages: Iterable[Stage], number: int) -> None:
+        """Note a commit that is written down."""
+        for stage in stages:
+            self._numbers[user, stage.number] = number
+        while len(self._numbers) > LAST_STAGES_MAX:
+            del self._numbers[next(iter(self._numbers))]
+
+    def of(self, user: str, stages: Iterable[int]) -> int | None:
+        """Return the number of the commit that had some of these stages; None if none is known."""
+        found = (self._numbers.get((user, stage)) for stage in stages)
+        return next((number for number in found if number is not None), None)
 
 
 class Sinks:

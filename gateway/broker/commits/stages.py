@@ -117,10 +117,7 @@ class Stages(KeptStages):
                 f"stage {number}: sequence {sequence} came instead of {stage.sequence}"
             )
         if sequence >= CHUNKS_MAX:
-            raise PreconditionFailed(
-                f"stage {number} of stream {stage.stream!r} has {CHUNKS_MAX} frames: "
-                "send larger ones"
-            )
+            raise PreconditionFailed(f"stage {number} has {CHUNKS_MAX} frames: send larger ones")
         try:
             chunk = pack_blank(entries, records, data, seal_seed=stage.seal_seed)
         except (LogError, ValueError) as error:

@@ -170,6 +170,15 @@ def test_a_commit_is_told_aloud_where_not_all_rows_are_published(
     assert {record.message: record.levelno for record in caplog.records} == said
 
 
+def test_a_save_whose_first_answer_was_lost_is_told_as_committed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    with caplog.at_level(logging.INFO):
+        tell(Purpose("", 0), [], replace(DONE, is_repeat=True))
+
+    assert caplog.messages == ["hutch: the save: 0 rows, committed as number 7"]
+
+
 def test_discarded_stages_are_gone(server: FakeStages) -> None:
     rows = staged_by(server, 0)
 

@@ -159,7 +159,7 @@ def test_the_chunks_of_a_stage_and_of_a_commit_for_one_stream_have_a_bound(
     rig.add(number, [b"2"], 1)
 
     line = rig.refused(PreconditionFailed, _adding(rig, number, sequence=2))
-    assert line == f"stage {number} of stream 'a' has 2 frames: send larger ones"
+    assert line == f"stage {number} has 2 frames: send larger ones"
     rig.close(number)
     rig.restart()
 
