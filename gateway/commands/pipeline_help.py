@@ -55,13 +55,15 @@ examples:
 FROM_FILES: Final = JobHelp(
     "publish Parquet, JSON lines, CSV or lines of text to a stream",
     """\
-Publish the rows of files to a stream or super stream, each at least once.
+Publish the rows of files to a stream or super stream.
 
 A column `body` is the body; `routing_key`, `properties`, `application_properties`,
 `message_annotations` and `filter_value` go along where they are columns of the right type. Files
 without a body become JSON: each row one object of all its columns.
 
-With --checkpoint the job notes which files are done, and run again it takes new ones only.
+With --checkpoint the job notes which files are done, and run again it takes new ones only. On Hutch
+each row is then published once, also after a kill; with RabbitMQ, or a column `filter_value`, at
+least once.
 """,
     """\
 examples:
@@ -77,13 +79,14 @@ examples:
 COPY: Final = JobHelp(
     "copy a stream to another through a function of yours",
     """\
-Copy a stream to another, each row at least once, through a function of yours if you name one.
+Copy a stream to another, through a function of yours if you name one. On Hutch each row is
+published once, also after a kill; with RabbitMQ at least once.
 
 The function gets a row as a dictionary: stream, partition, offset, timestamp, body, body_type,
 properties, application_properties, message_annotations. It gives a row to publish, a list of them,
-or None to leave it out; routing_key and filter_value may be added. The first four and body_type are
-for it to know. A body is bytes; with --json it is what the JSON means. With --batches the function
-gets and gives a pyarrow.RecordBatch of these columns.
+or None to leave it out; it may add routing_key and, with --to-option delivery=none, filter_value.
+The first four and body_type are for it to know. A body is bytes; with --json it is what the JSON
+means. With --batches the function gets and gives a pyarrow.RecordBatch of these columns.
 
 What makes the function fail is a bad row; --bad-rows says what becomes of it. In a stream of bad
 rows each has its own body, and the application properties dead-letter-reason, dead-letter-stream
