@@ -76,6 +76,12 @@ class Trials:
             options = {"confirmTimeoutMs": "100", "delivery": "none"} | proxy.options
             self.write("'x' AS body", stream=self.stream, **options)
 
+    def read_through(self, change: Change, **options: str) -> None:
+        """Read from a server whose answers a proxy changes."""
+        with Proxy(self.place.host, self.place.port) as proxy:
+            proxy.on_answer = change
+            self.read(**proxy.options, **options)
+
     def write_through(self, change: Change, **options: str) -> None:
         """Write with a server whose answers a proxy changes."""
         with Proxy(self.place.host, self.place.port) as proxy:
@@ -183,6 +189,10 @@ TRIALS: Final[Mapping[str, Trial]] = {
     "super stream '…' does not exist": lambda t: t.read(superStream="no-such"),
     "option … is unknown": lambda t: t.read(stream="a", startingOffset="earliest"),
     "option stream is missing": lambda t: t.read(),
+    "option streamPattern": lambda t: t.read(streamPattern="["),
+    "option maxBytesPerPartition": lambda t: t.read_through(
+        without_pipeline, stream="a", maxBytesPerPartition="1m"
+    ),
     "option maxOffsetsPerTrigger": lambda t: t.read(stream="a", maxOffsetsPerTrigger="5"),
     "option startingOffsets: offset": lambda t: t.read(
         stream=t.stream, startingOffsets=f'{{"{t.stream}": 99}}'
