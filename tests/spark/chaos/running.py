@@ -188,7 +188,7 @@ def run_case(case: Case, ground: Ground) -> Outcome:
     server = ground.server(case.durability)
     folder = ground.folder / case.name
     folder.mkdir()
-    victims = {
+    victims: dict[str, Callable[[], object]] = {
         "driver": lambda: ground.driver(on_cluster=False).kill(),
         "executor": ground.kill_executor,
         "server": partial(_restart, server),
