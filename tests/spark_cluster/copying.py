@@ -26,9 +26,9 @@ BATCH_ROWS: Final = 4_000
 BATCHES: Final = PARTITIONS * ROWS // BATCH_ROWS
 """With rows; the batch before them, number 0, has none."""
 TASKS: Final = 3
-MEET_SECONDS: Final = 180.0
+MEET_SECONDS: Final = 300.0
 """For driver and executors to start, and for some batches."""
-FINISH_SECONDS: Final = 180.0
+FINISH_SECONDS: Final = 300.0
 
 
 def bodies_to_copy() -> list[list[bytes]]:

@@ -29,7 +29,7 @@ from tests.spark_cluster.hosts import Host, Network, why_no_network
 from tests.spark_cluster.sessions import DIES_WITH_US
 from tests.spark_cluster.standalone import WORKERS, Cluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 USER, PASSWORD = "clerk", "secret"
 CONFIGURE, WRITE, READ = "", f"^{TARGET}$", rf"^{SOURCE}(-\d+)?$"

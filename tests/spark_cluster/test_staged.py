@@ -15,7 +15,7 @@ from tests.spark_cluster.copying import BATCHES, SOURCE, TARGET, Copy, bodies_to
 from tests.spark_cluster.filling import fill_super_stream
 from tests.spark_cluster.standalone import Cluster
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 EXECUTOR_KILLED, WORKER_KILLED = 1, 2
 
