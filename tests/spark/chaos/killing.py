@@ -73,6 +73,7 @@ class Killing:
         self._seen = 0
         self._chance = random.Random(len(self._to_come))
         self._lock = threading.Lock()
+        self._one_kill = threading.Lock()
         self._beside: list[threading.Thread] = []
         for name, proxy in proxies.items():
             proxy.on_request = partial(self._look, name, "request")
@@ -92,7 +93,8 @@ class Killing:
 
     def _kill(self) -> None:
         try:
-            self._work()
+            with self._one_kill:  # the next one may come before one beside a frame is done
+                self._work()
         except Exception as failure:  # noqa: BLE001  # it belongs to the thread that runs the case
             self._failures.append(failure)
 
