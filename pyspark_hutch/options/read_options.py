@@ -201,8 +201,8 @@ BATCHES: Final = Group(
             READ,
             size(1),
             None,
-            "Bytes that a task reads at most, as the server stores them, or one chunk. It needs "
-            "Hutch.",
+            "Bytes that a task reads at most, as the server stores them, or one chunk; less than "
+            "512k is kept only where rows are alike in size. It needs Hutch.",
         ),
     ),
 )
