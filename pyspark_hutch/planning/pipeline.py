@@ -257,6 +257,9 @@ class _Request:
             else:
                 borders[index] += told.borders
         in_order = [merged(found) for found in borders]
+        for index, (wanted, found) in enumerate(zip(self._filled, in_order, strict=True)):
+            # Rows that had gone before the plan are not kept by it.
+            is_kept[index] &= bool(found) and found[0].offset <= wanted.low
         counts = self._counts([max(1, found[-1].size_bytes if found else 0) for found in in_order])
         return [
             Split(
