@@ -84,12 +84,13 @@ class FakeStages(FakeServer):
     def forget_open(self) -> None:
         """Lose the stages that are not closed, and all connections, as a power cut may."""
         with self._lock:
+            self.cut()
             self.stages = {n: one for n, one in self.stages.items() if one.is_closed}
-        self.cut()
 
     def restart(self) -> None:
         """Lose the frames that are not stored, and all connections."""
         with self._lock:
+            self.cut()  # first: an ended server refuses nothing that is on its way
             for number, one in list(self.stages.items()):
                 if one.is_closed:
                     continue
@@ -97,7 +98,6 @@ class FakeStages(FakeServer):
                 one.frames = {n: frame for n, frame in one.frames.items() if n < left}
                 if not left:
                     del self.stages[number]
-        self.cut()
 
     def release(self) -> None:
         """Answer what waits, and all that comes from now on."""

@@ -86,6 +86,7 @@ def test_frames_are_as_large_as_the_server_takes(server: FakeStages) -> None:
     stager.add("a", [bytes(largest)])
     with pytest.raises(MessageTooLarge):
         stager.add("a", [bytes(largest + 1)])
+    stager.staging.abort()
 
 
 @pytest.mark.parametrize("sub_batch_size", [1, 7])
