@@ -83,8 +83,8 @@ def commit(
 
     def ask() -> p.StagesCommitted:
         nonlocal tries
-        tries += 1
         with cluster.connection() as connection:
+            tries += 1
             reply = connection.request("commit_stages", request, timeout_s=timeout_s)
         assert isinstance(reply, p.StagesCommitted), "the codec gives the row's reply"
         if reply.code != ResponseCode.OK:
@@ -93,8 +93,9 @@ def commit(
 
     try:
         return cluster.retried(_about(purpose), ask)
-    except Refused as error:
-        if tries == 1 or purpose.sink:
+    except ClientError as error:
+        unanswered = tries - 1 if isinstance(error, Refused) else tries
+        if purpose.sink or not unanswered:
             raise
         raise ClientError(
             f"{error}; the answer to an earlier try was lost, and the rows may have been "

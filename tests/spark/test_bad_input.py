@@ -13,7 +13,7 @@ import pytest
 from tests.integration.administrator import ctl
 from tests.integration.server import HutchServer
 from tests.spark.conftest import Place, Read
-from tests.spark.proxy import DELIVER_HEAD_BYTES, Proxy
+from tests.spark.proxy import DELIVER_HEAD_BYTES, Proxy, without_pipeline
 from tests.spark.publishing import publish
 from tests.spark.queries import refusal
 
@@ -121,7 +121,8 @@ def test_a_user_without_the_right_to_read_is_told_so(
 def test_a_broker_that_does_not_say_how_far_it_is_committed_is_refused(
     proxy: Proxy, rows: str, read: Read
 ) -> None:
-    def hide(_name: str, frame: bytearray) -> bytearray:
+    def hide(name: str, frame: bytearray) -> bytearray:
+        frame = without_pipeline(name, frame)
         return frame.replace(b"committed_offset", b"committed_bygone")
 
     proxy.on_answer = hide
@@ -208,7 +209,7 @@ def test_answers_that_do_not_follow_the_protocol_are_told(
     proxy: Proxy, rows: str, read: Read
 ) -> None:
     def garble(name: str, frame: bytearray) -> bytearray:
-        return frame[:4] + b"\xff" * (len(frame) - 4) if name == "metadata" else frame
+        return frame[:4] + b"\xff" * (len(frame) - 4) if name == "describe_streams" else frame
 
     proxy.on_answer = garble
 

@@ -86,6 +86,28 @@ def test_a_save_without_a_number_whose_answer_is_lost_may_have_been_done(
         commit(cluster_of(server), alone, [staged_by(server, 0, alone)], TIMEOUT_MS)
 
 
+def test_a_save_without_a_number_may_have_been_done_where_no_answer_ever_comes(
+    server: FakeStages,
+) -> None:
+    alone = Purpose("", 0)
+    rows = staged_by(server, 0, alone)
+    server.handlers["commit_stages"] = lambda _talk, _asked: server.cut()
+
+    with pytest.raises(ClientError, match="the answer to an earlier try was lost, and the rows"):
+        commit(cluster_of(server, planner_retries=1), alone, [rows], TIMEOUT_MS)
+
+
+def test_a_save_without_a_number_was_not_done_where_it_was_never_asked_for(
+    server: FakeStages,
+) -> None:
+    alone = Purpose("", 0)
+    rows = staged_by(server, 0, alone)
+    server.go()
+
+    with pytest.raises(ServerGone):
+        commit(cluster_of(server, planner_retries=1), alone, [rows], TIMEOUT_MS)
+
+
 def test_a_save_without_a_number_waits_longer_for_its_commit(server: FakeStages) -> None:
     def late(talk: Talk, asked: Decoded) -> None:
         threading.Timer(0.3, server.commit, (talk, asked)).start()
