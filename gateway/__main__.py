@@ -5,6 +5,7 @@ a server that is only about to be one.
 """
 
 import errno
+import gc
 import os
 import signal
 import sys
@@ -23,7 +24,7 @@ def main() -> int:
     """Run the command of the command line; return the exit code of the process."""
     _open_standard_descriptors()
     if sys.argv[1:2] == ["serve"]:
-        with _ended_by_signals():
+        with _ended_by_signals(), _uncollected():
             return _run()
     return _run_and_print()
 
@@ -86,6 +87,19 @@ def _ended_by_signals() -> Iterator[None]:
         for number, handler in before.items():
             if signal.getsignal(number) is _end:
                 signal.signal(number, handler)
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Let the server be loaded without a look for garbage: a sixth of the time, and there is none.
+
+    `gateway.process` turns the collector on again before it opens the data directory.
+    """
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _end(_number: int, _frame: FrameType | None) -> None:

@@ -41,6 +41,7 @@ def serve(settings: Settings) -> int:
         ConfigError: A setting cannot be used here (address taken, users file wrong, …).
         StoreError: The data directory cannot be opened: held by another process, damaged, full.
     """
+    gc.enable()  # all is loaded; see gateway.__main__
     _raise_descriptor_limit()
     sys.setswitchinterval(_SWITCH_S)
     loop = _new_event_loop()

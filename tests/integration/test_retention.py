@@ -23,7 +23,7 @@ from tests.integration.conftest import StartServer
 from tests.integration.load import Publishing, last_id, record_of
 from tests.integration.server import Endpoint, HutchServer
 
-UNITS: Final = int(os.environ.get("HUTCH_REMOVED_UNITS", "10000"))
+UNITS: Final = int(os.environ.get("HUTCH_REMOVED_UNITS", "4000"))
 ROUNDS: Final = int(os.environ.get("HUTCH_KILL_ROUNDS", "3"))
 SEED: Final = int(os.environ.get("HUTCH_TEST_SEED") or "20260101")
 READERS: Final = 32
