@@ -113,7 +113,7 @@ password-times: $(STAMPS)/test ## ten thousand refused logins of each kind, none
 	$(BIN)/python -m tests.property.gateway.password_times --state $(VENV)/password-times.json $(ARGS)
 
 # These are stopped by Ctrl-C and go on where they were; remove $(FUZZ) to begin anew.
-fuzz: $(STAMPS)/test $(STAMPS)/kernel ## any bytes at TARGET=frame|publish|chunk|definitions|request|connection|answers
+fuzz: $(STAMPS)/test $(STAMPS)/kernel ## any bytes at TARGET=frame|publish|chunk|definitions|request|connection|answers|pravega
 	$(BIN)/python -m tests.fuzz $(TARGET) --kept $(FUZZ) $(ARGS)
 
 network-fuzz: $(STAMPS)/test $(STAMPS)/kernel ## ten million damaged frames over 64 connections of a running server
@@ -175,6 +175,7 @@ docs: $(STAMPS)/kernel ## write the generated pages anew (a tidy test fails whil
 	$(BIN)/hutch config --reference > docs/configuration.md.new
 	@mv docs/configuration.md.new docs/configuration.md
 	$(BIN)/python -m gateway.stream.wire.document docs/protocol.md docs/protocol-pipeline.md
+	$(BIN)/python -m store.wire.document docs/pravega.md
 	$(BIN)/python -m pyspark_hutch.options.page docs/spark.md
 
 lock: $(STAMPS)/test ## choose versions anew for what is installed, with hashes (compat/locks)

@@ -44,7 +44,8 @@ PARTS: Final = (
     Part("session", "gateway/stream/session"),
     Part("stream", "gateway/stream", without=("wire", "session")),
     Part("log", "gateway/log"),
-    Part("store", "store"),
+    Part("store", "store", without=("wire",)),
+    Part("pravega", "store/wire"),
 )
 
 

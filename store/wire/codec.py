@@ -1,0 +1,84 @@
+"""Frames to messages and back, by the command table.
+
+    frame   | code | length | payload ...
+    bytes   | 4    | 4      | length, at most 0xFFFFFF - 8
+
+Whatever the bytes, decoding returns a message or raises WireError.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final
+
+from .commands import BY_CLASS, BY_CODE, Sender
+from .errors import WireError
+from .layout import Message, layout_of
+
+if TYPE_CHECKING:
+    from typing_extensions import Buffer
+
+HEAD_BYTES: Final = 8
+FRAME_BYTES_MAX: Final = 0xFFFFFF
+PAYLOAD_BYTES_MAX: Final = FRAME_BYTES_MAX - HEAD_BYTES
+
+HEAD: Final = struct.Struct(">ii")
+"""Code and length."""
+
+
+def frame_bytes(buffer: Buffer, position: int, end: int) -> int:
+    """Return the size of the frame that begins at `position`, with its head.
+
+    Args:
+        buffer: Received bytes.
+        position: Where the frame begins in it.
+        end: Where the received bytes end in it.
+
+    Returns:
+        8 and up; 0 while the head is not complete. The frame itself may not be complete yet.
+
+    Raises:
+        WireError: The length is negative or too large.
+    """
+    if end - position < HEAD_BYTES:
+        return 0
+    code, length = HEAD.unpack_from(buffer, position)
+    if not 0 <= length <= PAYLOAD_BYTES_MAX:
+        raise WireError(f"a frame of code {code} has a length of {length}")
+    return HEAD_BYTES + int(length)
+
+
+def decode(code: int, payload: Buffer, sender: Sender = Sender.BOTH) -> Message:
+    """Decode a payload.
+
+    Args:
+        code: That of the frame's head.
+        payload: The bytes behind the head. They are copied, and may be used again.
+        sender: The side that sent it; commands of the other side are unknown.
+
+    Raises:
+        WireError: The code is unknown, or the bytes don't match its layout.
+    """
+    command = BY_CODE.get(code)
+    if command is None or not command.sender & sender:
+        raise WireError(f"no command {code} may come from this side")
+    return layout_of(command.message).decode(memoryview(payload).cast("B"))
+
+
+def encode(message: Message) -> bytes:
+    """Encode a message as a frame, with every field of the newest version.
+
+    Raises:
+        ValueError: It is in no row of the table, a value does not fit its field, or the frame is
+            too large.
+    """
+    command = BY_CLASS.get(type(message))
+    if command is None:
+        raise ValueError(f"{type(message).__name__} is no command")
+    frame = bytearray(HEAD_BYTES)
+    layout_of(command.message).encode(message, frame)
+    length = len(frame) - HEAD_BYTES
+    if length > PAYLOAD_BYTES_MAX:
+        raise ValueError(f"{command.name} takes {length} bytes, a frame {PAYLOAD_BYTES_MAX}")
+    HEAD.pack_into(frame, 0, command.code, length)
+    return bytes(frame)

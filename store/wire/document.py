@@ -1,0 +1,63 @@
+"""Writes the table of the protocol's page: `python -m store.wire.document docs/pravega.md`.
+
+The page's own text stays as it is; what is between the two marks is generated from the command
+table and the message classes.
+"""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from .commands import COMMANDS, Command, Sender
+from .layout import layout_of
+
+BEGIN: Final = "<!-- begin commands -->\n"
+END: Final = "\n<!-- end commands -->"
+SENDERS: Final = {Sender.CLIENT: "client", Sender.SERVER: "server", Sender.BOTH: "both"}
+
+
+def commands_table(rows: Iterable[Command] = COMMANDS) -> str:
+    """Return a row for each command: its sender, its fields in order, and its purpose."""
+    lines = ["| code | command | from | payload | purpose |", "|---|---|---|---|---|"]
+    for row in rows:
+        purpose = (row.message.__doc__ or "").partition("\n")[0]
+        cells = (str(row.code), f"`{row.name}`", SENDERS[row.sender], payload_of(row), purpose)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def payload_of(row: Command) -> str:
+    """Return the fields of a command in words; those that may be absent stand in brackets."""
+    layout = layout_of(row.message)
+    named = (
+        f"[`{name}` {wire.name}]" if name in layout.defaults else f"`{name}` {wire.name}"
+        for name, wire in layout.fields
+    )
+    return " · ".join(named) or "none"
+
+
+def rewritten(page: str) -> str:
+    """Return the page with a new table.
+
+    Raises:
+        ValueError: The marks are not in it exactly once.
+    """
+    if page.count(BEGIN) != 1 or page.count(END) != 1:
+        raise ValueError(f"the page needs one {BEGIN.strip()} and one {END.strip()}")
+    above, _, rest = page.partition(BEGIN)
+    return above + BEGIN + commands_table() + END + rest.partition(END)[2]
+
+
+def main(arguments: list[str]) -> int:
+    """Write the table of the page that the argument names; return the exit code."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m store.wire.document docs/pravega.md\n")
+        return 2
+    path = Path(arguments[0])
+    path.write_text(rewritten(path.read_text(encoding="utf-8")), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

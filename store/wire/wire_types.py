@@ -1,0 +1,261 @@
+"""The forms of single fields in a payload. All integers are big-endian and signed.
+
+byte int long        1, 4, 8 bytes
+boolean              1 byte; any but 0 is true
+string               u16 size | modified UTF-8
+uuid                 16 bytes, as in RFC 4122
+data                 int size | bytes
+rest                 bytes to the end of the payload
+event                int 0 | int size | bytes
+list                 int count | items
+key                  int 4+n+8 | int n | n bytes | long version      n = 0: only the two ints
+value                int 4+n | int n | n bytes
+"""
+
+import struct
+from typing import Annotated, Final, Generic, NamedTuple, Protocol, TypeVar
+from uuid import UUID
+
+from .errors import WireError
+from .modified_utf8 import decode_text, encode_text
+
+T = TypeVar("T")
+
+INT_BYTES: Final = 4
+LONG_BYTES: Final = 8
+UUID_BYTES: Final = 16
+STRING_SIZE_BYTES: Final = 2
+STRING_BYTES_MAX: Final = 0xFFFF
+EVENT_CODE: Final = 0
+
+ANY_VERSION: Final = -(2**63)
+"""A key's version that every version matches; also that of an empty key."""
+NO_KEY: Final = -1
+"""A key's version that says that the table does not have it."""
+
+
+class WireType(Protocol[T]):
+    """The form of one field in a payload.
+
+    Attributes:
+        name: Its name in documents.
+        bytes_min: Size of its smallest value.
+    """
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def bytes_min(self) -> int: ...
+
+    def read(self, payload: memoryview, position: int) -> tuple[T, int]:
+        """Return the value at `position` and the position after it, or raise WireError."""
+
+    def write(self, value: T, target: bytearray) -> None:
+        """Append the bytes of `value`; ValueError or struct.error if it does not fit the type."""
+
+
+class Number(Generic[T]):
+    """A number of fixed size: one format character of the struct module."""
+
+    def __init__(self, name: str, code: str) -> None:
+        self.name: Final = name
+        self.code: Final = code
+        self._struct: Final = struct.Struct(">" + code)
+        self.bytes_min: Final = self._struct.size
+
+    def read(self, payload: memoryview, position: int) -> tuple[T, int]:
+        end = position + self.bytes_min
+        if end > len(payload):
+            raise WireError(f"a {self.name} is cut short")
+        return self._struct.unpack_from(payload, position)[0], end
+
+    def write(self, value: T, target: bytearray) -> None:
+        target += self._struct.pack(value)
+
+
+INT_TYPE: Final[Number[int]] = Number("int", "i")
+LONG_TYPE: Final[Number[int]] = Number("long", "q")
+
+
+def taken(payload: memoryview, position: int, size: int, name: str) -> tuple[bytes, int]:
+    """Return `size` bytes at `position` and the position after them.
+
+    Raises:
+        WireError: The size is negative, or the payload has fewer bytes.
+    """
+    end = position + size
+    if size < 0 or end > len(payload):
+        raise WireError(f"a {name} of {size} bytes where {len(payload) - position} are left")
+    return bytes(payload[position:end]), end
+
+
+class String:
+    """Text of at most 65,535 bytes of modified UTF-8."""
+
+    name: Final = "string"
+    bytes_min: Final = STRING_SIZE_BYTES
+
+    def read(self, payload: memoryview, position: int) -> tuple[str, int]:
+        head, first = taken(payload, position, STRING_SIZE_BYTES, "string's size")
+        data, end = taken(payload, first, int.from_bytes(head), self.name)
+        return decode_text(data), end
+
+    def write(self, value: str, target: bytearray) -> None:
+        data = encode_text(value)
+        if len(data) > STRING_BYTES_MAX:
+            raise ValueError(f"a string of {len(data)} bytes has no size on the wire")
+        target += len(data).to_bytes(STRING_SIZE_BYTES)
+        target += data
+
+
+class Uuid:
+    """A UUID."""
+
+    name: Final = "uuid"
+    bytes_min: Final = UUID_BYTES
+
+    def read(self, payload: memoryview, position: int) -> tuple[UUID, int]:
+        data, end = taken(payload, position, UUID_BYTES, self.name)
+        return UUID(bytes=data), end
+
+    def write(self, value: UUID, target: bytearray) -> None:
+        target += value.bytes
+
+
+class Bytes:
+    """Bytes behind their size."""
+
+    name: Final = "data"
+    bytes_min: Final = INT_BYTES
+
+    def read(self, payload: memoryview, position: int) -> tuple[bytes, int]:
+        size, first = INT_TYPE.read(payload, position)
+        return taken(payload, first, size, self.name)
+
+    def write(self, value: bytes, target: bytearray) -> None:
+        INT_TYPE.write(len(value), target)
+        target += value
+
+
+class Remainder:
+    """The bytes that are left of the payload."""
+
+    name: Final = "rest"
+    bytes_min: Final = 0
+
+    def read(self, payload: memoryview, position: int) -> tuple[bytes, int]:
+        return bytes(payload[position:]), len(payload)
+
+    def write(self, value: bytes, target: bytearray) -> None:
+        target += value
+
+
+class StoredEvent:
+    """The bytes of one event, in the form in which it is stored."""
+
+    name: Final = "event"
+    bytes_min: Final = 2 * INT_BYTES
+
+    def read(self, payload: memoryview, position: int) -> tuple[bytes, int]:
+        code, position = INT_TYPE.read(payload, position)
+        if code != EVENT_CODE:
+            raise WireError(f"an event begins with {code}, not {EVENT_CODE}")
+        return DATA_TYPE.read(payload, position)
+
+    def write(self, value: bytes, target: bytearray) -> None:
+        INT_TYPE.write(EVENT_CODE, target)
+        DATA_TYPE.write(value, target)
+
+
+class Items(Generic[T]):
+    """A list; its count may not promise more items than the payload can hold."""
+
+    bytes_min: Final = INT_BYTES
+
+    def __init__(self, item: WireType[T]) -> None:
+        self.name: Final = f"list of {item.name}"
+        self.item: Final = item
+
+    def read(self, payload: memoryview, position: int) -> tuple[tuple[T, ...], int]:
+        count, position = INT_TYPE.read(payload, position)
+        if count < 0 or count * self.item.bytes_min > len(payload) - position:
+            raise WireError(f"a list of {count} items in {len(payload) - position} bytes")
+        read = self.item.read
+        items: list[T] = []
+        for _ in range(count):
+            item, position = read(payload, position)
+            items.append(item)
+        return tuple(items), position
+
+    def write(self, value: tuple[T, ...], target: bytearray) -> None:
+        INT_TYPE.write(len(value), target)
+        for item in value:
+            self.item.write(item, target)
+
+
+class TableKey(NamedTuple):
+    """A key of a table and its version; an empty key's version is not sent."""
+
+    key: bytes
+    version: int = ANY_VERSION
+
+
+class Key:
+    """A table's key with its version."""
+
+    name: Final = "key"
+    bytes_min: Final = 2 * INT_BYTES
+
+    def read(self, payload: memoryview, position: int) -> tuple[TableKey, int]:
+        size, position = INT_TYPE.read(payload, position)
+        key, end = DATA_TYPE.read(payload, position)
+        if not key:
+            return TableKey(key), end
+        if size != INT_BYTES + len(key) + LONG_BYTES:
+            raise WireError(f"a key of {len(key)} bytes is said to take {size}")
+        version, end = LONG_TYPE.read(payload, end)
+        return TableKey(key, version), end
+
+    def write(self, value: TableKey, target: bytearray) -> None:
+        INT_TYPE.write(INT_BYTES + len(value.key) + LONG_BYTES, target)
+        DATA_TYPE.write(value.key, target)
+        if value.key:
+            LONG_TYPE.write(value.version, target)
+
+
+class Value:
+    """A table's value."""
+
+    name: Final = "value"
+    bytes_min: Final = 2 * INT_BYTES
+
+    def read(self, payload: memoryview, position: int) -> tuple[bytes, int]:
+        size, position = INT_TYPE.read(payload, position)
+        value, end = DATA_TYPE.read(payload, position)
+        if value and size != INT_BYTES + len(value):
+            raise WireError(f"a value of {len(value)} bytes is said to take {size}")
+        return value, end
+
+    def write(self, value: bytes, target: bytearray) -> None:
+        INT_TYPE.write(INT_BYTES + len(value), target)
+        DATA_TYPE.write(value, target)
+
+
+STRING_TYPE: Final = String()
+DATA_TYPE: Final = Bytes()
+KEY_TYPE: Final = Key()
+
+Byte = Annotated[int, Number[int]("byte", "b")]
+Int = Annotated[int, INT_TYPE]
+Long = Annotated[int, LONG_TYPE]
+Boolean = Annotated[bool, Number[bool]("boolean", "?")]
+Text = Annotated[str, STRING_TYPE]
+Id = Annotated[UUID, Uuid()]
+Data = Annotated[bytes, DATA_TYPE]
+Rest = Annotated[bytes, Remainder()]
+EventData = Annotated[bytes, StoredEvent()]
+ValueData = Annotated[bytes, Value()]
+KeyData = Annotated[TableKey, KEY_TYPE]
+Keys = Annotated[tuple[TableKey, ...], Items(KEY_TYPE)]
+Longs = Annotated[tuple[int, ...], Items(LONG_TYPE)]
+Texts = Annotated[tuple[str, ...], Items(STRING_TYPE)]

@@ -1,0 +1,49 @@
+from pathlib import Path
+
+import pytest
+
+from store.wire.commands import BY_CODE, COMMANDS
+from store.wire.document import BEGIN, END, commands_table, main, payload_of, rewritten
+
+PAGE = Path(__file__).parents[4] / "docs" / "pravega.md"
+
+
+def test_the_page_is_up_to_date() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+
+    assert rewritten(page) == page, "run: python -m store.wire.document docs/pravega.md"
+
+
+def test_every_command_has_its_row_and_its_purpose() -> None:
+    rows = commands_table().splitlines()[2:]
+
+    assert len(rows) == len(COMMANDS)
+    for command, row in zip(COMMANDS, rows, strict=True):
+        cells = row.strip("| ").split(" | ")
+        assert cells[:2] == [str(command.code), f"`{command.name}`"]
+        assert len(cells) == 5
+        assert cells[4].endswith((".", ";", ":")) or len(cells[4]) > 40
+
+
+def test_fields_that_may_be_absent_stand_in_brackets() -> None:
+    assert payload_of(BY_CODE[8]) == "`writer_id` uuid · `event_number` long · [`request_id` long]"
+    assert payload_of(BY_CODE[100]) == "none"
+
+
+def test_an_old_table_is_replaced_and_the_rest_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "page.md"
+    path.write_text(f"above\n{BEGIN}old{END}\nbelow\n")
+
+    assert main([str(path)]) == 0
+
+    assert path.read_text() == f"above\n{BEGIN}{commands_table()}{END}\nbelow\n"
+
+
+def test_a_page_without_marks_is_refused() -> None:
+    with pytest.raises(ValueError, match="begin commands"):
+        rewritten("nothing here")
+
+
+def test_the_page_must_be_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 2
+    assert "usage" in capsys.readouterr().err
