@@ -24,6 +24,7 @@ with atheris.instrument_imports(
         "gateway",
         "pyspark_hutch.client",
         "pyspark_hutch.shared.client",
+        "store.wire",
         "tests.property.gateway.publish_model",
         "tests.property.gateway.chunk_model",
     ]

@@ -18,15 +18,23 @@ from gateway.stream.wire import pipeline
 from gateway.stream.wire.codec import encode_command, encode_reply
 from gateway.stream.wire.commands import STANDARD, Table
 from gateway.stream.wire.offsets import FIRST, at_offset
+from store.wire import messages as mp
+from store.wire.codec import decode, encode
+from store.wire.commands import COMMANDS
+from store.wire.table_messages import TableKeysRead
+from store.wire.wire_types import TableKey
 from tests.chunks import SubBatch, filtered_body, publish_body
 from tests.fake_server import chunks
 from tests.fuzz.answers import BOUNDS_ID, SUBSCRIBE_ID
 from tests.golden import golden
+from tests.golden.pravega_frames import FRAMES, WRITER
 from tests.property.gateway.chunk_model import Stored
 from tests.property.gateway.conversations import frame_of
 
 FOLDER: Final = Path(__file__).parent / "corpus"
 DEFINITIONS_FOLDER: Final = Path(__file__).parents[1] / "unit/gateway/management/definitions"
+_ZEROS: Final = 64
+"""More zero bytes than any command of Pravega's needs."""
 _WORDS: Final = (b"\0", b"\xff", b"\x7f\xff\xff\xff", b"\xff\xff\xff\xff", b"\xff\xff", b"\x80")
 
 
@@ -191,6 +199,26 @@ def _answers() -> dict[str, bytes]:
     }
 
 
+def _pravega() -> dict[str, bytes]:
+    frames = {name: bytes.fromhex(text) for name, text, _ in FRAMES}
+    zeros = {row.name: decode(row.code, bytes(_ZEROS)) for row in COMMANDS}
+    key = TableKey(b"k", 3)
+    update = mp.AttributeUpdate(WRITER, 4, 1, 2)
+    merged = mp.MergedSource("a", 1), mp.MergedSource("😀\0", 2)
+    partial = frames["block_with_partial_event"] + frames["end_of_partial_event"]
+    return {
+        **{f"zero-{name}": encode(message) for name, message in zeros.items()},
+        **frames,
+        "append-padding": frames["block_with_padding"] + frames["end_of_padding"],
+        "append-partial": partial,
+        "keys": encode(TableKeysRead(1, "s", (key, TableKey(b"")), b"next")),
+        "attributes": encode(mp.MergeSegments(1, "a", "b", "", (update,))),
+        "sources": encode(mp.MergeSegmentsBatch(1, "t", ("a", ""), "")),
+        "merged": encode(mp.SegmentsBatchMerged(1, "t", merged)),
+        "length-lie": bytes.fromhex("00000003 01000000"),
+    }
+
+
 def main() -> None:
     """Write the inputs that are made here."""
     for target, inputs in {
@@ -202,6 +230,7 @@ def main() -> None:
         "request": _requests(),
         "connection": _conversations(),
         "answers": _answers(),
+        "pravega": _pravega(),
     }.items():
         (FOLDER / target).mkdir(parents=True, exist_ok=True)
         for name, content in inputs.items():

@@ -40,6 +40,10 @@ from gateway.stream.wire.codec import (
 )
 from gateway.stream.wire.commands import STANDARD, Table
 from gateway.stream.wire.errors import ProtocolError
+from store.wire import codec
+from store.wire.block import append_pieces
+from store.wire.errors import WireError
+from store.wire.messages import AppendBlock, AppendBlockEnd
 from tests.fuzz.answers import fuzz_answers
 from tests.property.gateway import chunk_model, publish_model
 from tests.property.gateway.conversations import HANDSHAKE, PIPELINE_HANDSHAKE, frame_of
@@ -215,6 +219,23 @@ def fuzz_pipeline(data: bytes) -> None:
     _neighbourhood(PIPELINE_HANDSHAKE).take(b"\1" + len(data).to_bytes(4) + data)
 
 
+def fuzz_pravega(data: bytes) -> None:
+    """Frames of Pravega's protocol, decoded, and the same when encoded again; and their appends."""
+    position, block = 0, None
+    try:
+        while 0 < (size := codec.frame_bytes(data, position, len(data))) <= len(data) - position:
+            code = int.from_bytes(data[position : position + 4], signed=True)
+            message = codec.decode(code, data[position + codec.HEAD_BYTES : position + size])
+            assert codec.decode(code, codec.encode(message)[codec.HEAD_BYTES :]) == message
+            if isinstance(message, AppendBlockEnd):
+                stored = b"".join(append_pieces(block, message))
+                assert stored.endswith(message.data)
+            block = message.data if isinstance(message, AppendBlock) else None
+            position += size
+    except WireError:
+        return
+
+
 TARGETS: Final[dict[str, Target]] = {
     "frame": fuzz_frame,
     "publish": fuzz_publish,
@@ -224,4 +245,5 @@ TARGETS: Final[dict[str, Target]] = {
     "connection": fuzz_connection,
     "pipeline": fuzz_pipeline,
     "answers": fuzz_answers,
+    "pravega": fuzz_pravega,
 }

@@ -1,0 +1,165 @@
+"""Laws of the codec of Pravega's protocol, and of the forming of appends."""
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from store.wire.block import append_pieces
+from store.wire.codec import HEAD, HEAD_BYTES, decode, encode, frame_bytes
+from store.wire.commands import BY_CLASS, COMMANDS, Command
+from store.wire.errors import WireError
+from store.wire.layout import Message, layout_of
+from store.wire.messages import AppendBlockEnd, Padding, PartialEvent
+from store.wire.modified_utf8 import decode_text, encode_text
+from tests.golden.pravega_frames import FRAMES, WRITER
+from tests.property.wire.pravega_strategies import data as some_bytes
+from tests.property.wire.pravega_strategies import messages_of
+
+each_command = pytest.mark.parametrize("command", COMMANDS, ids=lambda row: row.name)
+GOLDEN = [bytes.fromhex(text) for _, text, _ in FRAMES]
+
+
+def decoded_or_refused(code: int, payload: bytes) -> Message | None:
+    """Decode bytes that may be nonsense; anything but WireError fails the test.
+
+    What is decoded is the same when it is encoded and decoded again.
+    """
+    try:
+        message = decode(code, payload)
+    except WireError:
+        return None
+    assert decode(code, encode(message)[HEAD_BYTES:]) == message
+    return message
+
+
+@each_command
+@given(data=st.data())
+def test_every_command_is_decoded_as_it_was_encoded(command: Command, data: st.DataObject) -> None:
+    message = data.draw(messages_of(command))
+
+    frame = encode(message)
+
+    assert HEAD.unpack_from(frame) == (command.code, len(frame) - HEAD_BYTES)
+    assert frame_bytes(frame, 0, len(frame)) == len(frame)
+    assert decode(command.code, frame[HEAD_BYTES:]) == message
+
+
+@each_command
+@given(data=st.data())
+def test_bytes_behind_the_last_field_are_ignored(command: Command, data: st.DataObject) -> None:
+    if command.name in {"AppendBlock", "Event", "PartialEvent", "Padding"}:
+        return  # their last field is all that is left
+    message = data.draw(messages_of(command))
+
+    payload = encode(message)[HEAD_BYTES:] + data.draw(some_bytes)
+
+    assert decode(command.code, payload) == message
+
+
+@each_command
+@given(data=st.data())
+def test_a_payload_that_ends_before_a_newer_field_is_that_of_an_older_version(
+    command: Command, data: st.DataObject
+) -> None:
+    layout, message = layout_of(command.message), data.draw(messages_of(command))
+    names = [name for name, _ in layout.fields]
+    first = len(names) - len(layout.defaults)
+    assert set(names[first:]) == set(layout.defaults)
+    payload, ends = bytearray(), {}
+    for place, (name, wire_type) in enumerate(layout.fields):
+        ends[place] = len(payload)
+        wire_type.write(getattr(message, name), payload)
+
+    for place in range(first, len(names)):
+        older = decode(command.code, payload[: ends[place]])
+
+        assert [getattr(older, name) for name in names[:place]] == [
+            getattr(message, name) for name in names[:place]
+        ]
+        assert all(getattr(older, name) == layout.defaults[name] for name in names[place:])
+
+
+@each_command
+@given(payload=st.binary(max_size=120))
+def test_any_bytes_are_a_message_or_refused(command: Command, payload: bytes) -> None:
+    decoded_or_refused(command.code, payload)
+
+
+@given(code=st.integers(-(2**31), 2**31 - 1), payload=st.binary(max_size=40))
+def test_any_code_is_known_or_refused(code: int, payload: bytes) -> None:
+    decoded_or_refused(code, payload)
+
+
+@each_command
+@given(data=st.data())
+def test_a_payload_that_is_cut_or_damaged_is_a_message_or_refused(
+    command: Command, data: st.DataObject
+) -> None:
+    payload = encode(data.draw(messages_of(command)))[HEAD_BYTES:]
+    place = data.draw(st.integers(0, len(payload)))
+    removed, inserted = data.draw(st.integers(0, 4)), data.draw(st.binary(max_size=4))
+
+    decoded_or_refused(command.code, payload[:place])
+    decoded_or_refused(command.code, payload[:place] + inserted + payload[place + removed :])
+
+
+@given(buffer=st.binary(max_size=20) | st.sampled_from(GOLDEN), position=st.integers(0, 12))
+def test_the_size_of_any_frame_is_known_or_refused(buffer: bytes, position: int) -> None:
+    try:
+        size = frame_bytes(buffer, position, len(buffer))
+    except WireError:
+        return
+    assert size == 0 if len(buffer) - position < HEAD_BYTES else size >= HEAD_BYTES
+
+
+@given(text=st.text())
+@example("\0\U0010ffff\ud7ff\ue000")
+def test_text_is_read_as_it_was_written(text: str) -> None:
+    assert decode_text(encode_text(text)) == text
+
+
+@given(data=st.binary(max_size=30))
+def test_any_bytes_are_text_or_refused(data: bytes) -> None:
+    try:
+        text = decode_text(data)
+    except WireError:
+        return
+    assert encode_text(text) == data.replace(b"\0", b"\xc0\x80")
+
+
+@given(
+    events=st.lists(some_bytes, min_size=1, max_size=5),
+    room=st.integers(0, 200),
+    is_late=st.booleans(),
+)
+def test_a_client_that_fills_a_block_gets_its_events_stored(
+    events: list[bytes], room: int, *, is_late: bool
+) -> None:
+    stored = [b"\0\0\0\0" + len(event).to_bytes(4) + event for event in events]
+    whole = b""
+    while stored and len(whole) + len(stored[0]) <= room:
+        whole += stored.pop(0)
+    rest = b"" if is_late or not stored else stored[0]
+    left, message = room - len(whole), PartialEvent if rest else Padding
+    first = (rest or bytes(left))[:left]
+    block = whole + HEAD.pack(BY_CLASS[message].code, len(first)) + first
+    end = AppendBlockEnd(WRITER, len(whole), rest[left:], 1, 1, 1)
+
+    assert b"".join(append_pieces(block, end)) == whole + rest
+
+
+@given(block=st.none() | st.binary(max_size=60), whole=st.integers(-2, 70), data=some_bytes)
+def test_any_block_and_end_are_an_append_or_refused(
+    block: bytes | None, whole: int, data: bytes
+) -> None:
+    end = AppendBlockEnd(WRITER, whole, data, 1, 1, 1)
+    try:
+        stored = b"".join(append_pieces(block, end))
+    except WireError:
+        return
+    if block is None:
+        assert stored == data
+    else:
+        assert stored.startswith(block[:whole])
+        assert stored.endswith(data)
+        assert len(stored) <= len(block) + len(data)
