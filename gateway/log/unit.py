@@ -47,7 +47,7 @@ def pack_blank(
     seal_seed: int,
     packed_filters: bytes = b"",
     data_bytes_max: int = DATA_BYTES_MAX,
-) -> bytes:
+) -> bytearray:
     """Make a blank chunk.
 
     Args:
@@ -78,7 +78,7 @@ def pack_blank(
     if follow_chunks(blank, 0, size)[0] != NEEDS_BYTES:
         raise ValueError(f"the data is not {entries} entries with {records} records")
     _seal(memoryview(blank), seal_seed)
-    return bytes(blank)
+    return blank
 
 
 class Part(NamedTuple):

@@ -99,4 +99,18 @@ def load() -> list[Golden]:
 
 def in_words(message: Any) -> Any:  # noqa: ANN401  a dataclass; whatever JSON has
     """Return a message's fields as JSON has them: bytes as hex, codes as numbers."""
-    return json.loads(json.dumps(dataclasses.asdict(message), default=bytes.hex))
+    return json.loads(json.dumps(_fields_of(message), default=_in_hex))
+
+
+def _fields_of(value: Any) -> Any:  # noqa: ANN401
+    """Take dataclasses apart, as `asdict` does, which cannot copy a view."""
+    if dataclasses.is_dataclass(value):
+        names = [field.name for field in dataclasses.fields(value)]
+        return {name: _fields_of(getattr(value, name)) for name in names}
+    if isinstance(value, tuple):
+        return [_fields_of(item) for item in value]
+    return value
+
+
+def _in_hex(value: bytes | memoryview) -> str:
+    return value.hex()

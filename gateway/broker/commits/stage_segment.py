@@ -26,7 +26,7 @@ class StageSegment:
         self._usage = usage
         self._writer: Writer | None = None
         self._number = 0
-        self._queued: list[bytes] = []
+        self._queued: list[bytearray] = []
         self._way_bytes = 0
         self._all_written: list[Pending[None]] = []
 
@@ -59,7 +59,7 @@ class StageSegment:
         self._store.open_writer(self._name, writer_of(self._name), done=opened.settle)
         return await opened
 
-    def write(self, chunk: bytes) -> None:
+    def write(self, chunk: bytearray) -> None:
         """Take a chunk; it is stored later."""
         if self.failure is not None:
             return
@@ -70,7 +70,7 @@ class StageSegment:
         else:
             self._send(chunk)
 
-    def _send(self, chunk: bytes) -> None:
+    def _send(self, chunk: bytearray) -> None:
         assert self._writer is not None
         self._number += 1
         size = len(chunk)

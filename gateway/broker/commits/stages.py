@@ -4,6 +4,8 @@ import logging
 from collections.abc import Sequence
 from typing import Final
 
+from typing_extensions import Buffer
+
 from gateway.broker.commits.kept_stages import KeptStages, unknown
 from gateway.broker.commits.limits import (
     CHUNKS_MAX,
@@ -79,7 +81,7 @@ class Stages(KeptStages):
         return stream
 
     async def add(
-        self, user: str, number: int, sequence: int, entries: int, records: int, data: bytes
+        self, user: str, number: int, sequence: int, entries: int, records: int, data: Buffer
     ) -> int:
         """Add entries to a stage; they may be stored later.
 
@@ -176,7 +178,7 @@ class Stages(KeptStages):
     def _seal_seed(self, stream: Stream) -> int:
         return seal_seed(self._ports.streams.storage.names_of(stream.entry).data_segment)
 
-    def _take(self, stage: Stage, chunk: bytes) -> None:
+    def _take(self, stage: Stage, chunk: bytearray) -> None:
         size = len(chunk)
         stage.size_bytes += size
         self.usage.add(stage.user, size)

@@ -24,6 +24,7 @@ T = TypeVar("T")
 NULL_STRING_SIZE: Final = 0xFFFF
 NULL_STRING: Final = NULL_STRING_SIZE.to_bytes(2)
 NULL_BYTES_SIZE: Final = -1
+_BYTES_SIZE_BYTES: Final = 4
 COUNT_BYTES: Final = 4
 
 
@@ -170,6 +171,20 @@ def put_short(value: bytes, target: bytearray) -> None:
     target += value
 
 
+def _place_of_bytes(frame: bytes, position: int) -> tuple[int, int] | None:
+    """Return where bytes with an i32 size begin and end; None for null."""
+    first = position + _BYTES_SIZE_BYTES
+    if first > len(frame):
+        raise MalformedFrame("bytes size is cut short", position)
+    size = int.from_bytes(frame[position:first], signed=True)
+    if size == NULL_BYTES_SIZE:
+        return None
+    end = first + size
+    if size < 0 or end > len(frame):
+        raise MalformedFrame("bytes end past the frame", position)
+    return first, end
+
+
 class NullableBytes:
     """Bytes with an i32 size, or None for a size of -1."""
 
@@ -178,15 +193,10 @@ class NullableBytes:
     is_last: Final = False
 
     def read(self, frame: bytes, position: int) -> tuple[bytes | None, int]:
-        first = position + 4
-        if first > len(frame):
-            raise MalformedFrame("bytes size is cut short", position)
-        size = int.from_bytes(frame[position:first], signed=True)
-        if size == NULL_BYTES_SIZE:
-            return None, first
-        end = first + size
-        if size < 0 or end > len(frame):
-            raise MalformedFrame("bytes end past the frame", position)
+        place = _place_of_bytes(frame, position)
+        if place is None:
+            return None, position + _BYTES_SIZE_BYTES
+        first, end = place
         return frame[first:end], end
 
     def write(self, value: bytes | None, target: bytearray) -> None:
@@ -198,20 +208,22 @@ class NullableBytes:
 
 
 class Bytes:
-    """Bytes with an i32 size, which are there."""
+    """Bytes with an i32 size, which are there. They are read as a view: a copy of many costs."""
 
     name: Final = "bytes"
     zero: Final = b""
     is_last: Final = False
 
-    def read(self, frame: bytes, position: int) -> tuple[bytes, int]:
-        value, end = NULLABLE_BYTES_TYPE.read(frame, position)
-        if value is None:
+    def read(self, frame: bytes, position: int) -> tuple[memoryview, int]:
+        place = _place_of_bytes(frame, position)
+        if place is None:
             raise MalformedFrame("null where bytes are needed", position)
-        return value, end
+        first, end = place
+        return memoryview(frame)[first:end], end
 
-    def write(self, value: bytes, target: bytearray) -> None:
-        NULLABLE_BYTES_TYPE.write(value, target)
+    def write(self, value: bytes | memoryview, target: bytearray) -> None:
+        target += len(value).to_bytes(_BYTES_SIZE_BYTES)
+        target += value
 
 
 class Remainder:
@@ -482,5 +494,4 @@ U32_TYPE: Final = Fixed("u32", "I", 0)
 U64_TYPE: Final = Fixed("u64", "Q", 0)
 I64_TYPE: Final = Fixed("i64", "q", 0)
 STRING_TYPE: Final = String()
-NULLABLE_BYTES_TYPE: Final = NullableBytes()
 OFFSET_NUMBERS: Final = {OffsetType.OFFSET: U64_TYPE, OffsetType.TIMESTAMP: I64_TYPE}

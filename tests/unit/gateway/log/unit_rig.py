@@ -17,13 +17,14 @@ SEGMENTS = UnitSegments(NAMES.data_segment, ASIDE)
 def blank(*entries: Entry, values: Iterable[bytes] = (), seed: int = SEALS.seed) -> bytes:
     """A blank chunk of entries, with the filter values that they have."""
     records = sum(each.record_count if isinstance(each, SubBatch) else 1 for each in entries)
-    return pack_blank(
+    chunk = pack_blank(
         len(entries),
         records,
         b"".join(map(encode, entries)),
         seal_seed=seed,
         packed_filters=pack_filters(values),
     )
+    return bytes(chunk)
 
 
 class Blanks:
