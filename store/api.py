@@ -77,7 +77,8 @@ class Durability(enum.Enum):
 class SegmentInfo:
     """A segment as it is committed now. `length` is the position after the last byte.
 
-    `is_damaged`: bytes of it, or entries of a table, are known to be lost.
+    `is_damaged`: bytes of it, or entries of a table, are known to be lost. `key_length`: of each
+    key of a table; 0 if they differ, and for a plain segment.
     """
 
     name: str
@@ -87,6 +88,7 @@ class SegmentInfo:
     is_table: bool
     modified_at_ms: int
     is_damaged: bool = False
+    key_length: int = 0
 
 
 class Appended(NamedTuple):
@@ -99,11 +101,15 @@ class Appended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReadResult:
-    """Bytes from `position` on, perhaps fewer than asked; `end_of_segment`: sealed and all read."""
+    """Bytes from `position` on, perhaps fewer than asked; `end_of_segment`: sealed and all read.
+
+    `at_tail`: no committed bytes followed these when the answer was given.
+    """
 
     position: int
     data: bytes
     end_of_segment: bool
+    at_tail: bool
 
 
 class FileRegion(NamedTuple):
@@ -337,9 +343,10 @@ class Operations(Protocol):
         """Read up to `size` (1 … READ_BYTES_MAX, clamped) committed bytes from `position` on.
 
         At or past the tail: with `wait`, the result comes when bytes exist at `position` (or the
-        segment is sealed, deleted or truncated past it); without, it is empty. On a sealed segment
-        a read that reaches the end says `end_of_segment`, past the end is PositionOutOfRange (so
-        is a negative position). Before the start: SegmentTruncated.
+        segment is sealed, deleted or truncated past it); without, it is empty. A read that reaches
+        or begins past the committed length says `at_tail`; on a sealed segment one that reaches the
+        end says `end_of_segment` too, past the end is PositionOutOfRange (so is a negative
+        position). Before the start: SegmentTruncated.
         """
         ...
 
@@ -383,17 +390,26 @@ class Operations(Protocol):
         """Write entries, all or none; gives their versions in order.
 
         An entry whose version is not ANY_VERSION is a condition: NOT_EXISTS, or the exact version;
-        if one fails, KeyVersionMismatch and nothing is written. `expected_length` is a condition on
-        the table segment's length (LengthMismatch). A later entry of the same key wins. Versions of
-        one key grow and are never used again for other content. InvalidArgument for a key of 0 or
-        above KEY_BYTES_MAX bytes, of the wrong length, or an entry above ENTRY_BYTES_MAX.
+        if one fails, KeyVersionMismatch, which tells the version found, and nothing is written.
+        `expected_length` is a condition on the table segment's length (LengthMismatch), looked at
+        before the versions. A later entry of the same key wins. Versions of one key grow and are
+        never used again for other content. InvalidArgument for a key of 0 or above KEY_BYTES_MAX
+        bytes, of the wrong length, or an entry above ENTRY_BYTES_MAX.
         """
         ...
 
-    def remove_keys(self, name: str, keys: Sequence[TableEntry], *, done: Done[None]) -> None:
+    def remove_keys(
+        self,
+        name: str,
+        keys: Sequence[TableEntry],
+        *,
+        done: Done[None],
+        expected_length: int | None = None,
+    ) -> None:
         """Remove keys, all or none (values are not looked at; versions are conditions as above).
 
         Removing an absent key without a condition is fine; with one, KeyVersionMismatch.
+        `expected_length` is a condition as above (LengthMismatch).
         """
         ...
 

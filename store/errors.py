@@ -71,11 +71,15 @@ class AttributeMismatch(StoreError):
 
 
 class KeyVersionMismatch(StoreError):
-    """A key does not have the expected version; `key` is the first such key."""
+    """A key does not have the expected version.
 
-    def __init__(self, message: str, key: bytes) -> None:
+    `key` is the first such key, `version` the one that it has: NOT_EXISTS if it does not exist.
+    """
+
+    def __init__(self, message: str, key: bytes, version: int) -> None:
         super().__init__(message)
         self.key = key
+        self.version = version
 
 
 class NotATable(StoreError):

@@ -315,6 +315,7 @@ def info_of(segment: Segment) -> SegmentInfo:
         segment.is_table,
         state.modified_at_ms,
         segment.corrupt or (segment.table is not None and segment.table.is_damaged(state.start)),
+        segment.key_length or 0,
     )
 
 

@@ -272,9 +272,9 @@ class PendingRead:
             self._read()
         elif not state.sealed:
             if not self._wait:
-                self._finish(ReadResult(position, b"", end_of_segment=False))
+                self._finish(ReadResult(position, b"", end_of_segment=False, at_tail=True))
         elif position == state.length:
-            self._finish(ReadResult(position, b"", end_of_segment=True))
+            self._finish(ReadResult(position, b"", end_of_segment=True, at_tail=True))
         else:
             self._finish(SegmentSealed(f"segment {segment.name!r} was sealed before {position}"))
         if self._loading:
@@ -304,8 +304,8 @@ class PendingRead:
 
     def _deliver(self, data: bytes) -> None:
         state = self._segment.committed
-        ends = state.sealed and self._position + len(data) == state.length
-        self._finish(ReadResult(self._position, data, ends))
+        at_tail = self._position + len(data) == state.length
+        self._finish(ReadResult(self._position, data, at_tail and state.sealed, at_tail))
 
     def _finish(self, result: ReadResult | StoreError) -> None:
         if not self._finished:

@@ -90,7 +90,7 @@ class Table:
             if version != entry.version:
                 found = "absent" if issued is None else f"at version {version}"
                 message = f"key is {found}, expected version {entry.version}"
-                return KeyVersionMismatch(message, entry.key)
+                return KeyVersionMismatch(message, entry.key, version)
         return None
 
     def issue(self, changes: Iterable[KeyChange]) -> None:

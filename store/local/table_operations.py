@@ -102,7 +102,14 @@ class TableOperations(SegmentOperations):
             gives_space=self.gives_space,
         )
 
-    def remove_keys(self, name: str, keys: Sequence[TableEntry], *, done: Done[None]) -> None:
+    def remove_keys(
+        self,
+        name: str,
+        keys: Sequence[TableEntry],
+        *,
+        done: Done[None],
+        expected_length: int | None = None,
+    ) -> None:
         found = self._find_table(name, done)
         if found is None:
             return
@@ -110,6 +117,7 @@ class TableOperations(SegmentOperations):
         error = (
             blocked_error(segment)
             or next(filter(None, (_key_error(table, entry.key) for entry in keys)), None)
+            or _length_error(segment, expected_length)
             or table.check(keys)
         )
         if error is not None:

@@ -108,8 +108,7 @@ class ModelWriter:
             return self._stored[event_number]
         if event_number <= self.event_number:
             raise EventNumberTooLow(f"{event_number} is not above {self.event_number}")
-        if expected_length not in {None, segment.length}:
-            raise LengthMismatch("not the length", segment.length)
+        _must_have_length(segment, expected_length)
         appended = Appended(segment.length, len(content), event_number)
         segment.data += content
         segment.attributes[self._writer] = self.event_number = event_number
@@ -196,6 +195,7 @@ class Model:
             segment.is_sealed,
             segment.is_table,
             segment.modified_at_ms,
+            key_length=segment.key_length,
         )
 
     def open_writer(self, name: str, writer: UUID) -> ModelWriter:
@@ -240,8 +240,7 @@ class Model:
         table = self.table(name)
         _check_entries(table, entries)
         _must_be_open(table)
-        if expected_length not in {None, table.length}:
-            raise LengthMismatch("not the length", table.length)
+        _must_have_length(table, expected_length)
         _check_versions(table, entries)
         given = versions or range(table.length, table.length + len(entries))
         for entry, version in zip(entries, given, strict=True):
@@ -249,9 +248,12 @@ class Model:
             table.history.append(TableEntry(entry.key, entry.value, version))
         return list(given)
 
-    def remove_keys(self, name: str, keys: Sequence[TableEntry]) -> None:
+    def remove_keys(
+        self, name: str, keys: Sequence[TableEntry], *, expected_length: int | None = None
+    ) -> None:
         table = self.table(name)
         _must_be_open(table)
+        _must_have_length(table, expected_length)
         _check_versions(table, keys)
         for entry in keys:
             if table.entries.pop(entry.key, None):
@@ -310,8 +312,8 @@ def read_segment(segment: ModelSegment, position: int, size: int) -> ReadResult:
         raise SegmentTruncated("before the start", segment.start)
     size = min(max(size, 1), READ_BYTES_MAX)
     data = segment.data[position : position + size]
-    end = segment.is_sealed and position + len(data) == segment.length
-    return ReadResult(position, data, end)
+    at_tail = position + len(data) >= segment.length
+    return ReadResult(position, data, segment.is_sealed and at_tail, at_tail)
 
 
 def _must_exist(segment: ModelSegment) -> None:
@@ -322,6 +324,11 @@ def _must_exist(segment: ModelSegment) -> None:
 def _must_be_open(segment: ModelSegment) -> None:
     if segment.is_sealed:
         raise SegmentSealed(f"{segment.name!r:.50} is sealed")
+
+
+def _must_have_length(segment: ModelSegment, expected: int | None) -> None:
+    if expected not in {None, segment.length}:
+        raise LengthMismatch("not the length", segment.length)
 
 
 def _update(segment: ModelSegment, updates: Sequence[AttributeUpdate]) -> None:
@@ -350,4 +357,4 @@ def _check_versions(table: ModelSegment, entries: Sequence[TableEntry]) -> None:
     for entry in entries:
         _, version = table.entries.get(entry.key, (b"", NOT_EXISTS))
         if entry.version not in {ANY_VERSION, version}:
-            raise KeyVersionMismatch("another version", entry.key)
+            raise KeyVersionMismatch("another version", entry.key, version)

@@ -163,8 +163,16 @@ class ModelStore:
 
         self.call(done, update)
 
-    def remove_keys(self, name: str, keys: Sequence[TableEntry], *, done: Done[None]) -> None:
-        self.call(done, self._model.remove_keys, name, keys)
+    def remove_keys(
+        self,
+        name: str,
+        keys: Sequence[TableEntry],
+        *,
+        done: Done[None],
+        expected_length: int | None = None,
+    ) -> None:
+        remove = partial(self._model.remove_keys, expected_length=expected_length)
+        self.call(done, remove, name, keys)
 
     def read_table(
         self, name: str, keys: Sequence[bytes], *, done: Done[Sequence[TableEntry | None]]

@@ -29,6 +29,28 @@ def test_a_read_gives_bytes_from_its_position(rig: Rig) -> None:
 
 
 @promise("SegmentStore.read")
+def test_a_read_tells_that_it_reached_the_tail(rig: Rig) -> None:
+    rig.create("a", b"0123456789")
+    for _ in range(2):
+        for position, size in ((0, 9), (0, 10), (3, 4), (9, 1), (9, 100), (10, 5), (50, 5)):
+            result = rig.do(rig.store.read, "a", position, size)
+            assert result.at_tail == (position + len(result.data) >= 10)
+        rig.reopen()
+    waiting = rig.start(rig.store.read, "a", 10, 2, wait=True)
+    whole = rig.start(rig.store.read, "a", 10, 3, wait=True)
+    rig.fill("a", b"abc")
+    rig.wait(waiting, whole)
+    assert [(each.value.data, each.value.at_tail) for each in (waiting, whole)] == [
+        (b"ab", False),
+        (b"abc", True),
+    ]
+    rig.do(rig.store.seal_segment, "a")
+    for position, at_tail in ((0, False), (12, True), (13, True)):
+        result = rig.do(rig.store.read, "a", position, 1)
+        assert (result.at_tail, result.end_of_segment) == (at_tail, at_tail)
+
+
+@promise("SegmentStore.read")
 def test_any_byte_can_be_read_whatever_the_appends_and_files_were(rig: Rig) -> None:
     session = rig.writer(rig.create("a"), WRITER)
     pieces = [bytes([n % 251]) * (1 + n * 797 % 9_000) for n in range(60)]

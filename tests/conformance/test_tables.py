@@ -2,6 +2,8 @@
 
 from uuid import UUID
 
+import pytest
+
 from store.api import (
     ENTRY_BYTES_MAX,
     KEY_BYTES_MAX,
@@ -51,6 +53,19 @@ def test_a_new_table_is_empty(rig: Rig) -> None:
     assert (info.name, info.is_table, info.sealed, count) == ("t", True, False, 0)
     assert rig.do(rig.store.info, "t").is_table
     assert look_up(rig, b"k") == [None]
+
+
+@promise("SegmentStore.info")
+@promise("SegmentStore.table_info")
+def test_info_tells_the_length_of_the_keys(rig: Rig) -> None:
+    table(rig, key_length=3)
+    rig.do(rig.store.create_table, "any")
+    rig.create("plain")
+    for _ in range(2):
+        infos = [rig.do(rig.store.info, name) for name in ("t", "any", "plain")]
+        assert [info.key_length for info in infos] == [3, 0, 0]
+        assert rig.do(rig.store.table_info, "t")[0].key_length == 3
+        rig.reopen()
 
 
 @promise("SegmentStore.create_table")
@@ -118,8 +133,8 @@ def test_an_insert_demands_that_the_key_does_not_exist(rig: Rig) -> None:
     error = rig.refused(
         KeyVersionMismatch, rig.store.update_table, "t", [TableEntry(b"k", b"2", NOT_EXISTS)]
     )
-    assert error.key == b"k"
-    assert look_up(rig, b"k") == [b"1"]
+    (entry,) = rig.do(rig.store.read_table, "t", [b"k"])
+    assert (error.key, error.version, entry.value) == (b"k", entry.version, b"1")
     rig.do(rig.store.remove_keys, "t", [TableEntry(b"k", b"")])
     update(rig, TableEntry(b"k", b"3", NOT_EXISTS))
     assert look_up(rig, b"k") == [b"3"]
@@ -131,11 +146,11 @@ def test_an_exact_version_must_match(rig: Rig) -> None:
     (second,) = update(rig, TableEntry(b"k", b"2", first))
     for wrong in (first, second + 1, 0 if first else 2**40):
         entry = TableEntry(b"k", b"x", wrong)
-        assert rig.refused(
-            KeyVersionMismatch, rig.store.update_table, "t", [entry]
-        ).key == b"k"  # fmt: skip
+        error = rig.refused(KeyVersionMismatch, rig.store.update_table, "t", [entry])
+        assert (error.key, error.version) == (b"k", second)
     missing = TableEntry(b"none", b"x", second)
-    rig.refused(KeyVersionMismatch, rig.store.update_table, "t", [missing])
+    error = rig.refused(KeyVersionMismatch, rig.store.update_table, "t", [missing])
+    assert (error.key, error.version) == (b"none", NOT_EXISTS)
     assert look_up(rig, b"k", b"none") == [b"2", None]
     rig.reopen()
     update(rig, TableEntry(b"k", b"3", second))
@@ -171,23 +186,42 @@ def test_of_two_inserts_at_once_the_first_wins(rig: Rig) -> None:
 
 
 @promise("SegmentStore.update_table", LengthMismatch)
-def test_an_update_can_demand_the_length_of_the_table(rig: Rig) -> None:
+@promise("SegmentStore.remove_keys", LengthMismatch)
+@pytest.mark.parametrize(("method", "left"), [("update_table", [b"2"]), ("remove_keys", [None])])
+def test_a_change_can_demand_the_length_of_the_table(
+    rig: Rig, method: str, left: list[bytes | None]
+) -> None:
     table(rig, (b"k", b"1"))
     length = rig.do(rig.store.table_info, "t")[0].length
     assert length > 0
-    for wrong in (0, length - 1, length + 1):
-        error = rig.refused(
-            LengthMismatch,
-            rig.store.update_table,
-            "t",
-            [TableEntry(b"k", b"x")],
-            expected_length=wrong,
-        )
-        assert error.length == length
     entries = [TableEntry(b"k", b"2")]
-    rig.do(rig.store.update_table, "t", entries, expected_length=length)
-    assert look_up(rig, b"k") == [b"2"]
+    for wrong in (0, length - 1, length + 1):
+        change = getattr(rig.store, method)
+        error = rig.refused(LengthMismatch, change, "t", entries, expected_length=wrong)
+        assert error.length == length
+        assert look_up(rig, b"k") == [b"1"]
+    rig.do(getattr(rig.store, method), "t", entries, expected_length=length)
+    assert look_up(rig, b"k") == left
     assert rig.do(rig.store.table_info, "t")[0].length > length
+
+
+@promise("SegmentStore.update_table", LengthMismatch)
+@promise("SegmentStore.remove_keys", LengthMismatch)
+@pytest.mark.parametrize("method", ["update_table", "remove_keys"])
+def test_the_length_of_a_table_is_looked_at_before_versions_and_with_what_is_issued(
+    rig: Rig, method: str
+) -> None:
+    (version,) = table(rig, (b"k", b"1"))
+    length = rig.do(rig.store.table_info, "t")[0].length
+    stale = [TableEntry(b"k", b"x", version + 1)]
+    change = getattr(rig.store, method)
+    rig.refused(LengthMismatch, change, "t", stale, expected_length=length + 1)
+    rig.refused(KeyVersionMismatch, change, "t", stale, expected_length=length)
+    first = rig.start(change, "t", [TableEntry(b"k", b"2")], expected_length=length)
+    second = rig.start(change, "t", [TableEntry(b"k", b"3")], expected_length=length)
+    rig.wait(first, second)
+    first.value  # noqa: B018 (raises an error)
+    assert second.error(LengthMismatch).length == rig.do(rig.store.info, "t").length
 
 
 @promise("SegmentStore.update_table", InvalidArgument)
@@ -259,12 +293,12 @@ def test_removing_an_absent_key_is_fine(rig: Rig) -> None:
 @promise("SegmentStore.remove_keys", KeyVersionMismatch)
 def test_a_removal_can_be_conditional_and_is_all_or_none(rig: Rig) -> None:
     first, second = table(rig, (b"a", b"1"), (b"b", b"2"))
-    for keys, culprit in (
-        ([TableEntry(b"b", b""), TableEntry(b"a", b"", second)], b"a"),
-        ([TableEntry(b"b", b"", second), TableEntry(b"none", b"", first)], b"none"),
+    for keys, culprit, found in (
+        ([TableEntry(b"b", b""), TableEntry(b"a", b"", second)], b"a", first),
+        ([TableEntry(b"b", b"", second), TableEntry(b"none", b"", first)], b"none", NOT_EXISTS),
     ):
         error = rig.refused(KeyVersionMismatch, rig.store.remove_keys, "t", keys)
-        assert error.key == culprit
+        assert (error.key, error.version) == (culprit, found)
         assert look_up(rig, b"a", b"b") == [b"1", b"2"]
     rig.do(rig.store.remove_keys, "t", [TableEntry(b"a", b"", first), TableEntry(b"b", b"")])
     assert look_up(rig, b"a", b"b") == [None, None]

@@ -25,7 +25,7 @@ from tests.golden.stores import FOLDERS
 from tests.simulation.crash import Aftermath, Crash
 from tests.simulation.disk import Disk, Image, parent_of
 from tests.simulation.history import SegmentState, observe
-from tests.simulation.trace import ALL, ATTRIBUTES, NAMES, TABLES_MOSTLY
+from tests.simulation.trace import ALL, ATTRIBUTES, KEY_LENGTHS, NAMES, TABLES_MOSTLY
 from tests.simulation.world import World, small_compactions, small_holes
 
 ARCHIVE: Final = FOLDERS[1] / "crashed.tar.xz"
@@ -54,7 +54,9 @@ def crashed() -> list[Crashed]:
     found = []
     for name, held in files.items():
         states = json.loads(held.pop(STATES))
-        found.append(Crashed(name, image_of(held), {key: _state(states[key]) for key in NAMES}))
+        found.append(
+            Crashed(name, image_of(held), {key: _state(key, states[key]) for key in NAMES})
+        )
     return found
 
 
@@ -121,13 +123,14 @@ def _words(state: SegmentState | None) -> Any:  # noqa: ANN401 - JSON
     }
 
 
-def _state(words: Any) -> SegmentState | None:  # noqa: ANN401 - JSON
+def _state(name: str, words: Any) -> SegmentState | None:  # noqa: ANN401 - JSON
     if words is None:
         return None
     return SegmentState(
         words["start"],
         words["is_sealed"],
         words["is_table"],
+        KEY_LENGTHS.get(name, 0),
         bytes.fromhex(words["content"]),
         {UUID(key): value for key, value in words["attributes"].items()},
         {

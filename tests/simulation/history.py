@@ -26,6 +26,7 @@ class SegmentState:
     start: int
     is_sealed: bool
     is_table: bool
+    key_length: int
     content: bytes
     """From `start` on; of a table nothing."""
     attributes: dict[UUID, int]
@@ -50,6 +51,7 @@ def state_of(model: Model, name: str) -> SegmentState | None:
         0 if segment.is_table else segment.start,
         segment.is_sealed,
         segment.is_table,
+        segment.key_length,
         segment.data[segment.start :],
         dict(segment.attributes),
         dict(segment.entries),
@@ -65,6 +67,7 @@ def model_of(states: dict[str, SegmentState | None]) -> Model:
         model.segments[name] = ModelSegment(
             name,
             is_table=state.is_table,
+            key_length=state.key_length,
             data=bytes(state.start) + state.content,
             start=state.start,
             is_sealed=state.is_sealed,
@@ -433,6 +436,7 @@ def observe(
             0 if info.is_table else info.start,
             info.sealed,
             info.is_table,
+            info.key_length,
             b"" if info.is_table else rig.content(name),
             {
                 attribute: found[name, attribute].value

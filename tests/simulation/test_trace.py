@@ -104,7 +104,9 @@ def test_what_found_no_space_may_have_happened_until_its_refusal_is_told_and_not
         operation("delete_segment", DiskFull("no space"), 8),
     ]
     expectation = Expectation(operations, [], {}, [name], is_strict=False)
-    there = SegmentState(0, is_sealed=False, is_table=False, content=b"", attributes={}, entries={})
+    there = SegmentState(
+        0, is_sealed=False, is_table=False, key_length=0, content=b"", attributes={}, entries={}
+    )
     for cut in range(4, 12):
         expectation.check({name: there}, cut, Crash.KILL)
     for cut in range(4, 8):

@@ -32,7 +32,8 @@ from tests.simulation.history import (
 SEGMENTS: Final = tuple(f"stream/{number}" for number in range(7))
 PARTS: Final = ("part/0", "part/1")
 """Short-lived segments that are merged into others."""
-TABLES: Final = ("table/hash", "table/fixed")
+KEY_LENGTHS: Final = {"table/hash": 0, "table/fixed": 2}
+TABLES: Final = tuple(KEY_LENGTHS)
 NAMES: Final = (*SEGMENTS, *PARTS, *TABLES)
 
 WRITERS: Final = tuple(UUID(int=0xA0 + number) for number in range(3))
@@ -364,8 +365,7 @@ class Trace:
 
     def _create_table(self) -> None:
         name = self._chance.choice(TABLES)
-        key_length = 2 if name == "table/fixed" else 0
-        self._call("create_table", (name,), name, key_length=key_length)
+        self._call("create_table", (name,), name, key_length=KEY_LENGTHS[name])
 
     def _delete(self) -> None:
         name = self._chance.choice(NAMES)

@@ -18,6 +18,7 @@ KEYS = (b"k0", b"k1", b"k2")
 names = st.sampled_from(NAMES)
 data = st.one_of(st.binary(max_size=40), st.integers(257, 3_000).map(lambda size: b"#" * size))
 steps = st.integers(-2, 3)
+too_long = st.sampled_from([None, None, None, 0, 0, 1])
 values = st.one_of(st.just(ABSENT), st.integers(0, 4))
 updates = st.lists(
     st.builds(
@@ -99,19 +100,25 @@ class StoreAsModel(RuleBasedStateMachine):
         keys=st.lists(st.sampled_from(KEYS), max_size=4),
         value=data,
         condition=st.sampled_from(["any", "any", "new", "exact", "wrong"]),
+        too_long=too_long,
     )
-    def update_table(self, name: str, keys: list[bytes], value: bytes, condition: str) -> None:
+    def update_table(
+        self, name: str, keys: list[bytes], value: bytes, condition: str, too_long: int | None
+    ) -> None:
         entries = [TableEntry(key, value, self._version(name, key, condition)) for key in keys]
-        self.twin.update_table(name, entries)
+        self.twin.update_table(name, entries, too_long)
 
     @rule(
         name=names,
         keys=st.lists(st.sampled_from(KEYS), max_size=3, unique=True),
         condition=st.sampled_from(["any", "exact", "wrong"]),
+        too_long=too_long,
     )
-    def remove_keys(self, name: str, keys: list[bytes], condition: str) -> None:
+    def remove_keys(
+        self, name: str, keys: list[bytes], condition: str, too_long: int | None
+    ) -> None:
         entries = [TableEntry(key, b"", self._version(name, key, condition)) for key in keys]
-        self.twin.call("remove_keys", name, entries)
+        self.twin.remove_keys(name, entries, too_long)
 
     @rule(name=names, keys=st.lists(st.sampled_from((*KEYS, b"none")), max_size=4))
     def read_table(self, name: str, keys: list[bytes]) -> None:

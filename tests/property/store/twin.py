@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from uuid import UUID
 
-from store.api import Durability, ReadResult, TableEntry
-from store.errors import StoreError
+from store.api import NOT_EXISTS, Durability, ReadResult, TableEntry
+from store.errors import KeyVersionMismatch, LengthMismatch, StoreError
 from tests.conformance.harness import Loop, Pending, Rig
 from tests.conformance.implementations import open_local
 from tests.conformance.model import Model, ModelWriter
@@ -84,8 +84,9 @@ class Twin:
             data = pending.result.data
             assert expected.data.startswith(data)
             assert bool(data) == bool(expected.data)
-            is_end = expected.end_of_segment and len(data) == len(expected.data)
-            assert (pending.result.position, pending.result.end_of_segment) == (position, is_end)
+            is_whole = len(data) == len(expected.data)
+            end, at_tail = expected.end_of_segment and is_whole, expected.at_tail and is_whole
+            assert pending.result == ReadResult(position, data, end, at_tail)
         else:
             _must_agree(pending, expected)
 
@@ -103,14 +104,58 @@ class Twin:
         self._under_way.append((opened, expected))
         return TwinSession(writer, self, opened, model if isinstance(model, ModelWriter) else None)
 
-    def update_table(self, name: str, entries: Sequence[TableEntry]) -> None:
-        """Update a table in both; the store's versions become the model's."""
-        self.settle()
-        pending = self._rig.start(self._rig.store.update_table, name, entries)
-        self._rig.wait(pending)
+    def update_table(
+        self, name: str, entries: Sequence[TableEntry], too_long: int | None = None
+    ) -> None:
+        """Update a table in both; the store's versions become the model's.
+
+        `too_long`: how far the length that is demanded is from the real one; None demands none.
+        """
+        pending, expected = self._change_table("update_table", name, entries, too_long)
         versions = None if isinstance(pending.result, StoreError) else pending.result
-        outcome = _outcome(self.model.update_table, name, entries, versions=versions)
+        outcome = _outcome(
+            self.model.update_table, name, entries, expected_length=expected, versions=versions
+        )
         _must_agree(pending, outcome)
+
+    def remove_keys(
+        self, name: str, keys: Sequence[TableEntry], too_long: int | None = None
+    ) -> None:
+        """Remove keys in both; `too_long` as in `update_table`."""
+        pending, expected = self._change_table("remove_keys", name, keys, too_long)
+        _must_agree(pending, _outcome(self.model.remove_keys, name, keys, expected_length=expected))
+
+    def _change_table(
+        self, method: str, name: str, entries: Sequence[TableEntry], too_long: int | None
+    ) -> tuple[Pending, int | None]:
+        """Change the store's table; gives also the model's length of the one that was demanded.
+
+        Tables of the two differ in length: those of the model are counted in entries.
+        """
+        self.settle()
+        info = self._rig.start(self._rig.store.info, name)
+        self._rig.wait(info)
+        demanded = expected = None
+        if too_long is not None and not isinstance(info.result, StoreError):
+            demanded = info.result.length + too_long
+            expected = self.model.segment(name).length + too_long
+        change = getattr(self._rig.store, method)
+        pending = self._rig.start(change, name, entries, expected_length=demanded)
+        self._rig.wait(pending)
+        error = pending.result
+        if isinstance(error, LengthMismatch | KeyVersionMismatch):
+            self._check_mismatch(name, error, info.result.length)
+        return pending, expected
+
+    def _check_mismatch(
+        self, name: str, error: LengthMismatch | KeyVersionMismatch, length: int
+    ) -> None:
+        """What was found instead is what there is."""
+        if isinstance(error, LengthMismatch):
+            assert error.length == length
+        else:
+            (found,) = self.model.read_table(name, [error.key])
+            assert error.version == (found.version if found else NOT_EXISTS)
 
     def settle(self) -> None:
         """Wait for all answers and compare them."""

@@ -161,7 +161,9 @@ def test_one_append_wakes_everyone_who_waits_for_it_and_nobody_else() -> None:
     far = rig.start(rig.store.read, "a", 5, 10, wait=True)
     rig.do(session.append, b"abc", 1)
     rig.wait(*near)
-    assert {each.value for each in near} == {ReadResult(0, b"abc", False)}  # noqa: FBT003
+    assert {each.value for each in near} == {
+        ReadResult(0, b"abc", end_of_segment=False, at_tail=True)
+    }
     assert not far.is_done
     rig.do(session.append, b"defg", 2)
     rig.wait(far)
@@ -229,9 +231,15 @@ def test_bytes_that_a_file_has_lost_are_an_error_or_zeros(
 def test_a_read_gives_what_is_there_or_nothing_without_waiting() -> None:
     rig = opened(Disk())
     rig.create("a", b"0123456789")
-    assert rig.do(rig.store.read, "a", 3, 4) == ReadResult(3, b"3456", end_of_segment=False)
-    assert rig.do(rig.store.read, "a", 10, 4) == ReadResult(10, b"", end_of_segment=False)
-    assert rig.do(rig.store.read, "a", 50, 4) == ReadResult(50, b"", end_of_segment=False)
+    assert rig.do(rig.store.read, "a", 3, 4) == ReadResult(
+        3, b"3456", end_of_segment=False, at_tail=False
+    )
+    assert rig.do(rig.store.read, "a", 10, 4) == ReadResult(
+        10, b"", end_of_segment=False, at_tail=True
+    )
+    assert rig.do(rig.store.read, "a", 50, 4) == ReadResult(
+        50, b"", end_of_segment=False, at_tail=True
+    )
     rig.close()
 
 
@@ -241,10 +249,10 @@ def test_a_read_that_waits_gets_the_bytes_at_its_place_when_they_come() -> None:
     near = rig.start(rig.store.read, "a", 2, 10, wait=True)
     far = rig.start(rig.store.read, "a", 4, 10, wait=True)
     rig.fill("a", b"23")
-    assert near.value == ReadResult(2, b"23", end_of_segment=False)
+    assert near.value == ReadResult(2, b"23", end_of_segment=False, at_tail=True)
     assert not far.is_done
     rig.fill("a", b"45")
-    assert far.value == ReadResult(4, b"45", end_of_segment=False)
+    assert far.value == ReadResult(4, b"45", end_of_segment=False, at_tail=True)
     rig.close()
 
 
@@ -252,9 +260,15 @@ def test_the_end_of_a_sealed_segment_is_told() -> None:
     rig = opened(Disk())
     rig.create("a", b"0123")
     rig.do(rig.store.seal_segment, "a")
-    assert rig.do(rig.store.read, "a", 0, 3) == ReadResult(0, b"012", end_of_segment=False)
-    assert rig.do(rig.store.read, "a", 2, 9) == ReadResult(2, b"23", end_of_segment=True)
-    assert rig.do(rig.store.read, "a", 4, 9) == ReadResult(4, b"", end_of_segment=True)
+    assert rig.do(rig.store.read, "a", 0, 3) == ReadResult(
+        0, b"012", end_of_segment=False, at_tail=False
+    )
+    assert rig.do(rig.store.read, "a", 2, 9) == ReadResult(
+        2, b"23", end_of_segment=True, at_tail=True
+    )
+    assert rig.do(rig.store.read, "a", 4, 9) == ReadResult(
+        4, b"", end_of_segment=True, at_tail=True
+    )
     for wait in (False, True):
         rig.refused(PositionOutOfRange, rig.store.read, "a", 5, 9, wait=wait)
     rig.close()
@@ -266,7 +280,7 @@ def test_a_reader_beyond_the_end_is_told_when_the_segment_is_sealed() -> None:
     at_end = rig.start(rig.store.read, "a", 4, 9, wait=True)
     beyond = rig.start(rig.store.read, "a", 5, 9, wait=True)
     rig.do(rig.store.seal_segment, "a")
-    assert at_end.value == ReadResult(4, b"", end_of_segment=True)
+    assert at_end.value == ReadResult(4, b"", end_of_segment=True, at_tail=True)
     beyond.error(SegmentSealed)
     rig.close()
 
