@@ -285,8 +285,13 @@ class Operations(Protocol):
         *,
         done: Done[None],
         durability: Durability | None = None,
+        attributes: Sequence[AttributeUpdate] = (),
     ) -> None:
-        """Create an empty segment. SegmentExists if the name is taken; names are 1…65,535 bytes."""
+        """Create an empty segment. SegmentExists if the name is taken; names are 1…65,535 bytes.
+
+        The segment has `attributes` from the beginning, also after a crash. AttributeMismatch if
+        one expects a value: there is none before (ABSENT).
+        """
         ...
 
     def delete_segment(self, name: str, *, done: Done[None]) -> None:

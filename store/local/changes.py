@@ -6,14 +6,14 @@ The caller that issues a change also changes the pending state, and puts the cha
 caller. If the change is dropped instead, only `report` is called, with the reason.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from store.api import Appended, Done
 from store.errors import SegmentSealed, StoreError
 from store.local.catalogue import Catalogue
 from store.local.data_file import DataFile
-from store.local.records import AttributeValues
+from store.local.records import AttributeValues, attributes_record, create_record
 from store.local.segment import Extent, Segment
 
 Key = int | str
@@ -227,9 +227,13 @@ class TruncateChange(StateChange):
 
 
 class AttributesChange(StateChange):
-    """Attributes get new values."""
+    """Attributes get new values.
 
-    __slots__ = ("values",)
+    Attributes:
+        completes: It belongs to the change before it: the journal has both in one frame.
+    """
+
+    __slots__ = ("completes", "gives_space", "values")
 
     def __init__(
         self,
@@ -241,10 +245,32 @@ class AttributesChange(StateChange):
     ) -> None:
         super().__init__(catalogue, segment, record, done)
         self.values = values
+        self.completes = False
+        self.gives_space = False
 
     def apply(self, at_ms: int) -> None:
         super().apply(at_ms)
         self.segment.committed.set_attributes(self.values)
+
+
+def creation(
+    catalogue: Catalogue,
+    segment: Segment,
+    values: AttributeValues,
+    done: Done[None],
+    *,
+    durable: bool,
+) -> Sequence[CreateChange | AttributesChange]:
+    """Give the changes that make a segment with its attributes: all or none come to pass."""
+    number = segment.number
+    record = create_record(number, segment.name, segment.key_length, durable=durable)
+    if not values:
+        return (CreateChange(catalogue, segment, record, done),)
+    created = CreateChange(catalogue, segment, record, _ignore)
+    record = attributes_record(number, values, durable=durable)
+    set_ = AttributesChange(catalogue, segment, record, done, values)
+    set_.completes = True
+    return created, set_
 
 
 class MergeChange(StateChange):
@@ -338,6 +364,11 @@ class Later:
 def gives_space(change: Change) -> bool:
     """Tell whether there is more space after a change: on a full disk it may use the reserve."""
     return getattr(change, "gives_space", False)
+
+
+def completes(change: Change) -> bool:
+    """Tell whether a change stands in the journal's frame of the one before it."""
+    return getattr(change, "completes", False)
 
 
 def sealed_error(segment: Segment) -> SegmentSealed:

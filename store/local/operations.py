@@ -4,7 +4,7 @@
 TableOperations (a table is a segment), LocalStore.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Final
 from uuid import UUID
@@ -31,17 +31,16 @@ from store.errors import (
 )
 from store.local.changes import (
     AttributesChange,
-    CreateChange,
     DeleteChange,
     MergeChange,
     SealChange,
     TruncateChange,
+    creation,
     sealed_error,
 )
 from store.local.reading import LocalReader, PendingRead, Reading
 from store.local.records import (
     attributes_record,
-    create_record,
     delete_record,
     merge_record,
     seal_record,
@@ -96,20 +95,27 @@ class SegmentOperations:
         self._rounds.after(segment, partial(done, error))
 
     def create_segment(
-        self, name: str, *, done: Done[None], durability: Durability | None = None
+        self,
+        name: str,
+        *,
+        done: Done[None],
+        durability: Durability | None = None,
+        attributes: Sequence[AttributeUpdate] = (),
     ) -> None:
-        self._create(name, None, done, durability)
+        self._create(name, None, done, durability, attributes)
 
     def _create(
-        self, name: str, key_length: int | None, done: Done[None], durability: Durability | None
+        self,
+        name: str,
+        key_length: int | None,
+        done: Done[None],
+        durability: Durability | None,
+        attributes: Sequence[AttributeUpdate] = (),
     ) -> None:
         """Create a segment, or a table if there is a key length."""
-        if self._rounds.closed is not None:
-            self._rounds.after_all(partial(done, self._rounds.closed))
-            return
-        wrong = _name_error(name)
-        if wrong is not None:
-            self._rounds.after_all(partial(done, wrong), [name])
+        values = self._rounds.closed or _name_error(name) or _values_of(name, {}, attributes)
+        if isinstance(values, StoreError):
+            self._rounds.after_all(partial(done, values), [name])
             return
         holder = self._catalogue.names.get(name)
         if holder is not None:
@@ -117,12 +123,12 @@ class SegmentOperations:
             return
         segment = self._catalogue.add(name, key_length)
         segment.block()
-        durable = self._is_durable(durability)
-        record = create_record(segment.number, name, key_length, durable=durable)
+        segment.pending.set_attributes(values)
         self._prepare(segment, durability)
-        change = CreateChange(self._catalogue, segment, record, done)
-        change.gives_space = self.gives_space
-        self._rounds.add(change, segment)
+        durable = self._is_durable(durability)
+        for change in creation(self._catalogue, segment, values, done, durable=durable):
+            change.gives_space = self.gives_space
+            self._rounds.add(change, segment)
 
     def delete_segment(self, name: str, *, done: Done[None]) -> None:
         segment = self.find(name, done)
@@ -133,7 +139,7 @@ class SegmentOperations:
         """Delete a segment that was looked up."""
         self._catalogue.hide(segment)
         record = delete_record(segment.number, durable=self._is_durable(None))
-        self._note(None)
+        self._rounds.gathering.ask(self._staging.durability)
         self._rounds.add(DeleteChange(self._catalogue, segment, record, done), segment)
 
     def seal_segment(self, name: str, *, done: Done[int]) -> None:
@@ -196,7 +202,7 @@ class SegmentOperations:
             found = list(filter(None, (into, merged)))
             self._rounds.after_all(partial(done, error), (target, source), found)
             return
-        values = _merge_error(into, merged) or _values_of(into, attributes)
+        values = _merge_error(into, merged) or _new_values(into, attributes)
         if isinstance(values, StoreError):
             self._rounds.after_all(partial(done, values), (target, source), (into, merged))
             return
@@ -270,7 +276,7 @@ class SegmentOperations:
         segment = self.find(name, done)
         if segment is None:
             return
-        values = _sealed_or_corrupt(segment) or _values_of(segment, updates)
+        values = _sealed_or_corrupt(segment) or _new_values(segment, updates)
         if isinstance(values, StoreError):
             self.refuse(segment, done, values)
             return
@@ -294,14 +300,7 @@ class SegmentOperations:
         """Prepare the syncs that the durability of the next change of a segment needs."""
         if self._is_durable(durability):
             self._staging.make_durable(segment)
-        self._note(durability)
-
-    def _note(self, durability: Durability | None) -> None:
-        durability = durability or self._staging.durability
-        if durability is Durability.DISK:
-            self._rounds.gathering.must_sync = True
-        elif durability is Durability.INTERVAL:
-            self._rounds.gathering.interval = True
+        self._rounds.gathering.ask(durability or self._staging.durability)
 
 
 def info_of(segment: Segment) -> SegmentInfo:
@@ -319,19 +318,23 @@ def info_of(segment: Segment) -> SegmentInfo:
     )
 
 
-def _values_of(
+def _new_values(
     segment: Segment, updates: Sequence[AttributeUpdate]
 ) -> list[tuple[bytes, int]] | StoreError:
-    """Check the conditions of updates; gives the values to set."""
-    current = segment.pending.attributes
+    return _values_of(segment.name, segment.pending.attributes, updates)
+
+
+def _values_of(
+    name: str, current: Mapping[bytes, int], updates: Sequence[AttributeUpdate]
+) -> list[tuple[bytes, int]] | StoreError:
+    """Check the conditions of updates of attributes; gives the values to set."""
     values: dict[bytes, int] = {}
     for update in updates:
         attribute = update.attribute.bytes
         found = values.get(attribute, current.get(attribute, ABSENT))
         if update.expected is not None and update.expected != found:
             return AttributeMismatch(
-                f"attribute {update.attribute} of {segment.name!r} is {found}, "
-                f"not {update.expected}"
+                f"attribute {update.attribute} of {name!r} is {found}, not {update.expected}"
             )
         if not ABSENT <= update.value <= _INT64_MAX:
             return InvalidArgument(f"attribute value {update.value} does not fit 64 bits")

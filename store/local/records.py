@@ -24,7 +24,8 @@ A file of the journal begins with a head (in version 1 with its first frame) tha
     create      key_length i32 (-1: not a table), name
     append      file u64, position u64, size u64, xxh3 u64 of the data, writer 16 bytes,
                 event number i64; then the data itself if flag INLINE is set (the xxh3 is then 0)
-    attributes  (attribute 16 bytes, value i64) ...
+    attributes  (attribute 16 bytes, value i64) ...; those that a segment is created with follow its
+                create in the same frame
     seal        nothing
     truncate    position u64
     merge       source segment u64, attributes as above

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final
 
+from store.api import Durability
 from store.errors import DiskFull, StoreClosed, StoreError
-from store.local.changes import Change, Key, Later, gives_space
+from store.local.changes import Change, Key, Later, completes, gives_space
 from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles
 from store.local.files import PASSING, Files
 from store.local.journal import FRAME_BYTES_MAX, Journal
@@ -55,6 +56,13 @@ class Round:
         self.syncs: dict[DataFile, int] = {}
         self.pinned: list[DataFile] = []
         self.finished = False
+
+    def ask(self, durability: Durability) -> None:
+        """Ask for the journal's sync that a durability needs."""
+        if durability is Durability.DISK:
+            self.must_sync = True
+        elif durability is Durability.INTERVAL:
+            self.interval = True
 
     def sync(self, file: DataFile) -> None:
         """Ask for a sync of a data file before the journal is written."""
@@ -236,7 +244,7 @@ class RoundWriting:
             may_use_reserve = True
             size = 0
             next_ = first
-            while next_ < len(changes) and size < FRAME_BYTES_MAX:
+            while next_ < len(changes) and (size < FRAME_BYTES_MAX or completes(changes[next_])):
                 record = changes[next_].record
                 if record:
                     records.append(record)

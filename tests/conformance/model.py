@@ -143,15 +143,23 @@ class Model:
 
     # Segments
 
-    def create_segment(self, name: str, *, durability: Durability | None = None) -> None:  # noqa: ARG002 - the same call as the store's
-        self._create(ModelSegment(name))
+    def create_segment(
+        self,
+        name: str,
+        *,
+        durability: Durability | None = None,  # noqa: ARG002 - the same call as the store's
+        attributes: Sequence[AttributeUpdate] = (),
+    ) -> None:
+        segment = ModelSegment(name)
+        _update(segment, attributes)
+        self._must_be_free(name)
+        self.segments[name] = segment
 
-    def _create(self, segment: ModelSegment) -> None:
-        if not 1 <= len(segment.name.encode()) <= NAME_BYTES_MAX:
+    def _must_be_free(self, name: str) -> None:
+        if not 1 <= len(name.encode()) <= NAME_BYTES_MAX:
             raise InvalidArgument("a name has 1 to 65535 bytes")
-        if segment.name in self.segments:
-            raise SegmentExists(f"{segment.name!r:.50} exists")
-        self.segments[segment.name] = segment
+        if name in self.segments:
+            raise SegmentExists(f"{name!r:.50} exists")
 
     def delete_segment(self, name: str) -> None:
         self.segment(name).is_deleted = True
@@ -220,7 +228,8 @@ class Model:
     # Tables
 
     def create_table(self, name: str, *, key_length: int = 0) -> None:
-        self._create(ModelSegment(name, is_table=True, key_length=key_length))
+        self._must_be_free(name)
+        self.segments[name] = ModelSegment(name, is_table=True, key_length=key_length)
 
     def delete_table(self, name: str, *, must_be_empty: bool = False) -> None:
         if self.table(name).entries and must_be_empty:

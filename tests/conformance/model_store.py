@@ -64,9 +64,10 @@ class ModelStore:
         *,
         done: Done[None],
         durability: Durability | None = None,
+        attributes: Sequence[AttributeUpdate] = (),
     ) -> None:
         def create() -> None:
-            self._model.create_segment(name, durability=durability)
+            self._model.create_segment(name, durability=durability, attributes=attributes)
             self._touch(name)
 
         self.call(done, create)

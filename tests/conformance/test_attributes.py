@@ -5,7 +5,13 @@ from uuid import UUID
 import pytest
 
 from store.api import ABSENT, AttributeUpdate
-from store.errors import AttributeMismatch, NoSuchSegment, SegmentSealed, WriterFenced
+from store.errors import (
+    AttributeMismatch,
+    NoSuchSegment,
+    SegmentExists,
+    SegmentSealed,
+    WriterFenced,
+)
 from tests.conformance.harness import Rig
 from tests.conformance.promise import promise
 
@@ -33,6 +39,36 @@ def test_an_attribute_reads_as_it_was_set(rig: Rig, value: int) -> None:
     assert (_get(rig, A), _get(rig, B), _get(rig, C)) == (value, ABSENT, 7)
     rig.reopen()
     assert (_get(rig, A), _get(rig, B), _get(rig, C)) == (value, ABSENT, 7)
+
+
+@promise("SegmentStore.create_segment")
+def test_a_segment_has_the_attributes_of_its_creation_from_the_beginning(rig: Rig) -> None:
+    updates = [AttributeUpdate(A, 7), AttributeUpdate(WRITER, 40, expected=ABSENT)]
+    created = rig.start(rig.store.create_segment, "s", attributes=updates)
+    opened = rig.start(rig.store.open_writer, "s", WRITER)
+    found = rig.start(rig.store.get_attribute, "s", A)
+    changed = rig.start(rig.store.update_attributes, "s", [AttributeUpdate(B, 1, expected=ABSENT)])
+    rig.wait(created, opened, found, changed)
+    assert (created.value, found.value, changed.value) == (None, 7, None)
+    assert opened.value.event_number == 40
+    for _ in range(2):
+        assert (_get(rig, A), _get(rig, B), _get(rig, C), _get(rig, WRITER)) == (7, 1, ABSENT, 40)
+        rig.reopen()
+    rig.do(rig.store.delete_segment, "s")
+    rig.create("s")
+    assert (_get(rig, A), _get(rig, WRITER)) == (ABSENT, ABSENT)
+
+
+@promise("SegmentStore.create_segment", AttributeMismatch)
+def test_a_creation_whose_attribute_expects_a_value_makes_nothing(rig: Rig) -> None:
+    updates = [AttributeUpdate(A, 1), AttributeUpdate(B, 2, expected=0)]
+    rig.refused(AttributeMismatch, rig.store.create_segment, "s", attributes=updates)
+    rig.refused(NoSuchSegment, rig.store.info, "s")
+    rig.create("s")
+    assert (_get(rig, A), _get(rig, B)) == (ABSENT, ABSENT)
+    kept = [AttributeUpdate(A, 1)]
+    rig.refused(SegmentExists, rig.store.create_segment, "s", attributes=kept)
+    assert _get(rig, A) == ABSENT
 
 
 @promise("SegmentStore.update_attributes")

@@ -290,6 +290,12 @@ class Trace:
             return
         self._call("update_attributes", (name,), name, self._updates(name))
 
+    def _first_values(self) -> list[AttributeUpdate]:
+        """Give the attributes of a creation: as often none."""
+        chance = self._chance
+        chosen = chance.sample(ATTRIBUTES, chance.choice([0, 0, 1, 3]))
+        return [AttributeUpdate(each, chance.randint(0, 1_000)) for each in chosen]
+
     def _updates(self, name: str) -> list[AttributeUpdate]:
         chance = self._chance
         found = self._model.segments[name].attributes
@@ -351,7 +357,7 @@ class Trace:
 
     def _create(self) -> None:
         name = self._chance.choice((*SEGMENTS, *PARTS))
-        self._call("create_segment", (name,), name)
+        self._call("create_segment", (name,), name, attributes=self._first_values())
         if name in PARTS:  # filled at once, or there would be little to merge
             self._open_session_on(name, WRITERS[0])
 

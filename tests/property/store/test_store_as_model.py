@@ -41,12 +41,12 @@ class StoreAsModel(RuleBasedStateMachine):
     def open(self, durability: Durability) -> None:
         self.twin = Twin(durability)
 
-    @rule(name=names)
-    def create(self, name: str) -> None:
+    @rule(name=names, attributes=updates)
+    def create(self, name: str, attributes: list[AttributeUpdate]) -> None:
         if name in {"table", "ordered"}:
             self.twin.call("create_table", name, key_length=2 if name == "ordered" else 0)
         else:
-            self.twin.call("create_segment", name)
+            self.twin.call("create_segment", name, attributes=attributes)
 
     @rule(name=names)
     def delete(self, name: str) -> None:

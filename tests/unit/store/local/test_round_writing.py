@@ -9,15 +9,16 @@ import pytest
 from store.errors import DiskFull, SegmentFailed, StoreClosed
 from store.local import round as round_module
 from store.local.catalogue import Catalogue
-from store.local.changes import AppendChange, Change
+from store.local.changes import AppendChange, Change, creation
 from store.local.data_file import DataFile, OpenFiles
 from store.local.files import File
-from store.local.journal import Journal
+from store.local.journal import FRAME_BYTES_MAX, Journal
+from store.local.records import Attributes, Create, create_record
 from store.local.reserve import Reserve
 from store.local.round import SPACE_TRIES, Round, RoundWriting
 from store.local.segment import Segment
 from tests.simulation.disk import Disk, Failure, Step, Sync, SyncDirectory, Write
-from tests.unit.store.local.journals import RECORD, journal_on
+from tests.unit.store.local.journals import RECORD, found, journal_on
 
 KIB: Final = 1024
 NOW_MS: Final = 1_000
@@ -199,6 +200,22 @@ def test_a_clock_before_1970_tells_the_first_of_all_times(rig: Rig) -> None:
     rig.now_ms = -1
 
     assert rig.writing.perform(Round()).at_ms == 0
+
+
+@pytest.mark.parametrize("fill", [0, FRAME_BYTES_MAX - 30])
+def test_a_creation_stands_in_one_frame_with_its_attributes(rig: Rig, fill: int) -> None:
+    place, round_ = rig.journal.place(), Round()
+    filler = AppendChange(rig.catalogue, rig.catalogue.add("filler", None), None, 0)
+    filler.record = create_record(1, "r" * fill, None, durable=True)
+    segment = rig.catalogue.add("s", None)
+    values = [(bytes(16), 7)]
+    made = creation(rig.catalogue, segment, values, lambda _: None, durable=True)
+    round_.changes += [filler, *made]
+
+    rig.writing.perform(round_)
+
+    last = found(rig.disk, place)[-1].records[-2:]
+    assert last == [Create(2, "s", None, durable=True), Attributes(2, values, durable=True)]
 
 
 def test_a_full_journal_drops_what_takes_space_and_keeps_what_gives_it(rig: Rig) -> None:
