@@ -152,7 +152,7 @@ class FakeStages(FakeServer):
         if wanted.sequence < len(stage.frames):
             talk.reply(asked, p.StageFilled(OK, None, self.stored(len(stage.frames))))
             return
-        entries = entries_in(wanted.data)
+        entries = entries_in(bytes(wanted.data))
         records = [record for entry in entries for record in records_of(entry)]
         assert (len(entries), len(records)) == (wanted.entries, wanted.records)
         stage.frames[wanted.sequence] = records

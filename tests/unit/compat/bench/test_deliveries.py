@@ -74,7 +74,8 @@ def read(
         reader.grant()
         try:
             reader.read_until(records)
-            return reader, far.recv(1 << 20)
+            near.shutdown(socket.SHUT_WR)
+            return reader, b"".join(iter(lambda: far.recv(1 << 20), b""))
         finally:
             near.close()
             feeder.join(5)
