@@ -1,0 +1,95 @@
+"""One connection as the handlers of its requests see it."""
+
+import logging
+from collections.abc import Callable
+from uuid import UUID
+
+from gateway.pravega.host import Host
+from gateway.pravega.refusals import refusal
+from gateway.pravega.writer import SetUp
+from gateway.server.front import Ports
+from store.api import Operations
+from store.errors import StoreError
+from store.wire.codec import encode
+from store.wire.layout import Message
+from store.wire.messages import UNKNOWN
+
+log = logging.getLogger(__name__)
+
+
+class Desk:
+    """Takes the replies of one connection, and holds what lasts as long as it does.
+
+    Handlers call the store with a `done` and reply from it; they never wait.
+
+    Attributes:
+        host: Store and clock behind all connections.
+        set_ups: The writers that the connection has set up, by their ids.
+        is_over: Whether the connection has ended.
+        is_held: Whether the next frame waits until `release`.
+    """
+
+    def __init__(self, host: Host, ports: Ports) -> None:
+        self.host = host
+        self.set_ups: dict[UUID, SetUp] = {}
+        self.is_over = False
+        self.is_held = False
+        self._ports = ports
+        self._at_end: dict[object, Callable[[], object]] = {}
+
+    @property
+    def store(self) -> Operations:
+        """The store that requests go to."""
+        return self.host.store
+
+    # Out
+
+    def reply(self, message: Message) -> None:
+        """Send a message; nothing once the connection is over. Raises ValueError as `encode`."""
+        if not self.is_over:
+            self._ports.send(encode(message))
+
+    def refuse(
+        self, request_id: int, segment: str, error: StoreError, *, offset: int = UNKNOWN
+    ) -> None:
+        """Send the refusal for an error of the store; see `refusal`."""
+        self.reply(refusal(request_id, segment, error, offset=offset))
+
+    def close(self, reason: str) -> None:
+        """Log why, send what is queued, and end the connection; nothing more is taken from it."""
+        if self.is_over:
+            return
+        peer = self._ports.peer
+        line = "protocol error peer=%s error=%s"
+        self.host.say(log.warning, peer.rpartition(":")[0], line, peer, reason)
+        self.over()
+        self._ports.finish()
+
+    # In
+
+    def hold(self) -> None:
+        """Let the next frame wait until `release`: it depends on the answer to this one."""
+        self.is_held = True
+
+    def release(self) -> None:
+        """Take the next frame."""
+        self.is_held = False
+        self._ports.end_command()
+
+    # The end
+
+    def at_end(self, key: object, action: Callable[[], object]) -> None:
+        """Call `action` when the connection is over, unless the key is forgotten before."""
+        self._at_end[key] = action
+
+    def forget(self, key: object) -> None:
+        """Take back what `at_end` was told under a key."""
+        self._at_end.pop(key, None)
+
+    def over(self) -> None:
+        """Note that the connection is over; do what is to be done then."""
+        self.is_over = True
+        self.set_ups.clear()
+        actions, self._at_end = self._at_end, {}
+        for action in actions.values():
+            action()

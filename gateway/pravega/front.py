@@ -1,0 +1,89 @@
+"""Pravega's wire protocol as the server's connections see it: frames in, messages to handlers.
+
+Frames are handled in order; replies come when the store is done. A breach of the protocol has no
+reply: the connection is closed.
+"""
+
+from typing import Final
+
+from gateway.pravega.desk import Desk
+from gateway.pravega.handlers.table import HANDLERS
+from gateway.pravega.host import Host
+from gateway.server.front import Limits, Ports
+from store.wire.codec import HEAD, HEAD_BYTES, decode, frame_bytes
+from store.wire.commands import Sender
+from store.wire.errors import WireError
+
+PROTOCOL: Final = "pravega"
+_FIRST_FRAME_MS: Final = 10_000
+
+
+class PravegaFront:
+    """One client of the wire protocol."""
+
+    def __init__(self, host: Host, ports: Ports) -> None:
+        self._ports = ports
+        self._desk = Desk(host, ports)
+        self._is_known = False
+
+    def start(self) -> None:
+        """Set the time limit of the first frame."""
+        self._ports.limit(_FIRST_FRAME_MS, "first frame")
+
+    # Frames
+
+    def take(self, buffer: bytearray, position: int, end: int) -> int:
+        """Handle one frame; return where to go on, the same position if it is incomplete."""
+        if self._desk.is_over:
+            return end
+        try:
+            size = frame_bytes(buffer, position, end)
+            if not size or position + size > end:
+                return position
+            self._handle(buffer, position, position + size)
+        except WireError as error:
+            self._desk.close(str(error))
+            return end
+        return position + size
+
+    def _handle(self, buffer: bytearray, position: int, end: int) -> None:
+        code, _ = HEAD.unpack_from(buffer, position)
+        message = decode(code, memoryview(buffer)[position + HEAD_BYTES : end], Sender.CLIENT)
+        handler = HANDLERS.get(type(message))
+        if handler is None:
+            raise WireError(f"no command {code} may come by itself")
+        if not self._is_known:
+            self._is_known = True
+            self._ports.logged_in()
+            self._ports.admitted()
+        self._ports.begin_command()
+        handler(self._desk, message)
+        if not self._desk.is_held:
+            self._ports.end_command()
+
+    def frame_bytes(self, buffer: bytearray, position: int, end: int) -> int:
+        """Return the size of the unfinished frame at `position`; 0 if its head is not there."""
+        return 0 if self._desk.is_over else frame_bytes(buffer, position, end)
+
+    # The end
+
+    def farewell(self) -> None:
+        """Send nothing: the protocol has no words for it."""
+
+    def lost(self) -> None:
+        """Remove everything that the connection owned."""
+        self._desk.over()
+
+
+class PravegaKind:
+    """The wire protocol, as a port sees it."""
+
+    name = PROTOCOL
+
+    def __init__(self, host: Host, limits: Limits) -> None:
+        self.host = host
+        self.limits = limits
+
+    def meet(self, ports: Ports) -> PravegaFront:
+        """Return the front of a client that has just come."""
+        return PravegaFront(self.host, ports)

@@ -1,0 +1,132 @@
+"""Pravega's wire protocol on a real socket and a real store, in a thread of the test's process."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TypeVar
+
+from gateway.network.listening import bind
+from gateway.pravega.front import PravegaKind
+from gateway.pravega.host import Host
+from gateway.server.front import Limits
+from gateway.server.listener import Listener
+from gateway.server.schedule import Schedule
+from gateway.server.shared import Shared
+from gateway.server.sockets import Sockets
+from store.api import Done, Durability
+from store.errors import StoreError
+from store.local.files import DirectoryFiles
+from store.local.store import LocalStore
+from tests.pravega_client import WireClient
+
+T = TypeVar("T")
+
+WITHIN_S = 10.0
+LIMITS = Limits(
+    close_timeout_ms=1_000,
+    unconfirmed_max=10_000,
+    unconfirmed_resume=8_000,
+    backlog_pause_bytes=256 * 1024,
+    backlog_bytes_max=64 << 20,
+)
+
+
+class WireServer:
+    """A server of the wire protocol; everything of it is on a thread of its own.
+
+    Attributes:
+        lines: Log lines that clients could cause without end.
+        store: The store; called by `ask`, on its thread.
+        listener: The port.
+    """
+
+    store: LocalStore
+    listener: Listener
+
+    def __init__(self, directory: Path, *, limits: Limits = LIMITS) -> None:
+        self.lines: list[str] = []
+        self._limits = limits
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
+        self._thread.start()
+        self.on_loop(lambda: self._open(directory))
+
+    def _open(self, directory: Path) -> None:
+        loop = self._loop
+        schedule = Schedule(loop)
+        self.store = LocalStore.open(
+            DirectoryFiles(directory),
+            call_soon_threadsafe=loop.call_soon_threadsafe,
+            call_soon=schedule.call_soon,
+            durability=Durability.OS,
+        )
+        shared = Shared(
+            loop=loop,
+            schedule=schedule,
+            receive_buffer=bytearray(1 << 20),
+            scratch=bytearray(1 << 16),
+            say=self._say,
+        )
+        kind = PravegaKind(self._host(), self._limits)
+        self.listener = Listener(bind("127.0.0.1", 0), shared, kind, Sockets(1_000, self._say))
+        self.listener.start()
+
+    def _host(self) -> Host:
+        return Host(store=self.store, say=self._say, clock_ms=lambda: time.time_ns() // 1_000_000)
+
+    def _say(self, _write: object, _address: str, line: str, *arguments: object) -> None:
+        self.lines.append(line % arguments)
+
+    def on_loop(self, action: Callable[[], T]) -> T:
+        """Do something on the server's thread; return what it gives."""
+
+        async def act() -> T:
+            return action()
+
+        return asyncio.run_coroutine_threadsafe(act(), self._loop).result(WITHIN_S)
+
+    def ask(self, call: Callable[[Done[T]], object]) -> T | StoreError:
+        """Call the store on its thread with a `done`; return the result."""
+
+        async def asked() -> T | StoreError:
+            result: asyncio.Future[T | StoreError] = self._loop.create_future()
+            call(result.set_result)
+            return await result
+
+        return asyncio.run_coroutine_threadsafe(asked(), self._loop).result(WITHIN_S)
+
+    def client(self) -> WireClient:
+        """Connect."""
+        return WireClient(*self.listener.address)
+
+    def close(self) -> None:
+        """End the connections, the store and the thread."""
+
+        async def closed() -> None:
+            self.listener.stop_accepting()
+            for connection in list(self.listener.connections):
+                connection.abort()
+            done = asyncio.Event()
+            self.store.close(done=lambda _: done.set())
+            await done.wait()
+            await asyncio.sleep(0)
+
+        asyncio.run_coroutine_threadsafe(closed(), self._loop).result(WITHIN_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+@contextmanager
+def serving(directory: Path, *, limits: Limits = LIMITS) -> Iterator[WireServer]:
+    """Serve while the block lasts."""
+    server = WireServer(directory, limits=limits)
+    try:
+        yield server
+    finally:
+        server.close()

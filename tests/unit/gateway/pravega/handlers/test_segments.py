@@ -1,0 +1,95 @@
+"""The life of a segment over the wire."""
+
+from uuid import UUID
+
+from gateway.pravega.handlers.segments import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
+from store.wire import error_messages as e
+from store.wire import messages as m
+from tests.pravega_client import WireClient
+from tests.pravega_rig import WireServer
+
+
+def attribute(server: WireServer, segment: str, name: UUID) -> object:
+    return server.ask(lambda done: server.store.get_attribute(segment, name, done=done))
+
+
+def test_a_segment_has_its_policy_from_the_beginning(
+    server: WireServer, client: WireClient
+) -> None:
+    client.ask(m.CreateSegment(1, "s", 20, 2, "", 1_000_000), m.SegmentCreated)
+
+    assert attribute(server, "s", SCALE_TYPE) == 2
+    assert attribute(server, "s", SCALE_RATE) == 20
+    assert attribute(server, "s", ROLLOVER_SIZE) == 1_000_000
+    created_at = attribute(server, "s", CREATED_AT)
+    assert isinstance(created_at, int)
+    assert created_at > 1_600_000_000_000
+
+
+def test_a_policy_is_changed(server: WireServer, client: WireClient) -> None:
+    client.create("s")
+    updated = client.ask(m.UpdateSegmentPolicy(3, "s", 9, 1, ""), m.SegmentPolicyUpdated)
+    assert updated == m.SegmentPolicyUpdated(3, "s")
+    assert (attribute(server, "s", SCALE_TYPE), attribute(server, "s", SCALE_RATE)) == (1, 9)
+
+
+def test_a_name_that_is_taken_is_refused(client: WireClient) -> None:
+    client.create("s")
+    refused = client.ask(m.CreateSegment(4, "s", 0, 0, ""), e.SegmentAlreadyExists)
+    assert (refused.request_id, refused.segment) == (4, "s")
+
+
+def test_info_tells_length_start_and_state(client: WireClient) -> None:
+    client.create("s")
+    client.set_up("s")
+    client.append(1, b"0123456789")
+    client.ask(m.TruncateSegment(5, "s", 4, ""), m.SegmentTruncated)
+    client.ask(m.SealSegment(6, "s", ""), m.SegmentSealed)
+
+    info = client.ask(m.GetStreamSegmentInfo(7, "s", ""), m.StreamSegmentInfo)
+
+    assert (info.request_id, info.exists, info.is_sealed, info.is_deleted) == (7, True, True, False)
+    assert (info.start_offset, info.write_offset) == (4, 10)
+    assert info.last_modified > 1_600_000_000_000
+
+
+def test_a_seal_is_for_once(client: WireClient) -> None:
+    client.create("s")
+    client.ask(m.SealSegment(6, "s", ""), m.SegmentSealed)
+    refused = client.ask(m.SealSegment(8, "s", ""), e.SegmentIsSealed)
+    assert (refused.request_id, refused.offset) == (8, -1)
+
+
+def test_a_truncation_lies_between_start_and_length(client: WireClient) -> None:
+    client.create("s")
+    client.set_up("s")
+    client.append(1, b"0123456789")
+    client.ask(m.TruncateSegment(5, "s", 4, ""), m.SegmentTruncated)
+    client.ask(m.TruncateSegment(6, "s", 4, ""), m.SegmentTruncated)
+    for offset in (3, 11):
+        refused = client.ask(m.TruncateSegment(7, "s", offset, ""), e.SegmentIsTruncated)
+        assert (refused.start_offset, refused.offset) == (4, offset)
+
+
+def test_a_deleted_name_is_free_at_once(client: WireClient) -> None:
+    client.create("s")
+    client.set_up("s")
+    client.append(1, b"gone")
+    client.send(m.DeleteSegment(2, "s", ""), m.CreateSegment(3, "s", 0, 0, ""))
+    assert client.must(m.SegmentDeleted).request_id == 2
+    assert client.must(m.SegmentCreated).request_id == 3
+    assert client.content("s") == b""
+
+
+def test_requests_for_a_segment_that_is_not_there_say_so(client: WireClient) -> None:
+    for request in (
+        m.SealSegment(9, "s", ""),
+        m.DeleteSegment(9, "s", ""),
+        m.TruncateSegment(9, "s", 0, ""),
+        m.GetStreamSegmentInfo(9, "s", ""),
+        m.UpdateSegmentPolicy(9, "s", 0, 0, ""),
+        m.SetupAppend(9, UUID(int=1), "s", ""),
+        m.ReadSegment("s", 0, 10, "", 9),
+    ):
+        refused = client.ask(request, e.NoSuchSegment)
+        assert (refused.request_id, refused.segment) == (9, "s"), request

@@ -1,0 +1,30 @@
+"""The reply for each error of the store."""
+
+import pytest
+
+from gateway.pravega.refusals import refusal
+from store import errors as s
+from store.api import NOT_EXISTS
+from store.wire import error_messages as e
+from store.wire.layout import Message
+
+
+@pytest.mark.parametrize(
+    ("error", "reply"),
+    [
+        (s.NoSuchSegment("t"), e.NoSuchSegment(1, "a", "t", 8)),
+        (s.SegmentExists("t"), e.SegmentAlreadyExists(1, "a", "t")),
+        (s.SegmentSealed("t"), e.SegmentIsSealed(1, "a", "t", 8)),
+        (s.SegmentTruncated("t", 30), e.SegmentIsTruncated(1, "a", 30, "t", 8)),
+        (s.LengthMismatch("t", 40), e.SegmentIsTruncated(1, "a", 40, "t", 8)),
+        (s.TableNotEmpty("t"), e.TableSegmentNotEmpty(1, "a", "t")),
+        (s.KeyVersionMismatch("t", b"k", NOT_EXISTS), e.TableKeyDoesNotExist(1, "a", "t")),
+        (s.KeyVersionMismatch("t", b"k", 5), e.TableKeyBadVersion(1, "a", "t")),
+        (s.NotATable("t"), e.ErrorMessage(1, "a", "t", 0)),
+        (s.InvalidArgument("t"), e.ErrorMessage(1, "a", "t", 0)),
+        (s.DiskFull("t"), e.ErrorMessage(1, "a", "t", -1)),
+        (s.StoreClosed("t"), e.ErrorMessage(1, "a", "t", -1)),
+    ],
+)
+def test_each_error_has_its_reply(error: s.StoreError, reply: Message) -> None:
+    assert refusal(1, "a", error, offset=8) == reply
