@@ -35,7 +35,13 @@ def external_endpoint() -> Endpoint | None:
 
 
 @pytest.fixture
-def start_server(tmp_path: Path) -> Iterator[StartServer]:
+def is_typed() -> bool:
+    """Whether servers are started as users do; see `HutchServer`. A module may say so."""
+    return False
+
+
+@pytest.fixture
+def start_server(tmp_path: Path, *, is_typed: bool) -> Iterator[StartServer]:
     """Start servers that end with the test; a traceback in their logs fails it.
 
     `start_server("--durability", "os", data=path)`; without `data` each server gets
@@ -47,7 +53,8 @@ def start_server(tmp_path: Path) -> Iterator[StartServer]:
 
     def start(*arguments: str, data: Path | None = None, **options: dict[str, str]) -> HutchServer:
         data_dir = data or tmp_path / f"data-{len(servers)}"
-        server = HutchServer(data_dir, *arguments, environment=options.get("environment"))
+        environment = options.get("environment")
+        server = HutchServer(data_dir, *arguments, environment=environment, is_typed=is_typed)
         servers.append(server)
         return server
 

@@ -1,8 +1,8 @@
 """A real `hutch serve` process for a test: started, watched, killed, started again.
 
-Not a server in this process and not a container: what a person would type, with a
-data directory of the test's own. Output goes to files beside that directory, so
-nothing can block on a full pipe and a failed test can still read it.
+Not a server in this process and not a container: what a person would type, or a fork of a process
+that has loaded it (`preloaded.py`). Its data directory is the test's own. Output goes to files
+beside that directory, so nothing can block on a full pipe and a failed test can still read it.
 """
 
 from __future__ import annotations
@@ -16,9 +16,12 @@ import sys
 import time
 import weakref
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from types import TracebackType
-from typing import Final, NamedTuple, Self
+from typing import IO, Final, NamedTuple, Self
+
+from tests.integration.preloaded import CAN_FORK, Forked, Preloaded
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 
@@ -64,6 +67,7 @@ class HutchServer:
         environment: Variables to set for the process. Every `HUTCH_…` variable of the
             test run itself is taken away first: a developer's settings are not the test's.
         enter: The beginning of a command that runs the server in another namespace.
+        is_typed: Start it as users do, by `python -m gateway`, though it takes longer.
     """
 
     def __init__(
@@ -72,15 +76,17 @@ class HutchServer:
         *arguments: str,
         environment: dict[str, str] | None = None,
         enter: Sequence[str] = (),
+        is_typed: bool = False,
     ) -> None:
         self.data_dir = data_dir
         self.arguments = arguments
         self.environment = environment or {}
         self.enter = enter
+        self.is_typed = is_typed
         self.endpoint = Endpoint("127.0.0.1", 0)
         self.ready_line = ""
         self._starts = 0
-        self._process: subprocess.Popen[bytes] | None = None
+        self._process: subprocess.Popen[bytes] | Forked | None = None
         self.start()
 
     def __enter__(self) -> Self:
@@ -112,7 +118,7 @@ class HutchServer:
         return Endpoint(match[1], int(match[2]))
 
     @property
-    def process(self) -> subprocess.Popen[bytes]:
+    def process(self) -> subprocess.Popen[bytes] | Forked:
         """The latest process, running or not."""
         assert self._process is not None
         return self._process
@@ -225,14 +231,7 @@ class HutchServer:
             self._output_path("stdout").open("wb") as stdout,
             self._output_path("stderr").open("wb") as stderr,
         ):
-            command = serve_command(self.data_dir, "--port", str(self.port), *self._arguments())
-            self._process = subprocess.Popen(
-                [*self.enter, *command],
-                stdin=subprocess.DEVNULL,
-                stdout=stdout,
-                stderr=stderr,
-                env=server_environment(self.environment),
-            )
+            self._process = self._run(stdout, stderr)
         _running.add(self)
         while (match := _READY.search(self.stdout)) is None:
             exit_code = self._process.poll()
@@ -243,6 +242,22 @@ class HutchServer:
         self.ready_line = match[0]
         self.endpoint = _endpoint_of(self.ready_line)
 
+    def _run(self, stdout: IO[bytes], stderr: IO[bytes]) -> subprocess.Popen[bytes] | Forked:
+        """Run the server in a process of its own."""
+        command = serve_command(self.data_dir, "--port", str(self.port), *self._arguments())
+        environment = server_environment(self.environment)
+        # Python itself reads its variables once, when it starts.
+        is_for_python = any(not name.startswith("HUTCH_") for name in self.environment)
+        if CAN_FORK and not (is_for_python or self.enter or self.is_typed):
+            return _preloaded().start(command[3:], environment, stdout, stderr)
+        return subprocess.Popen(
+            [*self.enter, *command],
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            env=environment,
+        )
+
     def _arguments(self) -> tuple[str, ...]:
         if "--management-port" in self.arguments:
             return self.arguments
@@ -252,6 +267,11 @@ class HutchServer:
         self.data_dir.parent.mkdir(parents=True, exist_ok=True)
         number = self._starts if start is None else start
         return self.data_dir.parent / f"{self.data_dir.name}.{number}.{kind}"
+
+
+@cache
+def _preloaded() -> Preloaded:
+    return Preloaded(server_environment())
 
 
 def serve_command(data_dir: Path, *arguments: str) -> list[str]:

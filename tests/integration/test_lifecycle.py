@@ -34,6 +34,11 @@ from tests.waiting import wait_until
 pytestmark = pytest.mark.timeout(60)
 
 
+@pytest.fixture
+def is_typed() -> bool:
+    return True
+
+
 def test_the_ready_line_is_printed_once_and_names_where_clients_connect(
     server: HutchServer,
 ) -> None:

@@ -10,6 +10,7 @@ import os
 import random
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -41,7 +42,11 @@ def statistics(client: Client, stream: str) -> tuple[int, int]:
 
 
 def bytes_of(directory: Path) -> int:
-    return sum(path.stat().st_size for path in directory.iterdir())
+    size = 0
+    for path in directory.iterdir():
+        with suppress(FileNotFoundError):  # removed since it was listed
+            size += path.stat().st_size
+    return size
 
 
 class Reading(threading.Thread):

@@ -85,17 +85,22 @@ def assert_nothing_is_left_over(broker: Broker) -> None:
         assert broker.virtual_host.exchanges.route("x", str(number)) == [name]
 
 
-def die_after(broker: Broker, patch: pytest.MonkeyPatch, count: int) -> Iterator[int]:
-    """Let the store do so many changes more and then nothing, as if the process were gone."""
-    numbers = itertools.count()
+def die_after(broker: Broker, patch: pytest.MonkeyPatch, count: int) -> list[None]:
+    """Let the store do so many changes more and then nothing, as if the process were gone.
+
+    Returns:
+        A list that grows by one with each change that the store is asked for.
+    """
+    asked: list[None] = []
     for operation in CHANGES:
 
         def change(real: Callable[..., None], *arguments: Any, **options: Any) -> None:  # noqa: ANN401
-            if next(numbers) < count:
+            asked.append(None)
+            if len(asked) <= count:
                 real(*arguments, **options)
 
         wrap_operation(patch, broker.store_rig.store, operation, change)
-    return numbers
+    return asked
 
 
 @pytest.mark.parametrize(
@@ -122,9 +127,9 @@ def test_death_at_any_point_leaves_all_or_nothing(
         broker.link().create("s")
         run(broker, *before)
         with monkeypatch.context() as patch:
-            numbers = die_after(broker, patch, count)
-            start(change(broker))
-            broker.loop.run_for(0.02)
+            asked = die_after(broker, patch, count)
+            changed = start(change(broker))
+            broker.loop.run_until(lambda: len(asked) > count or changed.is_settled)  # noqa: B023
         broker.close()
 
         again = Broker(directory)
@@ -133,7 +138,7 @@ def test_death_at_any_point_leaves_all_or_nothing(
         run(again, *([deletion] if outcomes[-1] else []), creation)
         assert partitions(again) == THREE
         again.close()
-        if next(numbers) <= count:
+        if len(asked) <= count:
             break
 
     assert len(outcomes) >= 5
