@@ -23,7 +23,7 @@ _CANNOT_WRITE: Final = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno
 def main() -> int:
     """Run the command of the command line; return the exit code of the process."""
     _open_standard_descriptors()
-    if sys.argv[1:2] == ["serve"]:
+    if sys.argv[1:2] == ["serve"] or sys.argv[1:3] == ["store", "serve"]:
         with _ended_by_signals(), _uncollected():
             return _run()
     return _run_and_print()

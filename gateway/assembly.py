@@ -5,7 +5,7 @@ import logging
 import socket
 from collections.abc import Callable, Coroutine, Mapping
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gateway.awaiting import awaited, done_before
 from gateway.backend import Backend, Opened
@@ -16,6 +16,7 @@ from gateway.management.administration import OWNER
 from gateway.management.http.protocol import CONNECTIONS_MAX
 from gateway.management.management import Management
 from gateway.management.requests.answering import answer
+from gateway.network.addresses import shown
 from gateway.network.listening import bind, cannot_listen
 from gateway.server.certificate_user import naming_of
 from gateway.server.deleted_files import let_go_of_deleted
@@ -27,6 +28,8 @@ from gateway.server.sockets import Sockets, kept_for_strangers
 from gateway.server.tls_serving import HostSetting, tls_of
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings
+from gateway.settings.wire import WireSettings
+from gateway.stopping import CLOSED_BY_S, SENT_BY_S, STORED_BY_S
 from gateway.stream.front import StreamKind
 from gateway.stream.host import Host
 from gateway.stream.link import PROTOCOL
@@ -42,15 +45,14 @@ from gateway.upkeep.retention import keep_retention
 from store.errors import StoreError
 from store.local.files import descriptor_limit, store_descriptors
 
+if TYPE_CHECKING:
+    from gateway.store_ports import StorePorts
+
 log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 LogFailed = Callable[[StreamLog, StoreError], None]
 
-STORED_BY_S: Final = 5.0
-SENT_BY_S: Final = 6.0
-CLOSED_BY_S: Final = 9.0
-"""Times after which a graceful stop gives up a step and begins the next: below 10 s in all."""
 _REFUSED_IN_WORDS: Final = 256
 """Connections above the maximum that are let in, so that Open can refuse them in words."""
 _OTHER_DESCRIPTORS: Final = 64 + CONNECTIONS_MAX + ADMINISTRATORS_MAX
@@ -73,6 +75,15 @@ def sockets_max(connections_max: int, descriptors: int) -> int:
 def clients_max(connections_max: int, sockets: int) -> int:
     """Return how many clients may be logged in, so that sockets are left for others."""
     return min(connections_max, sockets - kept_for_strangers(sockets))
+
+
+def _store_ports_of(wire: WireSettings) -> "StorePorts | None":
+    """Take the addresses of the store's own ports, if there are any. Raises ConfigError."""
+    if wire.port is None:
+        return None
+    from gateway.store_ports import StorePorts  # noqa: PLC0415  # takes no room while it is off
+
+    return StorePorts(wire, port=wire.port)
 
 
 class Server:
@@ -98,6 +109,7 @@ class Server:
         self._socket = self._bind()
         host = HostSetting(settings.stream.host, "stream.host")
         self.tls = tls_of(settings.tls, host, loop)
+        self._store_ports = _store_ports_of(settings.wire)
         self._listeners = Listeners()
         self._retention: asyncio.Task[None] | None = None
         self._letting_go: asyncio.Task[None] | None = None
@@ -134,8 +146,32 @@ class Server:
         assert self.tls is not None
         return advertised_over_tls(self._settings, self.tls.address[1])
 
+    @property
+    def ready(self) -> str:
+        """Text of the ready line: the addresses, and where the data is."""
+        advertised = shown(*self.advertised)
+        words = [f"stream={shown(*self.address)} advertised={advertised}"]
+        if self.tls is not None:
+            words.append(f"tls={shown(*self.tls.address)}")
+            words.append(f"tls_advertised={shown(*self.advertised_over_tls)}")
+        if self.management.address is not None:
+            words.append(f"management={shown(*self.management.address)}")
+        if self._store_ports is not None:
+            words.append(self._store_ports.ready)
+        durability = self._settings.store.durability.value
+        words.append(f"data={self.backend.served.directory.path} durability={durability}")
+        return " ".join(words)
+
+    def open(self) -> None:
+        """Open the data directory; blocks. Raises ConfigError or StoreError."""
+        self.backend.served.open()
+
+    async def abandon(self) -> None:
+        """Leave nothing behind of a first start that has failed."""
+        await self.backend.served.abandon(CLOSED_BY_S)
+
     async def start(self) -> None:
-        """Open the streams and begin to accept; `backend.open_store` comes before."""
+        """Open the streams and begin to accept; `open` comes before."""
         self.opened = opened = await self.backend.open()
         self._listen(opened)
         await self._admit_administrators(opened)
@@ -162,7 +198,9 @@ class Server:
             self.serve(plain)
         except OSError as error:
             raise self._cannot_listen(error) from error
-        self.backend.directory.keep()  # from here on clients may store something
+        if self._store_ports is not None:
+            self._store_ports.start(self.backend.served.store, shared, self.sockets, self.serve)
+        self.backend.served.directory.keep()  # from here on clients may store something
         if self.tls is not None:
             kind = self._stream_kind(opened, self.advertised_over_tls)
             user_of = naming_of(self._settings.tls)
@@ -195,7 +233,7 @@ class Server:
             peer_properties(own_version()),
             self._settings,
         )
-        self._admin = AdminSocket(self.backend.directory.path, answered)
+        self._admin = AdminSocket(self.backend.served.directory.path, answered)
         try:
             await self._admin.start()
         except FileExistsError as error:
@@ -246,10 +284,13 @@ class Server:
         for connection in connections:
             connection.stop_reading()
         is_clean = await done_before(begun_s + STORED_BY_S, self.backend.close_streams())
+        if self._store_ports is not None:
+            settled = self._store_ports.settled()
+            is_clean = await done_before(begun_s + STORED_BY_S, settled) and is_clean
         for connection in connections:
             connection.stop()
         await done_before(begun_s + SENT_BY_S, self._listeners.all_ended())
-        closing = self.backend.close_store()
+        closing = self.backend.served.close()
         is_clean = await done_before(begun_s + CLOSED_BY_S, closing) and is_clean
         log.info("stopped clean=%s", is_clean)
         return is_clean
@@ -265,4 +306,4 @@ class Server:
         """Serve until asked to stop, or until the store fails; return the exit code."""
         await self._stop.wait()
         is_clean = await self.stop()
-        return 0 if is_clean and self.backend.failure is None else 1
+        return 0 if is_clean and self.backend.served.failure is None else 1

@@ -1,7 +1,4 @@
-"""Backend: the store, users, virtual hosts and requests of administrators, behind all protocols.
-
-The only module that opens a store to serve from.
-"""
+"""Backend: users, virtual hosts and administrators' requests, on a store, behind all protocols."""
 
 import asyncio
 import logging
@@ -10,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gateway.awaiting import awaited, done_before, settled
+from gateway.awaiting import awaited
 from gateway.broker.access.access import Access, open_access
 from gateway.broker.access.attempts import AttemptLedger
 from gateway.broker.access.authentication import Authentication
@@ -24,7 +21,6 @@ from gateway.broker.service import About, Resource, Service
 from gateway.broker.streams import StreamsPorts
 from gateway.broker.virtual_host import open_virtual_host
 from gateway.broker.virtual_hosts import VirtualHosts, VirtualHostsPorts, open_virtual_hosts
-from gateway.data_directory import DataDirectory
 from gateway.log.clock import Clock
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import ChunkBuffers
@@ -35,14 +31,14 @@ from gateway.management.requests.definitions import finish_import
 from gateway.management.requests.first_start import FirstStart
 from gateway.management.requests.unfinished import Unfinished
 from gateway.pending import Pending
+from gateway.served_store import ServedStore
 from gateway.server.schedule import Schedule
 from gateway.server.threads import Threads
 from gateway.settings.model import Settings
 from gateway.upkeep.space import Space
-from store.errors import StoreError, StoreLocked
-from store.local.directory import Found, has_data, look_into, remove_store, was_damaged
-from store.local.files import DirectoryFiles
-from store.local.store import LocalStore
+from store.api import SegmentStore
+from store.errors import StoreError
+from store.local.directory import was_damaged
 
 log = logging.getLogger(__name__)
 
@@ -60,13 +56,12 @@ class Opened:
 
 
 class Backend:
-    """Opens and closes all that lies behind the ports.
+    """Opens and closes all that lies behind the ports, on the store.
 
     Attributes:
-        directory: The data directory.
+        served: The store.
         clients: Every connection.
         service: Alarms, drain and doors.
-        failure: Why the store takes nothing any more; None while it does.
     """
 
     def __init__(
@@ -83,91 +78,39 @@ class Backend:
         self._settings = settings
         self._loop = loop
         self._schedule = schedule
-        self._stop = stop
-        self.directory = DataDirectory(settings.store.data_directory)
+        self.served = ServedStore(settings.store, loop, schedule, stop)
         self.clients = Connections()
-        about = About(version, self.directory.path)
+        about = About(version, self.served.directory.path)
         timeout_ms = settings.stream.consumer_update_timeout_ms
         self.service = service = Service(self.clients, timeout_ms, about)
-        self.failure: StoreError | None = None
         self._space = Space(loop, service)
         self._buffers = ChunkBuffers(chunk_bytes_max)
         self._clock = Clock()
         pipeline = settings.pipeline
         limits = Limits(pipeline.staged_bytes_max, pipeline.stage_expiry_s, pipeline.sink_expiry_s)
         self._usage = Usage(limits)
-        self._store: LocalStore | None = None
         self._openings: Openings | None = None
         self._virtual_hosts: VirtualHosts | None = None
-
-    # The store
-
-    def open_store(self) -> None:
-        """Open the data directory; blocks.
-
-        Raises:
-            ConfigError: It can be no data directory, or not of this user.
-            StoreError: It is damaged, full, or another process has it.
-        """
-        settings, directory = self._settings.store, self.directory
-        files = DirectoryFiles(directory.path)
-        found = Found.OTHER
-        try:
-            found = look_into(directory.path)
-        except OSError as error:
-            directory.blame(error)
-        directory.make(
-            files.make_directory,
-            has_store=found is Found.STORE,
-            is_free=found is Found.NOTHING,
-            must_exist=settings.must_exist,
-        )
-        try:
-            self._store = LocalStore.open(
-                files,
-                call_soon_threadsafe=self._loop.call_soon_threadsafe,
-                call_soon=self._schedule.call_soon,
-                watch=self._watch,
-                failed=self._fatal,
-                durability=settings.durability,
-                interval_ms=settings.interval_ms,
-                data_file_bytes=settings.data_file_bytes,
-            )
-        except StoreError as error:
-            if isinstance(error, StoreLocked) or has_data(directory.path):
-                directory.keep()  # another process has begun a store there meanwhile
-            raise
-        if directory.is_new:
-            log.info("a new store is begun directory=%s", directory.path)
-        else:
-            log.info("store opened directory=%s", directory.path)
-
-    def _watch(self, fileno: int, readable: Callable[[], object] | None) -> None:
-        if readable is None:
-            self._loop.remove_reader(fileno)
-        else:
-            self._loop.add_reader(fileno, readable)
 
     # Opening
 
     async def open(self) -> Opened:
         """Open users, virtual hosts and streams in the store. Raises StoreError."""
-        assert self._store is not None
-        settings = self._settings
-        access = await awaited(open_access(self._store, self.clients))
+        store, directory, settings = self.served.store, self.served.directory, self._settings
+        access = await awaited(open_access(store, self.clients))
         if not access.is_fresh:
-            self.directory.keep()
-        elif not self.directory.is_new and was_damaged(self.directory.path):
+            directory.keep()
+        elif not directory.is_new and was_damaged(directory.path):
             raise StoreError(
                 "the store was damaged and has no users: restore a backup, or remove set-aside/"
                 " to begin with the first user again"
             )
-        first = FirstStart(self._store, settings.definitions.file)
+        first = FirstStart(store, settings.definitions.file)
         definitions = await awaited(first.begin(is_fresh=access.is_fresh))
         is_without_users = first.is_given_up and not access.users()
         is_first = access.is_fresh or is_without_users
         await awaited(self._seed(access, definitions, is_first=is_first))
-        virtual_hosts = await self._open_virtual_hosts(self._store, access)
+        virtual_hosts = await self._open_virtual_hosts(store, access)
         in_thread = Threads(self._loop, 1).run
         failed_max = settings.users.failed_logins_a_second_max
         attempts = AttemptLedger(time.monotonic, failed_a_second_max=failed_max)
@@ -179,14 +122,14 @@ class Backend:
             in_thread,
             settings.streams.super_stream_partitions_max,
             attempts,
-            unfinished := Unfinished(self._store, in_thread),
+            unfinished := Unfinished(store, in_thread),
         )
         if definitions is not None:
             await awaited(first.finish(administration, definitions))
         await awaited(finish_import(administration, unfinished))
         return Opened(access, self._authentication(access, attempts), virtual_hosts, administration)
 
-    async def _open_virtual_hosts(self, store: LocalStore, access: Access) -> VirtualHosts:
+    async def _open_virtual_hosts(self, store: SegmentStore, access: Access) -> VirtualHosts:
         self._openings = openings = Openings(store)
         await awaited(openings.begin())
         settings = self._settings.streams
@@ -196,7 +139,7 @@ class Backend:
             self._log_ports,
             self._schedule,
             self._clock,
-            self._fatal,
+            self.served.fatal,
             references_max=settings.publisher_references_max,
             now_for_age_ms=self._clock.for_age,
             offset_references_max=settings.offset_references_max,
@@ -278,23 +221,3 @@ class Backend:
             await awaited(self._virtual_hosts.close())
         if self._openings is not None:
             await awaited(self._openings.end())
-
-    async def close_store(self) -> None:
-        """Close the store, if it was opened. Raises StoreError."""
-        if self._store is not None:
-            closed: Pending[None] = Pending()
-            self._store.close(done=closed.settle)
-            await settled(closed)
-
-    async def abandon(self, within_s: float) -> None:
-        """Leave nothing behind of a first start that has failed."""
-        if self.directory.is_new:
-            await done_before(self._loop.time() + within_s, self.close_store())
-            self.directory.unmake(remove_store)
-
-    def _fatal(self, error: StoreError) -> None:
-        """End the process: the store takes nothing any more, and a new start may help."""
-        if self.failure is None:
-            self.failure = error
-            log.critical("the store has failed, stopping error=%s", error)
-            self._stop.set()

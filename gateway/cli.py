@@ -4,16 +4,23 @@ What a command needs is imported when it is chosen, so that `hutch --help` answe
 """
 
 import argparse
-import logging
-import platform
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-EXIT_FAILED: Final = 1
-EXIT_CONFIG: Final = 2
+from gateway.commands.serving import (
+    EXIT_CONFIG,
+    EXIT_FAILED,
+    add_flags,
+    flags_of,
+    own_version,
+    run_server,
+)
+
+if TYPE_CHECKING:
+    from gateway.process import MakeOf
+
 EXIT_INTERRUPTED: Final = 130
 
 _DESCRIPTION: Final = """\
@@ -108,7 +115,7 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         "hutch", description=_DESCRIPTION, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--version", action="version", version=f"hutch {_version()}")
+    parser.add_argument("--version", action="version", version=f"hutch {own_version()}")
     commands = parser.add_subparsers(dest="command", metavar="command")
     for name, command in _COMMANDS.items():
         subparser = commands.add_parser(
@@ -125,23 +132,13 @@ def _parser(given: Sequence[str]) -> argparse.ArgumentParser:
     return parser
 
 
-def _version() -> str:
-    try:
-        return version("hutch-streams")
-    except PackageNotFoundError:  # run from the sources
-        return "(not installed)"
-
-
 # ------------------------------------------------------------------------------ serve and config
 
 
 def _add_flags(parser: argparse.ArgumentParser, _given: Sequence[str]) -> None:
-    from gateway.settings import page  # noqa: PLC0415 (see above)
-    from gateway.settings.sources import FLAGS  # noqa: PLC0415
+    from gateway.settings.sources import FLAGS  # noqa: PLC0415 (see above)
 
-    parser.add_argument("--config", metavar="FILE", help="TOML file with settings. (HUTCH_CONFIG)")
-    for flag, key in FLAGS.items():
-        parser.add_argument(flag, metavar=_METAVARS[flag], help=page.flag_help(key))
+    add_flags(parser, FLAGS)
 
 
 def _add_config_flags(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
@@ -149,81 +146,31 @@ def _add_config_flags(parser: argparse.ArgumentParser, given: Sequence[str]) -> 
     _add_flags(parser, given)
 
 
-_METAVARS: Final = {
-    "--data": "DIR",
-    "--host": "H",
-    "--port": "N",
-    "--durability": "disk|interval|os",
-    "--interval-ms": "N",
-    "--advertised-host": "H",
-    "--advertised-port": "N",
-    "--tls-port": "N",
-    "--tls-cert": "FILE",
-    "--tls-key": "FILE",
-    "--tls-ca": "FILE",
-    "--management-port": "N",
-    "--users": "FILE",
-    "--log-level": "LEVEL",
-    "--log-format": "text|json",
-}
-
-
 def _serve(options: argparse.Namespace) -> int:
-    from gateway.kernels import uncompiled  # noqa: PLC0415
-    from gateway.logs import configure, tell_fatal  # noqa: PLC0415
-    from gateway.settings.errors import ConfigError  # noqa: PLC0415
-    from gateway.settings.sources import as_written, load, logs_settings  # noqa: PLC0415
+    from gateway.settings.sources import FLAGS  # noqa: PLC0415
 
-    log = logging.getLogger(__name__)
-    flags = _flags_of(options)
-    logs = logs_settings(flags, options.config)
-    try:
-        loaded = load(flags, options.config)
-        settings = loaded.settings
-        configure(settings.logs)
-        log.info("starting version=%s python=%s", _version(), platform.python_version())
-        if slow := uncompiled():
-            log.warning("kernels are not compiled, which is slow kernels=%s", ",".join(slow))
+    return run_server(options, FLAGS, _server_class)
 
-        # Only now: a wrong setting is told without loading the server.
-        from gateway.process import serve  # noqa: PLC0415
-        from store.errors import StoreError  # noqa: PLC0415
 
-        try:
-            return serve(settings)
-        except ConfigError as error:
-            raise as_written(error, loaded.origins) from error
-        except StoreError as error:
-            tell_fatal(logs, f"{settings.store.data_directory}: {error}")
-        except OSError as error:
-            tell_fatal(logs, str(error))
-    except ConfigError as error:
-        tell_fatal(logs, str(error))
-        return EXIT_CONFIG
-    return EXIT_FAILED
+def _server_class() -> "MakeOf":
+    from gateway.assembly import Server  # noqa: PLC0415
+
+    return Server
 
 
 def _config(options: argparse.Namespace) -> int:
     from gateway.settings import page  # noqa: PLC0415
     from gateway.settings.errors import ConfigError  # noqa: PLC0415
-    from gateway.settings.sources import load  # noqa: PLC0415
+    from gateway.settings.sources import FLAGS, load  # noqa: PLC0415
 
     if options.reference:
         print(page.reference(), end="")
         return 0
     try:
-        print(page.effective(load(_flags_of(options), options.config)), end="")
+        print(page.effective(load(flags_of(options, FLAGS), options.config)), end="")
     except ConfigError as error:
         return _complain(str(error), EXIT_CONFIG)
     return 0
-
-
-def _flags_of(options: argparse.Namespace) -> dict[str, str]:
-    """Return the flags that were given, by name."""
-    from gateway.settings.sources import FLAGS  # noqa: PLC0415
-
-    given = {flag: getattr(options, flag.removeprefix("--").replace("-", "_")) for flag in FLAGS}
-    return {flag: value for flag, value in given.items() if value is not None}
 
 
 def _complain(lines: str, code: int) -> int:
@@ -330,7 +277,7 @@ _COMMANDS: Final = {
     "import": _Command("take over RabbitMQ's definitions", "", "", _add_import, _ctl),
     "export": _Command("write definitions for RabbitMQ", "", "", _add_export, _ctl),
     "store": _Command(
-        "check, mend and show the data directory of a server that does not run",
+        "serve a segment store; check, mend and show one that is not served",
         "",
         "",
         _add_store,

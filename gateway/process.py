@@ -5,10 +5,10 @@ import gc
 import resource
 import signal
 import sys
+from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
+from typing import Final, Protocol
 
-from gateway.assembly import CLOSED_BY_S, Server
 from gateway.settings.model import Settings
 
 _SWITCH_S: Final = 0.0002
@@ -32,7 +32,42 @@ def _new_event_loop() -> asyncio.AbstractEventLoop:
     return uvloop.new_event_loop()
 
 
-def serve(settings: Settings) -> int:
+class Serving(Protocol):
+    """A server, as its process sees it."""
+
+    def open(self) -> None:
+        """Open the data directory; blocks. Raises ConfigError or StoreError."""
+        ...
+
+    async def start(self) -> None:
+        """Begin to accept. Raises ConfigError or StoreError."""
+        ...
+
+    async def abandon(self) -> None:
+        """Leave nothing behind of a first start that has failed."""
+        ...
+
+    @property
+    def ready(self) -> str:
+        """Text of the ready line: its addresses, and where its data is."""
+        ...
+
+    def reload(self) -> None:
+        """Take files that have changed."""
+        ...
+
+    async def run(self) -> int:
+        """Serve until asked to stop; return the exit code."""
+        ...
+
+
+Make = Callable[[asyncio.AbstractEventLoop, asyncio.Event], Serving]
+"""Makes a server on an event loop; the event asks it to stop."""
+MakeOf = Callable[[Settings, asyncio.AbstractEventLoop, asyncio.Event], Serving]
+"""The same of settings."""
+
+
+def serve(make: Make) -> int:
     """Run a server until SIGTERM or SIGINT; blocks. Returns the exit code.
 
     Prints one line beginning `hutch ready` with the addresses on standard output when it serves.
@@ -46,46 +81,31 @@ def serve(settings: Settings) -> int:
     sys.setswitchinterval(_SWITCH_S)
     loop = _new_event_loop()
     try:
-        return loop.run_until_complete(_serve(settings, loop))
+        return loop.run_until_complete(_serve(make, loop))
     finally:
         loop.close()
         for number in _STOP_SIGNALS:  # it is ending
             signal.signal(number, signal.SIG_IGN)
 
 
-async def _serve(settings: Settings, loop: asyncio.AbstractEventLoop) -> int:
+async def _serve(make: Make, loop: asyncio.AbstractEventLoop) -> int:
     stop = asyncio.Event()
-    server = Server(settings, loop, stop)
+    server = make(loop, stop)
     # Opening may take long; until clients are served, SIGTERM and SIGINT do what
     # `gateway.__main__` has set: they end the process at once.
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # files are read now anyway
     try:
-        server.backend.open_store()
+        server.open()
         await server.start()
     except BaseException:
-        await server.backend.abandon(CLOSED_BY_S)
+        await server.abandon()
         raise
     for number in _STOP_SIGNALS:
         loop.add_signal_handler(number, stop.set)
     # What is there now stays: the collector need not look at it again and again.
     gc.collect()
     gc.freeze()
-    advertised = shown(*server.advertised)
-    tls = http = ""
     loop.add_signal_handler(signal.SIGHUP, server.reload)
-    if server.tls is not None:
-        tls = f" tls={shown(*server.tls.address)}"
-        tls += f" tls_advertised={shown(*server.advertised_over_tls)}"
-    if server.management.address is not None:
-        http = f" management={shown(*server.management.address)}"
-    sys.stdout.write(
-        f"hutch ready stream={shown(*server.address)} advertised={advertised}{tls}{http}"
-        f" data={server.backend.directory.path} durability={settings.store.durability.value}\n"
-    )
+    sys.stdout.write(f"hutch ready {server.ready}\n")
     sys.stdout.flush()
     return await server.run()
-
-
-def shown(host: str, port: int) -> str:
-    """Return an address as programs take it: of IPv6 in brackets."""
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -1,4 +1,4 @@
-"""`hutch store`: check, repair and show the data directory of a server that is not running."""
+"""`hutch store`: serve a segment store; check, repair and show one that is not served."""
 
 import argparse
 import logging
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
+from gateway.commands import store_serve
 from gateway.commands.store_check import check_store
 from gateway.commands.store_inspect import inspect
 from gateway.commands.store_repair import Repair
@@ -21,14 +22,16 @@ EXIT_DAMAGED: Final = 1
 EXIT_NOT_CHECKED: Final = 2
 
 _DESCRIPTION: Final = """\
-Look at what a server has stored, or mend it, while that server does not run. Takes the lock of
-the data directory, so that none is started meanwhile.
+Serve a segment store; or look at what a server has stored, or mend it, while that server does not
+run. Each takes the lock of the data directory, so that no other server is started meanwhile.
 """
 
 _EPILOG: Final = """\
 examples:
   hutch store check --data /var/lib/hutch      finds what is damaged, and changes nothing
   hutch store inspect --data /var/lib/hutch    lists what is stored
+  hutch store serve --data /var/lib/hutch-store
+                                               serves segments by Pravega's wire protocol
 
 `hutch store check --help` and `hutch store inspect --help` say more.
 """
@@ -78,10 +81,17 @@ _LIMIT: Final = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser, given: Sequence[str]) -> None:
-    """Add the two commands; only the one that is given gets its full description."""
+    """Add the commands; only the one that is given gets its arguments."""
     parser.description, parser.epilog = _DESCRIPTION, _EPILOG
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     for name, summary, description, epilog, add in (
+        (
+            "serve",
+            "serve segments by Pravega's wire protocol",
+            store_serve.DESCRIPTION,
+            store_serve.EPILOG,
+            store_serve.add_arguments,
+        ),
         ("check", "find what is damaged, and mend it", _CHECK, _CHECK_EPILOG, _add_check),
         ("inspect", "show what is stored", _INSPECT, _INSPECT_EPILOG, _add_inspect),
     ):
@@ -95,15 +105,16 @@ def add_arguments(parser: argparse.ArgumentParser, given: Sequence[str]) -> None
         )
         subparser.set_defaults(parser=subparser)
         if name in given:
-            add_place(subparser)
             add(subparser)
 
 
 def _add_check(parser: argparse.ArgumentParser) -> None:
+    add_place(parser)
     parser.add_argument("--repair", action="store_true", help="mend what can be mended")
 
 
 def _add_inspect(parser: argparse.ArgumentParser) -> None:
+    add_place(parser)
     add = parser.add_argument
     add("name", metavar="NAME", nargs="?", help="what to show (default: a list of everything)")
     add("--vhost", metavar="VHOST", default="/", help="virtual host of the stream (default: /)")
@@ -119,6 +130,8 @@ def _add_inspect(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Run one of the commands; return the exit code."""
+    if options.action == "serve":
+        return store_serve.run(options)
     # Damage is printed as findings; the log would say it twice.
     logging.getLogger().addHandler(logging.NullHandler())
     do = _check if options.action == "check" else inspect

@@ -31,3 +31,8 @@ def source_of(address: str) -> str:
     if parsed.is_loopback:
         return str(parsed)
     return str(ipaddress.IPv6Network((parsed, _NETWORK_BITS), strict=False))
+
+
+def shown(host: str, port: int) -> str:
+    """Return an address as programs take it: of IPv6 in brackets."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

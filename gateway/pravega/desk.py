@@ -5,6 +5,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from gateway.pravega.host import Host
+from gateway.pravega.reads import Reads
 from gateway.pravega.refusals import refusal
 from gateway.pravega.writer import SetUp
 from gateway.server.front import Ports
@@ -25,6 +26,7 @@ class Desk:
     Attributes:
         host: Store and clock behind all connections.
         set_ups: The writers that the connection has set up, by their ids.
+        reads: Its reads.
         is_over: Whether the connection has ended.
         is_held: Whether the next frame waits until `release`.
     """
@@ -35,6 +37,7 @@ class Desk:
         self.is_over = False
         self.is_held = False
         self._ports = ports
+        self.reads = Reads(self, ports)
         self._at_end: dict[object, Callable[[], object]] = {}
 
     @property
@@ -89,6 +92,7 @@ class Desk:
     def over(self) -> None:
         """Note that the connection is over; do what is to be done then."""
         self.is_over = True
+        self.reads.stop()
         self.set_ups.clear()
         actions, self._at_end = self._at_end, {}
         for action in actions.values():

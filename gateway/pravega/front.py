@@ -15,7 +15,6 @@ from store.wire.commands import Sender
 from store.wire.errors import WireError
 
 PROTOCOL: Final = "pravega"
-_FIRST_FRAME_MS: Final = 10_000
 
 
 class PravegaFront:
@@ -24,11 +23,12 @@ class PravegaFront:
     def __init__(self, host: Host, ports: Ports) -> None:
         self._ports = ports
         self._desk = Desk(host, ports)
+        self._first_frame_ms = host.wire.first_frame_timeout_ms
         self._is_known = False
 
     def start(self) -> None:
         """Set the time limit of the first frame."""
-        self._ports.limit(_FIRST_FRAME_MS, "first frame")
+        self._ports.limit(self._first_frame_ms, "first frame")
 
     # Frames
 
@@ -68,7 +68,8 @@ class PravegaFront:
     # The end
 
     def farewell(self) -> None:
-        """Send nothing: the protocol has no words for it."""
+        """Answer what waits: the protocol has no other words for an end."""
+        self._desk.reads.farewell()
 
     def lost(self) -> None:
         """Remove everything that the connection owned."""

@@ -1,22 +1,28 @@
 """Parts of the server that every connection of the wire protocol shares."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from gateway.pravega.under_way import UnderWay
 from gateway.server.shared import Say
+from gateway.settings.wire import WireSettings
 from store.api import Operations
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
-    """Store and clock behind all connections.
+    """Store, clock and settings behind all connections.
 
     Attributes:
         store: The store that requests go to.
         say: Writes a log line that a stranger could cause without end.
         clock_ms: Milliseconds since the epoch.
+        wire: The settings.
+        under_way: The appends of all connections.
     """
 
     store: Operations
     say: Say
     clock_ms: Callable[[], int]
+    wire: WireSettings = field(default_factory=WireSettings)
+    under_way: UnderWay = field(default_factory=UnderWay)

@@ -18,6 +18,7 @@ from gateway.settings.fields import HOST_IN_WORDS, KIB, MIB, Host, Integer, OutO
 from gateway.settings.fields import Section as _Section
 from gateway.settings.fields import setting as _setting
 from gateway.settings.tls import TlsSettings
+from gateway.settings.wire import WireSettings
 from store.api import Durability
 
 ENVIRONMENT_PREFIX: Final = "HUTCH_"
@@ -384,6 +385,7 @@ class Settings(BaseSettings):
     tls: TlsSettings = TlsSettings()
     management: ManagementSettings = ManagementSettings()
     store: StoreSettings = StoreSettings()
+    wire: WireSettings = WireSettings()
     streams: StreamsSettings = StreamsSettings()
     pipeline: PipelineSettings = PipelineSettings()
     users: UsersSettings = UsersSettings()

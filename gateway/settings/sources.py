@@ -49,11 +49,23 @@ FLAGS: Final[Mapping[str, Key]] = {
     "--tls-key": ("tls", "key"),
     "--tls-ca": ("tls", "ca"),
     "--management-port": ("management", "port"),
+    "--store-port": ("wire", "port"),
     "--users": ("users", "file"),
     "--log-level": ("logs", "level"),
     "--log-format": ("logs", "format"),
 }
 """The settings that have a flag of their own; --config is the other flag."""
+
+STORE_FLAGS: Final[Mapping[str, Key]] = {
+    "--data": ("store", "data_directory"),
+    "--host": ("wire", "host"),
+    "--port": ("wire", "port"),
+    "--durability": ("store", "durability"),
+    "--interval-ms": ("store", "interval_ms"),
+    "--log-level": ("logs", "level"),
+    "--log-format": ("logs", "format"),
+}
+"""The same for `hutch store serve`."""
 
 
 @dataclass(frozen=True)
@@ -65,12 +77,15 @@ class Loaded:
     """The flag, variable or file key of every setting that is not left at its default."""
 
 
-def load(flags: Mapping[str, str], config: str | None = None) -> Loaded:
+def load(
+    flags: Mapping[str, str], config: str | None = None, keys: Mapping[str, Key] = FLAGS
+) -> Loaded:
     """Read the settings from flags, environment and file, check them, and say where each came from.
 
     Args:
-        flags: The value of each flag that was given, by its name ("--port"); keys of `FLAGS`.
+        flags: The value of each flag that was given, by its name ("--port").
         config: The file given with --config; without it HUTCH_CONFIG names the file, if any.
+        keys: The setting of each flag that there is.
 
     Raises:
         ConfigError: With every problem there is: unknown settings, wrong types, out of range.
@@ -81,8 +96,9 @@ def load(flags: Mapping[str, str], config: str | None = None) -> Loaded:
     # An overridden value is checked too: it counts as soon as it is not overridden.
     problems.extend(_wrong_values(in_file, is_typed=True))
     problems.extend(_wrong_values(in_environment))
-    problems.extend(_wrong_values(_flag_layer(flags)))
-    merged = in_file | in_environment | _flag_layer(flags)
+    given = _flag_layer(flags, keys)
+    problems.extend(_wrong_values(given))
+    merged = in_file | in_environment | given
     origins = {key: written for key, (_, written) in merged.items()}
     try:
         settings = _settings_of(merged)
@@ -94,10 +110,12 @@ def load(flags: Mapping[str, str], config: str | None = None) -> Loaded:
     return Loaded(settings, origins)
 
 
-def logs_settings(flags: Mapping[str, str], config: str | None = None) -> LogsSettings:
+def logs_settings(
+    flags: Mapping[str, str], config: str | None = None, keys: Mapping[str, Key] = FLAGS
+) -> LogsSettings:
     """Return the settings of the logs, for telling that others are wrong; defaults if these are."""
     ignored: list[Problem] = []
-    layers = (_file_layer(config, ignored), _environment_layer(ignored), _flag_layer(flags))
+    layers = (_file_layer(config, ignored), _environment_layer(ignored), _flag_layer(flags, keys))
     given: dict[str, Any] = {}
     for layer in layers:
         given |= {name: value for (section, name), (value, _) in layer.items() if section == "logs"}
@@ -107,15 +125,17 @@ def logs_settings(flags: Mapping[str, str], config: str | None = None) -> LogsSe
         return LogsSettings()
 
 
-def as_written(error: ConfigError, origins: Mapping[Key, str]) -> ConfigError:
+def as_written(
+    error: ConfigError, origins: Mapping[Key, str], keys: Mapping[str, Key] = FLAGS
+) -> ConfigError:
     """Name settings as the user wrote them where the server named them by flag or section.key."""
     problems = []
     for setting, reason in error.problems:
         section, _, name = setting.partition(".")
-        key = FLAGS.get(setting, (section, name))
+        key = keys.get(setting, (section, name))
         written = setting
         if field_of(key) is not None:
-            flags = {key: flag for flag, key in FLAGS.items()}
+            flags = {key: flag for flag, key in keys.items()}
             written = origins.get(key) or flags.get(key) or variable_of(key)
         problems.append(Problem(written, reason))
     return ConfigError(*problems)
@@ -173,8 +193,8 @@ def _shown(value: object) -> str:
     return text if len(text) <= _SHOWN_MAX else f"{text[:_SHOWN_MAX]}…"
 
 
-def _flag_layer(flags: Mapping[str, str]) -> _Layer:
-    return {FLAGS[flag]: (value, flag) for flag, value in flags.items()}
+def _flag_layer(flags: Mapping[str, str], keys: Mapping[str, Key]) -> _Layer:
+    return {keys[flag]: (value, flag) for flag, value in flags.items()}
 
 
 def _is_ours(variable: str) -> bool:

@@ -101,8 +101,10 @@ class Preloaded:
 
 def _serve(requests: socket.socket) -> None:
     """Fork a process for each request until there will be none."""
-    import gateway.cli  # noqa: PLC0415 (the other side does not need it)
-    import gateway.process  # noqa: F401, PLC0415
+    import gateway.assembly  # noqa: PLC0415 (the other side does not need them)
+    import gateway.cli  # noqa: PLC0415
+    import gateway.process  # noqa: PLC0415
+    import gateway.store_server  # noqa: F401, PLC0415
 
     gc.collect()
     gc.freeze()

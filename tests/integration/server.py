@@ -35,6 +35,7 @@ LOG_CHARACTERS: Final = 6_000
 _READY: Final = re.compile(r"^hutch ready\b.*$", re.MULTILINE)
 _ADDRESS: Final = r"\[?([\w.:-]*?[\w.-])\]?:(\d+)"
 _STREAM_ADDRESS: Final = re.compile(r"\bstream\W+" + _ADDRESS)
+_STORE_ADDRESS: Final = re.compile(r"\bstore\W+" + _ADDRESS)
 _MANAGEMENT_ADDRESS: Final = re.compile(r"\bmanagement\W+" + _ADDRESS)
 _ANY_ADDRESS: Final = re.compile(_ADDRESS)
 
@@ -115,6 +116,13 @@ class HutchServer:
         """Where the management API listens; the system picks the port at each start."""
         match = _MANAGEMENT_ADDRESS.search(self.ready_line)
         assert match is not None, f"no management in the ready line: {self.ready_line!r}"
+        return Endpoint(match[1], int(match[2]))
+
+    @property
+    def store(self) -> Endpoint:
+        """Where clients of the store's own protocol connect."""
+        match = _STORE_ADDRESS.search(self.ready_line)
+        assert match is not None, f"no store in the ready line: {self.ready_line!r}"
         return Endpoint(match[1], int(match[2]))
 
     @property
@@ -244,7 +252,7 @@ class HutchServer:
 
     def _run(self, stdout: IO[bytes], stderr: IO[bytes]) -> subprocess.Popen[bytes] | Forked:
         """Run the server in a process of its own."""
-        command = serve_command(self.data_dir, "--port", str(self.port), *self._arguments())
+        command = self._command()
         environment = server_environment(self.environment)
         # Python itself reads its variables once, when it starts.
         is_for_python = any(not name.startswith("HUTCH_") for name in self.environment)
@@ -257,6 +265,9 @@ class HutchServer:
             stderr=stderr,
             env=environment,
         )
+
+    def _command(self) -> list[str]:
+        return serve_command(self.data_dir, "--port", str(self.port), *self._arguments())
 
     def _arguments(self) -> tuple[str, ...]:
         if "--management-port" in self.arguments:
@@ -272,6 +283,18 @@ class HutchServer:
 @cache
 def _preloaded() -> Preloaded:
     return Preloaded(server_environment())
+
+
+class StoreProcess(HutchServer):
+    """The same for `hutch store serve`."""
+
+    def _command(self) -> list[str]:
+        return store_command(self.data_dir, "--port", str(self.port), *self.arguments)
+
+
+def store_command(data_dir: Path, *arguments: str) -> list[str]:
+    """Build the command line of a store's own server on that data directory."""
+    return [sys.executable, "-m", "gateway", "store", "serve", "--data", str(data_dir), *arguments]
 
 
 def serve_command(data_dir: Path, *arguments: str) -> list[str]:

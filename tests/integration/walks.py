@@ -101,7 +101,7 @@ class Observed:
     async def _serve(self) -> None:
         loop, stop = asyncio.get_running_loop(), asyncio.Event()
         server = Server(self._settings, loop, stop)
-        server.backend.open_store()
+        server.open()
         await server.start()
         self.port = server.address[1]
         self._stop = lambda: loop.call_soon_threadsafe(stop.set)

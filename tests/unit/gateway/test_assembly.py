@@ -32,7 +32,7 @@ def settings_of(directory: Path) -> Settings:
 @asynccontextmanager
 async def running(directory: Path) -> AsyncIterator[Server]:
     server = Server(settings_of(directory), asyncio.get_running_loop(), asyncio.Event())
-    server.backend.open_store()
+    server.open()
     await server.start()
     yield server
     await server.stop()
@@ -77,7 +77,7 @@ async def test_a_port_that_is_taken_is_an_error_of_the_settings(tmp_path: Path) 
 async def test_a_port_that_is_taken_while_the_store_opens_is_an_error_too(tmp_path: Path) -> None:
     loop = asyncio.get_running_loop()
     late = Server(settings_of(tmp_path), loop, asyncio.Event())
-    late.backend.open_store()
+    late.open()
     with bind(*late.address) as quicker:
         quicker.listen()
         with pytest.raises(ConfigError, match="cannot listen on"):
@@ -89,7 +89,7 @@ async def test_a_bug_of_ours_in_a_stop_does_not_keep_the_store_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     server = Server(settings_of(tmp_path), asyncio.get_running_loop(), asyncio.Event())
-    server.backend.open_store()
+    server.open()
     await server.start()
 
     def fail(_: StreamLogs) -> None:

@@ -44,6 +44,7 @@ def test_serve_has_exactly_the_promised_flags(capsys: pytest.CaptureFixture[str]
         "--advertised-host",
         "--advertised-port",
         "--management-port",
+        "--store-port",
         "--config",
         "--tls-port",
         "--tls-cert",

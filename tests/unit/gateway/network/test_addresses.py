@@ -1,6 +1,6 @@
 import pytest
 
-from gateway.network.addresses import is_loopback, source_of
+from gateway.network.addresses import is_loopback, shown, source_of
 
 
 @pytest.mark.parametrize(
@@ -35,3 +35,9 @@ def test_a_peer_on_this_machine_is_told_from_others(address: str, *, is_here: bo
 )
 def test_what_an_address_counts_as(address: str, source: str) -> None:
     assert source_of(address) == source
+
+
+def test_an_address_of_ipv6_stands_in_brackets_before_its_port() -> None:
+    assert shown("127.0.0.1", 5552) == "127.0.0.1:5552"
+    assert shown("localhost", 5552) == "localhost:5552"
+    assert shown("::1", 5552) == "[::1]:5552"

@@ -112,7 +112,7 @@ def host_of(server: Server) -> Host:
 async def house(tmp_path: Path) -> AsyncIterator[House]:
     loop = asyncio.get_running_loop()
     server = Server(settings_of(tmp_path), loop, asyncio.Event())
-    server.backend.open_store()
+    server.open()
     await server.start()
     assert server.sockets is not None
     shared: Shared | None = server.shared

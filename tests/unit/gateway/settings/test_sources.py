@@ -6,7 +6,7 @@ import pytest
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.fields import HOST_IN_WORDS
 from gateway.settings.model import sections
-from gateway.settings.sources import FLAGS, as_written, load
+from gateway.settings.sources import FLAGS, STORE_FLAGS, as_written, load
 from store.api import Durability
 
 
@@ -99,6 +99,7 @@ def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
         "--tls-cert": "server.pem",
         "--tls-key": "server-key.pem",
         "--tls-ca": "ca.pem",
+        "--store-port": "6003",
         "--management-port": "8000",
         "--users": "users.toml",
         "--log-level": "debug",
@@ -119,9 +120,19 @@ def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
     assert (tls.port, tls.ca) == (6001, Path("ca.pem"))
     assert (tls.certificate, tls.key) == (Path("server.pem"), Path("server-key.pem"))
     assert settings.management.port == 8000
+    assert settings.wire.port == 6003
     assert settings.users.file == Path("users.toml")
     assert settings.logs.level.value == "debug"
     assert settings.logs.format.value == "json"
+
+
+def test_the_flags_of_a_store_alone_are_of_its_own_port(tmp_path: Path) -> None:
+    flags = {"--data": str(tmp_path), "--host": "0.0.0.0", "--port": "6000"}
+
+    settings = load(flags, keys=STORE_FLAGS).settings
+
+    assert (settings.wire.host, settings.wire.port) == ("0.0.0.0", 6000)
+    assert (settings.store.data_directory, settings.stream.port) == (tmp_path, 5552)
 
 
 @pytest.mark.parametrize(("text", "value"), [("false", False), ("true", True), ("0", False)])
@@ -196,8 +207,8 @@ def test_what_is_no_setting_is_named_and_the_likely_one_told(
         (
             "HUTCH_NOTHING__LIKE_IT",
             (
-                "the sections are stream, tls, management, store, streams, pipeline, users,"
-                " definitions, logs"
+                "the sections are stream, tls, management, store, wire, streams, pipeline,"
+                " users, definitions, logs"
             ),
         ),
     ],

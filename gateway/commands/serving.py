@@ -1,0 +1,107 @@
+"""Running a server from the command line: its flags, its settings, its exit code.
+
+What it needs is imported when it is run: a wrong setting is told without loading the server.
+"""
+
+import argparse
+import logging
+import platform
+from collections.abc import Callable, Mapping
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from gateway.process import MakeOf
+    from gateway.settings.model import Key
+
+EXIT_FAILED: Final = 1
+EXIT_CONFIG: Final = 2
+
+_METAVARS: Final = {
+    "--data": "DIR",
+    "--host": "H",
+    "--port": "N",
+    "--durability": "disk|interval|os",
+    "--interval-ms": "N",
+    "--advertised-host": "H",
+    "--advertised-port": "N",
+    "--tls-port": "N",
+    "--tls-cert": "FILE",
+    "--tls-key": "FILE",
+    "--tls-ca": "FILE",
+    "--management-port": "N",
+    "--store-port": "N",
+    "--users": "FILE",
+    "--log-level": "LEVEL",
+    "--log-format": "text|json",
+}
+
+
+def own_version() -> str:
+    """Return the version of this program."""
+    try:
+        return version("hutch-streams")
+    except PackageNotFoundError:  # run from the sources
+        return "(not installed)"
+
+
+def add_flags(parser: argparse.ArgumentParser, keys: "Mapping[str, Key]") -> None:
+    """Add the flags of settings, and the one that names their file."""
+    from gateway.settings import page  # noqa: PLC0415 (see above)
+
+    parser.add_argument("--config", metavar="FILE", help="TOML file with settings. (HUTCH_CONFIG)")
+    for flag, key in keys.items():
+        parser.add_argument(flag, metavar=_METAVARS[flag], help=page.flag_help(key))
+
+
+def flags_of(options: argparse.Namespace, keys: "Mapping[str, Key]") -> dict[str, str]:
+    """Return the flags that were given, by name."""
+    given = {flag: getattr(options, flag.removeprefix("--").replace("-", "_")) for flag in keys}
+    return {flag: value for flag, value in given.items() if value is not None}
+
+
+def run_server(
+    options: argparse.Namespace,
+    keys: "Mapping[str, Key]",
+    server_class: "Callable[[], MakeOf]",
+) -> int:
+    """Run a server until it ends; return the exit code of the process.
+
+    Args:
+        options: The command line, parsed.
+        keys: The setting of each flag.
+        server_class: Loads the class of the server.
+    """
+    from gateway.kernels import uncompiled  # noqa: PLC0415
+    from gateway.logs import configure, tell_fatal  # noqa: PLC0415
+    from gateway.settings.errors import ConfigError  # noqa: PLC0415
+    from gateway.settings.sources import as_written, load, logs_settings  # noqa: PLC0415
+
+    log = logging.getLogger(__name__)
+    flags = flags_of(options, keys)
+    logs = logs_settings(flags, options.config, keys)
+    try:
+        loaded = load(flags, options.config, keys)
+        settings = loaded.settings
+        configure(settings.logs)
+        log.info("starting version=%s python=%s", own_version(), platform.python_version())
+        if slow := uncompiled():
+            log.warning("kernels are not compiled, which is slow kernels=%s", ",".join(slow))
+
+        # Only now: a wrong setting is told without loading the server.
+        from gateway.process import serve  # noqa: PLC0415
+        from store.errors import StoreError  # noqa: PLC0415
+
+        try:
+            return serve(partial(server_class(), settings))
+        except ConfigError as error:
+            raise as_written(error, loaded.origins, keys) from error
+        except StoreError as error:
+            tell_fatal(logs, f"{settings.store.data_directory}: {error}")
+        except OSError as error:
+            tell_fatal(logs, str(error))
+    except ConfigError as error:
+        tell_fatal(logs, str(error))
+        return EXIT_CONFIG
+    return EXIT_FAILED

@@ -1,0 +1,48 @@
+"""`hutch store serve`: the segment store alone, for clients of Pravega's wire protocol."""
+
+import argparse
+from typing import TYPE_CHECKING, Final
+
+from gateway.commands.serving import add_flags, run_server
+
+if TYPE_CHECKING:
+    from gateway.process import MakeOf
+
+DESCRIPTION: Final = """\
+Serve the segment store of a data directory by Pravega's wire protocol, without the stream protocol.
+It prints one line beginning `hutch ready` when clients can connect, and stops on SIGTERM or Ctrl-C:
+it takes no more connections, stores and acknowledges what has arrived, exits 0.
+
+There are no users yet: every client that reaches the port reads and writes every segment.
+"""
+
+EPILOG: Final = """\
+examples:
+  hutch store serve --data /var/lib/hutch-store
+      for clients on this machine, at 127.0.0.1:12345
+  hutch store serve --data /var/lib/hutch-store --host 0.0.0.0 --durability disk
+
+`hutch serve --store-port N` serves the same protocol beside the stream protocol.
+
+exit codes: as of `hutch serve`: 0 stopped, 1 it could not do its work, 2 a wrong setting
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    from gateway.settings.sources import STORE_FLAGS  # noqa: PLC0415  # takes time to import
+
+    add_flags(parser, STORE_FLAGS)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Serve until SIGTERM or SIGINT; return the exit code."""
+    from gateway.settings.sources import STORE_FLAGS  # noqa: PLC0415
+
+    return run_server(options, STORE_FLAGS, _server_class)
+
+
+def _server_class() -> "MakeOf":
+    from gateway.store_server import StoreServer  # noqa: PLC0415
+
+    return StoreServer

@@ -1,0 +1,94 @@
+"""The settings of the ports at which clients reach the segment store itself."""
+
+from typing import Self
+
+from pydantic import model_validator
+
+from gateway.settings.fields import (
+    HOST_IN_WORDS,
+    KIB,
+    MIB,
+    Host,
+    Integer,
+    OutOfOrder,
+    Section,
+    setting,
+)
+
+
+class WireSettings(Section):
+    """The listener for Pravega's wire protocol and the limits of its connections."""
+
+    host: Host = setting(
+        "127.0.0.1",
+        "Address that the port of the wire protocol listens on. Segments cross it as they are: "
+        "keep it among machines that you trust.",
+        takes=HOST_IN_WORDS,
+    )
+    port: Integer | None = setting(
+        None,
+        "Port for clients of Pravega's wire protocol; 0 lets the system pick one.",
+        ge=0,
+        le=65_535,
+        unset="no such port for `hutch serve`, 12345 for `hutch store serve`",
+    )
+    first_frame_timeout_ms: Integer = setting(
+        10_000,
+        "Longest wait for the first frame of a client.",
+        unit="milliseconds",
+        ge=10,
+        le=600_000,
+    )
+    close_timeout_ms: Integer = setting(
+        10_000,
+        "Longest time that a client may take to read what is queued for it at the end.",
+        unit="milliseconds",
+        ge=10,
+        le=600_000,
+    )
+    unacknowledged_appends_max: Integer = setting(
+        50_000,
+        "Appends of one connection that may wait for the store before the server stops reading "
+        "from it.",
+        ge=1,
+        le=10_000_000,
+    )
+    unacknowledged_appends_resume: Integer = setting(
+        40_000,
+        "Reading begins again when no more than this many appends wait; not above "
+        "unacknowledged_appends_max.",
+        ge=0,
+        le=10_000_000,
+    )
+    reads_max: Integer = setting(
+        1_000,
+        "Reads of one connection that may wait for data or for their turn before the server stops "
+        "reading from it.",
+        ge=1,
+        le=100_000,
+    )
+    send_backlog_pause_bytes: Integer = setting(
+        256 * KIB,
+        "Bytes waiting to be sent to one connection above which it is not read.",
+        unit="bytes",
+        ge=KIB,
+        le=64 * MIB,
+    )
+    send_backlog_bytes_max: Integer = setting(
+        64 * MIB,
+        "Bytes waiting to be sent to one connection above which it is cut off; not below "
+        "send_backlog_pause_bytes.",
+        unit="bytes",
+        ge=KIB,
+        le=1024 * MIB,
+    )
+
+    @model_validator(mode="after")
+    def _check_pairs(self) -> Self:
+        for low, high in (
+            ("unacknowledged_appends_resume", "unacknowledged_appends_max"),
+            ("send_backlog_pause_bytes", "send_backlog_bytes_max"),
+        ):
+            if getattr(self, low) > getattr(self, high):
+                raise OutOfOrder(low, high)
+        return self

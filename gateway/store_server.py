@@ -1,0 +1,103 @@
+"""The server of a segment store alone: no users, no streams, no management."""
+
+import asyncio
+import logging
+import time
+from typing import Final
+
+from gateway.awaiting import done_before
+from gateway.broker.access.refusals import Refusals
+from gateway.served_store import ServedStore
+from gateway.server.listener import Listener
+from gateway.server.listeners import Listeners
+from gateway.server.schedule import Schedule
+from gateway.server.shared import Shared
+from gateway.server.sockets import Sockets
+from gateway.settings.model import Settings
+from gateway.stopping import CLOSED_BY_S, SENT_BY_S, STORED_BY_S
+from gateway.store_ports import StorePorts
+from store.local.files import descriptor_limit, store_descriptors
+
+log = logging.getLogger(__name__)
+
+PORT: Final = 12345
+_OTHER_DESCRIPTORS: Final = 64
+_SCRATCH_BYTES: Final = 64 * 1024
+
+
+class StoreServer:
+    """Serves the store of a data directory at its ports."""
+
+    def __init__(
+        self, settings: Settings, loop: asyncio.AbstractEventLoop, stop: asyncio.Event
+    ) -> None:
+        """Take the addresses. Raises ConfigError."""
+        self._settings = settings
+        self._loop = loop
+        self._stop = stop
+        self._schedule = Schedule(loop, busy_poll_us=settings.stream.busy_poll_us)
+        self._served = ServedStore(settings.store, loop, self._schedule, stop)
+        port = settings.wire.port
+        self._ports = StorePorts(settings.wire, port=PORT if port is None else port)
+        self._listeners = Listeners()
+
+    def open(self) -> None:
+        """Open the data directory; blocks. Raises ConfigError or StoreError."""
+        self._served.open()
+
+    async def start(self) -> None:
+        """Begin to accept. Raises ConfigError."""
+        descriptors = descriptor_limit()
+        left = descriptors - store_descriptors(descriptors) - _OTHER_DESCRIPTORS
+        say = Refusals(time.monotonic).say
+        shared = Shared(
+            loop=self._loop,
+            schedule=self._schedule,
+            receive_buffer=bytearray(self._settings.stream.receive_buffer_bytes),
+            scratch=bytearray(_SCRATCH_BYTES),
+            say=say,
+        )
+        sockets = Sockets(max(left, descriptors // 4), say)
+        self._ports.start(self._served.store, shared, sockets, self._serve)
+        self._served.directory.keep()  # from here on clients may store something
+
+    def _serve(self, listener: Listener) -> None:
+        self._listeners.add(listener)
+        listener.start()
+
+    async def abandon(self) -> None:
+        """Leave nothing behind of a first start that has failed."""
+        await self._served.abandon(CLOSED_BY_S)
+
+    @property
+    def ready(self) -> str:
+        """Text of the ready line: the addresses, and where the data is."""
+        durability = self._settings.store.durability.value
+        directory = self._served.directory.path
+        return f"{self._ports.ready} data={directory} durability={durability}"
+
+    def reload(self) -> None:
+        """Take changed files: there are none."""
+        log.info("there are no files to reload")
+
+    async def run(self) -> int:
+        """Serve until asked to stop, or until the store fails; return the exit code."""
+        await self._stop.wait()
+        is_clean = await self.stop()
+        return 0 if is_clean and self._served.failure is None else 1
+
+    async def stop(self) -> bool:
+        """Stop accepting, store what was taken, acknowledge it, close; True if all was done."""
+        log.info("stopping")
+        begun_s = self._loop.time()
+        self._listeners.stop_accepting()
+        connections = self._listeners.connections()
+        for connection in connections:
+            connection.stop_reading()
+        is_clean = await done_before(begun_s + STORED_BY_S, self._ports.settled())
+        for connection in connections:
+            connection.stop()
+        await done_before(begun_s + SENT_BY_S, self._listeners.all_ended())
+        is_clean = await done_before(begun_s + CLOSED_BY_S, self._served.close()) and is_clean
+        log.info("stopped clean=%s", is_clean)
+        return is_clean

@@ -1,0 +1,117 @@
+"""`hutch store serve`, and `hutch serve --store-port`: processes as a person would start them."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from gateway.stream.wire.messages import CreateStream
+from store.wire import messages as m
+from tests.client import Client
+from tests.integration.server import (
+    START_SECONDS,
+    HutchServer,
+    StoreProcess,
+    server_environment,
+    store_command,
+)
+from tests.pravega_client import WireClient, end
+
+
+def run_store(*arguments: str, data: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        store_command(data, *arguments),
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=START_SECONDS,
+        env=server_environment(),
+        check=False,
+    )
+
+
+def test_what_was_acknowledged_is_there_after_kill_9(tmp_path: Path) -> None:
+    with StoreProcess(tmp_path / "data") as server:
+        with WireClient(*server.store) as client:
+            client.hello()
+            client.create("s/t/0.#epoch.0")
+            client.set_up("s/t/0.#epoch.0")
+            client.append(7, b"hello world")
+        server.kill()
+        server.start()
+        with WireClient(*server.store) as client:
+            assert client.content("s/t/0.#epoch.0") == b"hello world"
+            assert client.set_up("s/t/0.#epoch.0").last_event_number == 7
+        server.terminate()
+
+
+def test_a_stop_answers_what_was_taken_and_what_waits(tmp_path: Path) -> None:
+    with StoreProcess(tmp_path / "data") as server, WireClient(*server.store) as client:
+        client.create("s")
+        client.set_up("s")
+        client.send(m.ReadSegment("s", 1_000_000, 8, "", 6), *(end(n, b"x") for n in range(50)))
+        acknowledged = -1
+        while acknowledged < 49:
+            acknowledged = client.must(m.DataAppended).event_number
+        server.terminate()
+        read = client.must(m.SegmentRead)
+        assert (read.data, read.at_tail, read.request_id) == (b"", True, 6)
+        assert client.is_ended()
+
+
+def test_streams_and_segments_are_served_from_one_store(tmp_path: Path) -> None:
+    with HutchServer(tmp_path / "data", "--store-port", "0") as server:
+        with WireClient(*server.store) as client, Client.opened(*server.endpoint) as streams:
+            client.create("s")
+            client.set_up("s")
+            client.append(1, b"beside streams")
+            streams.must("create_stream", CreateStream("orders", {}))
+        server.terminate()
+        server.start()
+        with WireClient(*server.store) as client:
+            assert client.content("s") == b"beside streams"
+
+
+def test_a_store_of_its_own_server_can_get_streams_later(tmp_path: Path) -> None:
+    with StoreProcess(tmp_path / "data") as server, WireClient(*server.store) as client:
+        client.create("s")
+        client.set_up("s")
+        client.append(1, b"kept")
+        server.terminate()
+    with HutchServer(tmp_path / "data", "--store-port", "0") as streams:
+        with WireClient(*streams.store) as client:
+            assert client.content("s") == b"kept"
+        streams.terminate()
+
+
+def test_a_wrong_setting_stops_with_code_2_and_a_line_that_names_it(tmp_path: Path) -> None:
+    done = run_store("--port", "70000", "--durability", "maybe", data=tmp_path / "data")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == (
+        "hutch: --durability: 'maybe' is not one of disk, interval, os\n"
+        "hutch: --port: '70000' is not a whole number from 0 to 65535\n"
+    )
+
+
+def test_a_port_that_is_taken_is_blamed_on_its_flag(tmp_path: Path) -> None:
+    with StoreProcess(tmp_path / "data") as server:
+        port = str(server.store.port)
+        done = run_store("--port", port, data=tmp_path / "other")
+        assert done.returncode == 2
+        assert f"hutch: --port: cannot listen on 127.0.0.1:{port}" in done.stderr
+        assert not (tmp_path / "other").exists()
+
+
+def test_a_directory_that_another_server_holds_is_refused(tmp_path: Path) -> None:
+    with StoreProcess(tmp_path / "data"):
+        done = run_store("--port", "0", data=tmp_path / "data")
+        assert done.returncode == 1
+        assert str(tmp_path / "data") in done.stderr
+
+
+@pytest.mark.parametrize("flag", ["--data", "--host", "--port", "--durability", "--config"])
+def test_the_help_names_every_flag(flag: str, tmp_path: Path) -> None:
+    done = run_store("--help", data=tmp_path)
+    assert done.returncode == 0
+    assert flag in done.stdout
