@@ -14,6 +14,12 @@ from tests.integration.server import Endpoint
 NewNodeClient = Callable[[Endpoint], NodeClient]
 
 
+@pytest.fixture
+def is_typed() -> bool:
+    # rstream does not come back to a server that is there again a tenth of a second later.
+    return True
+
+
 @pytest.fixture(scope="session")
 def node_installed() -> Path:
     """The directory with the pinned Node client."""
