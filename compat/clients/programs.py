@@ -35,15 +35,22 @@ class Program:
 
     Attributes:
         client: What the client is called.
-        folder: Where its sources lie.
+        folder: Where its sources lie, in `parent`.
         needs: The commands that build and run it, each with arguments that print its version.
         module: The Python module that it is; empty if it is built.
+        parent: The folder of its folder.
     """
 
     client: str
     folder: str
     needs: tuple[str, ...] = ()
     module: str = ""
+    parent: Path = FOLDER
+
+    @property
+    def root(self) -> Path:
+        """The folder of its sources."""
+        return self.parent / self.folder
 
     def command(self) -> list[str]:
         """Build the program, unless that is done, and return what runs it.
@@ -69,9 +76,8 @@ PROGRAMS: Final = (
 )
 
 
-def sources(folder: str) -> list[Path]:
+def sources(root: Path) -> list[Path]:
     """Return a program's own files, in order."""
-    root = FOLDER / folder
     return sorted(
         path
         for path in root.rglob("*")
@@ -79,11 +85,11 @@ def sources(folder: str) -> list[Path]:
     )
 
 
-def digest(folder: str) -> str:
+def digest(root: Path) -> str:
     """Return what changes with every source of a program."""
     found = hashlib.sha256()
-    for path in sources(folder):
-        found.update(f"{path.relative_to(FOLDER)} {path.stat().st_size}\n".encode())
+    for path in sources(root):
+        found.update(f"{path.relative_to(root.parent)} {path.stat().st_size}\n".encode())
         found.update(path.read_bytes())
     return found.hexdigest()[:12]
 
@@ -95,7 +101,7 @@ def built(program: Program) -> Path:
         Unavailable: The build failed; the text ends with what it printed.
     """
     cache = cache_folder() / "clients"
-    target = cache / f"{program.folder}-{digest(program.folder)}"
+    target = cache / f"{program.folder}-{digest(program.root)}"
     kept = cache / f"{program.folder}-cache"
     kept.mkdir(parents=True, exist_ok=True)
     # One build of a program at a time; the next caller finds it done.
@@ -119,13 +125,13 @@ def run_build(program: Program, target: Path, kept: Path) -> None:
     Raises:
         Unavailable: It failed, or took too long.
     """
-    command = ["sh", "-eu", str(FOLDER / program.folder / "build.sh"), str(target), str(kept)]
+    command = ["sh", "-eu", str(program.root / "build.sh"), str(target), str(kept)]
     log = kept / "build.log"
     try:
         with log.open("wb") as output:
             done = subprocess.run(
                 command,
-                cwd=FOLDER / program.folder,
+                cwd=program.root,
                 env={**os.environ, "LC_ALL": "C.UTF-8"},
                 stdin=subprocess.DEVNULL,
                 stdout=output,

@@ -14,15 +14,15 @@ from pathlib import Path
 
 from compat.bench.hutch import Hutch
 from compat.broker import BrokerUnavailable, RunningBroker, obtain
+from compat.comparison import Comparison, Played, compare
 from compat.differential.administration import (
     Administration,
     HutchAdministration,
     RabbitMQAdministration,
 )
-from compat.differential.comparison import Comparison, compare
 from compat.differential.coverage import document, missing, shown, unlisted
 from compat.differential.expected import EXPECTED
-from compat.differential.runner import Played, play_all
+from compat.differential.runner import play_all
 from compat.differential.script import Script
 from compat.differential.scripts import SCRIPTS
 

@@ -11,8 +11,8 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from compat.comparison import Played
 from compat.differential.normal import NAMES
-from compat.differential.runner import Played
 from compat.differential.script import Script
 
 Pair = tuple[str, int]

@@ -2,31 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Expected:
-    """A difference that is meant.
-
-    An entry that explains nothing any more fails the comparison, so that the list stays true.
-
-    Attributes:
-        script: The script's name, or a pattern with `*`.
-        label: The step's label, or a pattern.
-        theirs: Words in RabbitMQ's answer.
-        ours: Words in Hutch's answer.
-        reason: Why it is meant.
-        is_by_chance: RabbitMQ's answer is now and then the same.
-    """
-
-    script: str
-    label: str = "*"
-    theirs: str = ""
-    ours: str = ""
-    reason: str
-    is_by_chance: bool = False
-
+from compat.comparison import Expected
 
 CUT_OFF = "FIN"
 CLOSED = "close corr 1 code 13 'unknown frame'"

@@ -22,8 +22,8 @@ from pathlib import Path
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from compat.broker import BrokerUnavailable, obtain
+from compat.comparison import Difference, differences
 from compat.differential.__main__ import start_hutch
-from compat.differential.comparison import Difference, differences
 from compat.differential.runner import Address, play
 from compat.differential.script import Script
 from compat.differential.sequences import sequences

@@ -9,8 +9,8 @@ import struct
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 
+from compat.comparison import Played
 from compat.differential import frames
 from compat.differential.administration import Administration, Change, ChangeFailed
 from compat.differential.normal import NAMES, words
@@ -28,16 +28,6 @@ HEAD_BYTES = 8
 # Scripts mostly wait; more of them at once would make a small machine's broker late.
 PARALLEL = 6
 Address = tuple[str, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """One step's outcome: the step, what it was called, and the answers in words."""
-
-    number: int
-    title: str
-    label: str
-    lines: tuple[str, ...]
 
 
 def play(

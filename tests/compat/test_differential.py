@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from compat.broker import RunningBroker
+from compat.comparison import compare
 from compat.differential.administration import HutchAdministration, RabbitMQAdministration
-from compat.differential.comparison import compare
 from compat.differential.coverage import missing, shown, unlisted
 from compat.differential.expected import EXPECTED
 from compat.differential.runner import play_all

@@ -5,11 +5,10 @@ import zlib
 
 import pytest
 
+from compat.comparison import Difference, Expected, Played, differences, judge
 from compat.differential import frames
-from compat.differential.comparison import Difference, differences, judge
-from compat.differential.expected import Expected
 from compat.differential.normal import Arrived, arrived, words
-from compat.differential.runner import Played, created_names
+from compat.differential.runner import created_names
 from compat.differential.script import Script, ask, opened, script
 
 RUN = b"run1-042"

@@ -1,22 +1,65 @@
-"""Two servers' answers to the same scripts, step by step, and what of it was not meant."""
+"""Two servers' answers to the same scripts, step by step, and what of it was not meant.
+
+One server is the reference: its answers are the expectation.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
-
-from compat.differential.expected import Expected
-from compat.differential.runner import Played
-from compat.differential.script import Script
+from typing import Protocol, TypeAlias, TypeVar
 
 # A server that was kept waiting by the machine answers otherwise, now and then; a server that is
 # wrong does so again. More scripts than this are not chance.
 UNSTEADY_MAX = 5
 REPEATS = 2
 
-Outcomes = Mapping[str, Sequence[Played]]
-Play = Callable[[Sequence[Script]], Outcomes]
+
+class Named(Protocol):
+    """A script: steps that can be played on any server."""
+
+    @property
+    def name(self) -> str:
+        """Name of the script, which no other has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """One step's outcome: the step, what it was called, and the answers in words."""
+
+    number: int
+    title: str
+    label: str
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """A difference that is meant.
+
+    An entry that explains nothing any more fails the comparison, so that the list stays true.
+
+    Attributes:
+        script: The script's name, or a pattern with `*`.
+        label: The step's label, or a pattern.
+        theirs: Words in the reference's answer.
+        ours: Words in Hutch's answer.
+        reason: Why it is meant.
+        is_by_chance: The reference's answer is now and then the same.
+    """
+
+    script: str
+    label: str = "*"
+    theirs: str = ""
+    ours: str = ""
+    reason: str
+    is_by_chance: bool = False
+
+
+N = TypeVar("N", bound=Named)
+Outcomes: TypeAlias = Mapping[str, Sequence[Played]]
+Play: TypeAlias = Callable[[Sequence[N]], Outcomes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +71,13 @@ class Difference:
     label: str
     theirs: tuple[str, ...]
     ours: tuple[str, ...]
+    reference: str = "RabbitMQ"
 
     def __str__(self) -> str:
         lines = [f"{self.script}", f"  {self.step}{f'  ({self.label})' if self.label else ''}"]
-        lines += [f"    RabbitMQ  {line}" for line in self.theirs or ("nothing",)]
-        lines += [f"    Hutch     {line}" for line in self.ours or ("nothing",)]
+        ours = f"{'Hutch':{len(self.reference)}}"
+        lines += [f"    {self.reference}  {line}" for line in self.theirs or ("nothing",)]
+        lines += [f"    {ours}  {line}" for line in self.ours or ("nothing",)]
         return "\n".join(lines)
 
 
@@ -67,15 +112,27 @@ class Comparison:
 
 
 def compare(
-    scripts: Sequence[Script], theirs: Play, ours: Play, expected: Sequence[Expected]
+    scripts: Sequence[N],
+    theirs: Play[N],
+    ours: Play[N],
+    expected: Sequence[Expected],
+    *,
+    reference: str = "RabbitMQ",
 ) -> Comparison:
     """Play scripts on two servers and judge what differs.
 
     A few scripts with a difference that is not meant are played again, each alone: a difference
     stands if it shows every time.
+
+    Args:
+        scripts: What to play.
+        theirs: Plays scripts on the reference.
+        ours: Plays scripts on Hutch.
+        expected: Differences that are meant.
+        reference: What the reference is called in reports.
     """
     their_outcomes = theirs(scripts)
-    verdict = judge(differences(their_outcomes, ours(scripts)), expected)
+    verdict = judge(differences(their_outcomes, ours(scripts), reference), expected)
     suspects = {difference.script for difference in verdict.unexpected}
     if len(suspects) > UNSTEADY_MAX:
         return Comparison(their_outcomes, verdict, ())
@@ -84,7 +141,7 @@ def compare(
         for script in scripts
         if script.name in suspects
         and all(
-            judge(differences(theirs([script]), ours([script])), expected).unexpected
+            judge(differences(theirs([script]), ours([script]), reference), expected).unexpected
             for _ in range(REPEATS)
         )
     }
@@ -93,7 +150,7 @@ def compare(
     return Comparison(their_outcomes, replace(verdict, unexpected=standing), unsteady)
 
 
-def differences(theirs: Outcomes, ours: Outcomes) -> list[Difference]:
+def differences(theirs: Outcomes, ours: Outcomes, reference: str = "RabbitMQ") -> list[Difference]:
     """Return every step that the two answered differently."""
     found = []
     for name, their_steps in theirs.items():
@@ -105,7 +162,7 @@ def differences(theirs: Outcomes, ours: Outcomes) -> list[Difference]:
             our_lines = lines_at(ours_by_place, place)
             if their_lines != our_lines:
                 text = f"step {step.number}: {step.title}"
-                found.append(Difference(name, text, step.label, their_lines, our_lines))
+                found.append(Difference(name, text, step.label, their_lines, our_lines, reference))
     return found
 
 

@@ -4,9 +4,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from compat.differential.comparison import REPEATS, UNSTEADY_MAX, Outcomes, compare
-from compat.differential.expected import Expected
-from compat.differential.runner import Played
+from compat.comparison import REPEATS, UNSTEADY_MAX, Expected, Outcomes, Played, compare
 from compat.differential.script import Script, opened
 
 SCRIPTS = [Script(f"script {number}", (opened("A"),)) for number in range(UNSTEADY_MAX + 1)]
