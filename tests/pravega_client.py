@@ -66,6 +66,11 @@ class WireClient:
         except ConnectionResetError:
             return True
 
+    def drain(self) -> None:
+        """Take what comes until the server ends the connection."""
+        while not self.is_ended():
+            pass
+
     def _exactly(self, size: int) -> bytes:
         data = bytearray()
         while len(data) < size:

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Callable
-from uuid import UUID
 
 from gateway.pravega.host import Host
 from gateway.pravega.reads import Reads
@@ -25,7 +24,7 @@ class Desk:
 
     Attributes:
         host: Store and clock behind all connections.
-        set_ups: The writers that the connection has set up, by their ids.
+        set_ups: The writers that the connection has set up, by their ids' bytes.
         reads: Its reads.
         is_over: Whether the connection has ended.
         is_held: Whether the next frame waits until `release`.
@@ -33,7 +32,7 @@ class Desk:
 
     def __init__(self, host: Host, ports: Ports) -> None:
         self.host = host
-        self.set_ups: dict[UUID, SetUp] = {}
+        self.set_ups: dict[bytes, SetUp] = {}
         self.is_over = False
         self.is_held = False
         self._ports = ports

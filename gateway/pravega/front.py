@@ -6,6 +6,7 @@ reply: the connection is closed.
 
 from typing import Final
 
+from gateway.pravega.appends import CODES, Appends
 from gateway.pravega.desk import Desk
 from gateway.pravega.handlers.table import HANDLERS
 from gateway.pravega.host import Host
@@ -13,6 +14,7 @@ from gateway.server.front import Limits, Ports
 from store.wire.codec import HEAD, HEAD_BYTES, decode, frame_bytes
 from store.wire.commands import Sender
 from store.wire.errors import WireError
+from store.wire.layout import Message
 
 PROTOCOL: Final = "pravega"
 
@@ -23,7 +25,9 @@ class PravegaFront:
     def __init__(self, host: Host, ports: Ports) -> None:
         self._ports = ports
         self._desk = Desk(host, ports)
+        self._appends = Appends(self._desk, ports)
         self._first_frame_ms = host.wire.first_frame_timeout_ms
+        self._unfinished_bytes_max = host.wire.unfinished_bytes_max
         self._is_known = False
 
     def start(self) -> None:
@@ -33,22 +37,35 @@ class PravegaFront:
     # Frames
 
     def take(self, buffer: bytearray, position: int, end: int) -> int:
-        """Handle one frame; return where to go on, the same position if it is incomplete."""
+        """Handle a run of appends, or one frame of another kind; return where to go on.
+
+        That is the same position if the frame is incomplete.
+        """
         if self._desk.is_over:
             return end
         try:
-            size = frame_bytes(buffer, position, end)
+            size = self._size(buffer, position, end)
             if not size or position + size > end:
                 return position
-            self._handle(buffer, position, position + size)
+            code, _ = HEAD.unpack_from(buffer, position)
+            if code in CODES:
+                return self._appends.take(buffer, position, end)
+            payload = memoryview(buffer)[position + HEAD_BYTES : position + size]
+            self._handle(code, decode(code, payload, Sender.CLIENT))
         except WireError as error:
             self._desk.close(str(error))
             return end
         return position + size
 
-    def _handle(self, buffer: bytearray, position: int, end: int) -> None:
-        code, _ = HEAD.unpack_from(buffer, position)
-        message = decode(code, memoryview(buffer)[position + HEAD_BYTES : end], Sender.CLIENT)
+    def _size(self, buffer: bytearray, position: int, end: int) -> int:
+        """Return the size of the frame at `position`; 0 if its head is not there."""
+        size = frame_bytes(buffer, position, end)
+        unfinished = size + self._appends.block_bytes
+        if unfinished > self._unfinished_bytes_max:
+            raise WireError(f"{unfinished} bytes of one append are not finished")
+        return size
+
+    def _handle(self, code: int, message: Message) -> None:
         handler = HANDLERS.get(type(message))
         if handler is None:
             raise WireError(f"no command {code} may come by itself")

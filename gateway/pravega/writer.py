@@ -2,11 +2,13 @@
 
 from uuid import UUID
 
+from typing_extensions import Buffer
+
 from store.api import Writer
 
 
 class SetUp:
-    """A writer's session.
+    """A writer's session, and the appends of it that one read from the socket has brought.
 
     Attributes:
         writer_id: The writer's.
@@ -15,9 +17,25 @@ class SetUp:
         acknowledged: The last number that the client knows to be stored.
         is_broken: An append has failed. What the client had sent on behind it is dropped, until it
             sets the writer up again.
+        pieces: Data of the appends that are gathered.
+        size: Bytes of them.
+        count: How many they are.
+        number: The last one's number.
+        request_id: The last one's.
     """
 
-    __slots__ = ("acknowledged", "is_broken", "segment", "writer", "writer_id")
+    __slots__ = (
+        "acknowledged",
+        "count",
+        "is_broken",
+        "number",
+        "pieces",
+        "request_id",
+        "segment",
+        "size",
+        "writer",
+        "writer_id",
+    )
 
     def __init__(self, writer_id: UUID, segment: str, writer: Writer) -> None:
         self.writer_id = writer_id
@@ -25,3 +43,13 @@ class SetUp:
         self.writer = writer
         self.acknowledged = writer.event_number
         self.is_broken = False
+        self.pieces: list[Buffer] = []
+        self.size = 0
+        self.count = 0
+        self.number = 0
+        self.request_id = 0
+
+    @property
+    def last_number(self) -> int:
+        """The number that the next append has to be above."""
+        return self.number if self.count else self.writer.event_number

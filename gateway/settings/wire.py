@@ -60,6 +60,20 @@ class WireSettings(Section):
         ge=0,
         le=10_000_000,
     )
+    unfinished_bytes_max: Integer = setting(
+        33 * MIB,
+        "Largest frame of a client, together with the block that it ends: what one connection can "
+        "make the server keep of an append that is not complete. More ends the connection.",
+        unit="bytes",
+        ge=MIB,
+        le=33 * MIB,
+    )
+    set_ups_max: Integer = setting(
+        1_000,
+        "Writers that one connection may have set up at a time; one more is refused.",
+        ge=1,
+        le=1_000_000,
+    )
     reads_max: Integer = setting(
         1_000,
         "Reads of one connection that may wait for data or for their turn before the server stops "

@@ -1,4 +1,4 @@
-"""The dispatch: the handler of each message that a client may send."""
+"""The dispatch: the handler of each message that a client may send, but for appends."""
 
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
@@ -17,8 +17,6 @@ HANDLERS: Final[Mapping[type[Message], Handler]] = MappingProxyType(
         m.KeepAlive: connection.keep_alive,
         m.Padding: connection.padding,
         m.SetupAppend: appends.setup_append,
-        m.AppendBlockEnd: appends.append_block_end,
-        m.ConditionalBlockEnd: appends.conditional_block_end,
         m.ReadSegment: reads.read_segment,
         m.GetStreamSegmentInfo: segments.get_info,
         m.CreateSegment: segments.create_segment,
