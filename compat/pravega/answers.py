@@ -1,8 +1,8 @@
 """Answers in words, without what two servers may say differently.
 
-Left out: text for people, times, the marks of iterations, and the hint that a read is at the tail. Versions of keys, lengths of tables
-and positions in them are numbered as they first appear, since a table may be stored in any form. A
-message to send may name such a value by its number.
+Left out: text for people, times, the marks of iterations, and the hint that a read is at the tail.
+Versions of keys, lengths of tables and positions in them are numbered as they first appear, since a
+table may be stored in any form. A message to send may name such a value by its number.
 """
 
 from __future__ import annotations
