@@ -51,6 +51,7 @@ class Appends:
         self._desk = desk
         self._ports = ports
         self._under_way = UnderWay(desk.host.under_way)
+        self._boundaries = desk.host.boundaries
         self._block: Buffer | None = None
         self._block_writer = b""
         self._gathered: list[SetUp] = []
@@ -229,6 +230,7 @@ class Appends:
                 return
             previous, set_up.acknowledged = set_up.acknowledged, number
             length = outcome.position + outcome.size
+            self._boundaries.note(set_up.segment, set_up.created_at, outcome.position)
             self._desk.reply(m.DataAppended(set_up.writer_id, number, previous, request_id, length))
 
         self._under_way.begin(size)

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gateway.pravega.boundaries import Boundaries
 from gateway.pravega.under_way import UnderWay
 from gateway.server.shared import Say
 from gateway.settings.wire import WireSettings
@@ -19,6 +20,7 @@ class Host:
         clock_ms: Milliseconds since the epoch.
         wire: The settings.
         under_way: The appends of all connections.
+        boundaries: Where events begin in what they wrote.
     """
 
     store: Operations
@@ -26,3 +28,4 @@ class Host:
     clock_ms: Callable[[], int]
     wire: WireSettings = field(default_factory=WireSettings)
     under_way: UnderWay = field(default_factory=UnderWay)
+    boundaries: Boundaries = field(default_factory=Boundaries)

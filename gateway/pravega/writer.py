@@ -13,6 +13,7 @@ class SetUp:
     Attributes:
         writer_id: The writer's.
         segment: Name of the segment that it appends to.
+        created_at: Time of the segment's creation, as its attribute has it.
         writer: Its session with the store.
         acknowledged: The last number that the client knows to be stored.
         is_broken: An append has failed. What the client had sent on behind it is dropped, until it
@@ -27,6 +28,7 @@ class SetUp:
     __slots__ = (
         "acknowledged",
         "count",
+        "created_at",
         "is_broken",
         "number",
         "pieces",
@@ -37,9 +39,10 @@ class SetUp:
         "writer_id",
     )
 
-    def __init__(self, writer_id: UUID, segment: str, writer: Writer) -> None:
+    def __init__(self, writer_id: UUID, segment: str, created_at: int, writer: Writer) -> None:
         self.writer_id = writer_id
         self.segment = segment
+        self.created_at = created_at
         self.writer = writer
         self.acknowledged = writer.event_number
         self.is_broken = False

@@ -1,5 +1,6 @@
 """Set-ups of writers; their appends are taken by `gateway.pravega.appends`."""
 
+from gateway.pravega.core_attributes import CREATED_AT
 from gateway.pravega.desk import Desk
 from gateway.pravega.refusals import OTHER
 from gateway.pravega.writer import SetUp
@@ -17,17 +18,27 @@ def setup_append(desk: Desk, request: SetupAppend) -> None:
         desk.reply(ErrorMessage(request.request_id, request.segment, text, OTHER))
         return
 
-    def done(outcome: Writer | StoreError) -> None:
-        if desk.is_over:
-            return
-        if isinstance(outcome, StoreError):
-            desk.set_ups.pop(key, None)
-            desk.refuse(request.request_id, request.segment, outcome)
-        else:
-            desk.set_ups[key] = SetUp(request.writer_id, request.segment, outcome)
-            last = outcome.event_number
-            desk.reply(AppendSetup(request.request_id, request.segment, request.writer_id, last))
+    def refused(error: StoreError) -> None:
+        desk.set_ups.pop(key, None)
+        desk.refuse(request.request_id, request.segment, error)
         desk.release()
 
+    def opened(writer: Writer | StoreError) -> None:
+        if isinstance(writer, StoreError):
+            refused(writer)
+            return
+
+        def dated(created_at: int | StoreError) -> None:
+            if isinstance(created_at, StoreError):
+                refused(created_at)
+                return
+            set_up = SetUp(request.writer_id, request.segment, created_at, writer)
+            desk.set_ups[key] = set_up
+            last = writer.event_number
+            desk.reply(AppendSetup(request.request_id, request.segment, request.writer_id, last))
+            desk.release()
+
+        desk.store.get_attribute(request.segment, CREATED_AT, done=dated)
+
     desk.hold()
-    desk.store.open_writer(request.segment, request.writer_id, done=done)
+    desk.store.open_writer(request.segment, request.writer_id, done=opened)

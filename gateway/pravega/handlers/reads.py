@@ -1,9 +1,15 @@
-"""Requests for bytes of a segment."""
+"""Requests for bytes of a segment, and for places in it."""
 
 from gateway.pravega.desk import Desk
-from store.wire.messages import ReadSegment
+from gateway.pravega.locating import Locating
+from store.wire.messages import LocateOffset, ReadSegment
 
 
 def read_segment(desk: Desk, request: ReadSegment) -> None:
     """Send bytes from an offset on, once there are any."""
     desk.reads.ask(request)
+
+
+def locate_offset(desk: Desk, request: LocateOffset) -> None:
+    """Tell where the event begins that holds an offset."""
+    Locating(desk, request).begin()

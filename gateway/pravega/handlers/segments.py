@@ -1,19 +1,10 @@
 """Requests about segments: their life, and facts of them."""
 
-from typing import Final
-from uuid import UUID
-
+from gateway.pravega.core_attributes import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
 from gateway.pravega.desk import Desk
 from store.api import AttributeUpdate, SegmentInfo
 from store.errors import StoreError
 from store.wire import messages as m
-
-_CORE: Final = 0x8000_0000_0000_0000 << 64
-CREATED_AT: Final = UUID(int=_CORE)
-SCALE_TYPE: Final = UUID(int=_CORE + 2)
-SCALE_RATE: Final = UUID(int=_CORE + 3)
-ROLLOVER_SIZE: Final = UUID(int=_CORE + 4)
-"""Pravega's core attributes of a segment; the second, its count of events, is not kept."""
 
 
 def create_segment(desk: Desk, request: m.CreateSegment) -> None:
@@ -80,6 +71,7 @@ def delete_segment(desk: Desk, request: m.DeleteSegment) -> None:
 
     def done(outcome: StoreError | None) -> None:
         if outcome is None:
+            desk.host.boundaries.forget(request.segment)
             desk.reply(m.SegmentDeleted(request.request_id, request.segment))
         else:
             desk.refuse(request.request_id, request.segment, outcome)

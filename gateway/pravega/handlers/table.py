@@ -18,6 +18,7 @@ HANDLERS: Final[Mapping[type[Message], Handler]] = MappingProxyType(
         m.Padding: connection.padding,
         m.SetupAppend: appends.setup_append,
         m.ReadSegment: reads.read_segment,
+        m.LocateOffset: reads.locate_offset,
         m.GetStreamSegmentInfo: segments.get_info,
         m.CreateSegment: segments.create_segment,
         m.SealSegment: segments.seal_segment,

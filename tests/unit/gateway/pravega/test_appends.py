@@ -8,6 +8,7 @@ import pytest
 from store.wire import error_messages as e
 from store.wire import messages as m
 from store.wire.codec import HEAD, encode
+from store.wire.layout import Message
 from tests.pravega_client import WRITER, WireClient, end, event
 from tests.pravega_rig import WireServer
 
@@ -178,7 +179,7 @@ def test_what_is_none_of_the_shapes_is_refused_and_nothing_written(
     ],
 )
 def test_what_may_not_come_ends_the_connection(
-    server: WireServer, writer: WireClient, frames: list[m.Message]
+    server: WireServer, writer: WireClient, frames: list[Message]
 ) -> None:
     writer.set_up("s", OTHER)
     writer.send(*frames)
@@ -215,7 +216,7 @@ def test_what_came_before_a_bad_append_is_stored(server: WireServer, writer: Wir
 
 def acknowledged(client: WireClient, last: int) -> list[m.DataAppended]:
     """Receive acknowledgements up to a number."""
-    replies = []
+    replies: list[m.DataAppended] = []
     while not replies or replies[-1].event_number < last:
         replies.append(client.must(m.DataAppended))
     return replies

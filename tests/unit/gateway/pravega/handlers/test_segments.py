@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from gateway.pravega.handlers.segments import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
+from gateway.pravega.core_attributes import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
 from store.wire import error_messages as e
 from store.wire import messages as m
 from tests.pravega_client import WireClient
