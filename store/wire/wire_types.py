@@ -27,6 +27,9 @@ UUID_BYTES: Final = 16
 STRING_SIZE_BYTES: Final = 2
 STRING_BYTES_MAX: Final = 0xFFFF
 EVENT_CODE: Final = 0
+LIST_ITEMS_MAX: Final = 65_536
+"""A frame holds two million empty keys, which take seconds to read. The largest batch of the gateway
+has 60,000 entries: see the setting streams.publisher_references_max."""
 
 ANY_VERSION: Final = -(2**63)
 """A key's version that every version matches; also that of an empty key."""
@@ -168,7 +171,7 @@ class StoredEvent:
 
 
 class Items(Generic[T]):
-    """A list; its count may not promise more items than the payload can hold."""
+    """A list of at most LIST_ITEMS_MAX; its count promises no more than the payload can hold."""
 
     bytes_min: Final = INT_BYTES
 
@@ -180,6 +183,8 @@ class Items(Generic[T]):
         count, position = INT_TYPE.read(payload, position)
         if count < 0 or count * self.item.bytes_min > len(payload) - position:
             raise WireError(f"a list of {count} items in {len(payload) - position} bytes")
+        if count > LIST_ITEMS_MAX:
+            raise WireError(f"a list of {count} items is above {LIST_ITEMS_MAX}")
         read = self.item.read
         items: list[T] = []
         for _ in range(count):
@@ -188,6 +193,8 @@ class Items(Generic[T]):
         return tuple(items), position
 
     def write(self, value: tuple[T, ...], target: bytearray) -> None:
+        if len(value) > LIST_ITEMS_MAX:
+            raise ValueError(f"a list of {len(value)} items is above {LIST_ITEMS_MAX}")
         INT_TYPE.write(len(value), target)
         for item in value:
             self.item.write(item, target)

@@ -73,6 +73,7 @@ def test_any_byte_but_zero_is_true() -> None:
         (STRINGS, "ffffffff", "a list of -1 items"),
         (STRINGS, "00000003000000", "a list of 3 items in 3 bytes"),
         (KEYS, "7fffffff0000000c00000000", "a list of 2147483647 items in 8 bytes"),
+        (KEYS, "00010001" + "0000000c00000000" * 65_537, "a list of 65537 items is above 65536"),
         (KEY_TYPE, "0000000c000000016bffffffffffffffff", "a key of 1 bytes is said to take 12"),
         (VALUE, "000000060000000176", "a value of 1 bytes is said to take 6"),
     ],
@@ -97,3 +98,8 @@ def test_a_string_may_have_65535_bytes() -> None:
     assert STRING_TYPE.read(memoryview(target), 0) == ("a" * 65_535, 65_537)
     with pytest.raises(ValueError, match="65536 bytes has no size"):
         STRING_TYPE.write("a" * 65_536, target)
+
+
+def test_a_list_that_would_not_be_read_is_not_written() -> None:
+    with pytest.raises(ValueError, match="above 65536"):
+        KEYS.write((TableKey(b""),) * 65_537, bytearray())
