@@ -18,6 +18,7 @@ from gateway.server.listener import Listener
 from gateway.server.schedule import Schedule
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
+from gateway.settings.wire import WireSettings
 from store.api import Done, Durability
 from store.errors import StoreError
 from store.local.files import DirectoryFiles
@@ -48,9 +49,12 @@ class WireServer:
     store: LocalStore
     listener: Listener
 
-    def __init__(self, directory: Path, *, limits: Limits = LIMITS) -> None:
+    def __init__(
+        self, directory: Path, *, limits: Limits = LIMITS, wire: WireSettings | None = None
+    ) -> None:
         self.lines: list[str] = []
         self._limits = limits
+        self._wire = wire or WireSettings()
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
@@ -77,7 +81,12 @@ class WireServer:
         self.listener.start()
 
     def _host(self) -> Host:
-        return Host(store=self.store, say=self._say, clock_ms=lambda: time.time_ns() // 1_000_000)
+        return Host(
+            store=self.store,
+            say=self._say,
+            clock_ms=lambda: time.time_ns() // 1_000_000,
+            wire=self._wire,
+        )
 
     def _say(self, _write: object, _address: str, line: str, *arguments: object) -> None:
         self.lines.append(line % arguments)
@@ -123,9 +132,11 @@ class WireServer:
 
 
 @contextmanager
-def serving(directory: Path, *, limits: Limits = LIMITS) -> Iterator[WireServer]:
+def serving(
+    directory: Path, *, limits: Limits = LIMITS, wire: WireSettings | None = None
+) -> Iterator[WireServer]:
     """Serve while the block lasts."""
-    server = WireServer(directory, limits=limits)
+    server = WireServer(directory, limits=limits, wire=wire)
     try:
         yield server
     finally:

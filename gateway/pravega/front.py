@@ -12,11 +12,12 @@ from gateway.pravega.handlers.table import HANDLERS
 from gateway.pravega.host import Host
 from gateway.server.front import Limits, Ports
 from store.wire.codec import HEAD, HEAD_BYTES, decode, frame_bytes
-from store.wire.commands import Sender
+from store.wire.commands import BY_CLASS, Sender
 from store.wire.errors import WireError
 from store.wire.layout import Message
 
 PROTOCOL: Final = "pravega"
+_KNOWN: Final = CODES | {BY_CLASS[message].code for message in HANDLERS}
 
 
 class PravegaFront:
@@ -51,30 +52,36 @@ class PravegaFront:
             if code in CODES:
                 return self._appends.take(buffer, position, end)
             payload = memoryview(buffer)[position + HEAD_BYTES : position + size]
-            self._handle(code, decode(code, payload, Sender.CLIENT))
+            self._handle(decode(code, payload, Sender.CLIENT))
         except WireError as error:
             self._desk.close(str(error))
             return end
         return position + size
 
     def _size(self, buffer: bytearray, position: int, end: int) -> int:
-        """Return the size of the frame at `position`; 0 if its head is not there."""
+        """Return the size of the frame at `position`; 0 if its head is not there.
+
+        Raises:
+            WireError: The frame need not be waited for: nothing good can come of it.
+        """
         size = frame_bytes(buffer, position, end)
+        if not size:
+            return 0
+        code, _ = HEAD.unpack_from(buffer, position)
+        if code not in _KNOWN:
+            raise WireError(f"no command {code} may come from a client")
         unfinished = size + self._appends.block_bytes
         if unfinished > self._unfinished_bytes_max:
             raise WireError(f"{unfinished} bytes of one append are not finished")
         return size
 
-    def _handle(self, code: int, message: Message) -> None:
-        handler = HANDLERS.get(type(message))
-        if handler is None:
-            raise WireError(f"no command {code} may come by itself")
+    def _handle(self, message: Message) -> None:
         if not self._is_known:
             self._is_known = True
             self._ports.logged_in()
             self._ports.admitted()
         self._ports.begin_command()
-        handler(self._desk, message)
+        HANDLERS[type(message)](self._desk, message)
         if not self._desk.is_held:
             self._ports.end_command()
 

@@ -28,8 +28,7 @@ STRING_SIZE_BYTES: Final = 2
 STRING_BYTES_MAX: Final = 0xFFFF
 EVENT_CODE: Final = 0
 LIST_ITEMS_MAX: Final = 65_536
-"""A frame holds two million empty keys, which take seconds to read. The largest batch of the gateway
-has 60,000 entries: see the setting streams.publisher_references_max."""
+"""A frame holds two million empty keys, which take seconds to read."""
 
 ANY_VERSION: Final = -(2**63)
 """A key's version that every version matches; also that of an empty key."""
