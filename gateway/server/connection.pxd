@@ -5,7 +5,7 @@ cdef class Connection:
     cdef public Inbox _inbox
     cdef public int _pause
     cdef public Py_ssize_t _unconfirmed_count, _backlog_bytes, _commands_left
-    cdef public bint _is_stranger, _is_flush_scheduled, _is_delivery_scheduled
+    cdef public bint _is_stranger, _gives_commands, _is_flush_scheduled, _is_delivery_scheduled
     cdef public bint _is_handling, _is_done, _is_ending, _is_over
     cpdef place(self)
     cpdef received(self, Py_ssize_t size)

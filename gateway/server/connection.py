@@ -26,6 +26,7 @@ log = logging.getLogger(__name__)
 _IN_FLIGHT_BYTES_MAX: Final = 32 * 1024 * 1024
 _STRANGER_READ_BYTES: Final = 16 * 1024  # the rest stays with the system until the login
 _COMMANDS_A_TURN: Final = 64
+_COMMANDS_READ_BYTES: Final = 512 * 1024  # a frame of staged records; one costs what many cost
 
 
 class Pause:
@@ -88,6 +89,7 @@ class Connection:
         self._backlog_bytes = 0
         self._commands_left = _COMMANDS_A_TURN
         self._is_stranger = True
+        self._gives_commands = False
         self._is_flush_scheduled = False
         self._is_delivery_scheduled = False
         self._is_handling = False
@@ -104,9 +106,11 @@ class Connection:
     # From the edge
 
     def place(self) -> memoryview:
-        """Return where the next bytes are read to; a stranger is read in small pieces."""
+        """Return where the next bytes are read to; all but messages are read in small pieces."""
         place = self._inbox.place()
-        return place[:_STRANGER_READ_BYTES] if self._is_stranger else place
+        if self._is_stranger:
+            return place[:_STRANGER_READ_BYTES]
+        return place[:_COMMANDS_READ_BYTES] if self._gives_commands else place
 
     def received(self, size: int) -> None:
         """Handle what was read."""
@@ -166,6 +170,7 @@ class Connection:
     def begin_command(self) -> None:
         """Take no more frames until `end_command`; count one for this turn."""
         self._count_command()
+        self._gives_commands = True
         self._pause |= Pause.HANDLER
 
     def end_command(self) -> None:
@@ -182,6 +187,7 @@ class Connection:
     def taken(self, count: int, backlog: Backlog | None) -> None:
         """Note messages that wait for their confirm, and what they went into."""
         self._unconfirmed_count += count
+        self._gives_commands = False
         if self._unconfirmed_count >= self._limits.unconfirmed_max:
             self._pause_for(Pause.UNCONFIRMED)
         if backlog is None:

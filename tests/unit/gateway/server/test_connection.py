@@ -420,6 +420,17 @@ def test_many_commands_in_one_read_leave_turns_to_the_others(server: Server) -> 
     assert before + len(client.frames()) == 1_000
 
 
+def test_a_client_that_gives_commands_is_read_in_smaller_pieces_than_one_that_publishes(
+    make_server: MakeServer,
+) -> None:
+    client = opened(make_server(receive_buffer_bytes=1 << 20))
+    declare(client)
+    after_a_command = len(client.connection.place())
+    client.feed(publish((1, b"x")))
+
+    assert after_a_command == len(client.connection.place()) // 2
+
+
 # The server stops
 
 
