@@ -7,7 +7,7 @@ stream that ends inside a unit, after bytes were lost, does not have its mark.
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gateway.log.chunk import (
@@ -47,7 +47,8 @@ def pack_blank(
     seal_seed: int,
     packed_filters: bytes = b"",
     data_bytes_max: int = DATA_BYTES_MAX,
-) -> bytearray:
+    room: "Callable[[int], bytearray]" = bytearray,
+) -> memoryview:
     """Make a blank chunk.
 
     Args:
@@ -57,6 +58,7 @@ def pack_blank(
         seal_seed: That of the segment that will get the chunk.
         packed_filters: The filter values, as `gateway.log.filters` packs them; empty for none.
         data_bytes_max: The largest data: what fits a frame to a client.
+        room: Gives a buffer of so many bytes or more; the chunk fills its front.
 
     Raises:
         ValueError: The data is not so many entries with so many records, or is too large.
@@ -69,15 +71,16 @@ def pack_blank(
         raise ValueError(f"a chunk has at most {FILTER_BYTES_MAX} bytes of filter values")
     if not (1 <= entries <= ENTRIES_MAX and 1 <= records <= _RECORDS_MAX):
         raise ValueError(f"a chunk cannot have {entries} entries with {records} records")
-    blank = bytearray(size)
+    buffer = room(size)
     header = (entries, records, 0, 0, 0, crc32(data), len(data), 0)
-    pack_head(blank, header, size - EVENT_HEAD_BYTES)
+    pack_head(buffer, header, size - EVENT_HEAD_BYTES)
     data_end = DATA_POSITION + len(data)
+    blank = memoryview(buffer)[:size]
     blank[DATA_POSITION:data_end] = data
     blank[data_end : size - SEAL_BYTES] = packed_filters
     if follow_chunks(blank, 0, size)[0] != NEEDS_BYTES:
         raise ValueError(f"the data is not {entries} entries with {records} records")
-    _seal(memoryview(blank), seal_seed)
+    _seal(blank, seal_seed)
     return blank
 
 
@@ -89,7 +92,7 @@ class Part(NamedTuple):
     packed_filters: bytes
 
 
-def parts_of(blanks: "bytes | bytearray", seal_seed: int) -> list[Part] | None:
+def parts_of(blanks: "Buffer", seal_seed: int) -> list[Part] | None:
     """Take a run of whole blank chunks apart; None if it is no such run, or is damaged."""
     view = memoryview(blanks)
     reason, end, chunks = walk_chunks(view, 0, len(view))

@@ -98,9 +98,19 @@ class Usage:
         self.limits = limits or Limits()
         self.memory_bytes = 0
         self.entering = Room(ENTERING_BYTES_MAX)
+        self._scratch = bytearray()
         self._staged: dict[str, int] = {}
         self._way_bytes = 0
         self._waiting: list[tuple[Callable[[], bool], Pending[None]]] = []
+
+    def scratch(self, size: int) -> bytearray:
+        """Return a buffer for one turn, used again and again: fresh memory costs more than a copy.
+
+        It has `size` bytes or more, with whatever is in them.
+        """
+        if len(self._scratch) < size:
+            self._scratch = bytearray(size)
+        return self._scratch
 
     def of(self, user: str) -> int:
         """Return the bytes that a user has staged."""

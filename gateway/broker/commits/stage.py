@@ -44,7 +44,7 @@ class Stage:
     records: int = 0
     size_bytes: int = 0
     used_ms: int = 0
-    held: list[bytearray] | None = field(default_factory=list)
+    held: list[bytes] | None = field(default_factory=list)
     segment: StageSegment | None = None
     has_segment: bool = False
     making: Pending[None] | None = None

@@ -26,7 +26,7 @@ class StageSegment:
         self._usage = usage
         self._writer: Writer | None = None
         self._number = 0
-        self._queued: list[bytearray] = []
+        self._queued: list[bytes] = []
         self._way_bytes = 0
         self._all_written: list[Pending[None]] = []
 
@@ -59,18 +59,18 @@ class StageSegment:
         self._store.open_writer(self._name, writer_of(self._name), done=opened.settle)
         return await opened
 
-    def write(self, chunk: bytearray) -> None:
-        """Take a chunk; it is stored later."""
+    def write(self, chunk: bytes | memoryview) -> None:
+        """Take a chunk, which is stored later; its buffer is the caller's again."""
         if self.failure is not None:
             return
         self._way_bytes += len(chunk)
         self._usage.sent(len(chunk))
         if self._writer is None:
-            self._queued.append(chunk)
+            self._queued.append(bytes(chunk))
         else:
             self._send(chunk)
 
-    def _send(self, chunk: bytearray) -> None:
+    def _send(self, chunk: bytes | memoryview) -> None:
         assert self._writer is not None
         self._number += 1
         size = len(chunk)

@@ -121,7 +121,9 @@ class Stages(KeptStages):
         if sequence >= CHUNKS_MAX:
             raise PreconditionFailed(f"stage {number} has {CHUNKS_MAX} frames: send larger ones")
         try:
-            chunk = pack_blank(entries, records, data, seal_seed=stage.seal_seed)
+            chunk = pack_blank(
+                entries, records, data, seal_seed=stage.seal_seed, room=self.usage.scratch
+            )
         except (LogError, ValueError) as error:
             raise PreconditionFailed(
                 f"stage {number}: sequence {sequence} is not {entries} entries with "
@@ -178,7 +180,8 @@ class Stages(KeptStages):
     def _seal_seed(self, stream: Stream) -> int:
         return seal_seed(self._ports.streams.storage.names_of(stream.entry).data_segment)
 
-    def _take(self, stage: Stage, chunk: bytearray) -> None:
+    def _take(self, stage: Stage, chunk: memoryview) -> None:
+        """Store a chunk, or hold it; its buffer is the caller's again."""
         size = len(chunk)
         stage.size_bytes += size
         self.usage.add(stage.user, size)
@@ -186,7 +189,7 @@ class Stages(KeptStages):
             stage.segment.write(chunk)
             return
         assert stage.held is not None
-        stage.held.append(chunk)
+        stage.held.append(bytes(chunk))
         self.usage.memory_bytes += size
         is_large = stage.size_bytes > INLINE_BYTES_MAX
         if is_large or self.usage.memory_bytes > MEMORY_BYTES_MAX:

@@ -1,5 +1,7 @@
 """Blank chunks, and what numbering makes of them: compared with chunks written apart from it."""
 
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -104,6 +106,17 @@ def test_data_may_be_any_buffer() -> None:
     data = encode(b"ab") + encode(b"c")
 
     assert pack_blank(2, 2, memoryview(bytearray(data)), seal_seed=SEALS.seed) == blank(b"ab", b"c")
+
+
+def test_a_chunk_is_the_same_in_a_used_buffer_with_more_room() -> None:
+    values = pack_filters([b"v"])
+
+    def packed(room: Callable[[int], bytearray]) -> memoryview:
+        return pack_blank(
+            1, 1, encode(b"a"), seal_seed=SEALS.seed, packed_filters=values, room=room
+        )
+
+    assert packed(lambda size: bytearray(b"\xff" * (size + 9))) == packed(bytearray)
 
 
 def test_a_damaged_byte_anywhere_is_noticed() -> None:

@@ -49,6 +49,15 @@ def test_one_that_has_no_room_of_its_own_waits_though_others_go_on() -> None:
     assert waiting.is_settled
 
 
+def test_the_scratch_is_one_buffer_that_becomes_as_large_as_it_must_be() -> None:
+    usage = Usage()
+    first = usage.scratch(10)
+
+    assert len(first) >= 10
+    assert usage.scratch(5) is usage.scratch(10) is first
+    assert len(usage.scratch(11)) >= 11
+
+
 def test_room_is_given_in_order_and_never_more_than_there_is() -> None:
     room = Room(10)
     first, second = start(room.take(4)), start(room.take(6))
