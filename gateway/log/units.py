@@ -43,7 +43,7 @@ class UnitSource(Protocol):
     @property
     def size(self) -> int: ...
 
-    async def read(self, position: int) -> bytes:
+    async def read(self, position: int) -> bytes | memoryview:
         """Return whole chunks from a position on, a few MiB at most. Raises StoreError."""
         ...
 
@@ -100,9 +100,11 @@ async def _append_small(stream_log: StreamLog, source: UnitSource, mark: int) ->
     parts: list[Part] = []
     position = 0
     while position < source.size:
-        piece, found, position = await _read(stream_log, source, position, mark)
+        piece = await source.read(position)
+        parts += _parts_of(stream_log, source, mark, position, piece)
         blanks += piece
-        parts += found
+        position = len(blanks)
+    add_mark(blanks, parts, mark)
     unit = Unit(mark, blanks, parts)
     stored = Barrier()
     unit.confirms.append((stored, b""))
@@ -114,24 +116,20 @@ async def _append_small(stream_log: StreamLog, source: UnitSource, mark: int) ->
     return unit
 
 
-async def _read(
-    stream_log: StreamLog, source: UnitSource, position: int, mark: int
-) -> tuple[bytearray, list[Part], int]:
-    """Read and check blank chunks; the last of a unit gets its mark.
-
-    Returns:
-        The chunks, the same described, and the position behind them in the source.
-    """
-    blanks = bytearray(await source.read(position))
+def _parts_of(
+    stream_log: StreamLog,
+    source: UnitSource,
+    mark: int,
+    position: int,
+    blanks: bytes | memoryview,
+) -> list[Part]:
+    """Check blank chunks that were read at a position of the source, and take them apart."""
     parts = parts_of(blanks, stream_log.seals.seed)
-    end = position + len(blanks)
-    if not parts or end > source.size:
+    if not parts or position + len(blanks) > source.size:
         raise CorruptSegment(
             f"unit {mark} for stream {stream_log.stream!r} is damaged at byte {position}"
         )
-    if end == source.size:
-        add_mark(blanks, parts, mark)
-    return blanks, parts, end
+    return parts
 
 
 async def _append_large(
@@ -183,9 +181,15 @@ async def _write(stream_log: StreamLog, source: UnitSource, unit: Unit, aside: W
     """Write the chunks of a unit, numbered; a piece is read while the one before is stored."""
     position = number = 0
     offset = unit.first_offset
+    piece = bytearray()
     before: Pending[Appended] | None = None
     while position < source.size and stream_log.failure is None:
-        piece, parts, position = await _read(stream_log, source, position, unit.mark)
+        blanks = await source.read(position)
+        parts = _parts_of(stream_log, source, unit.mark, position, blanks)
+        _fill(piece, blanks)
+        position += len(blanks)
+        if position == source.size:
+            add_mark(piece, parts, unit.mark)
         end_offset = offset + sum(part.records for part in parts)
         if end_offset > OFFSETS_END:
             raise _no_offsets(stream_log)
@@ -200,6 +204,13 @@ async def _write(stream_log: StreamLog, source: UnitSource, unit: Unit, aside: W
         aside.append(piece, number, done=before.settle)
     if before is not None:
         await before
+
+
+def _fill(room: bytearray, data: bytes | memoryview) -> None:
+    """Copy bytes to where others were: fresh memory costs more than the copy."""
+    del room[len(data) :]
+    room += bytes(len(data) - len(room))
+    memoryview(room)[:] = data
 
 
 async def _merge(

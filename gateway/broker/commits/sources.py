@@ -37,14 +37,18 @@ class StagesSource:
         self._parts = parts
         self.size = sum(stage.size_bytes for stage in parts)
 
-    async def read(self, position: int) -> bytes:
+    async def read(self, position: int) -> bytes | memoryview:
         """Return whole chunks from `position` on, the first byte of one; READ_BYTES or so.
+
+        A piece behind the first one is read in another turn of the event loop.
 
         Raises:
             StageLost: A stage has lost bytes.
             StoreError: It cannot be read now.
         """
-        pieces: list[bytes] = []
+        if position:
+            await self._ports.wait(0)
+        pieces: list[bytes | memoryview] = []
         size = 0
         for stage in self._parts:
             if position >= stage.size_bytes:
@@ -59,9 +63,9 @@ class StagesSource:
             if position + len(piece) < stage.size_bytes:
                 break
             position = 0
-        return b"".join(pieces)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    async def _read_stage(self, stage: Stage, position: int) -> bytes:
+    async def _read_stage(self, stage: Stage, position: int) -> bytes | memoryview:
         if not stage.has_segment:
             data = await self._stages.data_of(stage)
             if len(data) != stage.size_bytes:
@@ -76,7 +80,7 @@ class StagesSource:
                 raise _lost(stage)
             data += await self._read_segment(stage, position + len(data), wanted - len(data))
             whole = whole_chunks(data)
-        return data[:whole]
+        return memoryview(data)[:whole]
 
     async def _read_segment(self, stage: Stage, position: int, size: int) -> bytes:
         name = self._ports.segment_of(stage.number)

@@ -102,6 +102,16 @@ def test_readers_see_a_unit_whole_and_are_woken_once(rig: LogRig) -> None:
     ]
 
 
+def test_pieces_of_a_unit_have_any_size(rig: LogRig) -> None:
+    log = rig.create()
+    bodies = [letter * size for letter, size in ((b"a", 9), (b"b", 900), (b"c", 1), (b"d", 90))]
+
+    append(rig, log, [blank(body) for body in bodies], 1, at_once=1)
+
+    assert records_of(rig) == bodies
+    reopened(rig, log)
+
+
 def test_a_unit_needs_no_second_look_at_its_bytes(rig: LogRig) -> None:
     log = rig.create()
     begun = log.trusted_position

@@ -203,6 +203,7 @@ class Broker:
             fatal=self.fatal_errors.append,
             references_max=100,
             is_disk_full=lambda: Resource.DISK in self.service.alarms,
+            wait=self._wait,
             refused=self.refused.append,
         )
         self._open_hosts(store, ports)
@@ -226,6 +227,13 @@ class Broker:
         return Authentication(
             self.access, self.passwords, self.attempts, refusals, anonymous=anonymous
         )
+
+    def _wait(self, delay_ms: int) -> Pending[None]:
+        """Return what is settled in another turn, or never: nothing is tried again by itself."""
+        pending: Pending[None] = Pending()
+        if not delay_ms:
+            self.loop.call_soon(pending.settle, None)
+        return pending
 
     def _open_hosts(self, store: SegmentStore, ports: StreamsPorts) -> None:
         """Open users and virtual hosts as a server does."""

@@ -2,6 +2,7 @@ import pytest
 
 from gateway.broker.commits import sources, stages
 from gateway.broker.commits.sources import StageLost, StagesSource, whole_chunks
+from gateway.pending import start
 from tests.unit.gateway.broker.commits.staging_rig import StagingRig
 
 
@@ -15,7 +16,7 @@ def _read(rig: StagingRig, source: StagesSource) -> list[bytes]:
     pieces: list[bytes] = []
     position = 0
     while position < source.size:
-        pieces.append(rig.run(source.read(position)))
+        pieces.append(bytes(rig.run(source.read(position))))
         assert pieces[-1]
         assert whole_chunks(pieces[-1]) == len(pieces[-1])
         position += len(pieces[-1])
@@ -44,6 +45,21 @@ def test_all_chunks_come_in_order_whatever_is_read_at_once(
     for body in bodies:
         position = joined.index(body, position) + len(body)
     assert len(pieces) == 1 if read_bytes > 1_000 else len(pieces) >= 2
+
+
+def test_each_piece_is_read_in_a_turn_of_its_own(
+    rig: StagingRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "READ_BYTES", 1)
+    source = _source(rig, rig.staged("a", b"1"), rig.staged("a", b"2"))
+    first = start(source.read(0))
+    assert first.is_settled
+
+    second = start(source.read(len(first.result())))
+
+    assert not second.is_settled
+    rig.broker.loop.run_until(lambda: second.is_settled)
+    assert [b"1" in first.result(), b"2" in second.result()] == [True, True]
 
 
 def test_small_stages_are_read_together(rig: StagingRig) -> None:
