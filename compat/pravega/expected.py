@@ -13,7 +13,8 @@ RESENT: Final = (
 NOT_ONE: Final = (
     "Pravega stores some of a block that is of none of the three shapes; Hutch stores nothing"
 )
-ANSWERED: Final = "where there is an error for a bad request, Hutch sends it"
+SAID: Final = "where there is an error for a bad request, Hutch sends it"
+NUMBER_AS_OFFSET: Final = "Pravega puts the event's number where an offset is, Hutch nothing"
 
 EXPECTED: Final[tuple[Expected, ...]] = (
     Expected(
@@ -22,6 +23,12 @@ EXPECTED: Final[tuple[Expected, ...]] = (
         theirs="Hello high_version=16 low_version=5",
         ours="Hello high_version=17 low_version=5",
         reason="Hutch speaks version 17, which has LocateOffset; release 0.13.0 speaks 16",
+    ),
+    Expected(
+        script="frame: LocateOffset",
+        theirs="Closed",
+        ours="NoSuchSegment",
+        reason="LocateOffset is new in version 17",
     ),
     Expected(
         script="numbers: the same again",
@@ -44,18 +51,14 @@ EXPECTED: Final[tuple[Expected, ...]] = (
         ours="x01x\\x00\\x00\\x00\\x00\\x00\\x00\\x00\\x01z",
         reason=RESENT,
     ),
-    Expected(script="create: an empty name", theirs="Closed", ours="ErrorMessage", reason=ANSWERED),
-    Expected(
-        script="truncate: below 0", theirs="Closed", ours="SegmentIsTruncated", reason=ANSWERED
-    ),
-    Expected(
-        script="read: a negative offset", theirs="Closed", ours="ErrorMessage", reason=ANSWERED
-    ),
+    Expected(script="create: an empty name", theirs="Closed", ours="ErrorMessage", reason=SAID),
+    Expected(script="truncate: below 0", theirs="Closed", ours="SegmentIsTruncated", reason=SAID),
+    Expected(script="read: a negative offset", theirs="Closed", ours="ErrorMessage", reason=SAID),
     Expected(
         script="read: beyond the end of a sealed segment",
         theirs="Closed",
         ours="ErrorMessage",
-        reason=ANSWERED,
+        reason=SAID,
     ),
     Expected(
         script="delete: and create again",
@@ -74,6 +77,91 @@ EXPECTED: Final[tuple[Expected, ...]] = (
         script="writers: on a sealed segment",
         theirs="offset=2",
         ours="offset=-1",
-        reason="Pravega puts the event's number where an offset is",
+        reason=NUMBER_AS_OFFSET,
+    ),
+    Expected(script="numbers: the same again in one write", label="stored", reason=RESENT),
+    Expected(
+        script="condition: a lower number after a failure",
+        theirs="Closed",
+        ours="DataAppended",
+        reason="Hutch compares a number with those that are stored",
+    ),
+    Expected(
+        script="condition: the same number as one that was stored",
+        label="resent",
+        theirs="ConditionalCheckFailed",
+        ours="DataAppended",
+        reason="to Hutch it was stored already, whatever its condition is now",
+    ),
+    Expected(
+        script="condition: a negative length",
+        theirs="DataAppended",
+        ours="ConditionalCheckFailed",
+        reason="a negative length is no condition to Pravega; to Hutch no segment has it",
+    ),
+    Expected(
+        script="condition: on a sealed segment",
+        theirs="offset=1",
+        ours="offset=-1",
+        reason=NUMBER_AS_OFFSET,
+    ),
+    *(
+        Expected(script=pattern, label="block", theirs="Closed", ours="ErrorMessage", reason=SAID)
+        for pattern in (
+            "no block: no events",
+            "no block: a negative count of events",
+            "no block: more whole events than bytes",
+            "no block: a negative size of whole events",
+            "no block: something else behind the whole events",
+            "no block: three bytes behind the whole events",
+            "no block: padding of another size",
+            "no block: padding, and data in the end",
+            "no block: an append in a block",
+        )
+    ),
+    Expected(
+        script="no block: an append in a block",
+        label="*",
+        theirs="write_offset=9",
+        ours="write_offset=0",
+        reason=NOT_ONE,
+        is_by_chance=True,
+    ),
+    Expected(
+        script="a full block, and data in the end",
+        theirs="DataAppended",
+        ours="ErrorMessage",
+        reason=NOT_ONE,
+    ),
+    Expected(
+        script="a full block, and data in the end",
+        theirs="write_offset=11",
+        ours="write_offset=0",
+        reason=NOT_ONE,
+    ),
+    Expected(
+        script="block: 18 MiB over a partial event and its end",
+        theirs="DataAppended",
+        ours="ErrorMessage",
+        reason="one append to Hutch's store has at most 17 MiB",
+    ),
+    Expected(
+        script="block: 18 MiB over a partial event and its end",
+        theirs="write_offset=18874368",
+        ours="write_offset=0",
+        reason="one append to Hutch's store has at most 17 MiB",
+    ),
+    Expected(
+        script="no block: a set-up in a block",
+        theirs="Closed",
+        ours="AppendSetup",
+        reason="Hutch allows a set-up between a block and its End",
+    ),
+    Expected(
+        script="writers: two on one segment",
+        label="both",
+        theirs="event_number=3",
+        ours="event_number=3",
+        reason="Hutch stores what came together as one append of each writer, one behind the other",
     ),
 )

@@ -10,6 +10,19 @@ from gateway.pravega.handlers.table import HANDLERS
 from store.wire.codec import HEAD, HEAD_BYTES
 from store.wire.commands import BY_CODE
 from store.wire.layout import Message
+from store.wire.messages import (
+    AppendBlock,
+    AppendBlockEnd,
+    ConditionalAppend,
+    ConditionalBlockEnd,
+)
+
+KNOWN: Final = frozenset(HANDLERS) | {
+    AppendBlock,
+    AppendBlockEnd,
+    ConditionalAppend,
+    ConditionalBlockEnd,
+}
 
 CASES: Final[tuple[Case, ...]] = (
     *connection.CASES,
@@ -25,7 +38,7 @@ CASES: Final[tuple[Case, ...]] = (
 def ready(case: Case) -> bool:
     """Tell whether Hutch has a handler for all that a case sends; until then it is left out."""
     return all(
-        type(sent) in HANDLERS if isinstance(sent, Message) else knows(sent, step)
+        type(sent) in KNOWN if isinstance(sent, Message) else knows(sent, step)
         for step in case.steps
         for sent in step.sends
     )
@@ -36,4 +49,4 @@ def knows(sent: bytes, step: Step) -> bool:
     if Closed in step.gives or len(sent) < HEAD_BYTES:
         return True
     command = BY_CODE.get(HEAD.unpack_from(sent)[0])
-    return command is None or command.message in HANDLERS
+    return command is None or command.message in KNOWN

@@ -132,7 +132,7 @@ BLOCKS: Final = (
             gives=m.DataAppended,
             label="18 MiB",
         ),
-        INFO,
+        ask(r.info(), gives=m.StreamSegmentInfo, on="B"),
     ),
     writing(
         "block: 16 MiB over a partial event and its end",
@@ -204,6 +204,16 @@ NUMBERS: Final = (
         ),
         ask(append(6, b"z"), gives=Acked(6, W), label="after it"),
         ask(read(), gives=m.SegmentRead, label="stored"),
+    ),
+    writing(
+        "numbers: the same again in one write",
+        ask(end(5, b"x"), end(5, b"y"), end(6, b"z"), gives=Acked(6, W), label="stored"),
+        ask(read(), gives=m.SegmentRead, label="stored"),
+    ),
+    writing(
+        "numbers: a lower one in one write",
+        ask(end(5, b"x"), end(4, b"y"), gives=Closed, is_loose=True),
+        ask(end(5, b"x"), gives=Closed, on="B"),
     ),
     writing(
         "numbers: a writer comes back",
@@ -359,6 +369,11 @@ CONDITIONS: Final = (
         ask(r.conditional(1, 5, b"abc"), gives=m.ConditionalCheckFailed),
         ask(r.conditional(1, 0, b"abc"), gives=m.DataAppended),
         READ,
+    ),
+    writing(
+        "condition: a lower number after a failure",
+        ask(r.conditional(5, 9, b"abc"), gives=m.ConditionalCheckFailed),
+        ask(r.conditional(4, 0, b"abc"), gives=Closed),
     ),
     writing(
         "condition: an unconditional append after a failure",
