@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import socket
 from collections.abc import Callable, Coroutine, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -17,7 +16,7 @@ from gateway.management.http.protocol import CONNECTIONS_MAX
 from gateway.management.management import Management
 from gateway.management.requests.answering import answer
 from gateway.network.addresses import shown
-from gateway.network.listening import bind, cannot_listen
+from gateway.network.listening import Place
 from gateway.server.certificate_user import naming_of
 from gateway.server.deleted_files import let_go_of_deleted
 from gateway.server.listener import Listener
@@ -25,10 +24,9 @@ from gateway.server.listeners import Listeners
 from gateway.server.schedule import Schedule
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets, kept_for_strangers
-from gateway.server.tls_serving import HostSetting, tls_of
+from gateway.server.tls_serving import TlsServing, tls_of
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings
-from gateway.settings.wire import WireSettings
 from gateway.stopping import CLOSED_BY_S, SENT_BY_S, STORED_BY_S
 from gateway.stream.front import StreamKind
 from gateway.stream.host import Host
@@ -77,13 +75,16 @@ def clients_max(connections_max: int, sockets: int) -> int:
     return min(connections_max, sockets - kept_for_strangers(sockets))
 
 
-def _store_ports_of(wire: WireSettings) -> "StorePorts | None":
+def _store_ports_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> "StorePorts | None":
     """Take the addresses of the store's own ports, if there are any. Raises ConfigError."""
+    wire = settings.wire
     if wire.port is None:
         return None
+    if wire.tls and settings.tls.certificate is None:
+        raise ConfigError(Problem("wire.tls", "needs tls.certificate beside it"))
     from gateway.store_ports import StorePorts  # noqa: PLC0415  # takes no room while it is off
 
-    return StorePorts(wire, port=wire.port)
+    return StorePorts(settings, loop, port=wire.port, over_tls=wire.tls)
 
 
 class Server:
@@ -106,28 +107,22 @@ class Server:
         )
         self.opened: Opened | None = None
         self.management = Management(settings.management)
-        self._socket = self._bind()
-        host = HostSetting(settings.stream.host, "stream.host")
-        self.tls = tls_of(settings.tls, host, loop)
-        self._store_ports = _store_ports_of(settings.wire)
+        stream = settings.stream
+        self._place = Place(stream.host, stream.port, "stream.host", "stream.port")
+        try:
+            self._socket = self._place.bind()
+        except ConfigError:
+            self.management.close()
+            raise
+        over_tls = Place(stream.host, settings.tls.port, "stream.host", "tls.port")
+        self.tls = tls_of(settings.tls, over_tls, loop)
+        self._store_ports = _store_ports_of(settings, loop)
         self._listeners = Listeners()
         self._retention: asyncio.Task[None] | None = None
         self._letting_go: asyncio.Task[None] | None = None
         self._admin: AdminSocket | None = None
         self.sockets: Sockets | None = None
         self.shared: Shared | None = None
-
-    def _bind(self) -> socket.socket:
-        stream = self._settings.stream
-        try:
-            return bind(stream.host, stream.port)
-        except OSError as error:
-            self.management.close()
-            raise self._cannot_listen(error) from error
-
-    def _cannot_listen(self, error: OSError) -> ConfigError:
-        stream = self._settings.stream
-        return cannot_listen("stream.host", "stream.port", stream.host, stream.port, error)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -197,16 +192,15 @@ class Server:
         try:
             self.serve(plain)
         except OSError as error:
-            raise self._cannot_listen(error) from error
+            raise self._place.blame(error) from error
         if self._store_ports is not None:
-            self._store_ports.start(self.backend.served.store, shared, self.sockets, self.serve)
+            store = self.backend.served.store
+            self._store_ports.start(store, shared, self.sockets, self._add)
         self.backend.served.directory.keep()  # from here on clients may store something
         if self.tls is not None:
             kind = self._stream_kind(opened, self.advertised_over_tls)
             user_of = naming_of(self._settings.tls)
-            tls = self.tls.start(shared, kind, self.sockets, user_of)
-            self._listeners.add(tls)
-            self.backend.service.add_door(tls)
+            self._add(self.tls.start(shared, kind, self.sockets, user_of))
         letting_go = let_go_of_deleted(
             self._listeners.connections, self._settings.stream.deleted_file_timeout_ms / 1000
         )
@@ -214,8 +208,12 @@ class Server:
 
     def serve(self, listener: Listener) -> None:
         """Let clients come in at a port. Raises OSError: another process listens there by now."""
-        self._listeners.add(listener)
+        self._add(listener)
         listener.start()
+
+    def _add(self, listener: Listener) -> None:
+        """Stop a listener with the others, and show it to administrators."""
+        self._listeners.add(listener)
         self.backend.service.add_door(listener)
 
     async def _admit_administrators(self, opened: Opened) -> None:
@@ -277,8 +275,8 @@ class Server:
             importing = self.opened.administration.importing
             await done_before(begun_s + STORED_BY_S, awaited(importing.close()))
             await self._admin.stop()
-        if self.tls is not None:
-            self.tls.stop()
+        for tls in self._over_tls:
+            tls.stop()
         self._listeners.stop_accepting()
         connections = self._listeners.connections()
         for connection in connections:
@@ -297,10 +295,15 @@ class Server:
 
     def reload(self) -> None:
         """Take changed files: certificates, the only ones that can change while it serves."""
-        if self.tls is None:
+        if not self._over_tls:
             log.info("there are no tls files to reload")
-        else:
-            self.tls.reload()
+        for tls in self._over_tls:
+            tls.reload()
+
+    @property
+    def _over_tls(self) -> list[TlsServing]:
+        store = None if self._store_ports is None else self._store_ports.tls
+        return [each for each in (self.tls, store) if each is not None]
 
     async def run(self) -> int:
         """Serve until asked to stop, or until the store fails; return the exit code."""

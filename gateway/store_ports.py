@@ -6,15 +6,17 @@ from collections.abc import Callable
 from typing import Final
 
 from gateway.network.addresses import shown
-from gateway.network.listening import bind, cannot_listen
+from gateway.network.listening import Place
 from gateway.pravega.front import PravegaKind
 from gateway.pravega.host import Host
 from gateway.pravega.under_way import UnderWay
+from gateway.server.certificate_user import naming_of
 from gateway.server.front import Limits
 from gateway.server.listener import Listener
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
-from gateway.settings.errors import ConfigError
+from gateway.server.tls_serving import TlsServing
+from gateway.settings.model import Settings
 from gateway.settings.wire import WireSettings
 from store.api import Operations
 
@@ -22,42 +24,51 @@ _NS_A_MS: Final = 1_000_000
 
 
 class StorePorts:
-    """The port of Pravega's wire protocol."""
+    """The port of Pravega's wire protocol.
 
-    def __init__(self, wire: WireSettings, *, port: int) -> None:
+    Attributes:
+        tls: What gives it TLS; None for a plain port.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        port: int,
+        over_tls: bool,
+    ) -> None:
         """Take the addresses.
 
         Args:
-            wire: The settings.
+            settings: All of them.
+            loop: The event loop.
             port: The port of the wire protocol; 0 lets the system pick one.
+            over_tls: Whether clients come over TLS, with the certificate of the settings.
 
         Raises:
-            ConfigError: An address is taken, or is not of this machine.
+            ConfigError: An address is taken, or is not of this machine; a certificate is wrong.
         """
-        self._wire = wire
+        self._settings = settings
         self._under_way = UnderWay()
-        self._port = port
-        try:
-            self._socket = bind(wire.host, port)
-        except OSError as error:
-            raise self._cannot_listen(error) from error
-        self._address = self._socket.getsockname()[:2]
-
-    def _cannot_listen(self, error: OSError) -> ConfigError:
-        return cannot_listen("wire.host", "wire.port", self._wire.host, self._port, error)
+        self._place = Place(settings.wire.host, port, "wire.host", "wire.port")
+        self.tls = TlsServing(settings.tls, self._place, loop) if over_tls else None
+        self._socket = self._place.bind() if self.tls is None else None
 
     @property
     def ready(self) -> str:
         """The addresses as the ready line has them."""
-        host, port = self._address
-        return f"store={shown(host, port)}"
+        if self._socket is not None:
+            return f"store={shown(*self._socket.getsockname()[:2])}"
+        assert self.tls is not None
+        return f"store={shown(*self.tls.address)}"
 
     def start(
         self,
         store: Operations,
         shared: Shared,
         sockets: Sockets,
-        serve: Callable[[Listener], object],
+        add: Callable[[Listener], object],
     ) -> None:
         """Accept from now on.
 
@@ -65,23 +76,26 @@ class StorePorts:
             store: The open store.
             shared: Parts that all connections of the process share.
             sockets: The sockets of the process.
-            serve: Starts a listener, and stops it with the others.
+            add: Notes a listener, to be stopped with the others.
 
         Raises:
             ConfigError: Another process listens there by now.
         """
+        wire = self._settings.wire
         host = Host(
-            store=store,
-            say=shared.say,
-            clock_ms=_clock_ms,
-            wire=self._wire,
-            under_way=self._under_way,
+            store=store, say=shared.say, clock_ms=_clock_ms, wire=wire, under_way=self._under_way
         )
-        kind = PravegaKind(host, limits_of(self._wire))
+        kind = PravegaKind(host, limits_of(wire))
+        if self.tls is not None:
+            add(self.tls.start(shared, kind, sockets, naming_of(self._settings.tls)))
+            return
+        assert self._socket is not None
+        listener = Listener(self._socket, shared, kind, sockets)
+        add(listener)
         try:
-            serve(Listener(self._socket, shared, kind, sockets))
+            listener.start()
         except OSError as error:
-            raise self._cannot_listen(error) from error
+            raise self._place.blame(error) from error
 
     async def settled(self) -> None:
         """Wait until every append that was taken is stored."""

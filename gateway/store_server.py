@@ -8,7 +8,6 @@ from typing import Final
 from gateway.awaiting import done_before
 from gateway.broker.access.refusals import Refusals
 from gateway.served_store import ServedStore
-from gateway.server.listener import Listener
 from gateway.server.listeners import Listeners
 from gateway.server.schedule import Schedule
 from gateway.server.shared import Shared
@@ -38,7 +37,9 @@ class StoreServer:
         self._schedule = Schedule(loop, busy_poll_us=settings.stream.busy_poll_us)
         self._served = ServedStore(settings.store, loop, self._schedule, stop)
         port = settings.wire.port
-        self._ports = StorePorts(settings.wire, port=PORT if port is None else port)
+        port = PORT if port is None else port
+        over_tls = settings.tls.certificate is not None
+        self._ports = StorePorts(settings, loop, port=port, over_tls=over_tls)
         self._listeners = Listeners()
 
     def open(self) -> None:
@@ -58,12 +59,8 @@ class StoreServer:
             say=say,
         )
         sockets = Sockets(max(left, descriptors // 4), say)
-        self._ports.start(self._served.store, shared, sockets, self._serve)
+        self._ports.start(self._served.store, shared, sockets, self._listeners.add)
         self._served.directory.keep()  # from here on clients may store something
-
-    def _serve(self, listener: Listener) -> None:
-        self._listeners.add(listener)
-        listener.start()
 
     async def abandon(self) -> None:
         """Leave nothing behind of a first start that has failed."""
@@ -77,8 +74,11 @@ class StoreServer:
         return f"{self._ports.ready} data={directory} durability={durability}"
 
     def reload(self) -> None:
-        """Take changed files: there are none."""
-        log.info("there are no files to reload")
+        """Take changed files: certificates, the only ones that can change while it serves."""
+        if self._ports.tls is None:
+            log.info("there are no tls files to reload")
+        else:
+            self._ports.tls.reload()
 
     async def run(self) -> int:
         """Serve until asked to stop, or until the store fails; return the exit code."""
@@ -90,6 +90,8 @@ class StoreServer:
         """Stop accepting, store what was taken, acknowledge it, close; True if all was done."""
         log.info("stopping")
         begun_s = self._loop.time()
+        if self._ports.tls is not None:
+            self._ports.tls.stop()
         self._listeners.stop_accepting()
         connections = self._listeners.connections()
         for connection in connections:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 from types import TracebackType
 from typing import Final, Self, TypeVar
 from uuid import UUID
@@ -21,8 +22,10 @@ WRITER: Final = UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")
 class WireClient:
     """One connection."""
 
-    def __init__(self, host: str, port: int) -> None:
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
         self.socket = socket.create_connection((host, port), timeout=TIMEOUT_S)
+        if tls is not None:
+            self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
 
     def __enter__(self) -> Self:
         return self

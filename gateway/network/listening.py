@@ -2,7 +2,7 @@
 
 import errno
 import socket
-from typing import Final
+from typing import Final, NamedTuple
 
 from gateway.network import congestion
 from gateway.settings.errors import ConfigError, Problem
@@ -44,3 +44,23 @@ def cannot_listen(
     setting = port_setting if error.errno in _OF_THE_PORT else host_setting
     reason = f"cannot listen on {host}:{port}: {error.strerror or error}"
     return ConfigError(Problem(setting, reason))
+
+
+class Place(NamedTuple):
+    """An address to listen on, and the settings that it comes from, as "stream.host"."""
+
+    host: str
+    port: int
+    host_setting: str
+    port_setting: str
+
+    def bind(self) -> socket.socket:
+        """Take the address, as `bind` does. Raises ConfigError."""
+        try:
+            return bind(self.host, self.port)
+        except OSError as error:
+            raise self.blame(error) from error
+
+    def blame(self, error: OSError) -> ConfigError:
+        """Return the error that names the setting to blame; see `cannot_listen`."""
+        return cannot_listen(self.host_setting, self.port_setting, self.host, self.port, error)

@@ -2,16 +2,14 @@
 
 import asyncio
 import logging
-import socket
-from typing import Final, NamedTuple
+from typing import Final
 
-from gateway.network.listening import bind, cannot_listen
+from gateway.network.listening import Place
 from gateway.server.front import Kind
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
 from gateway.server.tls_files import TlsContexts, TlsFiles
 from gateway.server.tls_listener import TlsListener, UserOf
-from gateway.settings.errors import ConfigError
 from gateway.settings.tls import TlsSettings
 
 log = logging.getLogger(__name__)
@@ -19,24 +17,15 @@ log = logging.getLogger(__name__)
 _MS_A_SECOND: Final = 1000
 
 
-class HostSetting(NamedTuple):
-    """An address to listen on, and the name of the setting that it comes from."""
-
-    value: str
-    setting: str
-
-
 class TlsServing:
     """The TLS listener of a server, with its certificates."""
 
-    def __init__(
-        self, tls: TlsSettings, host: HostSetting, loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def __init__(self, tls: TlsSettings, place: Place, loop: asyncio.AbstractEventLoop) -> None:
         """Read the files and take the address; blocks.
 
         Args:
             tls: The settings, with a certificate.
-            host: Address to listen on.
+            place: Address to listen on.
             loop: The event loop.
 
         Raises:
@@ -45,22 +34,12 @@ class TlsServing:
         assert tls.certificate is not None
         assert tls.key is not None
         self._tls = tls
-        self._host = host
+        self._place = place
         files = TlsFiles(tls.certificate, tls.key, tls.ca, tls.require_client_certificate)
         self._contexts = TlsContexts(files, loop)
-        self._socket = self._bind()
+        self._socket = place.bind()
         self._address = self._socket.getsockname()[:2]
         self._listener: TlsListener | None = None
-
-    def _bind(self) -> socket.socket:
-        try:
-            return bind(self._host.value, self._tls.port)
-        except OSError as error:
-            raise self._cannot_listen(error) from error
-
-    def _cannot_listen(self, error: OSError) -> ConfigError:
-        host = self._host
-        return cannot_listen(host.setting, "tls.port", host.value, self._tls.port, error)
 
     @property
     def address(self) -> tuple[str, int]:
@@ -94,7 +73,7 @@ class TlsServing:
         try:
             self._listener.start()
         except OSError as error:
-            raise self._cannot_listen(error) from error
+            raise self._place.blame(error) from error
         if tls.reload_interval_s:
             self._contexts.watch(tls.reload_interval_s)
         return self._listener
@@ -111,8 +90,6 @@ class TlsServing:
             self._listener.stop_accepting()
 
 
-def tls_of(
-    tls: TlsSettings, host: HostSetting, loop: asyncio.AbstractEventLoop
-) -> TlsServing | None:
+def tls_of(tls: TlsSettings, place: Place, loop: asyncio.AbstractEventLoop) -> TlsServing | None:
     """Return the TLS listener if the settings ask for one. Raises ConfigError; blocks."""
-    return None if tls.certificate is None else TlsServing(tls, host, loop)
+    return None if tls.certificate is None else TlsServing(tls, place, loop)

@@ -62,6 +62,8 @@ STORE_FLAGS: Final[Mapping[str, Key]] = {
     "--port": ("wire", "port"),
     "--durability": ("store", "durability"),
     "--interval-ms": ("store", "interval_ms"),
+    "--tls-cert": ("tls", "certificate"),
+    "--tls-key": ("tls", "key"),
     "--log-level": ("logs", "level"),
     "--log-format": ("logs", "format"),
 }

@@ -32,6 +32,11 @@ class WireSettings(Section):
         le=65_535,
         unset="no such port for `hutch serve`, 12345 for `hutch store serve`",
     )
+    tls: bool = setting(
+        False,  # noqa: FBT003 (it is the default of a field)
+        "Whether clients of that port come over TLS, with the certificate of [tls]. With "
+        "`hutch store serve` they do where a certificate is given, whatever this says.",
+    )
     first_frame_timeout_ms: Integer = setting(
         10_000,
         "Longest wait for the first frame of a client.",

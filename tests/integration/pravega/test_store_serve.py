@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from compat.certificates import Certificates
 from gateway.stream.wire.messages import CreateStream
 from store.wire import messages as m
 from tests.client import Client
@@ -12,9 +13,11 @@ from tests.integration.server import (
     START_SECONDS,
     HutchServer,
     StoreProcess,
+    run_serve,
     server_environment,
     store_command,
 )
+from tests.integration.tls_rig import context_of
 from tests.pravega_client import WireClient, end
 
 
@@ -115,3 +118,30 @@ def test_the_help_names_every_flag(flag: str, tmp_path: Path) -> None:
     done = run_store("--help", data=tmp_path)
     assert done.returncode == 0
     assert flag in done.stdout
+
+
+@pytest.mark.parametrize("kind", [StoreProcess, HutchServer])
+def test_clients_come_over_tls_where_a_certificate_is_given(
+    kind: type[HutchServer], tmp_path: Path, made: Certificates
+) -> None:
+    arguments = ["--tls-cert", str(made.server.certificate), "--tls-key", str(made.server.key)]
+    if kind is HutchServer:
+        arguments += ["--store-port", "0", "--tls-port", "0"]
+    with kind(tmp_path / "data", *arguments, environment={"HUTCH_WIRE__TLS": "true"}) as server:
+        with WireClient(*server.store, tls=context_of(made.ca)) as client:
+            client.create("s")
+            client.set_up("s")
+            client.append(1, bytes(3 << 20))
+            assert client.content("s") == bytes(3 << 20)
+        with WireClient(*server.store) as plain:
+            plain.send(m.Hello(17, 5))
+            plain.drain()
+        server.terminate()
+
+
+def test_tls_without_a_certificate_is_a_wrong_setting(tmp_path: Path) -> None:
+    done = run_serve(
+        tmp_path / "data", "--store-port", "0", environment={"HUTCH_WIRE__TLS": "true"}
+    )
+    assert done.returncode == 2
+    assert done.stderr.endswith("hutch: HUTCH_WIRE__TLS: needs tls.certificate beside it\n")
