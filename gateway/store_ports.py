@@ -1,11 +1,12 @@
 """The ports at which clients reach the segment store itself, on a store that is open."""
 
 import asyncio
+import logging
 import time
 from collections.abc import Callable
 from typing import Final
 
-from gateway.network.addresses import shown
+from gateway.network.addresses import is_loopback, shown
 from gateway.network.listening import Place
 from gateway.pravega.front import PravegaKind
 from gateway.pravega.host import Host
@@ -19,6 +20,8 @@ from gateway.server.tls_serving import TlsServing
 from gateway.settings.model import Settings
 from gateway.settings.wire import WireSettings
 from store.api import Operations
+
+log = logging.getLogger(__name__)
 
 _NS_A_MS: Final = 1_000_000
 
@@ -55,13 +58,15 @@ class StorePorts:
         self.tls = TlsServing(settings.tls, self._place, loop) if over_tls else None
         self._socket = self._place.bind() if self.tls is None else None
 
+        if self._socket is not None:
+            self._address = self._socket.getsockname()[:2]
+        elif self.tls is not None:
+            self._address = self.tls.address
+
     @property
     def ready(self) -> str:
         """The addresses as the ready line has them."""
-        if self._socket is not None:
-            return f"store={shown(*self._socket.getsockname()[:2])}"
-        assert self.tls is not None
-        return f"store={shown(*self.tls.address)}"
+        return f"store={shown(*self._address)}"
 
     def start(
         self,
@@ -86,6 +91,9 @@ class StorePorts:
             store=store, say=shared.say, clock_ms=_clock_ms, wire=wire, under_way=self._under_way
         )
         kind = PravegaKind(host, limits_of(wire))
+        if not is_loopback(self._address[0]):
+            line = "clients of the store need no login, and can come from other machines address=%s"
+            log.warning(line, shown(*self._address))
         if self.tls is not None:
             add(self.tls.start(shared, kind, sockets, naming_of(self._settings.tls)))
             return

@@ -13,14 +13,17 @@ Serve the segment store of a data directory by Pravega's wire protocol, without 
 It prints one line beginning `hutch ready` when clients can connect, and stops on SIGTERM or Ctrl-C:
 it takes no more connections, stores and acknowledges what has arrived, exits 0.
 
-There are no users yet: every client that reaches the port reads and writes every segment.
+There are no users yet: every client that reaches the port reads and writes every segment. So it
+listens on this machine alone unless --host says otherwise.
 """
 
 EPILOG: Final = """\
 examples:
   hutch store serve --data /var/lib/hutch-store
       for clients on this machine, at 127.0.0.1:12345
-  hutch store serve --data /var/lib/hutch-store --host 0.0.0.0 --durability disk
+  hutch store serve --data /var/lib/hutch-store --host 0.0.0.0 \\
+                    --tls-cert server.pem --tls-key server-key.pem
+      for clients anywhere, over TLS
 
 `hutch serve --store-port N` serves the same protocol beside the stream protocol.
 

@@ -21,8 +21,8 @@ class WireSettings(Section):
 
     host: Host = setting(
         "127.0.0.1",
-        "Address that the port of the wire protocol listens on. Segments cross it as they are: "
-        "keep it among machines that you trust.",
+        "Address that the port of the wire protocol listens on. Its clients need no login: keep it "
+        "among machines that you trust.",
         takes=HOST_IN_WORDS,
     )
     port: Integer | None = setting(

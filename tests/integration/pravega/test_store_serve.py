@@ -87,6 +87,14 @@ def test_a_store_of_its_own_server_can_get_streams_later(tmp_path: Path) -> None
         streams.terminate()
 
 
+def test_a_port_for_other_machines_is_warned_of(tmp_path: Path) -> None:
+    line = "clients of the store need no login"
+    with StoreProcess(tmp_path / "open", "--host", "0.0.0.0") as server:
+        server.wait_for_log(line)
+    with StoreProcess(tmp_path / "closed") as server:
+        assert line not in server.logs
+
+
 def test_a_wrong_setting_stops_with_code_2_and_a_line_that_names_it(tmp_path: Path) -> None:
     done = run_store("--port", "70000", "--durability", "maybe", data=tmp_path / "data")
     assert done.returncode == 2
