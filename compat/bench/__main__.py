@@ -18,8 +18,9 @@ from compat.bench.campaign import Outcome, measure
 from compat.bench.errors import BenchError
 from compat.bench.hutch import Hutch
 from compat.bench.machine import describe_machine, fsync_ms_of
+from compat.bench.pravega import Pravega
 from compat.bench.rabbitmq import Rabbitmq
-from compat.bench.servers import RABBITMQ, TITLES, Server, properties_of
+from compat.bench.servers import PRAVEGA, RABBITMQ, TITLES, Server, properties_of
 from compat.bench.settings import Settings, parse
 
 
@@ -65,10 +66,14 @@ def _servers(settings: Settings) -> list[Server]:
             servers.append(Hutch(settings.hutch_command, folder, mode))
     if settings.with_rabbitmq:
         servers.append(Rabbitmq(settings.rabbitmq))
+    if settings.with_pravega:
+        servers.append(Pravega())
     return servers
 
 
 def _version_of(server: Server) -> str:
+    if server.name == PRAVEGA:
+        return "0.13.0, standalone"
     said = properties_of(server.address)
     wanted = ("product", "version", "platform")
     text = ", ".join(said[key] for key in wanted if key in said)
@@ -77,7 +82,7 @@ def _version_of(server: Server) -> str:
 
 def _show(run: report.Run) -> None:
     _say("")
-    for line in report.table_of(run.medians):
+    for line in report.tables_of(run.medians):
         _say(line)
     _say(report.LEGEND)
     _say("")

@@ -11,9 +11,12 @@ from compat.bench.errors import BenchError
 from compat.bench.jobs import Figures
 from compat.bench.scale import Scale
 from compat.bench.servers import Server, ServerName
-from compat.bench.steps import STEPS, Results, Step
+from compat.bench.steps import STEPS as STREAM_STEPS
+from compat.bench.steps import Results, Step
 from compat.bench.usage import cpu_seconds, tree_of
+from compat.bench.wire_steps import WIRE_STEPS
 
+STEPS: Final = (*STREAM_STEPS, *WIRE_STEPS)
 # A server is quiet when it uses less than this of one core.
 QUIET_SHARE: Final = 0.05
 QUIET_LOOK_S: Final = 0.25
@@ -77,6 +80,8 @@ def measure(
             continue
         for number in range(1 if step.once else scale.rounds):
             for server in servers:
+                if server.name not in step.servers:
+                    continue
                 results = _measure_one(server, step, scale, rows & set(step.rows), outcome)
                 for row, figures in results.items():
                     report(f"round {number + 1}  {server.name:10}  {row:16}  {_line_of(figures)}")

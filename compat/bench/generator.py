@@ -24,6 +24,7 @@ from compat.bench.machine import REPOSITORY
 from compat.bench.management import management
 from compat.bench.records import records
 from compat.bench.selection import drain_filtered, fill_filtered
+from compat.bench.wire import wire_append, wire_latency, wire_read, wire_tail
 
 JOB_TIMEOUT_S: Final = 900
 
@@ -49,6 +50,10 @@ WORKS: Final[dict[Work, Callable[[Job], Figures]]] = {
     "drain_filtered": drain_filtered,
     "management": management,
     "records": records,
+    "wire_append": wire_append,
+    "wire_latency": wire_latency,
+    "wire_read": wire_read,
+    "wire_tail": wire_tail,
     "delete": delete,
 }
 

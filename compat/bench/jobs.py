@@ -20,6 +20,10 @@ Work = Literal[
     "drain_filtered",
     "management",
     "records",
+    "wire_append",
+    "wire_latency",
+    "wire_read",
+    "wire_tail",
     "delete",
 ]
 

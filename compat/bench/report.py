@@ -6,7 +6,7 @@ from typing import Final
 
 from compat.bench.jobs import Figures
 from compat.bench.rows import ROWS, Metric, Row
-from compat.bench.servers import HUTCH_DISK, HUTCH_OS, RABBITMQ, TITLES, ServerName
+from compat.bench.servers import HUTCH_DISK, HUTCH_OS, PRAVEGA, RABBITMQ, TITLES, ServerName
 from compat.bench.targets import TARGETS, Medians, Target, Verdict, judge
 
 # From this share of its time on, the generator is slower than the server.
@@ -18,10 +18,8 @@ DISTURBED_MARK: Final = "~"
 # Work and figure, or target and bound; the others are numbers and stand right.
 NAME_COLUMNS: Final = 2
 NOTHING: Final = "-"
-RATIOS: Final[tuple[tuple[ServerName, str], ...]] = (
-    (HUTCH_OS, "`os` ÷ RabbitMQ"),
-    (HUTCH_DISK, "`disk` ÷ RabbitMQ"),
-)
+RATIOS: Final[tuple[tuple[ServerName, str], ...]] = ((HUTCH_OS, "`os`"), (HUTCH_DISK, "`disk`"))
+REFERENCES: Final[tuple[ServerName, ...]] = (RABBITMQ, PRAVEGA)
 LEGEND: Final = (
     f"{BOTTLENECK_MARK} the generator used 90 % of its time or more: it is the bottleneck, and the "
     f"server could do more. {DISTURBED_MARK} other processes used a quarter of a core or more "
@@ -30,9 +28,9 @@ LEGEND: Final = (
 
 
 INTRODUCTION: Final = (
-    "Hutch and RabbitMQ on one machine, measured in turn by the same generator; medians of "
-    "{rounds} rounds. All servers run during the whole measurement, and those that are not "
-    "measured are idle."
+    "Hutch and RabbitMQ on one machine, measured in turn by the same generator, and Pravega for "
+    "its own protocol; medians of {rounds} rounds. All servers but Pravega run during the whole "
+    "measurement, and those that are not measured are idle."
 )
 
 
@@ -61,20 +59,31 @@ class Run:
     failures: Sequence[str]
 
 
-def table_of(medians: Medians) -> list[str]:
-    """Return the lines of the table, in Markdown that can be read as it stands."""
-    servers = [name for name in TITLES if any(name in row for row in medians.values())]
-    ratios = [(name, title) for name, title in RATIOS if {name, RABBITMQ} <= set(servers)]
-    heads = ["work", "figure", *(TITLES[name] for name in servers), *(t for _, t in ratios)]
+def tables_of(medians: Medians) -> list[str]:
+    """Return the lines of a table for each server that Hutch is compared with."""
+    tables = [table_of(medians, reference) for reference in REFERENCES]
+    return "\n\n".join("\n".join(table) for table in tables if table).splitlines()
+
+
+def table_of(medians: Medians, reference: ServerName = RABBITMQ) -> list[str]:
+    """Return the lines of a table, in Markdown that can be read as it stands; none without rows."""
+    rows = [row for row in ROWS if row.name in medians and row.reference == reference]
+    if not rows:
+        return []
+    servers = [name for name in TITLES if any(name in medians[row.name] for row in rows)]
+    ratios = [(name, title) for name, title in RATIOS if {name, reference} <= set(servers)]
+    heads = [
+        *("work", "figure"),
+        *(TITLES[name] for name in servers),
+        *(f"{title} ÷ {TITLES[reference]}" for _, title in ratios),
+    ]
     lines = [heads]
-    for row in ROWS:
-        if row.name not in medians:
-            continue
+    for row in rows:
         for index, metric in enumerate(row.metrics):
             figures = medians[row.name]
             cells = [row.title if index == 0 else "", metric.title]
             cells += [cell(figures.get(name, {}), metric) for name in servers]
-            cells += [ratio(figures, metric, name) for name, _ in ratios]
+            cells += [ratio(figures, metric, name, reference) for name, _ in ratios]
             lines.append(cells)
     return aligned(lines)
 
@@ -90,10 +99,12 @@ def cell(figures: Figures, metric: Metric) -> str:
     return short(value / metric.unit_size) + marks
 
 
-def ratio(row: Mapping[ServerName, Figures], metric: Metric, name: ServerName) -> str:
-    """Return a server's figure over RabbitMQ's."""
+def ratio(
+    row: Mapping[ServerName, Figures], metric: Metric, name: ServerName, reference: ServerName
+) -> str:
+    """Return a server's figure over the reference's."""
     value = row.get(name, {}).get(metric.key)
-    base = row.get(RABBITMQ, {}).get(metric.key)
+    base = row.get(reference, {}).get(metric.key)
     return NOTHING if value is None or not base else f"{value / base:.2f}"
 
 
@@ -165,7 +176,7 @@ def page_of(run: Run) -> str:
         INTRODUCTION.format(rounds=run.rounds),
         "\n".join(f"- {title}: {text}" for title, text in facts.items()),
         "## Figures",
-        "\n".join(table_of(run.medians)),
+        "\n".join(tables_of(run.medians)),
         LEGEND,
         "## Targets",
         "\n".join(verdicts_of(run.medians, run.fsync_ms)),

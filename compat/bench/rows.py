@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import Final, Literal
 
+from compat.bench.servers import PRAVEGA, RABBITMQ, ServerName
+
 MIB: Final = 1 << 20
 KIB: Final = 1 << 10
 
@@ -40,17 +42,27 @@ RECORD_PUT: Final = Metric("put", "µs a record", 1, "lower")
 RECORD_PUT_CPU: Final = Metric("put_cpu", "CPU µs a record", 1, "lower")
 RECORD_READ: Final = Metric("read", "µs a record", 1, "lower")
 RECORD_READ_CPU: Final = Metric("read_cpu", "CPU µs a record", 1, "lower")
+BYTES: Final = Metric("rate", "MiB/s", MIB, "higher")
 PSS_EACH: Final = Metric("pss_each", "PSS KiB each", KIB, "lower")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A row: its name on the command line, its title, its lines, and what it means."""
+    """A row: its name on the command line, its title, its lines, and what it means.
+
+    Attributes:
+        name: Name of the row on the command line.
+        title: What the table calls it.
+        metrics: Its lines.
+        meaning: A sentence or more.
+        reference: The server that Hutch is compared with.
+    """
 
     name: str
     title: str
     metrics: tuple[Metric, ...]
     meaning: str
+    reference: ServerName = RABBITMQ
 
 
 INGEST_MEANING: Final = (
@@ -70,6 +82,15 @@ FANOUT_MEANING: Final = (
     "each that subscribed before; from the first send until the last consumer has the last record. "
     "messages/s are those received by all consumers together. Checked as in a drain, but that each "
     "consumer looks into one chunk of 64, another one than its neighbours."
+)
+
+WIRE_MEANING: Final = (
+    "By Pravega's wire protocol, to a fresh `hutch store serve` and a fresh Pravega 0.13.0 (all in "
+    "memory, a heap of 1.5 GB) in each round, warmed by appends of 100 B. "
+)
+APPEND_MEANING: Final = WIRE_MEANING + (
+    "One writer, one event in a frame, 2,000 or 16 MiB unacknowledged, frames built before; "
+    "from the first send to the last acknowledgement. The segment must have every byte."
 )
 
 TLS_MEANING: Final = "Over TLS 1.3 with AES-256-GCM. "
@@ -192,6 +213,31 @@ ROWS: Final = (
         (RECORD_READ, RECORD_READ_CPU),
         "The same records read from their chunks, with their offsets and times. Every chunk is "
         "checked, and offsets must be dense.",
+    ),
+    Row("wire_append_1024", "append 1 KiB", (RATE, CPU), APPEND_MEANING, PRAVEGA),
+    Row("wire_append_100", "append 100 B", (RATE, CPU), APPEND_MEANING, PRAVEGA),
+    Row("wire_append_65536", "append 64 KiB", (RATE, CPU), APPEND_MEANING, PRAVEGA),
+    Row(
+        "wire_latency",
+        "append 1 KiB, one at a time",
+        (P50, P99, CPU),
+        WIRE_MEANING + "From the send of an event to its acknowledgement.",
+        PRAVEGA,
+    ),
+    Row(
+        "wire_tail",
+        "append 1 KiB, to a reader at the tail",
+        (P50, P99),
+        WIRE_MEANING + "From the send of an event to its arrival at a reader that waits for it.",
+        PRAVEGA,
+    ),
+    Row(
+        "wire_read",
+        "read a segment",
+        (BYTES,),
+        WIRE_MEANING + "1 MiB at a time from the beginning, one request after the other, just "
+        "after it was written. Every byte is compared.",
+        PRAVEGA,
     ),
 )
 ROW_NAMES: Final = tuple(row.name for row in ROWS)

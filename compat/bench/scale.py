@@ -25,6 +25,9 @@ class Scale:
             system lets both sides have.
         management_streams: Streams that are listed.
         records: Records that are put and read in one process.
+        wire_appends: By body bytes, the events that are appended by Pravega's protocol. A real
+            Pravega keeps them on its heap, so that 500 MiB are the limit.
+        wire_warmup: Events of 100 B that are appended before.
         settle_s: How long a fresh server is left alone before its memory is read.
     """
 
@@ -43,6 +46,8 @@ class Scale:
     management_connections: int
     management_streams: int
     records: int
+    wire_appends: dict[int, int]
+    wire_warmup: int
     settle_s: float
 
 
@@ -68,6 +73,8 @@ FULL: Final = Scale(
     management_connections=10_000,
     management_streams=1_000,
     records=2_000_000,
+    wire_appends={100: 500_000, 1024: 200_000, 65_536: 4_000},
+    wire_warmup=100_000,
     settle_s=10.0,
 )
 
@@ -92,5 +99,7 @@ QUICK: Final = Scale(
     management_connections=200,
     management_streams=40,
     records=50_000,
+    wire_appends={100: 5_000, 1024: 5_000, 65_536: 100},
+    wire_warmup=2_000,
     settle_s=1.0,
 )

@@ -6,16 +6,20 @@ from typing import Final, Literal, Protocol
 
 from compat.bench.connection import Address, Connection
 
-ServerName = Literal["hutch_os", "hutch_disk", "rabbitmq"]
+ServerName = Literal["hutch_os", "hutch_disk", "rabbitmq", "pravega"]
 
 HUTCH_OS: Final = "hutch_os"
 HUTCH_DISK: Final = "hutch_disk"
 RABBITMQ: Final = "rabbitmq"
+PRAVEGA: Final = "pravega"
 TITLES: Final[dict[ServerName, str]] = {
     HUTCH_OS: "Hutch `os`",
     HUTCH_DISK: "Hutch `disk`",
     RABBITMQ: "RabbitMQ",
+    PRAVEGA: "Pravega",
 }
+STREAM_SERVERS: Final[frozenset[ServerName]] = frozenset({HUTCH_OS, HUTCH_DISK, RABBITMQ})
+WIRE_SERVERS: Final[frozenset[ServerName]] = frozenset({HUTCH_OS, HUTCH_DISK, PRAVEGA})
 
 
 class Server(Protocol):

@@ -23,12 +23,14 @@ class Settings(SharedSettings):
         rows: Rows to measure.
         modes: Hutch's durabilities to measure.
         json: File for all samples, if any.
+        with_pravega: Whether Pravega is wanted at all.
     """
 
     scale: Scale
     rows: tuple[str, ...]
     modes: tuple[str, ...]
     json: Path | None
+    with_pravega: bool
 
 
 def parse(arguments: Sequence[str]) -> Settings:
@@ -44,16 +46,19 @@ def parse(arguments: Sequence[str]) -> Settings:
     add = parser.add_argument
     add("--mode", action="append", choices=MODES, help="only this durability of Hutch")
     add("--no-hutch", action="store_true", help="measure RabbitMQ alone")
+    add("--no-pravega", action="store_true", help="leave Pravega out")
     add("--json", type=Path, metavar="FILE", help="write every sample of every round there")
     options = parser.parse_args(arguments)
     scale = QUICK if options.quick else FULL
     if options.rounds is not None:
         scale = replace(scale, rounds=options.rounds)
     is_partial = options.only or options.mode or options.no_hutch or options.no_rabbitmq
+    is_partial = is_partial or options.no_pravega
     return Settings(
         **shared_settings(options, PAGE, is_partial=bool(is_partial)),
         scale=scale,
         rows=tuple(options.only or ROW_NAMES),
         modes=() if options.no_hutch else tuple(options.mode or MODES),
         json=options.json,
+        with_pravega=not options.no_pravega,
     )

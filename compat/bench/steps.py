@@ -14,7 +14,7 @@ from compat.bench.errors import BenchError
 from compat.bench.generator import perform
 from compat.bench.jobs import Figures, Job
 from compat.bench.scale import Scale
-from compat.bench.servers import HUTCH_OS, RABBITMQ, Server
+from compat.bench.servers import HUTCH_OS, RABBITMQ, STREAM_SERVERS, Server, ServerName
 from compat.bench.usage import memory_of, tree_of
 
 # Unconfirmed messages by messages per frame. RabbitMQ stops reading a connection that has
@@ -44,11 +44,13 @@ class Step:
         rows: The rows that it can give.
         run: Measures the wanted ones of them on a server.
         once: Whether it is done in the first round only, because it needs fresh servers.
+        servers: The servers that it can be done on.
     """
 
     rows: tuple[str, ...]
     run: Callable[[Server, Scale, Collection[str]], Results]
     once: bool = False
+    servers: frozenset[ServerName] = STREAM_SERVERS
 
 
 def idle_memory(server: Server, _scale: Scale, _wanted: Collection[str]) -> Results:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from compat.bench.jobs import Figures
-from compat.bench.servers import HUTCH_DISK, HUTCH_OS, RABBITMQ, ServerName
+from compat.bench.servers import HUTCH_DISK, HUTCH_OS, PRAVEGA, RABBITMQ, ServerName
 
 # Medians by row, then by server.
 Medians = Mapping[str, Mapping[ServerName, Figures]]
@@ -58,6 +58,9 @@ TARGETS: Final = (
     Target("records_in",      "put",  HUTCH_OS,   None,      "at most",  2),
     Target("records_out",     "read", HUTCH_OS,   None,      "at most",  1),
     Target("confirm_latency", "p50",  HUTCH_DISK, RABBITMQ,  "at most",  1.2, "fast fsync"),
+    Target("wire_append_1024", "rate", HUTCH_OS,  PRAVEGA,   "at least", 5),
+    Target("wire_append_1024", "rate", HUTCH_DISK, HUTCH_OS, "at least", 0.7),
+    Target("wire_latency",    "p50",  HUTCH_OS,   PRAVEGA,   "at most",  0.6),
 )
 # fmt: on
 

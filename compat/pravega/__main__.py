@@ -32,13 +32,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with contextlib.ExitStack() as stack:
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-            theirs = options.pravega or stack.enter_context(pravega(folder))
+            theirs = options.pravega or stack.enter_context(pravega(folder)).address
             if options.print:
                 played = play_all(chosen, theirs)
                 show(chosen, played)
                 return 1 if surprises(chosen, played) else 0
             ours = theirs if options.itself else options.hutch
-            ours = ours or stack.enter_context(hutch(folder))
+            ours = ours or stack.enter_context(hutch(folder)).address
             if left_out := [] if options.itself else [one for one in chosen if not ready(one)]:
                 print(f"{len(left_out)} cases are left out: Hutch lacks a command")
                 chosen = [one for one in chosen if ready(one)]

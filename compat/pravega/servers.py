@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from compat.broker.ports import free_ports
 from compat.clients.programs import Program
@@ -33,12 +33,19 @@ REPOSITORY: Final = Path(__file__).parents[2]
 Address = tuple[str, int]
 
 
+class Served(NamedTuple):
+    """A running server: where its store listens, and its process."""
+
+    address: Address
+    pid: int
+
+
 class NotReady(Exception):
     """A server did not serve in time; the text ends with what it printed."""
 
 
 @contextlib.contextmanager
-def pravega(folder: Path, *, heap: str = HEAP) -> Iterator[Address]:
+def pravega(folder: Path, *, heap: str = HEAP) -> Iterator[Served]:
     """Give a real Pravega for the length of the block; the first time it is downloaded.
 
     Args:
@@ -46,7 +53,7 @@ def pravega(folder: Path, *, heap: str = HEAP) -> Iterator[Address]:
         heap: Java's option.
 
     Yields:
-        Where its segment store listens.
+        Where its segment store listens, and its process.
 
     Raises:
         Unavailable: Java or Maven is missing, or nothing could be downloaded.
@@ -66,19 +73,20 @@ def pravega(folder: Path, *, heap: str = HEAP) -> Iterator[Address]:
             raise NotReady(tail(said))
         return READY in said and creates(address)
 
-    with running([*command, heap, *settings], folder / "pravega.log", is_ready):
-        yield address
+    with running([*command, heap, *settings], folder / "pravega.log", is_ready) as pid:
+        yield Served(address, pid)
 
 
 @contextlib.contextmanager
-def hutch(folder: Path) -> Iterator[Address]:
+def hutch(folder: Path, *, durability: str = "os") -> Iterator[Served]:
     """Give a `hutch store serve` for the length of the block.
 
     Args:
         folder: An existing one, for its data and what it prints.
+        durability: When it acknowledges.
 
     Yields:
-        Where it listens.
+        Where it listens, and its process.
 
     Raises:
         NotReady: It does not start.
@@ -86,16 +94,16 @@ def hutch(folder: Path) -> Iterator[Address]:
     (port,) = free_ports(1)
     command = [
         *(sys.executable, "-m", "gateway", "store", "serve"),
-        *("--data", str(folder / "data"), "--durability", "os"),
+        *("--data", str(folder / "data"), "--durability", durability),
         *("--host", "127.0.0.1", "--port", str(port)),
     ]
-    with running(command, folder / "hutch.log", lambda said: b"hutch ready" in said):
-        yield "127.0.0.1", port
+    with running(command, folder / "hutch.log", lambda said: b"hutch ready" in said) as pid:
+        yield Served(("127.0.0.1", port), pid)
 
 
 @contextlib.contextmanager
-def running(command: Sequence[str], log: Path, is_ready: Callable[[bytes], bool]) -> Iterator[None]:
-    """Run a server for the length of the block.
+def running(command: Sequence[str], log: Path, is_ready: Callable[[bytes], bool]) -> Iterator[int]:
+    """Run a server for the length of the block; give its process.
 
     Raises:
         NotReady: It ended, or was not ready in time.
@@ -115,7 +123,7 @@ def running(command: Sequence[str], log: Path, is_ready: Callable[[bytes], bool]
             if process.poll() is not None or time.monotonic() > deadline:
                 raise NotReady(tail(said))
             time.sleep(POLL_S)
-        yield
+        yield process.pid
     finally:
         stop(process)
 

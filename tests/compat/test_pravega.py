@@ -21,8 +21,8 @@ from compat.pravega.servers import Address, hutch, pravega
 def real_pravega(tmp_path: Path) -> Iterator[Address]:
     """Give the address of a real Pravega; skip with the reason where there is no way to one."""
     try:
-        with pravega(tmp_path) as address:
-            yield address
+        with pravega(tmp_path) as served:
+            yield served.address
     except Unavailable as error:
         if os.environ.get(REQUIRE_VARIABLE) == "1":
             pytest.fail(str(error), pytrace=False)
@@ -39,7 +39,7 @@ def test_every_difference_is_a_meant_one(
         found = compare(
             cases,
             partial(play_all, address=real_pravega),
-            partial(play_all, address=ours),
+            partial(play_all, address=ours.address),
             EXPECTED,
             reference="Pravega",
         )

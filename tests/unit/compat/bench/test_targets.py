@@ -1,9 +1,10 @@
 import pytest
 
+from compat.bench.campaign import STEPS
 from compat.bench.rows import ROWS
 from compat.bench.scale import FULL, QUICK
 from compat.bench.servers import HUTCH_OS, RABBITMQ, ServerName
-from compat.bench.steps import STEPS, ingest_row
+from compat.bench.steps import ingest_row
 from compat.bench.targets import TARGETS, Target, judge
 
 HALF = Target("drain_large", "cpu", HUTCH_OS, RABBITMQ, "at most", 0.5)
