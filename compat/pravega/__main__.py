@@ -15,7 +15,7 @@ from compat.clients.programs import Unavailable
 from compat.comparison import Comparison, Outcomes, compare
 from compat.pravega.case import Case
 from compat.pravega.cases import CASES, ready
-from compat.pravega.expected import EXPECTED
+from compat.pravega.expected import expected_of
 from compat.pravega.runner import play_all, surprises
 from compat.pravega.servers import Address, NotReady, hutch, pravega
 
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 chosen,
                 partial(play_all, address=theirs),
                 partial(play_all, address=ours),
-                () if options.itself else EXPECTED,
+                () if options.itself else expected_of(chosen),
                 reference="Pravega",
             )
     except (Unavailable, NotReady) as error:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from typing import Final
 
 from compat.comparison import Expected
+from compat.pravega.case import Case
+from store.wire.messages import ABSENT
 
 RESENT: Final = (
     "Pravega stores an append again whose number is the last one, and never acknowledges it; to "
@@ -164,4 +168,25 @@ EXPECTED: Final[tuple[Expected, ...]] = (
         ours="event_number=3",
         reason="Hutch stores what came together as one append of each writer, one behind the other",
     ),
+    Expected(
+        script="attribute: the count of events",
+        label="count",
+        theirs="value=1",
+        ours=f"value={ABSENT}",
+        reason="Hutch does not count the events of a segment",
+    ),
+    Expected(
+        script="transient: the connection goes",
+        label="gone",
+        theirs="StreamSegmentInfo",
+        ours="NoSuchSegment",
+        reason="Pravega keeps it for minutes at least; in Hutch it goes with the connection",
+    ),
 )
+
+
+def expected_of(cases: Sequence[Case]) -> list[Expected]:
+    """Return the differences that these cases can show."""
+    return [
+        entry for entry in EXPECTED if any(fnmatchcase(case.name, entry.script) for case in cases)
+    ]

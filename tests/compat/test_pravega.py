@@ -12,7 +12,7 @@ from compat.broker.ways import REQUIRE_VARIABLE
 from compat.clients.programs import Unavailable
 from compat.comparison import compare
 from compat.pravega.cases import CASES, ready
-from compat.pravega.expected import EXPECTED
+from compat.pravega.expected import expected_of
 from compat.pravega.runner import play_all, surprises
 from compat.pravega.servers import Address, hutch, pravega
 
@@ -40,7 +40,7 @@ def test_every_difference_is_a_meant_one(
             cases,
             partial(play_all, address=real_pravega),
             partial(play_all, address=ours.address),
-            EXPECTED,
+            expected_of(cases),
             reference="Pravega",
         )
     assert "Traceback" not in (tmp_path / "hutch.log").read_text()

@@ -2,6 +2,7 @@
 
 from compat.pravega.case import Action, Case, Step
 from compat.pravega.cases import CASES
+from compat.pravega.expected import EXPECTED, expected_of
 from store.wire.commands import COMMANDS, Sender
 
 
@@ -49,3 +50,8 @@ def test_a_case_that_waits_for_nothing_after_its_last_request_is_none() -> None:
     ]
 
     assert silent == []
+
+
+def test_each_meant_difference_is_one_of_a_case() -> None:
+    assert expected_of(CASES) == list(EXPECTED)
+    assert expected_of([]) == []
