@@ -18,7 +18,6 @@ NOT_ONE: Final = (
     "Pravega stores some of a block that is of none of the three shapes; Hutch stores nothing"
 )
 SAID: Final = "where there is an error for a bad request, Hutch sends it"
-NUMBER_AS_OFFSET: Final = "Pravega puts the event's number where an offset is, Hutch nothing"
 
 EXPECTED: Final[tuple[Expected, ...]] = (
     Expected(
@@ -77,12 +76,6 @@ EXPECTED: Final[tuple[Expected, ...]] = (
         ours="NoSuchSegment",
         reason="Pravega ends the wait without a word; Hutch says that the segment is gone",
     ),
-    Expected(
-        script="writers: on a sealed segment",
-        theirs="offset=2",
-        ours="offset=-1",
-        reason=NUMBER_AS_OFFSET,
-    ),
     Expected(script="numbers: the same again in one write", label="stored", reason=RESENT),
     Expected(
         script="condition: a lower number after a failure",
@@ -102,12 +95,6 @@ EXPECTED: Final[tuple[Expected, ...]] = (
         theirs="DataAppended",
         ours="ConditionalCheckFailed",
         reason="a negative length is no condition to Pravega; to Hutch no segment has it",
-    ),
-    Expected(
-        script="condition: on a sealed segment",
-        theirs="offset=1",
-        ours="offset=-1",
-        reason=NUMBER_AS_OFFSET,
     ),
     *(
         Expected(script=pattern, label="block", theirs="Closed", ours="ErrorMessage", reason=SAID)
@@ -154,12 +141,6 @@ EXPECTED: Final[tuple[Expected, ...]] = (
         theirs="write_offset=18874368",
         ours="write_offset=0",
         reason="one append to Hutch's store has at most 17 MiB",
-    ),
-    Expected(
-        script="no block: a set-up in a block",
-        theirs="Closed",
-        ours="AppendSetup",
-        reason="Hutch allows a set-up between a block and its End",
     ),
     Expected(
         script="writers: two on one segment",

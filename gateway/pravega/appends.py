@@ -13,7 +13,7 @@ from uuid import UUID
 
 from gateway.pravega.under_way import UnderWay
 from store.api import APPEND_BYTES_MAX, Appended
-from store.errors import EventNumberTooLow, LengthMismatch, StoreError, WriterFenced
+from store.errors import EventNumberTooLow, LengthMismatch, SegmentSealed, StoreError, WriterFenced
 from store.wire import messages as m
 from store.wire.block import append_pieces
 from store.wire.codec import HEAD, HEAD_BYTES, PAYLOAD_BYTES_MAX, decode
@@ -101,7 +101,7 @@ class Appends:
         if len(payload) < _ID_BYTES:
             raise WireError("a block is cut short")
         writer_id = bytes(payload[:_ID_BYTES])
-        self._no_block("another block")
+        self.no_block("another block")
         self._set_up_of(writer_id)
         self._block, self._block_writer = payload[_ID_BYTES:], writer_id
 
@@ -140,7 +140,7 @@ class Appends:
 
     def _take_conditional(self, code: int, payload: memoryview) -> None:
         message = decode(code, payload, Sender.CLIENT)
-        self._no_block("a conditional append")
+        self.no_block("a conditional append")
         if isinstance(message, m.ConditionalAppend):
             data = HEAD.pack(0, len(message.event)) + message.event
         else:
@@ -155,7 +155,8 @@ class Appends:
         self._check(set_up, number)
         self._issue(set_up, data, number, message.request_id, 1, expected)
 
-    def _no_block(self, other: str) -> None:
+    def no_block(self, other: str) -> None:
+        """Raise WireError if a block waits for its End."""
         if self._block is not None:
             raise WireError(f"{other} where the End of a block must come")
 
@@ -248,7 +249,9 @@ class Appends:
             self._desk.close(text)
         elif not set_up.is_broken:
             set_up.is_broken = True
-            self._desk.refuse(request_id, set_up.segment, error)
+            # The event's number stands for an offset, as with Pravega.
+            offset = number if isinstance(error, SegmentSealed) else m.UNKNOWN
+            self._desk.refuse(request_id, set_up.segment, error, offset=offset)
 
     def _refuse(self, set_up: SetUp, request_id: int, text: str) -> None:
         """Say what is wrong with an append; the connection is closed then."""

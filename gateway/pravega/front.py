@@ -15,6 +15,7 @@ from store.wire.codec import HEAD, HEAD_BYTES, decode, frame_bytes
 from store.wire.commands import BY_CLASS, Sender
 from store.wire.errors import WireError
 from store.wire.layout import Message
+from store.wire.messages import SetupAppend
 
 PROTOCOL: Final = "pravega"
 _KNOWN: Final = CODES | {BY_CLASS[message].code for message in HANDLERS}
@@ -80,6 +81,8 @@ class PravegaFront:
             self._is_known = True
             self._ports.logged_in()
             self._ports.admitted()
+        if isinstance(message, SetupAppend):
+            self._appends.no_block("a set-up")
         self._ports.begin_command()
         HANDLERS[type(message)](self._desk, message)
         if not self._desk.is_held:

@@ -64,8 +64,17 @@ def test_a_sealed_segment_is_set_up_and_takes_nothing(client: WireClient) -> Non
     client.create("s")
     client.ask(m.SealSegment(1, "s", ""), m.SegmentSealed)
     client.set_up("s")
-    assert client.ask(end(1, b"x"), e.SegmentIsSealed).segment == "s"
+    refused = client.ask(end(1, b"x"), e.SegmentIsSealed)
+    assert (refused.segment, refused.offset) == ("s", 1)
     client.ask(m.KeepAlive(), m.KeepAlive)
+
+
+def test_a_set_up_between_a_block_and_its_end_ends_the_connection(client: WireClient) -> None:
+    client.create("s")
+    client.set_up("s")
+    client.send(m.AppendBlock(WRITER, b"abc"))
+    client.send(m.SetupAppend(2, WRITER, "s", ""))
+    assert client.is_ended()
 
 
 def test_writers_of_several_segments_share_a_connection(client: WireClient) -> None:
