@@ -175,7 +175,7 @@ docs: $(STAMPS)/kernel ## write the generated pages anew (a tidy test fails whil
 	$(BIN)/hutch config --reference > docs/configuration.md.new
 	@mv docs/configuration.md.new docs/configuration.md
 	$(BIN)/python -m gateway.stream.wire.document docs/protocol.md docs/protocol-pipeline.md
-	$(BIN)/python -m store.wire.document docs/pravega.md
+	$(BIN)/python -m store.wire.document docs/pravega.md docs/pravega-early.md
 	$(BIN)/python -m pyspark_hutch.options.page docs/spark.md
 
 lock: $(STAMPS)/test ## choose versions anew for what is installed, with hashes (compat/locks)

@@ -48,8 +48,8 @@ class WireClient:
 
     def receive(self) -> Message:
         """Return the next message; EOFError if the connection has ended."""
-        code, length = HEAD.unpack(self._exactly(HEAD_BYTES))
-        return decode(code, self._exactly(length), Sender.SERVER)
+        code, length = HEAD.unpack(self.exactly(HEAD_BYTES))
+        return decode(code, self.exactly(length), Sender.SERVER)
 
     def must(self, kind: type[M]) -> M:
         """Return the next message, which is of this kind."""
@@ -74,7 +74,8 @@ class WireClient:
         while not self.is_ended():
             pass
 
-    def _exactly(self, size: int) -> bytes:
+    def exactly(self, size: int) -> bytes:
+        """Return so many bytes; EOFError if the connection has ended before."""
         data = bytearray()
         while len(data) < size:
             part = self.socket.recv(size - len(data))

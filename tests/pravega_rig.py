@@ -13,7 +13,7 @@ from typing import TypeVar
 from gateway.network.listening import bind
 from gateway.pravega.front import PravegaKind
 from gateway.pravega.host import Host
-from gateway.server.front import Limits
+from gateway.server.front import Kind, Limits
 from gateway.server.listener import Listener
 from gateway.server.schedule import Schedule
 from gateway.server.shared import Shared
@@ -55,6 +55,7 @@ class WireServer:
         self.lines: list[str] = []
         self._limits = limits
         self._wire = wire or WireSettings()
+        self._listeners: list[Listener] = []
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
@@ -76,9 +77,14 @@ class WireServer:
             scratch=bytearray(1 << 16),
             say=self._say,
         )
-        kind = PravegaKind(self._host(), self._limits)
-        self.listener = Listener(bind("127.0.0.1", 0), shared, kind, Sockets(1_000, self._say))
-        self.listener.start()
+        self._shared = shared
+        self.listener = self._serve(PravegaKind(self._host(), self._limits))
+
+    def _serve(self, kind: Kind) -> Listener:
+        listener = Listener(bind("127.0.0.1", 0), self._shared, kind, Sockets(1_000, self._say))
+        self._listeners.append(listener)
+        listener.start()
+        return listener
 
     def _host(self) -> Host:
         return Host(
@@ -117,9 +123,10 @@ class WireServer:
         """End the connections, the store and the thread."""
 
         async def closed() -> None:
-            self.listener.stop_accepting()
-            for connection in list(self.listener.connections):
-                connection.abort()
+            for listener in self._listeners:
+                listener.stop_accepting()
+                for connection in list(listener.connections):
+                    connection.abort()
             done = asyncio.Event()
             self.store.close(done=lambda _: done.set())
             await done.wait()

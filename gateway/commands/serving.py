@@ -32,6 +32,8 @@ _METAVARS: Final = {
     "--tls-ca": "FILE",
     "--management-port": "N",
     "--store-port": "N",
+    "--store-early-port": "N",
+    "--early-port": "N",
     "--users": "FILE",
     "--log-level": "LEVEL",
     "--log-format": "text|json",

@@ -14,6 +14,7 @@ from pydantic import BaseModel, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from gateway.settings.early import EarlySettings
 from gateway.settings.fields import HOST_IN_WORDS, KIB, MIB, Host, Integer, OutOfOrder, SomePath
 from gateway.settings.fields import Section as _Section
 from gateway.settings.fields import setting as _setting
@@ -386,6 +387,7 @@ class Settings(BaseSettings):
     management: ManagementSettings = ManagementSettings()
     store: StoreSettings = StoreSettings()
     wire: WireSettings = WireSettings()
+    early: EarlySettings = EarlySettings()
     streams: StreamsSettings = StreamsSettings()
     pipeline: PipelineSettings = PipelineSettings()
     users: UsersSettings = UsersSettings()

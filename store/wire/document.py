@@ -1,7 +1,9 @@
-"""Writes the table of the protocol's page: `python -m store.wire.document docs/pravega.md`.
+"""Writes the tables of the pages of the protocol's dialects.
 
-The page's own text stays as it is; what is between the two marks is generated from the command
-table and the message classes.
+    python -m store.wire.document docs/pravega.md docs/pravega-early.md
+
+A page's own text stays as it is; what is between the two marks is generated from the dialect's
+table of commands and its message classes.
 """
 
 import sys
@@ -10,10 +12,13 @@ from pathlib import Path
 from typing import Final
 
 from .commands import COMMANDS, Command, Sender
+from .early_commands import EARLY_COMMANDS
 from .layout import layout_of
 
 BEGIN: Final = "<!-- begin commands -->\n"
 END: Final = "\n<!-- end commands -->"
+PAGES: Final = {"pravega-early.md": EARLY_COMMANDS}
+"""The tables of pages; every other page has that of today's dialect."""
 SENDERS: Final = {Sender.CLIENT: "client", Sender.SERVER: "server", Sender.BOTH: "both"}
 
 
@@ -37,8 +42,8 @@ def payload_of(row: Command) -> str:
     return " · ".join(named) or "none"
 
 
-def rewritten(page: str) -> str:
-    """Return the page with a new table.
+def rewritten(page: str, rows: Iterable[Command] = COMMANDS) -> str:
+    """Return the page with a new table of these rows.
 
     Raises:
         ValueError: The marks are not in it exactly once.
@@ -46,16 +51,17 @@ def rewritten(page: str) -> str:
     if page.count(BEGIN) != 1 or page.count(END) != 1:
         raise ValueError(f"the page needs one {BEGIN.strip()} and one {END.strip()}")
     above, _, rest = page.partition(BEGIN)
-    return above + BEGIN + commands_table() + END + rest.partition(END)[2]
+    return above + BEGIN + commands_table(rows) + END + rest.partition(END)[2]
 
 
 def main(arguments: list[str]) -> int:
-    """Write the table of the page that the argument names; return the exit code."""
-    if len(arguments) != 1:
-        sys.stderr.write("usage: python -m store.wire.document docs/pravega.md\n")
+    """Write the tables of the pages that the arguments name; return the exit code."""
+    if not arguments:
+        sys.stderr.write("usage: python -m store.wire.document docs/pravega.md …\n")
         return 2
-    path = Path(arguments[0])
-    path.write_text(rewritten(path.read_text(encoding="utf-8")), encoding="utf-8")
+    for path in map(Path, arguments):
+        rows = PAGES.get(path.name, COMMANDS)
+        path.write_text(rewritten(path.read_text(encoding="utf-8"), rows), encoding="utf-8")
     return 0
 
 

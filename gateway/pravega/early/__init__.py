@@ -1,0 +1,1 @@
+"""The early dialect of Pravega's wire protocol, on a port of its own."""

@@ -1,0 +1,115 @@
+"""The appenders of one connection: their set-ups, their levels and their blocks.
+
+The offset behind a block is its event number in the store, so resends and successors are told apart
+there: a block is stored once, and an appender that was overtaken stores nothing more.
+"""
+
+from uuid import UUID
+
+from gateway.pravega.early.desk import EarlyDesk
+from store.api import Appended, Writer
+from store.errors import NoSuchSegment, SegmentExists, StoreError
+from store.wire import early_messages as m
+from store.wire.early_block import Block
+
+
+class _Appender:
+    """A writer's session.
+
+    Attributes:
+        writer: The session with the store.
+        stored: Offset behind the last block that is stored.
+        taken: Offset behind the last block that is stored or under way.
+    """
+
+    __slots__ = ("stored", "taken", "writer")
+
+    def __init__(self, writer: Writer) -> None:
+        self.writer = writer
+        self.stored = self.taken = max(writer.event_number, 0)
+
+
+class Appenders:
+    """Takes set-ups and blocks, and acknowledges them."""
+
+    def __init__(self, desk: EarlyDesk) -> None:
+        self._desk = desk
+        self._appenders: dict[UUID, _Appender] = {}
+
+    # Set-ups
+
+    def set_up(self, request: m.SetupAppend) -> None:
+        """Open an appender; what comes next waits for it. One of the same id is replaced."""
+        most = self._desk.host.wire.set_ups_max
+        if request.connection_id not in self._appenders and len(self._appenders) >= most:
+            self._desk.close(f"more than {most} appenders on one connection")
+        elif self._desk.may_touch(request.segment):
+            self._desk.hold()
+            self._open(request, may_make=self._desk.host.settings.makes_segments)
+
+    def _open(self, request: m.SetupAppend, *, may_make: bool) -> None:
+        desk = self._desk
+
+        def opened(outcome: Writer | StoreError) -> None:
+            if desk.is_over:
+                return
+            if isinstance(outcome, NoSuchSegment) and may_make:
+                desk.host.store.create_segment(request.segment, done=made)
+            elif isinstance(outcome, StoreError):
+                desk.close(outcome)
+            else:
+                appender = self._appenders[request.connection_id] = _Appender(outcome)
+                level = appender.stored
+                desk.reply(m.AppendSetup(request.segment, request.connection_id, level))
+                desk.release()
+
+        def made(outcome: StoreError | None) -> None:
+            if outcome is None or isinstance(outcome, SegmentExists):
+                self._open(request, may_make=False)
+            else:
+                desk.close(outcome)
+
+        desk.host.store.open_writer(request.segment, request.connection_id, done=opened)
+
+    # Blocks
+
+    def begin(self, request: m.BeginAppendBlock) -> None:
+        """Refuse a block at its beginning if nothing can take it."""
+        appender = self._appenders.get(request.connection_id)
+        if appender is None:
+            self._desk.close(f"a block of {request.connection_id}, which is not set up")
+        elif request.offset > appender.taken:
+            self._desk.close(f"a block at {request.offset} where {appender.taken} comes next")
+
+    def store(self, block: Block) -> None:
+        """Store a whole block and acknowledge it, or acknowledge that it is stored already."""
+        appender = self._appenders[block.connection_id]
+        if block.end <= appender.stored:
+            self._desk.reply(m.DataAppended(block.connection_id, appender.stored))
+        elif block.start == appender.taken:
+            self._append(appender, block)
+        elif block.end > appender.taken or block.start < appender.stored:
+            self._desk.close(f"a block from {block.start} to {block.end} across what is stored")
+        # What is left is under way, and will be acknowledged as soon as it is stored.
+
+    def _append(self, appender: _Appender, block: Block) -> None:
+        desk, end, size = self._desk, block.end, len(block.data)
+        connection_id = block.connection_id
+
+        def done(outcome: Appended | StoreError) -> None:
+            desk.under_way.end(size)
+            if desk.is_over:
+                return
+            desk.ports.settled(1)
+            if self._appenders[connection_id] is not appender:
+                return  # its successor has been told the level
+            if isinstance(outcome, StoreError):
+                desk.close(outcome)
+                return
+            appender.stored = end
+            desk.reply(m.DataAppended(connection_id, end))
+
+        appender.taken = end
+        desk.under_way.begin(size)
+        appender.writer.append(block.data, end, done=done)
+        desk.ports.taken(1, desk.under_way)

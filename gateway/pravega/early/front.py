@@ -1,0 +1,126 @@
+"""The early dialect as the server's connections see it: frames in, requests to what answers them.
+
+The dialect has no errors: a client that breaks a rule, or asks for what cannot be, is cut off, and
+the log says why.
+"""
+
+from typing import Final
+
+from gateway.pravega.early.appenders import Appenders
+from gateway.pravega.early.desk import EarlyDesk
+from gateway.pravega.early.host import EarlyHost
+from gateway.pravega.early.reads import EarlyReads
+from gateway.pravega.early.session import Request, Session
+from gateway.server.front import Limits, Ports
+from store.wire import early_messages as m
+from store.wire.early_block import Block
+from store.wire.early_codec import EARLY
+from store.wire.errors import WireError
+
+EARLY_PROTOCOL: Final = "pravega-early"
+_FRAMES_A_RUN: Final = 64
+"""Frames that are taken before others may have their turn."""
+
+
+class EarlyFront:
+    """One client of the early dialect."""
+
+    def __init__(self, host: EarlyHost, ports: Ports) -> None:
+        self._ports = ports
+        self._desk = EarlyDesk(host, ports)
+        self._session = Session()
+        self._appenders = Appenders(self._desk)
+        self._reads = EarlyReads(self._desk)
+        self._is_known = False
+
+    def start(self) -> None:
+        """Set the time limit of the first frame."""
+        self._ports.limit(self._desk.host.wire.first_frame_timeout_ms, "first frame")
+
+    # Frames
+
+    def take(self, buffer: bytearray, position: int, end: int) -> int:
+        """Handle a run of frames up to one that asks for something; return where to go on."""
+        if self._desk.is_over:
+            return end
+        try:
+            if not self._whole_frame(buffer, position, end):
+                return position
+            self._ports.begin_command()
+            position = self._take_run(buffer, position, end)
+        except WireError as error:
+            self._desk.close(str(error))
+            return end
+        if not self._desk.is_held:
+            self._ports.end_command()
+        return position
+
+    def _whole_frame(self, buffer: bytearray, position: int, end: int) -> int:
+        """Return the size of the frame at `position`, 0 if it is not complete.
+
+        Raises WireError if with it the client makes the server keep too much.
+        """
+        size = EARLY.frame_bytes(buffer, position, end)
+        kept, most = size + self._session.kept_bytes, self._desk.host.wire.unfinished_bytes_max
+        if kept > most:
+            raise WireError(f"{kept} bytes of what is not complete, and {most} are the most")
+        return size if position + size <= end else 0
+
+    def _take_run(self, buffer: bytearray, position: int, end: int) -> int:
+        view = memoryview(buffer)
+        for _ in range(_FRAMES_A_RUN):
+            size = self._whole_frame(buffer, position, end)
+            if not size:
+                break
+            request = self._session.take(view[position : position + size])
+            position += size
+            if request is not None:
+                self._handle(request)
+                break
+        if not self._is_known and not self._desk.is_over:
+            self._is_known = True
+            self._ports.logged_in()
+            self._ports.admitted()
+        return position
+
+    def _handle(self, request: Request) -> None:
+        match request:
+            case Block():
+                self._appenders.store(request)
+            case m.BeginAppendBlock():
+                self._appenders.begin(request)
+            case m.SetupAppend():
+                self._appenders.set_up(request)
+            case m.ReadSegment():
+                self._reads.ask(request)
+            case m.KeepAlive():
+                self._desk.reply(request)
+
+    def frame_bytes(self, buffer: bytearray, position: int, end: int) -> int:
+        """Return the size of the unfinished frame at `position`; 0 if its head is not there."""
+        return 0 if self._desk.is_over else EARLY.frame_bytes(buffer, position, end)
+
+    # The end
+
+    def farewell(self) -> None:
+        """Give up the reads that wait: the dialect has no words for an end."""
+        self._reads.stop()
+
+    def lost(self) -> None:
+        """Remove everything that the connection owned."""
+        self._desk.is_over = True
+        self._reads.stop()
+
+
+class EarlyKind:
+    """The early dialect, as a port sees it."""
+
+    name = EARLY_PROTOCOL
+
+    def __init__(self, host: EarlyHost, limits: Limits) -> None:
+        self.host = host
+        self.limits = limits
+
+    def meet(self, ports: Ports) -> EarlyFront:
+        """Return the front of a client that has just come."""
+        return EarlyFront(self.host, ports)
