@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Final, Self, TypeVar
@@ -120,6 +120,16 @@ class EarlyClient:
     def is_ended(self) -> bool:
         """Wait for the next bytes; True if the server has ended the connection instead."""
         return self._wire.is_ended()
+
+    def send_to_a_close(self, *messages: Message) -> None:
+        """Send messages that end the connection, perhaps before they are all sent."""
+        with suppress(ConnectionError):
+            self.send(*messages)
+        self.drain()
+
+    def drain(self) -> None:
+        """Take what comes until the server ends the connection."""
+        self._wire.drain()
 
     def set_up(self, segment: str = SEGMENT, appender: UUID = APPENDER) -> int:
         """Set an appender up; return its level."""

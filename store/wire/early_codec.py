@@ -43,7 +43,7 @@ class Parts:
         """True between the first part of a message and its last."""
         return self._data is not None
 
-    def take(self, part: PartialMessage) -> bytearray | None:
+    def take(self, part: PartialMessage) -> bytes | None:
         """Take a part; return the frame when it is whole.
 
         Raises:
@@ -65,7 +65,7 @@ class Parts:
         if part.part != LAST:
             return None
         self._data = None
-        return data
+        return bytes(data)
 
     def _check(self, length: int, size: int, *, is_last: bool) -> None:
         if size > WHOLE_BYTES_MAX:

@@ -61,7 +61,7 @@ class EarlyReads:
             self._desk.ports.hold()
 
     def _count(self) -> int:
-        return len(self._turns) + len(self._waiting)
+        return len(self._turns) + len(self._waiting) + self._is_reading
 
     def _go_on(self) -> None:
         if self._turns and not self._is_reading and self._ready is None:
