@@ -44,6 +44,7 @@ from store.errors import StoreError
 from store.local.files import descriptor_limit, store_descriptors
 
 if TYPE_CHECKING:
+    from gateway.early_port import EarlyPort
     from gateway.store_ports import StorePorts
 
 log = logging.getLogger(__name__)
@@ -87,6 +88,17 @@ def _store_ports_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> "Sto
     return StorePorts(settings, loop, port=wire.port, over_tls=wire.tls)
 
 
+def _early_port_of(settings: Settings) -> "EarlyPort | None":
+    """Take the address of the early dialect's port, if there is one. Raises ConfigError."""
+    port = settings.early.port
+    if port is None:
+        return None
+    from gateway.early_port import EarlyPort  # noqa: PLC0415  # as above
+    from gateway.pravega.early.host import is_of_the_gateway  # noqa: PLC0415
+
+    return EarlyPort(settings, port=port, is_closed=is_of_the_gateway)
+
+
 class Server:
     """Everything that runs."""
 
@@ -117,6 +129,7 @@ class Server:
         over_tls = Place(stream.host, settings.tls.port, "stream.host", "tls.port")
         self.tls = tls_of(settings.tls, over_tls, loop)
         self._store_ports = _store_ports_of(settings, loop)
+        self._early_port = _early_port_of(settings)
         self._listeners = Listeners()
         self._retention: asyncio.Task[None] | None = None
         self._letting_go: asyncio.Task[None] | None = None
@@ -153,6 +166,8 @@ class Server:
             words.append(f"management={shown(*self.management.address)}")
         if self._store_ports is not None:
             words.append(self._store_ports.ready)
+        if self._early_port is not None:
+            words.append(self._early_port.ready)
         durability = self._settings.store.durability.value
         words.append(f"data={self.backend.served.directory.path} durability={durability}")
         return " ".join(words)
@@ -193,9 +208,8 @@ class Server:
             self.serve(plain)
         except OSError as error:
             raise self._place.blame(error) from error
-        if self._store_ports is not None:
-            store = self.backend.served.store
-            self._store_ports.start(store, shared, self.sockets, self._add)
+        for port in self._ports_of_segments:
+            port.start(self.backend.served.store, shared, self.sockets, self._add)
         self.backend.served.directory.keep()  # from here on clients may store something
         if self.tls is not None:
             kind = self._stream_kind(opened, self.advertised_over_tls)
@@ -282,9 +296,8 @@ class Server:
         for connection in connections:
             connection.stop_reading()
         is_clean = await done_before(begun_s + STORED_BY_S, self.backend.close_streams())
-        if self._store_ports is not None:
-            settled = self._store_ports.settled()
-            is_clean = await done_before(begun_s + STORED_BY_S, settled) and is_clean
+        for port in self._ports_of_segments:
+            is_clean = await done_before(begun_s + STORED_BY_S, port.settled()) and is_clean
         for connection in connections:
             connection.stop()
         await done_before(begun_s + SENT_BY_S, self._listeners.all_ended())
@@ -299,6 +312,10 @@ class Server:
             log.info("there are no tls files to reload")
         for tls in self._over_tls:
             tls.reload()
+
+    @property
+    def _ports_of_segments(self) -> "list[StorePorts | EarlyPort]":
+        return [each for each in (self._store_ports, self._early_port) if each is not None]
 
     @property
     def _over_tls(self) -> list[TlsServing]:

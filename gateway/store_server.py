@@ -7,6 +7,8 @@ from typing import Final
 
 from gateway.awaiting import done_before
 from gateway.broker.access.refusals import Refusals
+from gateway.early_port import EarlyPort
+from gateway.pravega.early.host import is_of_the_server
 from gateway.served_store import ServedStore
 from gateway.server.listeners import Listeners
 from gateway.server.schedule import Schedule
@@ -40,6 +42,10 @@ class StoreServer:
         port = PORT if port is None else port
         over_tls = settings.tls.certificate is not None
         self._ports = StorePorts(settings, loop, port=port, over_tls=over_tls)
+        self._all_ports: list[StorePorts | EarlyPort] = [self._ports]
+        early = settings.early.port
+        if early is not None:
+            self._all_ports.append(EarlyPort(settings, port=early, is_closed=is_of_the_server))
         self._listeners = Listeners()
 
     def open(self) -> None:
@@ -59,7 +65,8 @@ class StoreServer:
             say=say,
         )
         sockets = Sockets(max(left, descriptors // 4), say)
-        self._ports.start(self._served.store, shared, sockets, self._listeners.add)
+        for port in self._all_ports:
+            port.start(self._served.store, shared, sockets, self._listeners.add)
         self._served.directory.keep()  # from here on clients may store something
 
     async def abandon(self) -> None:
@@ -71,7 +78,8 @@ class StoreServer:
         """Text of the ready line: the addresses, and where the data is."""
         durability = self._settings.store.durability.value
         directory = self._served.directory.path
-        return f"{self._ports.ready} data={directory} durability={durability}"
+        addresses = " ".join(port.ready for port in self._all_ports)
+        return f"{addresses} data={directory} durability={durability}"
 
     def reload(self) -> None:
         """Take changed files: certificates, the only ones that can change while it serves."""
@@ -96,7 +104,9 @@ class StoreServer:
         connections = self._listeners.connections()
         for connection in connections:
             connection.stop_reading()
-        is_clean = await done_before(begun_s + STORED_BY_S, self._ports.settled())
+        is_clean = True
+        for port in self._all_ports:
+            is_clean = await done_before(begun_s + STORED_BY_S, port.settled()) and is_clean
         for connection in connections:
             connection.stop()
         await done_before(begun_s + SENT_BY_S, self._listeners.all_ended())

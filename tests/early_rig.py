@@ -101,6 +101,10 @@ class EarlyClient:
         """Send messages, in one write."""
         self.socket.sendall(b"".join(EARLY.encode(each) for each in messages))
 
+    def receive_bytes(self, size: int) -> bytes:
+        """Return so many bytes; EOFError if the connection has ended before."""
+        return self._wire.exactly(size)
+
     def receive(self) -> Message:
         """Return the next message; EOFError if the connection has ended."""
         code, length = HEAD.unpack(self._wire.exactly(HEAD_BYTES))

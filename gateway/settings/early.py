@@ -44,5 +44,5 @@ class EarlySettings(Section):
         unit="bytes",
         ge=0,
         le=16 * MIB,
-        takes=f"0, or a whole number from {_PART_BYTES_MIN} to {16 * MIB}",
+        takes=f"a whole number from {_PART_BYTES_MIN} to {16 * MIB}, or 0",
     )

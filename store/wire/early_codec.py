@@ -19,7 +19,7 @@ EARLY: Final = Codec(EARLY_COMMANDS, payload_bytes_max=0xFFFFFF)
 WHOLE_BYTES_MAX: Final = 1 << 24
 """Size of the largest message that is sent in parts, with its head."""
 PART_HEAD_BYTES: Final = HEAD_BYTES + 1
-"""What a PartialMessage has before its data."""
+"""Bytes of a PartialMessage before its data."""
 
 
 class Parts:

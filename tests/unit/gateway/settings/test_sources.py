@@ -100,6 +100,7 @@ def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
         "--tls-key": "server-key.pem",
         "--tls-ca": "ca.pem",
         "--store-port": "6003",
+        "--store-early-port": "6004",
         "--management-port": "8000",
         "--users": "users.toml",
         "--log-level": "debug",
@@ -207,7 +208,7 @@ def test_what_is_no_setting_is_named_and_the_likely_one_told(
         (
             "HUTCH_NOTHING__LIKE_IT",
             (
-                "the sections are stream, tls, management, store, wire, streams, pipeline,"
+                "the sections are stream, tls, management, store, wire, early, streams, pipeline,"
                 " users, definitions, logs"
             ),
         ),

@@ -2,16 +2,20 @@ from pathlib import Path
 
 import pytest
 
-from store.wire.commands import BY_CODE, COMMANDS
+from store.wire.commands import BY_CODE, COMMANDS, Command
 from store.wire.document import BEGIN, END, commands_table, main, payload_of, rewritten
+from store.wire.early_commands import EARLY_COMMANDS
 
-PAGE = Path(__file__).parents[4] / "docs" / "pravega.md"
+DOCS = Path(__file__).parents[4] / "docs"
 
 
-def test_the_page_is_up_to_date() -> None:
-    page = PAGE.read_text(encoding="utf-8")
+@pytest.mark.parametrize(
+    ("name", "rows"), [("pravega.md", COMMANDS), ("pravega-early.md", EARLY_COMMANDS)]
+)
+def test_a_page_is_up_to_date(name: str, rows: tuple[Command, ...]) -> None:
+    page = (DOCS / name).read_text(encoding="utf-8")
 
-    assert rewritten(page) == page, "run: python -m store.wire.document docs/pravega.md"
+    assert rewritten(page, rows) == page, f"run: python -m store.wire.document docs/{name}"
 
 
 def test_every_command_has_its_row_and_its_purpose() -> None:
@@ -30,13 +34,15 @@ def test_fields_that_may_be_absent_stand_in_brackets() -> None:
     assert payload_of(BY_CODE[100]) == "none"
 
 
-def test_an_old_table_is_replaced_and_the_rest_is_kept(tmp_path: Path) -> None:
-    path = tmp_path / "page.md"
-    path.write_text(f"above\n{BEGIN}old{END}\nbelow\n")
+def test_old_tables_are_replaced_and_the_rest_is_kept(tmp_path: Path) -> None:
+    paths = tmp_path / "pravega.md", tmp_path / "pravega-early.md"
+    for path in paths:
+        path.write_text(f"above\n{BEGIN}old{END}\nbelow\n")
 
-    assert main([str(path)]) == 0
+    assert main(list(map(str, paths))) == 0
 
-    assert path.read_text() == f"above\n{BEGIN}{commands_table()}{END}\nbelow\n"
+    for path, rows in zip(paths, (COMMANDS, EARLY_COMMANDS), strict=True):
+        assert path.read_text() == f"above\n{BEGIN}{commands_table(rows)}{END}\nbelow\n"
 
 
 def test_a_page_without_marks_is_refused() -> None:
