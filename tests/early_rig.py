@@ -40,8 +40,7 @@ class EarlyServer(WireServer):
         self, directory: Path, *, settings: EarlySettings, wire: WireSettings | None = None
     ) -> None:
         self._settings = settings
-        self._wire = wire or WireSettings()
-        super().__init__(directory)
+        super().__init__(directory, wire=wire)
 
     def _open(self, directory: Path) -> None:
         super()._open(directory)
