@@ -20,6 +20,9 @@ from tests.integration.server import (
 from tests.integration.tls_rig import context_of
 from tests.pravega_client import WireClient, end
 
+BESIDE = ("--store-port", "0")
+"""The arguments of a server of streams that serves its store as well."""
+
 
 def run_store(*arguments: str, data: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -48,8 +51,11 @@ def test_what_was_acknowledged_is_there_after_kill_9(tmp_path: Path) -> None:
         server.terminate()
 
 
-def test_a_stop_answers_what_was_taken_and_what_waits(tmp_path: Path) -> None:
-    with StoreProcess(tmp_path / "data") as server, WireClient(*server.store) as client:
+@pytest.mark.parametrize(("kind", "arguments"), [(StoreProcess, ()), (HutchServer, BESIDE)])
+def test_a_stop_answers_what_was_taken_and_what_waits(
+    kind: type[HutchServer], arguments: tuple[str, ...], tmp_path: Path
+) -> None:
+    with kind(tmp_path / "data", *arguments) as server, WireClient(*server.store) as client:
         client.create("s")
         client.set_up("s")
         client.send(m.ReadSegment("s", 1_000_000, 8, "", 6), *(end(n, b"x") for n in range(50)))
