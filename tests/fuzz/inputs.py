@@ -27,6 +27,7 @@ from tests.chunks import SubBatch, filtered_body, publish_body
 from tests.fake_server import chunks
 from tests.fuzz.answers import BOUNDS_ID, SUBSCRIBE_ID
 from tests.golden import golden
+from tests.golden.early_exchanges import EXCHANGES
 from tests.golden.pravega_frames import FRAMES, WRITER
 from tests.property.gateway.chunk_model import Stored
 from tests.property.gateway.conversations import frame_of
@@ -219,6 +220,14 @@ def _pravega() -> dict[str, bytes]:
     }
 
 
+def _pravega_early() -> dict[str, bytes]:
+    sent = {
+        f"exchange-{number:02}": b"".join(step.frame for step in each.steps if step.kind == ">")
+        for number, each in enumerate(EXCHANGES)
+    }
+    return {**sent, "length-lie": bytes.fromhex("00000000 01000000")}
+
+
 def main() -> None:
     """Write the inputs that are made here."""
     for target, inputs in {
@@ -231,6 +240,7 @@ def main() -> None:
         "connection": _conversations(),
         "answers": _answers(),
         "pravega": _pravega(),
+        "pravega-early": _pravega_early(),
     }.items():
         (FOLDER / target).mkdir(parents=True, exist_ok=True)
         for name, content in inputs.items():

@@ -28,6 +28,7 @@ from gateway.management.definitions.planning import plan_import
 from gateway.management.definitions.reading import read_definitions
 from gateway.management.errors import WrongRequest
 from gateway.management.wire import read_head
+from gateway.pravega.early.session import Session
 from gateway.stream.wire import messages as m
 from gateway.stream.wire import pipeline
 from gateway.stream.wire.codec import (
@@ -42,6 +43,8 @@ from gateway.stream.wire.commands import STANDARD, Table
 from gateway.stream.wire.errors import ProtocolError
 from store.wire import codec
 from store.wire.block import append_pieces
+from store.wire.early_block import Block
+from store.wire.early_codec import EARLY
 from store.wire.errors import WireError
 from store.wire.messages import AppendBlock, AppendBlockEnd
 from tests.fuzz.answers import fuzz_answers
@@ -236,6 +239,32 @@ def fuzz_pravega(data: bytes) -> None:
         return
 
 
+def fuzz_pravega_early(data: bytes) -> None:
+    """A conversation in the early dialect: requests, and blocks of whole events."""
+    session, position = Session(), 0
+    try:
+        while 0 < (size := EARLY.frame_bytes(data, position, len(data))) <= len(data) - position:
+            request = session.take(memoryview(data)[position : position + size])
+            if isinstance(request, Block):
+                _walk_events(bytes(request.data))
+            elif request is not None:
+                code = EARLY.by_class[type(request)].code
+                assert EARLY.decode(code, EARLY.encode(request)[codec.HEAD_BYTES :]) == request
+            position += size
+            assert session.kept_bytes <= position
+    except WireError:
+        return
+
+
+def _walk_events(stored: bytes) -> None:
+    position = 0
+    while position < len(stored):
+        code, size = codec.HEAD.unpack_from(stored, position)
+        assert code == 0
+        position += codec.HEAD_BYTES + size
+    assert position == len(stored)
+
+
 TARGETS: Final[dict[str, Target]] = {
     "frame": fuzz_frame,
     "publish": fuzz_publish,
@@ -246,4 +275,5 @@ TARGETS: Final[dict[str, Target]] = {
     "pipeline": fuzz_pipeline,
     "answers": fuzz_answers,
     "pravega": fuzz_pravega,
+    "pravega-early": fuzz_pravega_early,
 }
