@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from compat.pravega import requests as r
-from compat.pravega.case import Closed, ask, case
+from compat.pravega.case import Closed, ask, case, read_all
 from compat.pravega.cases.starts import INFO, filled
 from compat.pravega.requests import MISSING, OTHER, THIRD, UNSET, S, info, read
 from store.wire import error_messages as e
@@ -19,7 +19,7 @@ CASES: Final = (
         *filled(b"abc", OTHER),
         ask(r.merge(), gives=m.SegmentsMerged),
         INFO,
-        ask(read(), gives=m.SegmentRead),
+        read_all(read(), until=13),
         ask(info(OTHER), gives=e.NoSuchSegment),
     ),
     case(
@@ -55,7 +55,7 @@ CASES: Final = (
         *filled(b"abc", OTHER),
         ask(r.seal(OTHER), gives=m.SegmentSealed),
         ask(r.merge(), gives=m.SegmentsMerged),
-        ask(read(), gives=m.SegmentRead),
+        read_all(read(), until=13),
     ),
     case(
         "merge: into a sealed target",
@@ -86,7 +86,7 @@ CASES: Final = (
         ask(r.merge(), gives=m.SegmentsMerged),
         ask(r.setup(), gives=m.AppendSetup),
         ask(r.end(2, b"xyz"), gives=m.DataAppended),
-        ask(read(), gives=m.SegmentRead),
+        read_all(read(), until=16),
     ),
     case(
         "merge: a reader waits at the target",
@@ -178,7 +178,7 @@ CASES: Final = (
         *filled(b"abc", OTHER),
         *filled(b"xyz", THIRD),
         ask(r.merge_batch(S, OTHER, THIRD), gives=m.SegmentsBatchMerged),
-        ask(read(), gives=m.SegmentRead),
+        read_all(read(), until=16),
     ),
     case(
         "merge in batch: one source",
