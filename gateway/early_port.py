@@ -41,7 +41,11 @@ class EarlyPort:
         self._socket = self._place.bind()
         host = self._socket.getsockname()[0]
         if not is_loopback(host):
-            log.warning("the early dialect has no login, and other machines reach it host=%s", host)
+            log.warning(
+                "clients of the early dialect need no login, and can come from other machines "
+                "address=%s",
+                shown(*self._socket.getsockname()[:2]),
+            )
 
     @property
     def ready(self) -> str:

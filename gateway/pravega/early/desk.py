@@ -53,7 +53,7 @@ class EarlyDesk:
         self.is_over = True
         peer = self.ports.peer
         line = "connection closed peer=%s error=%s"
-        self.host.say(log.warning, peer.rpartition(":")[0], line, peer, reason)
+        self.host.say(log.warning, peer.rpartition(":")[0], line, peer, str(reason))
         self.ports.finish()
 
     def hold(self) -> None:

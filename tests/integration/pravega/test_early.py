@@ -76,4 +76,4 @@ def test_a_host_that_others_reach_is_warned_of(
     with StoreProcess(tmp_path / "data", "--early-port", "0", environment=environment) as server:
         assert f"early={host}:" in server.ready_line
         server.terminate()
-        assert ("no login" in server.stderr) is is_warned
+        assert ("clients of the early dialect need no login" in server.stderr) is is_warned
