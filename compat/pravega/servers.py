@@ -28,6 +28,8 @@ FAILED: Final = (b"exited exceptionally", b"Exception occurred running emulator"
 START_S: Final = 120.0
 STOP_S: Final = 15.0
 POLL_S: Final = 0.2
+TRIED: Final = 64
+"""Names that are tried; the four parts of Pravega each have some."""
 REPOSITORY: Final = Path(__file__).parents[2]
 
 Address = tuple[str, int]
@@ -139,14 +141,16 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 
 
 def creates(address: Address) -> bool:
-    """Tell whether a server creates a segment; it listens before it can."""
+    """Tell whether all parts of a server create segments; it listens before they can."""
     try:
         connection = Connection(address)
     except OSError:
         return False
     with contextlib.closing(connection), contextlib.suppress(Ended):
-        connection.send(encode(create("ready/0")))
-        return connection.message(time.monotonic() + POLL_S) is not None
+        # The part is chosen by the name; one that is not there yet ends the connection.
+        connection.send(b"".join(encode(create(f"ready/{number}")) for number in range(TRIED)))
+        deadline = time.monotonic() + START_S
+        return all(connection.message(deadline) is not None for _ in range(TRIED))
     return False
 
 
