@@ -11,7 +11,7 @@ SOURCES: Final = sorted(
     path
     for folder in (*SHIPPED, "compat", "examples", "tests")
     for path in (ROOT / folder).rglob("*.py")
-    if "node_modules" not in path.parts
+    if "node_modules" not in path.parts and not path.stem.endswith("_pb2")  # generated
 )
 
 

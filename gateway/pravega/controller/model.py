@@ -1,0 +1,203 @@
+"""What the controller knows of streams and transactions, and its form in the controller's table.
+
+A record also says which change of it is under way: `State`. So a change that was cut short by the
+end of the process can be finished by the next one.
+"""
+
+import dataclasses
+import enum
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+from gateway.pravega.controller.names import segment_id, segment_name
+
+
+class State(enum.Enum):
+    """State of a stream; those that end in -ING have steps left to do."""
+
+    CREATING = "creating"
+    ACTIVE = "active"
+    UPDATING = "updating"
+    SCALING = "scaling"
+    TRUNCATING = "truncating"
+    SEALING = "sealing"
+    SEALED = "sealed"
+    DELETING = "deleting"
+
+    @property
+    def is_settled(self) -> bool:
+        """No step is left to do."""
+        return self in {State.ACTIVE, State.SEALED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policy:
+    """How a stream is configured, in Pravega's numbers.
+
+    Attributes:
+        scale_type: 0 a fixed number of segments, 1 KB/s, 2 events/s.
+        rate: KB/s or events/s of a segment.
+        factor: Parts into which a busy segment is split.
+        segments: Number of segments at creation.
+        retention_type: 0 none, 1 time, 2 size.
+        retention: Milliseconds or bytes that are kept.
+        retention_max: The most that is kept, of the same unit.
+        tags: For finding streams.
+        aggregation_ms: Time limit of writers that note times.
+        rollover_bytes: Size of a file of a segment; 0 leaves it to the store.
+    """
+
+    scale_type: int = 0
+    rate: int = 0
+    factor: int = 0
+    segments: int = 1
+    retention_type: int = 0
+    retention: int = 0
+    retention_max: int = 0
+    tags: tuple[str, ...] = ()
+    aggregation_ms: int = 0
+    rollover_bytes: int = 0
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Segment:
+    """A segment of a stream: it holds the keys in [low, high) of 0 … 1."""
+
+    low: float
+    high: float
+    number: int
+    epoch: int
+
+    @property
+    def identity(self) -> int:
+        """Its number as clients write it."""
+        return segment_id(self.number, self.epoch)
+
+    def overlaps(self, other: "Segment") -> bool:
+        """Tell whether a key can be in both."""
+        return self.low < other.high and other.low < self.high
+
+
+@dataclass(frozen=True, slots=True)
+class Epoch:
+    """The segments that were written at one time, by their keys."""
+
+    number: int
+    at_ms: int
+    segments: tuple[Segment, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stream:
+    """A stream.
+
+    Attributes:
+        epochs: Oldest first.
+        coming: The epoch that a scaling makes.
+        cut: Where the stream begins: offsets by segments. Empty: at its first segments' starts.
+    """
+
+    scope: str
+    name: str
+    policy: Policy
+    state: State
+    epochs: tuple[Epoch, ...]
+    coming: Epoch | None = None
+    cut: Mapping[int, int] = dataclasses.field(default_factory=dict)
+
+    @property
+    def epoch(self) -> Epoch:
+        """The segments that are written now."""
+        return self.epochs[-1]
+
+    @property
+    def segments(self) -> dict[int, Segment]:
+        """Every segment that the stream has had, by identity."""
+        return {each.identity: each for epoch in self.epochs for each in epoch.segments}
+
+    def segment_name(self, identity: int) -> str:
+        """Return a segment's name in the store."""
+        return segment_name(self.scope, self.name, identity)
+
+    def to_bytes(self) -> bytes:
+        """Return the record's form in the table."""
+        return _packed(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read what `to_bytes` gave."""
+        fields = json.loads(data)
+        fields["policy"]["tags"] = tuple(fields["policy"]["tags"])
+        fields["policy"] = Policy(**fields["policy"])
+        fields["state"] = State(fields["state"])
+        fields["epochs"] = tuple(map(_epoch, fields["epochs"]))
+        fields["coming"] = fields["coming"] and _epoch(fields["coming"])
+        fields["cut"] = {int(identity): offset for identity, offset in fields["cut"].items()}
+        return cls(**fields)
+
+
+class TransactionState(enum.IntEnum):
+    """State of a transaction, in Pravega's numbers."""
+
+    OPEN = 1
+    COMMITTING = 2
+    COMMITTED = 3
+    ABORTING = 4
+    ABORTED = 5
+
+    @property
+    def is_over(self) -> bool:
+        """Nothing more will happen to it."""
+        return self in {TransactionState.COMMITTED, TransactionState.ABORTED}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transaction:
+    """A transaction of a stream.
+
+    Attributes:
+        identity: 128 bits; the upper 32 are the epoch that it belongs to.
+        lease_ms: Time without a ping after which it is aborted.
+        began_ms: When it began, or was settled.
+        back_to: Epoch whose ranges the stream gets back when the commit is through: a commit to
+            segments that have been scaled away opens such segments for its time.
+    """
+
+    scope: str
+    stream: str
+    identity: int
+    state: TransactionState
+    lease_ms: int
+    began_ms: int
+    back_to: int | None = None
+
+    @property
+    def epoch(self) -> int:
+        """The epoch whose segments it writes beside."""
+        return self.identity >> 96
+
+    def to_bytes(self) -> bytes:
+        """Return the record's form in the table."""
+        return _packed(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read what `to_bytes` gave."""
+        fields = json.loads(data)
+        fields["state"] = TransactionState(fields["state"])
+        return cls(**fields)
+
+
+def _packed(record: Stream | Transaction) -> bytes:
+    return json.dumps(dataclasses.asdict(record), default=_value_of).encode()
+
+
+def _value_of(member: State) -> str:
+    return member.value
+
+
+def _epoch(fields: dict[str, Any]) -> Epoch:
+    segments = tuple(Segment(**each) for each in fields["segments"])
+    return Epoch(fields["number"], fields["at_ms"], segments)

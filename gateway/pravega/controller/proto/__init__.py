@@ -1,0 +1,1 @@
+"""The messages of the controller's calls: generated from `controller.proto` by `make proto`."""

@@ -1,0 +1,1 @@
+"""The controller's calls: a request in, the answer out."""

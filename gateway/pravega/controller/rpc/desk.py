@@ -1,0 +1,54 @@
+"""What an answer to a call is made from, and parts that several answers have."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.pravega.controller.controller import Controller
+from gateway.pravega.controller.model import Segment
+from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rights import Caller
+
+PAGE: Final = 100
+"""Names in one answer to a list."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Desk:
+    """One call's view of the controller.
+
+    Attributes:
+        controller: Scopes, streams and transactions.
+        address: Host and port of the wire protocol, as clients reach it.
+        caller: The client's rights.
+        token: Makes the token with which the caller reaches a stream's segments.
+    """
+
+    controller: Controller
+    address: tuple[str, int]
+    caller: Caller
+    token: Callable[[Caller, str, str], str]
+
+
+def info(scope: str, stream: str) -> pb.StreamInfo:
+    """Return a stream's name as answers have it."""
+    return pb.StreamInfo(scope=scope, stream=stream)
+
+
+def segment_id(of: pb.StreamInfo, identity: int) -> pb.SegmentId:
+    """Return a segment's number as answers have it."""
+    return pb.SegmentId(streamInfo=info(of.scope, of.stream), segmentId=identity)
+
+
+def ranges(of: pb.StreamInfo, segments: Iterable[Segment]) -> list[pb.SegmentRange]:
+    """Return segments with their keys as answers have them."""
+    return [
+        pb.SegmentRange(segmentId=segment_id(of, each.identity), minKey=each.low, maxKey=each.high)
+        for each in sorted(segments)
+    ]
+
+
+def page(names: Iterable[str], token: str) -> tuple[list[str], pb.ContinuationToken]:
+    """Return the names behind a token, in order, and the token of what follows them."""
+    found = sorted(name for name in names if name > token)[:PAGE]
+    return found, pb.ContinuationToken(token=found[-1] if found else token)

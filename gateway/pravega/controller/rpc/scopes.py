@@ -1,0 +1,85 @@
+"""Calls about scopes, and lists of streams."""
+
+from gateway.pravega.controller.errors import BadName, NoSuchScope, ScopeExists, ScopeNotEmpty
+from gateway.pravega.controller.model import Stream
+from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rights import Right
+from gateway.pravega.controller.rpc.desk import Desk, info, page
+
+
+async def create_scope(desk: Desk, request: pb.ScopeInfo) -> pb.CreateScopeStatus:
+    """Create a scope."""
+    status = pb.CreateScopeStatus.SUCCESS
+    try:
+        async with desk.controller.hold(request.scope):
+            await desk.controller.streams.create_scope(request.scope)
+    except ScopeExists:
+        status = pb.CreateScopeStatus.SCOPE_EXISTS
+    except BadName:
+        status = pb.CreateScopeStatus.INVALID_SCOPE_NAME
+    return pb.CreateScopeStatus(status=status)
+
+
+async def delete_scope(desk: Desk, request: pb.ScopeInfo) -> pb.DeleteScopeStatus:
+    """Delete a scope that has no streams."""
+    status = pb.DeleteScopeStatus.SUCCESS
+    try:
+        async with desk.controller.hold(request.scope):
+            await desk.controller.streams.delete_scope(request.scope)
+    except NoSuchScope:
+        status = pb.DeleteScopeStatus.SCOPE_NOT_FOUND
+    except ScopeNotEmpty:
+        status = pb.DeleteScopeStatus.SCOPE_NOT_EMPTY
+    return pb.DeleteScopeStatus(status=status)
+
+
+async def delete_scope_recursive(desk: Desk, request: pb.ScopeInfo) -> pb.DeleteScopeStatus:
+    """Delete a scope with all its streams."""
+    status = pb.DeleteScopeStatus.SUCCESS
+    try:
+        async with desk.controller.hold(request.scope):
+            await desk.controller.delete_all(request.scope)
+    except NoSuchScope:
+        status = pb.DeleteScopeStatus.SCOPE_NOT_FOUND
+    return pb.DeleteScopeStatus(status=status)
+
+
+async def check_scope_exists(desk: Desk, request: pb.ScopeInfo) -> pb.ExistsResponse:
+    """Tell whether a scope exists."""
+    return pb.ExistsResponse(exists=request.scope in desk.controller.registry.scopes)
+
+
+async def list_scopes(desk: Desk, request: pb.ScopesRequest) -> pb.ScopesResponse:
+    """List the scopes of which the caller may see something."""
+    seen = [
+        name for name in desk.controller.registry.scopes if desk.caller.may(Right.READ, name, "")
+    ]
+    names, token = page(seen, request.continuationToken.token)
+    return pb.ScopesResponse(scopes=names, continuationToken=token)
+
+
+async def list_streams(desk: Desk, request: pb.StreamsInScopeRequest) -> pb.StreamsInScopeResponse:
+    """List the streams of a scope."""
+    return _listed(desk, request.scope.scope, request.continuationToken.token, "")
+
+
+async def list_streams_for_tag(
+    desk: Desk, request: pb.StreamsInScopeWithTagRequest
+) -> pb.StreamsInScopeResponse:
+    """List the streams of a scope that have a tag."""
+    return _listed(desk, request.scope.scope, request.continuationToken.token, request.tag)
+
+
+def _listed(desk: Desk, scope: str, token: str, tag: str) -> pb.StreamsInScopeResponse:
+    def is_wanted(stream: Stream) -> bool:
+        has_tag = not tag or tag in stream.policy.tags
+        return has_tag and desk.caller.may(Right.READ, scope, stream.name)
+
+    try:
+        streams = desk.controller.registry.streams(scope)
+    except NoSuchScope:
+        return pb.StreamsInScopeResponse(status=pb.StreamsInScopeResponse.SCOPE_NOT_FOUND)
+    names, after = page((each.name for each in streams.values() if is_wanted(each)), token)
+    return pb.StreamsInScopeResponse(
+        streams=[info(scope, name) for name in names], continuationToken=after
+    )

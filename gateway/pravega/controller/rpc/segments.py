@@ -1,0 +1,140 @@
+"""Calls about the segments of a stream: which there are, what follows them, where they are."""
+
+from gateway.pravega.controller import history
+from gateway.pravega.controller.errors import (
+    InvalidRequest,
+    NoSuchScope,
+    NoSuchStream,
+    StreamIsSealed,
+)
+from gateway.pravega.controller.model import State
+from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc.desk import Desk, ranges, segment_id
+
+
+async def get_current_segments(desk: Desk, request: pb.StreamInfo) -> pb.SegmentRanges:
+    """Return the segments that are written now; none of a sealed stream."""
+    stream = await desk.controller.stream(request.scope, request.stream)
+    segments = () if stream.state is State.SEALED else stream.epoch.segments
+    return pb.SegmentRanges(
+        segmentRanges=ranges(request, segments), delegationToken=_token(desk, request)
+    )
+
+
+async def get_epoch_segments(desk: Desk, request: pb.GetEpochSegmentsRequest) -> pb.SegmentRanges:
+    """Return the segments that were written in an epoch."""
+    of = request.streamInfo
+    stream = await desk.controller.stream(of.scope, of.stream)
+    for epoch in stream.epochs:
+        if epoch.number == request.epoch:
+            return pb.SegmentRanges(
+                segmentRanges=ranges(of, epoch.segments), delegationToken=_token(desk, of)
+            )
+    raise InvalidRequest(f"{of.scope}/{of.stream} has no epoch {request.epoch}")
+
+
+async def get_segments(desk: Desk, request: pb.GetSegmentsRequest) -> pb.SegmentsAtTime:
+    """Return the segments that were written at a time, and where to read them from."""
+    of = request.streamInfo
+    stream = await desk.controller.stream(of.scope, of.stream)
+    found = history.at_time(stream, request.timestamp)
+    return pb.SegmentsAtTime(
+        segments=[
+            pb.SegmentsAtTime.SegmentLocation(segmentId=segment_id(of, identity), offset=offset)
+            for identity, offset in sorted(found.items())
+        ],
+        delegationToken=_token(desk, of),
+    )
+
+
+async def get_successors(desk: Desk, request: pb.SegmentId) -> pb.SuccessorResponse:
+    """Return the segments that follow one, each with those that it follows."""
+    of = request.streamInfo
+    stream = await desk.controller.stream(of.scope, of.stream)
+    if request.segmentId not in stream.segments:
+        raise InvalidRequest(f"{of.scope}/{of.stream} has no segment {request.segmentId}")
+    entries = [
+        pb.SuccessorResponse.SegmentEntry(segment=ranges(of, [segment])[0], value=predecessors)
+        for segment, predecessors in history.successors(stream, request.segmentId).items()
+    ]
+    return pb.SuccessorResponse(segments=entries, delegationToken=_token(desk, of))
+
+
+async def get_segments_between(desk: Desk, request: pb.StreamCutRange) -> pb.StreamCutRangeResponse:
+    """Return the segments with what lies between two cuts."""
+    of = request.streamInfo
+    stream = await desk.controller.stream(of.scope, of.stream)
+    start, end = getattr(request, "from"), request.to
+    for cut in (start, end):
+        if cut and not history.is_cut(stream, cut):
+            raise InvalidRequest(f"no cut of {of.scope}/{of.stream}: {dict(cut)}")
+    return pb.StreamCutRangeResponse(
+        segments=[segment_id(of, each) for each in history.between(stream, start, end)],
+        delegationToken=_token(desk, of),
+    )
+
+
+async def is_segment_valid(desk: Desk, request: pb.SegmentId) -> pb.SegmentValidityResponse:
+    """Tell whether a segment is one that is written now."""
+    of = request.streamInfo
+    stream = await desk.controller.stream(of.scope, of.stream)
+    is_open = stream.state is not State.SEALED and any(
+        each.identity == request.segmentId for each in stream.epoch.segments
+    )
+    return pb.SegmentValidityResponse(response=is_open)
+
+
+async def is_stream_cut_valid(desk: Desk, request: pb.StreamCut) -> pb.StreamCutValidityResponse:
+    """Tell whether a cut is one of the stream."""
+    of = request.streamInfo
+    stream = await desk.controller.stream(of.scope, of.stream)
+    return pb.StreamCutValidityResponse(response=history.is_cut(stream, request.cut))
+
+
+async def scale(desk: Desk, request: pb.ScaleRequest) -> pb.ScaleResponse:
+    """End some segments and go on with others; all is done when the answer is sent."""
+    of = request.streamInfo
+    keys = [(each.start, each.end) for each in request.newKeyRanges]
+    try:
+        async with desk.controller.hold(of.scope):
+            scaled = await desk.controller.streams.scale(
+                of.scope, of.stream, request.sealedSegments, keys
+            )
+    except (NoSuchScope, NoSuchStream, StreamIsSealed):
+        return pb.ScaleResponse(status=pb.ScaleResponse.FAILURE)
+    if scaled is None:
+        return pb.ScaleResponse(status=pb.ScaleResponse.PRECONDITION_FAILED)
+    epoch, made = scaled
+    return pb.ScaleResponse(
+        status=pb.ScaleResponse.STARTED, segments=ranges(of, made), epoch=epoch.number
+    )
+
+
+async def check_scale(desk: Desk, request: pb.ScaleStatusRequest) -> pb.ScaleStatusResponse:
+    """Tell whether the scaling out of an epoch is through."""
+    of = request.streamInfo
+    try:
+        stream = await desk.controller.stream(of.scope, of.stream)
+    except (NoSuchScope, NoSuchStream):
+        return pb.ScaleStatusResponse(status=pb.ScaleStatusResponse.INVALID_INPUT)
+    is_known = 0 <= request.epoch <= stream.epoch.number
+    status = pb.ScaleStatusResponse.SUCCESS if is_known else pb.ScaleStatusResponse.INVALID_INPUT
+    return pb.ScaleStatusResponse(status=status)
+
+
+# Where, and with which token
+
+
+async def get_uri(desk: Desk, _request: pb.SegmentId) -> pb.NodeUri:
+    """Return where a segment is served: all are where this server's wire protocol is."""
+    host, port = desk.address
+    return pb.NodeUri(endpoint=host, port=port)
+
+
+async def get_delegation_token(desk: Desk, request: pb.StreamInfo) -> pb.DelegationToken:
+    """Return a token for a stream's segments, '' where none is needed."""
+    return pb.DelegationToken(delegationToken=_token(desk, request))
+
+
+def _token(desk: Desk, of: pb.StreamInfo) -> str:
+    return desk.token(desk.caller, of.scope, of.stream)

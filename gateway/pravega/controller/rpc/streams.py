@@ -1,0 +1,138 @@
+"""Calls about streams as a whole."""
+
+from collections.abc import Coroutine
+from typing import Any, cast
+
+from gateway.pending import Pending
+from gateway.pravega.controller.errors import (
+    BadName,
+    InvalidRequest,
+    NoSuchScope,
+    NoSuchStream,
+    StreamExists,
+    StreamIsSealed,
+    StreamNotSealed,
+)
+from gateway.pravega.controller.model import Policy, Stream
+from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc.desk import Desk, info
+
+Change = Coroutine[Pending[Any], None, object]
+
+
+async def create_stream(desk: Desk, request: pb.StreamConfig) -> pb.CreateStreamStatus:
+    """Create a stream and its segments."""
+    of = request.streamInfo
+    status = pb.CreateStreamStatus.SUCCESS
+    try:
+        async with desk.controller.hold(of.scope):
+            await desk.controller.streams.create(of.scope, of.stream, _policy(request))
+    except StreamExists:
+        status = pb.CreateStreamStatus.STREAM_EXISTS
+    except NoSuchScope:
+        status = pb.CreateStreamStatus.SCOPE_NOT_FOUND
+    except BadName:
+        status = pb.CreateStreamStatus.INVALID_STREAM_NAME
+    return pb.CreateStreamStatus(status=status)
+
+
+async def update_stream(desk: Desk, request: pb.StreamConfig) -> pb.UpdateStreamStatus:
+    """Give a stream another policy and other tags."""
+    of = request.streamInfo
+    change = desk.controller.streams.update(of.scope, of.stream, _policy(request))
+    return await _updated(desk, of, change)
+
+
+async def truncate_stream(desk: Desk, request: pb.StreamCut) -> pb.UpdateStreamStatus:
+    """Give up what lies before a cut."""
+    of = request.streamInfo
+    change = desk.controller.streams.truncate(of.scope, of.stream, dict(request.cut))
+    return await _updated(desk, of, change)
+
+
+async def seal_stream(desk: Desk, request: pb.StreamInfo) -> pb.UpdateStreamStatus:
+    """Let a stream take no more."""
+    change = desk.controller.seal(request.scope, request.stream)
+    return await _updated(desk, request, change)
+
+
+async def delete_stream(desk: Desk, request: pb.StreamInfo) -> pb.DeleteStreamStatus:
+    """Delete a sealed stream."""
+    status = pb.DeleteStreamStatus.SUCCESS
+    try:
+        async with desk.controller.hold(request.scope):
+            await desk.controller.streams.delete(request.scope, request.stream)
+    except (NoSuchScope, NoSuchStream):
+        status = pb.DeleteStreamStatus.STREAM_NOT_FOUND
+    except StreamNotSealed:
+        status = pb.DeleteStreamStatus.STREAM_NOT_SEALED
+    return pb.DeleteStreamStatus(status=status)
+
+
+async def check_stream_exists(desk: Desk, request: pb.StreamInfo) -> pb.ExistsResponse:
+    """Tell whether a stream exists."""
+    try:
+        await desk.controller.stream(request.scope, request.stream)
+    except (NoSuchScope, NoSuchStream):
+        return pb.ExistsResponse(exists=False)
+    return pb.ExistsResponse(exists=True)
+
+
+async def get_stream_configuration(desk: Desk, request: pb.StreamInfo) -> pb.StreamConfig:
+    """Return a stream's policy and tags."""
+    return _config(await desk.controller.stream(request.scope, request.stream))
+
+
+async def _updated(desk: Desk, of: pb.StreamInfo, change: Change) -> pb.UpdateStreamStatus:
+    status = pb.UpdateStreamStatus.SUCCESS
+    try:
+        async with desk.controller.hold(of.scope):
+            await change
+    except NoSuchScope:
+        status = pb.UpdateStreamStatus.SCOPE_NOT_FOUND
+    except NoSuchStream:
+        status = pb.UpdateStreamStatus.STREAM_NOT_FOUND
+    except StreamIsSealed:
+        status = pb.UpdateStreamStatus.STREAM_SEALED
+    except InvalidRequest:
+        status = pb.UpdateStreamStatus.FAILURE
+    return pb.UpdateStreamStatus(status=status)
+
+
+def _policy(request: pb.StreamConfig) -> Policy:
+    scaling, retention = request.scalingPolicy, request.retentionPolicy
+    return Policy(
+        scale_type=scaling.scaleType,
+        rate=scaling.targetRate,
+        factor=scaling.scaleFactor,
+        segments=scaling.minNumSegments,
+        retention_type=retention.retentionType,
+        retention=retention.retentionParam,
+        retention_max=retention.retentionMax,
+        tags=tuple(request.tags.tag),
+        aggregation_ms=request.timestampAggregationTimeout,
+        rollover_bytes=request.rolloverSizeBytes,
+    )
+
+
+def _config(stream: Stream) -> pb.StreamConfig:
+    policy = stream.policy
+    return pb.StreamConfig(
+        streamInfo=info(stream.scope, stream.name),
+        scalingPolicy=pb.ScalingPolicy(
+            scaleType=cast(pb.ScalingPolicy.ScalingPolicyType, policy.scale_type),
+            targetRate=policy.rate,
+            scaleFactor=policy.factor,
+            minNumSegments=policy.segments,
+        ),
+        retentionPolicy=pb.RetentionPolicy(
+            retentionType=cast(
+                pb.RetentionPolicy.RetentionPolicyType, policy.retention_type
+            ),
+            retentionParam=policy.retention,
+            retentionMax=policy.retention_max,
+        ),
+        tags=pb.Tags(tag=policy.tags),
+        timestampAggregationTimeout=policy.aggregation_ms,
+        rolloverSizeBytes=policy.rollover_bytes,
+    )

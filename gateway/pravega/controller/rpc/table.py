@@ -1,0 +1,74 @@
+"""The table of calls: which function answers each, and which right it needs on what it names."""
+
+from collections.abc import Callable, Coroutine, Mapping
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+from google.protobuf.message import Message
+
+from gateway.pending import Pending
+from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rights import Right
+from gateway.pravega.controller.rpc import scopes, segments, streams, transactions
+from gateway.pravega.controller.rpc.desk import Desk
+from gateway.pravega.controller.rpc.segments import get_delegation_token, get_uri
+
+
+class Call(NamedTuple):
+    """An entry of the table; without a right, every caller that is known may make the call."""
+
+    answer: Callable[[Desk, Any], Coroutine[Pending[Any], None, Message]]
+    right: Right | None
+
+
+async def _servers(desk: Desk, _request: pb.ServerRequest) -> pb.ServerResponse:
+    host, port = desk.address
+    return pb.ServerResponse(nodeURI=[pb.NodeUri(endpoint=host, port=port)])
+
+
+CALLS: Final[Mapping[str, Call]] = MappingProxyType(
+    {
+        "createScope": Call(scopes.create_scope, Right.CONFIGURE),
+        "deleteScope": Call(scopes.delete_scope, Right.CONFIGURE),
+        "deleteScopeRecursive": Call(scopes.delete_scope_recursive, Right.CONFIGURE),
+        "checkScopeExists": Call(scopes.check_scope_exists, None),
+        "listScopes": Call(scopes.list_scopes, None),
+        "listStreamsInScope": Call(scopes.list_streams, None),
+        "listStreamsInScopeForTag": Call(scopes.list_streams_for_tag, None),
+        "createStream": Call(streams.create_stream, Right.CONFIGURE),
+        "updateStream": Call(streams.update_stream, Right.CONFIGURE),
+        "getStreamConfiguration": Call(streams.get_stream_configuration, Right.READ),
+        "truncateStream": Call(streams.truncate_stream, Right.CONFIGURE),
+        "sealStream": Call(streams.seal_stream, Right.CONFIGURE),
+        "deleteStream": Call(streams.delete_stream, Right.CONFIGURE),
+        "checkStreamExists": Call(streams.check_stream_exists, None),
+        "getCurrentSegments": Call(segments.get_current_segments, None),
+        "getEpochSegments": Call(segments.get_epoch_segments, None),
+        "getSegments": Call(segments.get_segments, None),
+        "getSegmentsImmediatelyFollowing": Call(segments.get_successors, None),
+        "getSegmentsImmediatlyFollowing": Call(segments.get_successors, None),
+        "getSegmentsBetween": Call(segments.get_segments_between, None),
+        "isSegmentValid": Call(segments.is_segment_valid, None),
+        "isStreamCutValid": Call(segments.is_stream_cut_valid, None),
+        "scale": Call(segments.scale, Right.CONFIGURE),
+        "checkScale": Call(segments.check_scale, None),
+        "getURI": Call(get_uri, None),
+        "getControllerServerList": Call(_servers, None),
+        "getDelegationToken": Call(get_delegation_token, None),
+        "createTransaction": Call(transactions.create_transaction, Right.WRITE),
+        "pingTransaction": Call(transactions.ping_transaction, Right.WRITE),
+        "commitTransaction": Call(transactions.commit_transaction, Right.WRITE),
+        "abortTransaction": Call(transactions.abort_transaction, Right.WRITE),
+        "checkTransactionState": Call(transactions.check_transaction_state, Right.WRITE),
+    }
+)
+
+
+def subject(request: Any) -> tuple[str, str]:  # noqa: ANN401  # any of the requests
+    """Return scope and stream that a request names, '' where it names none."""
+    named = request
+    if "streamInfo" in request.DESCRIPTOR.fields_by_name:
+        named = request.streamInfo
+    elif "scope" in request.DESCRIPTOR.fields_by_name and not isinstance(request.scope, str):
+        named = request.scope
+    return getattr(named, "scope", ""), getattr(named, "stream", "")

@@ -1,0 +1,101 @@
+"""Calls about transactions."""
+
+from typing import Final, cast
+
+from gateway.pravega.controller.errors import (
+    InvalidRequest,
+    NoSuchScope,
+    NoSuchStream,
+    NoSuchTransaction,
+)
+from gateway.pravega.controller.model import TransactionState
+from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc.desk import Desk, ranges
+
+LEASE_MS_MAX: Final = 24 * 3600 * 1000
+_HALF: Final = 64
+_HALF_MASK: Final = (1 << _HALF) - 1
+
+
+async def create_transaction(desk: Desk, request: pb.CreateTxnRequest) -> pb.CreateTxnResponse:
+    """Begin a transaction; answer its id and the segments that it writes beside."""
+    of = request.streamInfo
+    if not 0 < request.lease <= LEASE_MS_MAX:
+        raise InvalidRequest(f"a lease of {request.lease} ms: 1 … {LEASE_MS_MAX} are possible")
+    async with desk.controller.hold(of.scope):
+        transaction, epoch = await desk.controller.transactions.create(
+            of.scope, of.stream, request.lease
+        )
+    return pb.CreateTxnResponse(
+        txnId=_txn_id(transaction.identity),
+        activeSegments=ranges(of, epoch.segments),
+        delegationToken=desk.token(desk.caller, of.scope, of.stream),
+    )
+
+
+async def ping_transaction(desk: Desk, request: pb.PingTxnRequest) -> pb.PingTxnStatus:
+    """Let a transaction's lease begin anew."""
+    if not 0 < request.lease <= LEASE_MS_MAX:
+        return pb.PingTxnStatus(status=pb.PingTxnStatus.LEASE_TOO_LARGE)
+    of = request.streamInfo
+    transactions = desk.controller.transactions
+    try:
+        found = transactions.find(of.scope, of.stream, _identity(request.txnId))
+    except NoSuchTransaction:
+        return pb.PingTxnStatus(status=pb.PingTxnStatus.UNKNOWN)
+    match found.state:
+        case TransactionState.OPEN:
+            transactions.renew(found, request.lease)
+            status = pb.PingTxnStatus.OK
+        case TransactionState.COMMITTING | TransactionState.COMMITTED:
+            status = pb.PingTxnStatus.COMMITTED
+        case _:
+            status = pb.PingTxnStatus.ABORTED
+    return pb.PingTxnStatus(status=status)
+
+
+async def commit_transaction(desk: Desk, request: pb.TxnRequest) -> pb.TxnStatus:
+    """Take what a transaction wrote into its stream."""
+    return await _ended(desk, request, is_commit=True)
+
+
+async def abort_transaction(desk: Desk, request: pb.TxnRequest) -> pb.TxnStatus:
+    """Throw away what a transaction wrote."""
+    return await _ended(desk, request, is_commit=False)
+
+
+async def check_transaction_state(desk: Desk, request: pb.TxnRequest) -> pb.TxnState:
+    """Tell how far a transaction is."""
+    of = request.streamInfo
+    try:
+        found = desk.controller.transactions.find(of.scope, of.stream, _identity(request.txnId))
+    except NoSuchTransaction:
+        return pb.TxnState(state=pb.TxnState.UNKNOWN)
+    return pb.TxnState(state=cast(pb.TxnState.State, int(found.state)))
+
+
+async def _ended(desk: Desk, request: pb.TxnRequest, *, is_commit: bool) -> pb.TxnStatus:
+    of = request.streamInfo
+    transactions = desk.controller.transactions
+    end = transactions.commit if is_commit else transactions.abort
+    try:
+        async with desk.controller.hold(of.scope):
+            desk.controller.registry.stream(of.scope, of.stream)
+            is_done = await end(of.scope, of.stream, _identity(request.txnId))
+    except (NoSuchScope, NoSuchStream):
+        return pb.TxnStatus(status=pb.TxnStatus.STREAM_NOT_FOUND)
+    except NoSuchTransaction:
+        return pb.TxnStatus(status=pb.TxnStatus.TRANSACTION_NOT_FOUND)
+    return pb.TxnStatus(status=pb.TxnStatus.SUCCESS if is_done else pb.TxnStatus.FAILURE)
+
+
+def _identity(of: pb.TxnId) -> int:
+    return (of.highBits & _HALF_MASK) << _HALF | of.lowBits & _HALF_MASK
+
+
+def _txn_id(identity: int) -> pb.TxnId:
+    return pb.TxnId(highBits=_signed(identity >> _HALF), lowBits=_signed(identity & _HALF_MASK))
+
+
+def _signed(half: int) -> int:
+    return half - (1 << _HALF) if half >> (_HALF - 1) else half

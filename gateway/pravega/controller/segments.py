@@ -1,0 +1,123 @@
+"""What the controller does to segments. Each step may be done again: what is done already is fine.
+
+Coroutines on `gateway.pending`; they raise StoreError.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from gateway.pending import Pending
+from gateway.pravega.controller.model import Policy
+from gateway.pravega.controller.table import asked
+from gateway.pravega.handlers.segments import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
+from store.api import AttributeUpdate, Operations, SegmentInfo
+from store.errors import (
+    NoSuchSegment,
+    SegmentExists,
+    SegmentSealed,
+    SegmentTruncated,
+    StoreError,
+)
+
+CREATION_EPOCH: Final = UUID(int=(0x8000_0000_0000_0000 << 64) + 15)
+
+
+class Segments:
+    """Segments of the controller's streams, by their names in the store."""
+
+    def __init__(self, store: Operations, removal: Operations) -> None:
+        """`removal` is the store for calls that free space."""
+        self._store = store
+        self._removal = removal
+
+    async def create(self, names: Mapping[str, int], policy: Policy, at_ms: int) -> None:
+        """Create segments, each in an epoch."""
+
+        def create(name: str, epoch: int) -> Pending[None]:
+            values = {
+                CREATED_AT: at_ms,
+                SCALE_TYPE: policy.scale_type,
+                SCALE_RATE: policy.rate,
+                ROLLOVER_SIZE: policy.rollover_bytes,
+                CREATION_EPOCH: epoch,
+            }
+            attributes = [AttributeUpdate(key, value) for key, value in values.items()]
+            return asked(
+                lambda done: self._store.create_segment(name, done=done, attributes=attributes)
+            )
+
+        await _all([create(*each) for each in names.items()], SegmentExists)
+
+    async def configure(self, names: Iterable[str], policy: Policy) -> None:
+        """Note a policy in segments."""
+        updates = [
+            AttributeUpdate(SCALE_TYPE, policy.scale_type),
+            AttributeUpdate(SCALE_RATE, policy.rate),
+        ]
+
+        def configure(name: str) -> Pending[None]:
+            return asked(lambda done: self._store.update_attributes(name, updates, done=done))
+
+        await _all(map(configure, names), NoSuchSegment, SegmentSealed)
+
+    async def seal(self, names: Iterable[str]) -> None:
+        """Let segments take no more."""
+
+        def seal(name: str) -> Pending[int]:
+            return asked(lambda done: self._store.seal_segment(name, done=done))
+
+        await _all(map(seal, names), NoSuchSegment, SegmentSealed)
+
+    async def delete(self, names: Iterable[str]) -> None:
+        """Delete segments."""
+
+        def delete(name: str) -> Pending[None]:
+            return asked(lambda done: self._removal.delete_segment(name, done=done))
+
+        await _all(map(delete, names), NoSuchSegment)
+
+    async def truncate(self, offsets: Mapping[str, int]) -> None:
+        """Truncate segments, each at an offset; one that is truncated further stays so."""
+
+        def truncate(name: str, offset: int) -> Pending[None]:
+            return asked(lambda done: self._removal.truncate_segment(name, offset, done=done))
+
+        await _all([truncate(*each) for each in offsets.items()], NoSuchSegment, SegmentTruncated)
+
+    async def merge(self, targets: Mapping[str, str]) -> None:
+        """Move what segments hold, the keys, behind what others hold."""
+
+        def merge(source: str, target: str) -> Pending[int]:
+            return asked(lambda done: self._store.merge_segments(target, source, done=done))
+
+        await _all([merge(*each) for each in targets.items()], NoSuchSegment)
+
+    async def existing(self, names: Iterable[str]) -> set[str]:
+        """Return those of some segments that exist."""
+        return {name for name in names if await self.bounds(name) is not None}
+
+    async def bounds(self, name: str) -> tuple[int, int] | None:
+        """Return start and length of a segment, None if there is none."""
+        try:
+            info = await self._info(name)
+        except NoSuchSegment:
+            return None
+        return None if info.is_table else (info.start, info.length)
+
+    def _info(self, name: str) -> Pending[SegmentInfo]:
+        return asked(lambda done: self._store.info(name, done=done))
+
+
+async def _all(steps: Iterable[Pending[Any]], *done_before: type[StoreError]) -> None:
+    """Wait for all; raise the first error that does not say that a step had been done before."""
+    failure: StoreError | None = None
+    for step in list(steps):
+        try:
+            await step
+        except done_before:
+            pass
+        except StoreError as error:
+            failure = failure or error
+    if failure is not None:
+        raise failure

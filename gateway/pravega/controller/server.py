@@ -1,0 +1,171 @@
+"""The controller's port: gRPC in, answers out."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import grpc
+from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
+
+from gateway.awaiting import awaited
+from gateway.pravega.controller.controller import Controller
+from gateway.pravega.controller.errors import (
+    InvalidRequest,
+    NoSuchScope,
+    NoSuchStream,
+    NoSuchTransaction,
+    Refused,
+)
+from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rights import Anyone, Caller
+from gateway.pravega.controller.rpc.desk import Desk
+from gateway.pravega.controller.rpc.table import CALLS, Call, subject
+from store.api import SegmentStore
+from store.errors import StoreError
+
+log = logging.getLogger(__name__)
+
+SERVICE: Final = pb.DESCRIPTOR.services_by_name["ControllerService"]
+REQUEST_BYTES_MAX: Final = 4 << 20
+_LEASES_EVERY_S: Final = 0.5
+_GRACE_S: Final = 2.0
+
+_CODES: Final = {
+    NoSuchScope: grpc.StatusCode.NOT_FOUND,
+    NoSuchStream: grpc.StatusCode.NOT_FOUND,
+    NoSuchTransaction: grpc.StatusCode.NOT_FOUND,
+    InvalidRequest: grpc.StatusCode.INVALID_ARGUMENT,
+}
+
+Context = grpc.aio.ServicerContext[Any, Any]
+
+
+def no_token(_caller: Caller, _scope: str, _stream: str) -> str:
+    """Return the token of a server that asks for none."""
+    return ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Door:
+    """How callers are let in.
+
+    Attributes:
+        caller: Gives the caller of an `authorization`, '' if it sent none; None: not let in.
+        token: Makes the token with which a caller reaches a stream's segments.
+        certificate: Key and certificates in PEM, for TLS.
+    """
+
+    caller: Callable[[str], Awaitable[Caller | None]]
+    token: Callable[[Caller, str, str], str] = no_token
+    certificate: tuple[bytes, bytes] | None = None
+
+
+async def _anyone(_authorization: str) -> Caller:
+    return Anyone()
+
+
+OPEN: Final = Door(caller=_anyone)
+"""Lets everyone in."""
+
+
+class ControllerServer:
+    """The controller at a port.
+
+    Attributes:
+        controller: What answers.
+        port: Where it listens, after `start`.
+    """
+
+    def __init__(
+        self,
+        store: SegmentStore,
+        clock_ms: Callable[[], int],
+        address: Callable[[], tuple[str, int]],
+        door: Door = OPEN,
+    ) -> None:
+        """`address` gives host and port of the wire protocol, as clients reach it."""
+        self.controller = Controller(store, clock_ms)
+        self.port = 0
+        self._address = address
+        self._door = door
+        self._server: grpc.aio.Server | None = None
+        self._leases: asyncio.Task[None] | None = None
+
+    async def start(self, host: str, port: int) -> None:
+        """Finish what was begun before, then listen. Raises StoreError, OSError."""
+        await awaited(self.controller.open())
+        self._server = grpc.aio.server(
+            options=[
+                ("grpc.so_reuseport", 0),
+                ("grpc.max_receive_message_length", REQUEST_BYTES_MAX),
+            ]
+        )
+        handlers = {name: self._handler(name, call) for name, call in CALLS.items()}
+        self._server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler(SERVICE.full_name, handlers),)
+        )
+        at = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        try:
+            self.port = self._bind(self._server, at)
+        except RuntimeError as error:
+            raise OSError(f"the controller cannot listen at {at}: {error}") from error
+        await self._server.start()
+        self._leases = asyncio.create_task(self._watch_leases())
+
+    def _bind(self, server: grpc.aio.Server, at: str) -> int:
+        if self._door.certificate is None:
+            return server.add_insecure_port(at)
+        return server.add_secure_port(at, grpc.ssl_server_credentials([self._door.certificate]))
+
+    async def stop(self) -> None:
+        """Take no more calls; end those that are under way."""
+        if self._leases is not None:
+            self._leases.cancel()
+        if self._server is not None:
+            await self._server.stop(_GRACE_S)
+
+    async def _watch_leases(self) -> None:
+        while True:
+            await asyncio.sleep(_LEASES_EVERY_S)
+            await awaited(self.controller.abort_expired())
+
+    # Calls
+
+    def _handler(self, name: str, call: Call) -> Any:  # noqa: ANN401  # gRPC's type is generic
+        method = SERVICE.methods_by_name[name]
+
+        async def answer(request: Message, context: Context) -> Message:
+            return await self._answer(call, request, context)
+
+        return grpc.unary_unary_rpc_method_handler(
+            answer,
+            request_deserializer=GetMessageClass(method.input_type).FromString,
+            response_serializer=GetMessageClass(method.output_type).SerializeToString,
+        )
+
+    async def _answer(self, call: Call, request: Message, context: Context) -> Message:
+        metadata = dict(context.invocation_metadata() or ())
+        caller = await self._door.caller(str(metadata.get("authorization", "")))
+        if caller is None:
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "log in with Basic credentials")
+        scope, stream = subject(request)
+        if call.right is not None and not caller.may(call.right, scope, stream):
+            text = f"no right to {call.right.value} {scope}/{stream}"
+            await context.abort(grpc.StatusCode.PERMISSION_DENIED, text)
+        desk = Desk(
+            controller=self.controller,
+            address=self._address(),
+            caller=caller,
+            token=self._door.token,
+        )
+        try:
+            return await awaited(call.answer(desk, request))
+        except Refused as error:
+            code = _CODES.get(type(error), grpc.StatusCode.FAILED_PRECONDITION)
+            await context.abort(code, str(error))
+        except StoreError as error:
+            log.warning("a call of the controller failed error=%s", error)
+            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))

@@ -1,0 +1,183 @@
+"""Changes of scopes and streams.
+
+A change of a stream is written first, as the stream's state with what it leads to; then its
+segments are changed; then the state is settled. Each step may be repeated, so a change that was
+cut short anywhere is finished by `finish`, at the next start or before the next change.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from gateway.pravega.controller import history
+from gateway.pravega.controller.errors import (
+    BadName,
+    InvalidRequest,
+    ScopeExists,
+    ScopeNotEmpty,
+    StreamExists,
+    StreamIsSealed,
+    StreamNotSealed,
+)
+from gateway.pravega.controller.model import Epoch, Policy, Segment, State, Stream
+from gateway.pravega.controller.names import is_name, is_scope_name
+from gateway.pravega.controller.registry import Registry
+from gateway.pravega.controller.segments import Segments
+
+SEGMENTS_MAX: Final = 5_000
+"""Segments of all epochs of a stream: its record has to fit into a row."""
+
+
+class Streams:
+    """Changes of scopes and streams, which the caller makes one after the other."""
+
+    def __init__(self, registry: Registry, segments: Segments, clock_ms: Callable[[], int]) -> None:
+        self._registry = registry
+        self._segments = segments
+        self._clock_ms = clock_ms
+
+    # Scopes
+
+    async def create_scope(self, scope: str) -> None:
+        """Create a scope. Raises BadName, ScopeExists."""
+        if not is_scope_name(scope):
+            raise BadName(f"no scope may be called {scope!r}")
+        if scope in self._registry.scopes:
+            raise ScopeExists(f"the scope exists: {scope}")
+        await self._registry.add_scope(scope)
+
+    async def delete_scope(self, scope: str) -> None:
+        """Delete an empty scope. Raises NoSuchScope, ScopeNotEmpty."""
+        if self._registry.streams(scope):
+            raise ScopeNotEmpty(f"the scope has streams: {scope}")
+        await self._registry.remove_scope(scope)
+
+    # Streams
+
+    async def create(self, scope: str, name: str, policy: Policy) -> None:
+        """Create a stream. Raises BadName, NoSuchScope, StreamExists, InvalidRequest."""
+        if not is_name(name):
+            raise BadName(f"no stream may be called {name!r}")
+        if name in self._registry.streams(scope):
+            await self.settled(scope, name)
+            raise StreamExists(f"the stream exists: {scope}/{name}")
+        if not 1 <= policy.segments <= SEGMENTS_MAX:
+            raise InvalidRequest(f"{policy.segments} segments: 1 … {SEGMENTS_MAX} are possible")
+        epoch = history.evenly(policy.segments, 0, self._clock_ms())
+        stream = Stream(
+            scope=scope, name=name, policy=policy, state=State.CREATING, epochs=(epoch,)
+        )
+        await self.finish(await self._registry.save(stream))
+
+    async def update(self, scope: str, name: str, policy: Policy) -> None:
+        """Give a stream another policy. Raises NoSuchStream, StreamIsSealed."""
+        stream = await self._open(scope, name)
+        await self._change(replace(stream, policy=policy, state=State.UPDATING))
+
+    async def truncate(self, scope: str, name: str, cut: Mapping[int, int]) -> None:
+        """Give up what lies before a cut. Raises NoSuchStream, StreamIsSealed, InvalidRequest.
+
+        A cut that lies before the one where the stream begins is refused.
+        """
+        stream = await self._open(scope, name)
+        if not history.is_cut(stream, cut):
+            raise InvalidRequest(f"no cut of {scope}/{name}: {dict(cut)}")
+        if history.before(stream, stream.cut) & set(cut):
+            raise InvalidRequest(f"the cut of {scope}/{name} lies before its beginning")
+        for identity, offset in cut.items():
+            bounds = await self._segments.bounds(stream.segment_name(identity))
+            if bounds is None or not bounds[0] <= offset <= bounds[1]:
+                raise InvalidRequest(f"segment {identity} of {scope}/{name} has no offset {offset}")
+        await self._change(replace(stream, cut=dict(cut), state=State.TRUNCATING))
+
+    async def seal(self, scope: str, name: str) -> None:
+        """Let a stream take no more. Raises NoSuchStream."""
+        stream = await self.settled(scope, name)
+        if stream.state is not State.SEALED:
+            await self._change(replace(stream, state=State.SEALING))
+
+    async def delete(self, scope: str, name: str) -> None:
+        """Delete a sealed stream. Raises NoSuchStream, StreamNotSealed."""
+        stream = await self.settled(scope, name)
+        if stream.state is not State.SEALED:
+            raise StreamNotSealed(f"the stream has to be sealed first: {scope}/{name}")
+        await self._change(replace(stream, state=State.DELETING))
+
+    async def scale(
+        self, scope: str, name: str, closed: Iterable[int], ranges: Iterable[tuple[float, float]]
+    ) -> tuple[Epoch, tuple[Segment, ...]] | None:
+        """End some segments and go on with others of the same keys.
+
+        Returns the new epoch and what is new in it; None if the ranges do not fit.
+        Raises NoSuchStream, StreamIsSealed.
+        """
+        stream = await self._open(scope, name)
+        coming = history.scaled(stream, closed, ranges, self._clock_ms())
+        if coming is None or len(stream.segments) + len(coming.segments) > SEGMENTS_MAX:
+            return None
+        await self._change(replace(stream, coming=coming, state=State.SCALING))
+        return coming, tuple(each for each in coming.segments if each.epoch == coming.number)
+
+    async def reshape(self, stream: Stream, shape: Epoch) -> Stream:
+        """Give a stream open segments with the keys of an earlier epoch's; return it."""
+        wanted = {(each.low, each.high) for each in shape.segments}
+        there = {(each.low, each.high): each.identity for each in stream.epoch.segments}
+        closed = [identity for keys, identity in there.items() if keys not in wanted]
+        if closed:
+            await self.scale(stream.scope, stream.name, closed, wanted - set(there))
+        return self._registry.stream(stream.scope, stream.name)
+
+    # Changes that are under way
+
+    async def settled(self, scope: str, name: str) -> Stream:
+        """Return a stream, after what was left of its last change. Raises NoSuchStream."""
+        stream = self._registry.stream(scope, name)
+        if not stream.state.is_settled:
+            await self.finish(stream)
+        return self._registry.stream(scope, name)
+
+    async def finish(self, stream: Stream) -> None:
+        """Do what is left of a stream's change."""
+        now = [stream.segment_name(each.identity) for each in stream.epoch.segments]
+        settled = replace(stream, state=State.ACTIVE, coming=None)
+        match stream.state:
+            case State.CREATING:
+                await self._create_segments(stream, stream.epoch)
+            case State.UPDATING:
+                await self._segments.configure(now, stream.policy)
+            case State.SCALING:
+                assert stream.coming is not None
+                await self._create_segments(stream, stream.coming)
+                goes_on = {stream.segment_name(each.identity) for each in stream.coming.segments}
+                await self._segments.seal(each for each in now if each not in goes_on)
+                settled = replace(settled, epochs=(*stream.epochs, stream.coming))
+            case State.TRUNCATING:
+                given_up = map(stream.segment_name, history.before(stream, stream.cut))
+                await self._segments.delete(given_up)
+                offsets = {stream.segment_name(key): value for key, value in stream.cut.items()}
+                await self._segments.truncate(offsets)
+            case State.SEALING:
+                await self._segments.seal(now)
+                settled = replace(settled, state=State.SEALED)
+            case State.DELETING:
+                await self._segments.delete(map(stream.segment_name, stream.segments))
+                await self._registry.forget(stream)
+                return
+        await self._registry.save(settled)
+
+    async def _change(self, stream: Stream) -> None:
+        await self.finish(await self._registry.save(stream))
+
+    async def _create_segments(self, stream: Stream, epoch: Epoch) -> None:
+        names = {
+            stream.segment_name(each.identity): each.epoch
+            for each in epoch.segments
+            if each.epoch == epoch.number
+        }
+        await self._segments.create(names, stream.policy, epoch.at_ms)
+
+    async def _open(self, scope: str, name: str) -> Stream:
+        stream = await self.settled(scope, name)
+        if stream.state is State.SEALED:
+            raise StreamIsSealed(f"the stream is sealed: {scope}/{name}")
+        return stream

@@ -1,0 +1,66 @@
+"""The controller's table in the store, and the calls of the store that the controller awaits."""
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Final, TypeVar
+
+from gateway.pending import Pending
+from gateway.pravega.controller.names import TABLE
+from store.api import NOT_EXISTS, Done, Operations, TableEntry, TablePage
+from store.errors import SegmentExists
+
+T = TypeVar("T")
+
+SCOPE: Final = b"scope\0"
+STREAM: Final = b"stream\0"
+TRANSACTION: Final = b"transaction\0"
+"""First parts of keys."""
+
+
+def asked(call: Callable[[Done[T]], object]) -> Pending[T]:
+    """Call the store; return what it will answer. Awaiting it raises StoreError."""
+    pending: Pending[T] = Pending()
+    call(pending.settle)
+    return pending
+
+
+class Table:
+    """Rows by keys, with the version of each: an update that another has overtaken is refused."""
+
+    def __init__(self, store: Operations) -> None:
+        self._store = store
+        self._versions: dict[bytes, int] = {}
+
+    async def load(self) -> dict[bytes, bytes]:
+        """Return all rows; make the table if there is none. Raises StoreError."""
+        with suppress(SegmentExists):
+            await asked(lambda done: self._store.create_table(TABLE, done=done))
+        rows: dict[bytes, bytes] = {}
+        place: bytes | None = None
+        while True:
+            page = await self._page(place)
+            for entry in page.entries:
+                rows[entry.key] = entry.value
+                self._versions[entry.key] = entry.version
+            place = page.continuation
+            if place is None:
+                return rows
+
+    def _page(self, place: bytes | None) -> Pending[TablePage]:
+        return asked(lambda done: self._store.iterate_table(TABLE, done=done, continuation=place))
+
+    async def write(self, rows: Mapping[bytes, bytes]) -> None:
+        """Write rows, all or none. Raises StoreError."""
+        entries = [
+            TableEntry(key, value, self._versions.get(key, NOT_EXISTS))
+            for key, value in rows.items()
+        ]
+        versions = await asked(lambda done: self._store.update_table(TABLE, entries, done=done))
+        self._versions.update(zip(rows, versions, strict=True))
+
+    async def remove(self, keys: Iterable[bytes]) -> None:
+        """Remove rows, all or none. Raises StoreError."""
+        entries = [TableEntry(key, b"") for key in keys]
+        await asked(lambda done: self._store.remove_keys(TABLE, entries, done=done))
+        for entry in entries:
+            self._versions.pop(entry.key, None)

@@ -1,0 +1,179 @@
+"""Transactions: what they wrote comes into the stream as a whole, or not at all.
+
+A transaction writes into segments beside the stream's. A commit merges each into the segment of
+its keys. Where the stream was scaled meanwhile, it gets segments with the transaction's keys
+first, and those that it had again afterwards, as Pravega does.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Final
+
+from gateway.pravega.controller.errors import NoSuchTransaction, StreamIsSealed
+from gateway.pravega.controller.model import (
+    Epoch,
+    State,
+    Stream,
+    Transaction,
+    TransactionState,
+)
+from gateway.pravega.controller.names import transaction_segment_name
+from gateway.pravega.controller.registry import Registry
+from gateway.pravega.controller.segments import Segments
+from gateway.pravega.controller.streams import Streams
+
+OVER_KEPT: Final = 1_000
+"""Transactions of a stream that are over and still known."""
+
+
+class Transactions:
+    """Transactions of all streams; changes are made one after the other by the caller."""
+
+    def __init__(
+        self,
+        registry: Registry,
+        streams: Streams,
+        segments: Segments,
+        clock_ms: Callable[[], int],
+    ) -> None:
+        self._registry = registry
+        self._streams = streams
+        self._segments = segments
+        self._clock_ms = clock_ms
+        self._ends: dict[tuple[str, str, int], int] = {}
+
+    def find(self, scope: str, stream: str, identity: int) -> Transaction:
+        """Return a transaction. Raises NoSuchTransaction."""
+        found = self._registry.transactions.get((scope, stream), {}).get(identity)
+        if found is None:
+            raise NoSuchTransaction(f"no such transaction: {scope}/{stream} {identity:032x}")
+        return found
+
+    async def create(self, scope: str, name: str, lease_ms: int) -> tuple[Transaction, Epoch]:
+        """Begin a transaction on the segments of now. Raises NoSuchStream, StreamIsSealed."""
+        stream = await self._streams.settled(scope, name)
+        if stream.state is State.SEALED:
+            raise StreamIsSealed(f"the stream is sealed: {scope}/{name}")
+        transaction = Transaction(
+            scope=scope,
+            stream=name,
+            identity=stream.epoch.number << 96 | secrets.randbits(96),
+            state=TransactionState.OPEN,
+            lease_ms=lease_ms,
+            began_ms=self._clock_ms(),
+        )
+        await self._registry.save_transaction(transaction)
+        self.renew(transaction, lease_ms)
+        names = dict.fromkeys(_parts(stream, transaction), stream.epoch.number)
+        await self._segments.create(names, stream.policy, transaction.began_ms)
+        return transaction, stream.epoch
+
+    def renew(self, transaction: Transaction, lease_ms: int) -> None:
+        """Let a lease begin anew."""
+        key = (transaction.scope, transaction.stream, transaction.identity)
+        self._ends[key] = self._clock_ms() + lease_ms
+
+    async def commit(self, scope: str, name: str, identity: int) -> bool:
+        """Take what a transaction wrote into its stream; False if it was aborted."""
+        return await self._end(scope, name, identity, TransactionState.COMMITTING)
+
+    async def abort(self, scope: str, name: str, identity: int) -> bool:
+        """Throw away what a transaction wrote; False if it was committed."""
+        return await self._end(scope, name, identity, TransactionState.ABORTING)
+
+    async def _end(self, scope: str, name: str, identity: int, state: TransactionState) -> bool:
+        transaction = self.find(scope, name, identity)
+        if transaction.state is TransactionState.OPEN:
+            transaction = await self._registry.save_transaction(replace(transaction, state=state))
+        await self.finish(transaction)
+        return transaction.state in {state, TransactionState(state + 1)}
+
+    async def abort_all(self, scope: str, name: str) -> None:
+        """End the transactions of a stream, for its sealing; commits under way are finished."""
+        for each in self._registry.transactions_of(self._registry.stream(scope, name)):
+            if not each.state.is_over:
+                await self.abort(scope, name, each.identity)
+
+    async def finish(self, transaction: Transaction) -> None:
+        """Do what is left of a commit or an abort."""
+        if transaction.state is TransactionState.OPEN or transaction.state.is_over:
+            return
+        scope, name = transaction.scope, transaction.stream
+        stream = await self._streams.settled(scope, name)
+        if transaction.state is TransactionState.COMMITTING:
+            transaction = await self._merge(stream, transaction)
+        else:
+            await self._segments.delete(_parts(stream, transaction))
+        over = TransactionState(transaction.state + 1)
+        await self._registry.save_transaction(replace(transaction, state=over))
+        self._ends.pop((scope, name, transaction.identity), None)
+        await self._forget_oldest(stream)
+
+    async def _merge(self, stream: Stream, transaction: Transaction) -> Transaction:
+        parts = await self._segments.existing(_parts(stream, transaction))
+        shape = _epoch_of(stream, transaction.epoch)
+        if parts:
+            keys = {(each.low, each.high) for each in stream.epoch.segments}
+            is_scaled = any((each.low, each.high) not in keys for each in shape.segments)
+            if is_scaled and transaction.back_to is None:
+                transaction = await self._registry.save_transaction(
+                    replace(transaction, back_to=stream.epoch.number)
+                )
+            stream = await self._streams.reshape(stream, shape) if is_scaled else stream
+            open_now = {(each.low, each.high): each.identity for each in stream.epoch.segments}
+            targets = {
+                _part(stream, each.identity, transaction): stream.segment_name(
+                    open_now[each.low, each.high]
+                )
+                for each in shape.segments
+            }
+            await self._segments.merge({part: targets[part] for part in parts})
+        if transaction.back_to is not None:
+            await self._streams.reshape(stream, _epoch_of(stream, transaction.back_to))
+        return transaction
+
+    async def _forget_oldest(self, stream: Stream) -> None:
+        over = [each for each in self._registry.transactions_of(stream) if each.state.is_over]
+        for each in over[: max(0, len(over) - OVER_KEPT)]:
+            await self._registry.forget_transaction(each)
+
+    # Leases
+
+    def all_began(self) -> list[Transaction]:
+        """Return the transactions that are not over, by streams; let their leases begin anew."""
+        found = [
+            each
+            for some in self._registry.transactions.values()
+            for each in some.values()
+            if not each.state.is_over
+        ]
+        for each in found:
+            self.renew(each, each.lease_ms)
+        return found
+
+    def expired(self) -> list[Transaction]:
+        """Return the transactions whose leases have run out."""
+        now = self._clock_ms()
+        ended = [key for key, end in self._ends.items() if end <= now]
+        found = []
+        for scope, stream, identity in ended:
+            each = self._registry.transactions.get((scope, stream), {}).get(identity)
+            if each is None or each.state.is_over:
+                del self._ends[scope, stream, identity]
+            else:
+                found.append(each)
+        return found
+
+
+def _parts(stream: Stream, transaction: Transaction) -> list[str]:
+    segments = _epoch_of(stream, transaction.epoch).segments
+    return [_part(stream, each.identity, transaction) for each in segments]
+
+
+def _part(stream: Stream, identity: int, transaction: Transaction) -> str:
+    return transaction_segment_name(stream.scope, stream.name, identity, transaction.identity)
+
+
+def _epoch_of(stream: Stream, number: int) -> Epoch:
+    return next(epoch for epoch in stream.epochs if epoch.number == number)
