@@ -60,7 +60,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help setup run test quick check lint types imports docs lock newest fmt kernel kernel-clean test-both \
+.PHONY: help setup run test quick check lint types imports docs lock newest fmt proto kernel kernel-clean test-both \
         integration coverage flaky wheel test-spark spark-cluster spark-chaos test-oldest-spark compat differential broker bench bench-spark sim soak filter-rates damage password-times fuzz network-fuzz \
         dedup-schedules sanitize clean
 
@@ -177,6 +177,9 @@ docs: $(STAMPS)/kernel ## write the generated pages anew (a tidy test fails whil
 	$(BIN)/python -m gateway.stream.wire.document docs/protocol.md docs/protocol-pipeline.md
 	$(BIN)/python -m store.wire.document docs/pravega.md docs/pravega-early.md
 	$(BIN)/python -m pyspark_hutch.options.page docs/spark.md
+
+proto: $(STAMPS)/test ## generate the messages of Pravega's controller anew from their source
+	@$(BIN)/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. gateway/pravega/controller/proto/controller.proto
 
 lock: $(STAMPS)/test ## choose versions anew for what is installed, with hashes (compat/locks)
 	@"$(PYTHON)" -m venv $(VENV)/lock && $(VENV)/lock/bin/python -m pip --quiet install uv

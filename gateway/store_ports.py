@@ -4,7 +4,8 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from typing import Final
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
 
 from gateway.network.addresses import is_loopback, shown
 from gateway.network.listening import Place
@@ -17,13 +18,18 @@ from gateway.server.listener import Listener
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
 from gateway.server.tls_serving import TlsServing
+from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings
 from gateway.settings.wire import WireSettings
-from store.api import Operations
+from store.api import Operations, SegmentStore
+
+if TYPE_CHECKING:
+    from gateway.pravega.controller.server import ControllerServer  # imported where its port is on
 
 log = logging.getLogger(__name__)
 
 _NS_A_MS: Final = 1_000_000
+_EVERY_ADDRESS: Final = frozenset(("0.0.0.0", "::"))  # noqa: S104  # compared with, not bound
 
 
 class StorePorts:
@@ -52,7 +58,10 @@ class StorePorts:
         Raises:
             ConfigError: An address is taken, or is not of this machine; a certificate is wrong.
         """
+        if settings.wire.controller_port is not None:
+            _check_extra()
         self._settings = settings
+        self._controller: ControllerServer | None = None
         self._under_way = UnderWay()
         self._place = Place(settings.wire.host, port, "wire.host", "wire.port")
         self.tls = TlsServing(settings.tls, self._place, loop) if over_tls else None
@@ -66,7 +75,18 @@ class StorePorts:
     @property
     def ready(self) -> str:
         """The addresses as the ready line has them."""
-        return f"store={shown(*self._address)}"
+        host, port = self._address
+        controller = self._controller
+        words = "" if controller is None else f" controller={shown(host, controller.port)}"
+        return f"store={shown(host, port)}{words}"
+
+    @property
+    def advertised(self) -> tuple[str, int]:
+        """Host and port at which clients reach the wire protocol."""
+        host, port = self._address
+        reached = "localhost" if host in _EVERY_ADDRESS else host
+        wire = self._settings.wire
+        return wire.advertised_host or reached, wire.advertised_port or port
 
     def start(
         self,
@@ -105,11 +125,50 @@ class StorePorts:
         except OSError as error:
             raise self._place.blame(error) from error
 
+    async def start_controller(self, store: SegmentStore) -> None:
+        """Answer the controller's calls from now on, if there is a port for them.
+
+        Raises:
+            ConfigError: The port is taken.
+            StoreError: The store cannot be read.
+        """
+        wire = self._settings.wire
+        if wire.controller_port is None:
+            return
+        from gateway.pravega.controller.server import ControllerServer  # noqa: PLC0415  # see above
+
+        self._controller = ControllerServer(
+            store, _clock_ms, lambda: self.advertised, certificate=self._certificate()
+        )
+        try:
+            await self._controller.start(wire.host, wire.controller_port)
+        except OSError as error:
+            raise ConfigError(Problem("wire.controller_port", str(error))) from error
+
+    def _certificate(self) -> tuple[bytes, bytes] | None:
+        """Return key and certificates in PEM, where clients come over TLS."""
+        tls = self._settings.tls
+        if self.tls is None or tls.key is None or tls.certificate is None:
+            return None
+        return tls.key.read_bytes(), tls.certificate.read_bytes()
+
+    async def stop_controller(self) -> None:
+        """Take no more calls of the controller, and end those that are under way."""
+        if self._controller is not None:
+            await self._controller.stop()
+
     async def settled(self) -> None:
         """Wait until every append that was taken is stored."""
         is_none = asyncio.Event()
         self._under_way.when_none(is_none.set)
         await is_none.wait()
+
+
+def _check_extra() -> None:
+    """Raise ConfigError where what the controller needs is not installed."""
+    if find_spec("grpc") is None or find_spec("google") is None:
+        reason = "needs gRPC, which is not installed: pip install 'hutch-streams[pravega]'"
+        raise ConfigError(Problem("wire.controller_port", reason))
 
 
 def limits_of(wire: WireSettings) -> Limits:

@@ -67,6 +67,7 @@ class StoreServer:
         sockets = Sockets(max(left, descriptors // 4), say)
         for port in self._all_ports:
             port.start(self._served.store, shared, sockets, self._listeners.add)
+        await self._ports.start_controller(self._served.store)
         self._served.directory.keep()  # from here on clients may store something
 
     async def abandon(self) -> None:
@@ -98,6 +99,7 @@ class StoreServer:
         """Stop accepting, store what was taken, acknowledge it, close; True if all was done."""
         log.info("stopping")
         begun_s = self._loop.time()
+        await done_before(begun_s + STORED_BY_S, self._ports.stop_controller())
         if self._ports.tls is not None:
             self._ports.tls.stop()
         self._listeners.stop_accepting()

@@ -34,6 +34,7 @@ _METAVARS: Final = {
     "--store-port": "N",
     "--store-early-port": "N",
     "--early-port": "N",
+    "--controller-port": "N",
     "--users": "FILE",
     "--log-level": "LEVEL",
     "--log-format": "text|json",

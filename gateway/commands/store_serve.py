@@ -24,6 +24,8 @@ examples:
   hutch store serve --data /var/lib/hutch-store --host 0.0.0.0 \\
                     --tls-cert server.pem --tls-key server-key.pem
       for clients anywhere, over TLS
+  hutch store serve --data /var/lib/hutch-store --controller-port 9090
+      for Pravega's own clients, which find streams at tcp://127.0.0.1:9090
 
 `hutch serve --store-port N` serves the same protocol beside the stream protocol.
 

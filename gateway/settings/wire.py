@@ -37,6 +37,27 @@ class WireSettings(Section):
         "Whether clients of that port come over TLS, with the certificate of [tls]. With "
         "`hutch store serve` they do where a certificate is given, whatever this says.",
     )
+    controller_port: Integer | None = setting(
+        None,
+        "Port at which Pravega's clients find scopes and streams, by gRPC; 0 lets the system pick "
+        "one. The address is that of wire.host. It needs `pip install hutch-streams[pravega]`.",
+        ge=0,
+        le=65_535,
+        unset="no such port",
+    )
+    advertised_host: Host | None = setting(
+        None,
+        "Host name at which the controller tells clients to reach the wire protocol.",
+        unset="wire.host, or localhost where that is every address",
+        takes=HOST_IN_WORDS,
+    )
+    advertised_port: Integer | None = setting(
+        None,
+        "Port at which the controller tells clients to reach the wire protocol.",
+        ge=1,
+        le=65_535,
+        unset="the port of the wire protocol",
+    )
     first_frame_timeout_ms: Integer = setting(
         10_000,
         "Longest wait for the first frame of a client.",

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.tidy.sources import ROOT, SHIPPED, name_of
+from tests.tidy.sources import ROOT, SHIPPED, SOURCES, name_of
 
 LIST = ROOT / "tests" / "tidy" / "tested_elsewhere.txt"
 """A module that has no test file of its own, and the file under `tests` that holds it, per line."""
@@ -12,12 +12,12 @@ TESTED_ELSEWHERE = [
 
 
 def modules() -> list[Path]:
-    """Return the modules that are shipped, but for linked ones and packages' own."""
+    """Return the modules that are shipped, but for linked and generated ones and packages' own."""
     return [
         path
         for folder in SHIPPED
         for path in (ROOT / folder).rglob("*.py")
-        if path.name != "__init__.py" and path.resolve() == path
+        if path.name != "__init__.py" and path.resolve() == path and path in SOURCES
     ]
 
 

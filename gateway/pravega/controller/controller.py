@@ -37,7 +37,7 @@ class Controller:
     def __init__(self, store: SegmentStore, clock_ms: Callable[[], int]) -> None:
         self._segments = Segments(store, store.for_removal)
         self._locks = Locks()
-        self.registry = Registry(Table(store))
+        self.registry = Registry(Table(store, store.for_removal))
         self.streams = Streams(self.registry, self._segments, clock_ms)
         self.transactions = Transactions(self.registry, self.streams, self._segments, clock_ms)
 

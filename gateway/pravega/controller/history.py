@@ -1,4 +1,4 @@
-"""What follows from the epochs of a stream: its head, what comes after a segment, legal cuts.
+"""Facts that follow from the epochs of a stream: its head, successors of segments, legal cuts.
 
 Pure functions of a `Stream`.
 """

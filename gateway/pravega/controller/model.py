@@ -1,4 +1,4 @@
-"""What the controller knows of streams and transactions, and its form in the controller's table.
+"""Records of streams and transactions, and its form in the controller's table.
 
 A record also says which change of it is under way: `State`. So a change that was cut short by the
 end of the process can be finished by the next one.
@@ -34,7 +34,7 @@ class State(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """How a stream is configured, in Pravega's numbers.
+    """Configuration of a stream, in Pravega's numbers.
 
     Attributes:
         scale_type: 0 a fixed number of segments, 1 KB/s, 2 events/s.

@@ -5,7 +5,7 @@ from typing import Protocol
 
 
 class Right(enum.Enum):
-    """What a call does to the stream that it names."""
+    """Effect of a call on the stream that it names."""
 
     CONFIGURE = "configure"
     WRITE = "write"

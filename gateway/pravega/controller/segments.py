@@ -1,4 +1,4 @@
-"""What the controller does to segments. Each step may be done again: what is done already is fine.
+"""Steps of the controller on segments. Each step may be done again: what is done already is fine.
 
 Coroutines on `gateway.pending`; they raise StoreError.
 """

@@ -50,17 +50,15 @@ def no_token(_caller: Caller, _scope: str, _stream: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Door:
-    """How callers are let in.
+    """The way in for callers.
 
     Attributes:
         caller: Gives the caller of an `authorization`, '' if it sent none; None: not let in.
         token: Makes the token with which a caller reaches a stream's segments.
-        certificate: Key and certificates in PEM, for TLS.
     """
 
     caller: Callable[[str], Awaitable[Caller | None]]
     token: Callable[[Caller, str, str], str] = no_token
-    certificate: tuple[bytes, bytes] | None = None
 
 
 async def _anyone(_authorization: str) -> Caller:
@@ -68,7 +66,7 @@ async def _anyone(_authorization: str) -> Caller:
 
 
 OPEN: Final = Door(caller=_anyone)
-"""Lets everyone in."""
+"""The way in for all, with every right."""
 
 
 class ControllerServer:
@@ -84,13 +82,24 @@ class ControllerServer:
         store: SegmentStore,
         clock_ms: Callable[[], int],
         address: Callable[[], tuple[str, int]],
+        *,
         door: Door = OPEN,
+        certificate: tuple[bytes, bytes] | None = None,
     ) -> None:
-        """`address` gives host and port of the wire protocol, as clients reach it."""
+        """Prepare it.
+
+        Args:
+            store: The open store.
+            clock_ms: Milliseconds since the epoch.
+            address: Gives host and port of the wire protocol, as clients reach it.
+            door: Says which callers are let in.
+            certificate: Key and certificates in PEM, for TLS.
+        """
         self.controller = Controller(store, clock_ms)
         self.port = 0
         self._address = address
         self._door = door
+        self._certificate = certificate
         self._server: grpc.aio.Server | None = None
         self._leases: asyncio.Task[None] | None = None
 
@@ -116,9 +125,9 @@ class ControllerServer:
         self._leases = asyncio.create_task(self._watch_leases())
 
     def _bind(self, server: grpc.aio.Server, at: str) -> int:
-        if self._door.certificate is None:
+        if self._certificate is None:
             return server.add_insecure_port(at)
-        return server.add_secure_port(at, grpc.ssl_server_credentials([self._door.certificate]))
+        return server.add_secure_port(at, grpc.ssl_server_credentials([self._certificate]))
 
     async def stop(self) -> None:
         """Take no more calls; end those that are under way."""

@@ -1,6 +1,6 @@
 """The controller's table in the store, and the calls of the store that the controller awaits."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, TypeVar
 
@@ -27,14 +27,16 @@ def asked(call: Callable[[Done[T]], object]) -> Pending[T]:
 class Table:
     """Rows by keys, with the version of each: an update that another has overtaken is refused."""
 
-    def __init__(self, store: Operations) -> None:
+    def __init__(self, store: Operations, removal: Operations) -> None:
+        """`removal` is the store for calls that free space."""
         self._store = store
+        self._removal = removal
         self._versions: dict[bytes, int] = {}
 
     async def load(self) -> dict[bytes, bytes]:
         """Return all rows; make the table if there is none. Raises StoreError."""
         with suppress(SegmentExists):
-            await asked(lambda done: self._store.create_table(TABLE, done=done))
+            await self._created()
         rows: dict[bytes, bytes] = {}
         place: bytes | None = None
         while True:
@@ -46,21 +48,32 @@ class Table:
             if place is None:
                 return rows
 
-    def _page(self, place: bytes | None) -> Pending[TablePage]:
-        return asked(lambda done: self._store.iterate_table(TABLE, done=done, continuation=place))
-
     async def write(self, rows: Mapping[bytes, bytes]) -> None:
         """Write rows, all or none. Raises StoreError."""
         entries = [
             TableEntry(key, value, self._versions.get(key, NOT_EXISTS))
             for key, value in rows.items()
         ]
-        versions = await asked(lambda done: self._store.update_table(TABLE, entries, done=done))
+        versions = await self._written(entries)
         self._versions.update(zip(rows, versions, strict=True))
 
     async def remove(self, keys: Iterable[bytes]) -> None:
         """Remove rows, all or none. Raises StoreError."""
         entries = [TableEntry(key, b"") for key in keys]
-        await asked(lambda done: self._store.remove_keys(TABLE, entries, done=done))
+        await self._removed(entries)
         for entry in entries:
             self._versions.pop(entry.key, None)
+
+    # The store
+
+    def _created(self) -> Pending[None]:
+        return asked(lambda done: self._store.create_table(TABLE, done=done))
+
+    def _page(self, place: bytes | None) -> Pending[TablePage]:
+        return asked(lambda done: self._store.iterate_table(TABLE, done=done, continuation=place))
+
+    def _written(self, entries: Sequence[TableEntry]) -> Pending[Sequence[int]]:
+        return asked(lambda done: self._store.update_table(TABLE, entries, done=done))
+
+    def _removed(self, entries: Sequence[TableEntry]) -> Pending[None]:
+        return asked(lambda done: self._removal.remove_keys(TABLE, entries, done=done))

@@ -1,4 +1,4 @@
-"""What an answer to a call is made from, and parts that several answers have."""
+"""The things that answers are made from, and parts that several answers have."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass

@@ -126,9 +126,7 @@ def _config(stream: Stream) -> pb.StreamConfig:
             minNumSegments=policy.segments,
         ),
         retentionPolicy=pb.RetentionPolicy(
-            retentionType=cast(
-                pb.RetentionPolicy.RetentionPolicyType, policy.retention_type
-            ),
+            retentionType=cast(pb.RetentionPolicy.RetentionPolicyType, policy.retention_type),
             retentionParam=policy.retention,
             retentionMax=policy.retention_max,
         ),
