@@ -10,7 +10,7 @@ from uuid import UUID
 from gateway.pending import Pending
 from gateway.pravega.controller.model import Policy
 from gateway.pravega.controller.table import asked
-from gateway.pravega.handlers.segments import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
+from gateway.pravega.core_attributes import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
 from store.api import AttributeUpdate, Operations, SegmentInfo
 from store.errors import (
     NoSuchSegment,
