@@ -110,6 +110,7 @@ class StorePorts:
         host = Host(
             store=store, say=shared.say, clock_ms=_clock_ms, wire=wire, under_way=self._under_way
         )
+        host.transients.begin()
         kind = PravegaKind(host, limits_of(wire))
         if not is_loopback(self._address[0]):
             line = "clients of the store need no login, and can come from other machines address=%s"

@@ -421,7 +421,10 @@ class Operations(Protocol):
     def read_table(
         self, name: str, keys: Sequence[bytes], *, done: Done[Sequence[TableEntry | None]]
     ) -> None:
-        """Look up keys; None where a key is absent. In the order asked."""
+        """Look up keys; None where a key is absent. In the order asked.
+
+        InvalidArgument for a key of the wrong length.
+        """
         ...
 
     def iterate_table(

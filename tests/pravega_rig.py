@@ -78,7 +78,9 @@ class WireServer:
             say=self._say,
         )
         self._shared = shared
-        self.listener = self._serve(PravegaKind(self._host(), self._limits))
+        host = self._host()
+        host.transients.begin()
+        self.listener = self._serve(PravegaKind(host, self._limits))
 
     def _serve(self, kind: Kind) -> Listener:
         listener = Listener(bind("127.0.0.1", 0), self._shared, kind, Sockets(1_000, self._say))

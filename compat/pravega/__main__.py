@@ -14,7 +14,7 @@ from pathlib import Path
 from compat.clients.programs import Unavailable
 from compat.comparison import Comparison, Outcomes, compare
 from compat.pravega.case import Case
-from compat.pravega.cases import CASES, ready
+from compat.pravega.cases import CASES
 from compat.pravega.expected import expected_of
 from compat.pravega.runner import play_all, surprises
 from compat.pravega.servers import Address, NotReady, hutch, pravega
@@ -39,9 +39,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 return 1 if surprises(chosen, played) else 0
             ours = theirs if options.itself else options.hutch
             ours = ours or stack.enter_context(hutch(folder)).address
-            if left_out := [] if options.itself else [one for one in chosen if not ready(one)]:
-                print(f"{len(left_out)} cases are left out: Hutch lacks a command")
-                chosen = [one for one in chosen if ready(one)]
             found = compare(
                 chosen,
                 partial(play_all, address=theirs),

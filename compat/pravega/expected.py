@@ -18,6 +18,8 @@ NOT_ONE: Final = (
     "Pravega stores some of a block that is of none of the three shapes; Hutch stores nothing"
 )
 SAID: Final = "where there is an error for a bad request, Hutch sends it"
+UNSEALED: Final = "a merge that is refused seals the source in Pravega; in Hutch it changes nothing"
+ALL_TABLES: Final = "what Pravega has for tables of any keys alone, Hutch has for all"
 
 EXPECTED: Final[tuple[Expected, ...]] = (
     Expected(
@@ -162,6 +164,113 @@ EXPECTED: Final[tuple[Expected, ...]] = (
         theirs="StreamSegmentInfo",
         ours="NoSuchSegment",
         reason="Pravega keeps it for minutes at least; in Hutch it goes with the connection",
+    ),
+    Expected(
+        script="frame: *TableSegment*",
+        theirs="Closed",
+        ours="NoSuchSegment",
+        reason="Pravega has dropped the merge and the seal of tables; Hutch has them",
+    ),
+    *(
+        Expected(script=name, theirs="Closed", ours="ErrorMessage", reason=SAID)
+        for name in (
+            "a table operation on a segment",
+            "a table's info of a segment",
+            "a get on a segment",
+            "keys of a segment",
+            "delete a segment as a table",
+            "table: a key length of 8,193",
+        )
+    ),
+    Expected(script="merge: a truncated source", ours="SegmentIsTruncated", reason=SAID),
+    *(
+        Expected(script=name, label="source", ours="is_sealed=False", reason=UNSEALED)
+        for name in ("merge: into a sealed target", "merge: an attribute is not as expected")
+    ),
+    Expected(script="merge: a segment into itself", label="itself", reason=UNSEALED),
+    Expected(
+        script="set up on a table of fixed keys",
+        label="table",
+        theirs="Closed",
+        ours="AppendSetup",
+        reason="Hutch treats all tables alike; the append is refused",
+    ),
+    *(
+        Expected(
+            script=name,
+            theirs="entry_count=",
+            reason="Hutch counts the keys that there are, Pravega not those of fixed length, and "
+            "removals of keys that there were not",
+        )
+        for name in (
+            "fixed keys: its info",
+            "table: a key is removed",
+            "table: a missing key is removed",
+        )
+    ),
+    Expected(
+        script="table: a negative key length",
+        label="negative",
+        reason="Pravega takes it for 0; Hutch refuses it",
+    ),
+    Expected(
+        script="table: a key length of 257",
+        ours="SegmentCreated",
+        reason="keys of fixed length have at most 256 bytes in Pravega, 8 KiB in Hutch",
+    ),
+    Expected(
+        script="fixed keys: deleted if it is empty, and it is not",
+        ours="TableSegmentNotEmpty",
+        reason=ALL_TABLES,
+    ),
+    Expected(script="fixed keys: a delta", label="delta", reason=ALL_TABLES),
+    Expected(
+        script="fixed keys: a version of a missing key",
+        label="missing",
+        theirs="TableKeyBadVersion",
+        ours="TableKeyDoesNotExist",
+        reason=ALL_TABLES,
+    ),
+    Expected(
+        script="fixed keys: keys, one at a time",
+        label="page",
+        reason="Pravega gives all keys at once, then refuses its own continuation",
+    ),
+    Expected(
+        script="table: an empty key",
+        label="empty key",
+        ours="ErrorMessage",
+        reason="a key in Hutch's store has at least one byte",
+    ),
+    Expected(
+        script="table: two wrong conditions: bad, and missing",
+        label="two",
+        ours="TableKeyBadVersion",
+        reason="Hutch tells the first of two wrong conditions",
+    ),
+    *(
+        Expected(
+            script=name,
+            label="none",
+            ours="'a'",
+            reason="Hutch gives at least one entry: an empty page is the end of an iteration",
+        )
+        for name in (
+            "table: no keys are asked",
+            "table: a negative count of keys",
+            "table: a delta of no entries",
+        )
+    ),
+    Expected(
+        script="table: a mark of an iteration that never was",
+        label="mark",
+        theirs="Closed",
+        reason="to Hutch's store any key is a place to go on from",
+    ),
+    Expected(
+        script="table: a delta from where the last one ended",
+        ours="last_position=position 2",
+        reason="Pravega's last position moves behind bytes that are no entries",
     ),
 )
 

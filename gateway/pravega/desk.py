@@ -2,19 +2,23 @@
 
 import logging
 from collections.abc import Callable
+from typing import TypeVar
 
 from gateway.pravega.host import Host
 from gateway.pravega.reads import Reads
-from gateway.pravega.refusals import refusal
+from gateway.pravega.refusals import OTHER, refusal
 from gateway.pravega.writer import SetUp
 from gateway.server.front import Ports
-from store.api import Operations
+from store.api import Done, Operations
 from store.errors import StoreError
 from store.wire.codec import encode
+from store.wire.error_messages import ErrorMessage
 from store.wire.layout import Message
 from store.wire.messages import UNKNOWN
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 class Desk:
@@ -56,6 +60,30 @@ class Desk:
     ) -> None:
         """Send the refusal for an error of the store; see `refusal`."""
         self.reply(refusal(request_id, segment, error, offset=offset))
+
+    def answering(
+        self,
+        request_id: int,
+        segment: str,
+        reply: Callable[[T], Message],
+        *,
+        offset: int = UNKNOWN,
+    ) -> Done[T]:
+        """Return a `done` that sends the reply to a result, or the refusal for an error.
+
+        A reply that is too large for a frame becomes an ErrorMessage that says so.
+        """
+
+        def done(outcome: T | StoreError) -> None:
+            if isinstance(outcome, StoreError):
+                self.refuse(request_id, segment, outcome, offset=offset)
+                return
+            try:
+                self.reply(reply(outcome))
+            except ValueError as error:
+                self.reply(ErrorMessage(request_id, segment, str(error), OTHER))
+
+        return done
 
     def close(self, reason: str) -> None:
         """Log why, send what is queued, and end the connection; nothing more is taken from it."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gateway.pravega.boundaries import Boundaries
+from gateway.pravega.transients import Transients
 from gateway.pravega.under_way import UnderWay
 from gateway.server.shared import Say
 from gateway.settings.wire import WireSettings
@@ -21,6 +22,7 @@ class Host:
         wire: The settings.
         under_way: The appends of all connections.
         boundaries: Where events begin in what they wrote.
+        transients: The segments that go with their connections.
     """
 
     store: Operations
@@ -29,3 +31,7 @@ class Host:
     wire: WireSettings = field(default_factory=WireSettings)
     under_way: UnderWay = field(default_factory=UnderWay)
     boundaries: Boundaries = field(default_factory=Boundaries)
+    transients: Transients = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "transients", Transients(self.store))

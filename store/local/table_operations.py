@@ -140,6 +140,10 @@ class TableOperations(SegmentOperations):
             if error is not None:
                 done(error)
                 return
+            wrong = next(filter(None, (_length_of_key_error(table, key) for key in keys)), None)
+            if wrong is not None:
+                done(wrong)
+                return
             entries = [table.index.get(key) for key in keys]
             present = [(k, e) for k, e in zip(keys, entries, strict=True) if e is not None]
 
@@ -260,8 +264,13 @@ def _key_error(table: Table, key: bytes) -> StoreError | None:
     size = len(key)
     if not 0 < size <= KEY_BYTES_MAX:
         return InvalidArgument(f"a key has 1 to {KEY_BYTES_MAX} bytes, not {size}")
-    if table.key_length and size != table.key_length:
-        return InvalidArgument(f"a key of this table has {table.key_length} bytes, not {size}")
+    return _length_of_key_error(table, key)
+
+
+def _length_of_key_error(table: Table, key: bytes) -> StoreError | None:
+    wanted = table.key_length
+    if wanted and len(key) != wanted:
+        return InvalidArgument(f"a key of this table has {wanted} bytes, not {len(key)}")
     return None
 
 

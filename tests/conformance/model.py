@@ -269,7 +269,10 @@ class Model:
                 table.history.append(None)
 
     def read_table(self, name: str, keys: Sequence[bytes]) -> list[TableEntry | None]:
-        found = self.table(name).entries
+        table = self.table(name)
+        if table.key_length and any(len(key) != table.key_length for key in keys):
+            raise InvalidArgument(f"table {name!r}: a key has another length")
+        found = table.entries
         return [TableEntry(key, *found[key]) if key in found else None for key in keys]
 
     def iterate_table(

@@ -271,6 +271,14 @@ def test_a_fixed_key_length_refuses_other_keys(rig: Rig) -> None:
         rig.reopen()
 
 
+@promise("SegmentStore.read_table", InvalidArgument)
+def test_a_look_up_of_a_key_of_the_wrong_length_is_refused(rig: Rig) -> None:
+    table(rig, (b"key", b"1"), key_length=3)
+    for wrong in (b"ke", b"keys"):
+        rig.refused(InvalidArgument, rig.store.read_table, "t", [b"key", wrong])
+    assert look_up(rig, b"key") == [b"1"]
+
+
 @promise("SegmentStore.remove_keys")
 def test_removed_keys_are_gone(rig: Rig) -> None:
     table(rig, (b"a", b"1"), (b"b", b"2"), (b"c", b"3"))

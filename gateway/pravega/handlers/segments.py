@@ -1,5 +1,7 @@
 """Requests about segments: their life, and facts of them."""
 
+from functools import partial
+
 from gateway.pravega.core_attributes import CREATED_AT, ROLLOVER_SIZE, SCALE_RATE, SCALE_TYPE
 from gateway.pravega.desk import Desk
 from store.api import AttributeUpdate, SegmentInfo
@@ -24,6 +26,22 @@ def create_segment(desk: Desk, request: m.CreateSegment) -> None:
     }
     attributes = [AttributeUpdate(name, value) for name, value in values.items()]
     desk.store.create_segment(request.segment, done=done, attributes=attributes)
+
+
+def create_transient_segment(desk: Desk, request: m.CreateTransientSegment) -> None:
+    """Create a segment that goes with the connection."""
+    transients = desk.host.transients
+
+    def done(outcome: str | StoreError) -> None:
+        if isinstance(outcome, StoreError):
+            desk.refuse(request.request_id, request.parent, outcome)
+        elif desk.is_over:
+            transients.delete(outcome)
+        else:
+            desk.at_end(outcome, partial(transients.delete, outcome))
+            desk.reply(m.SegmentCreated(request.request_id, outcome))
+
+    transients.create(request.parent, request.writer_id, done=done)
 
 
 def update_segment_policy(desk: Desk, request: m.UpdateSegmentPolicy) -> None:

@@ -5,8 +5,17 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from gateway.pravega.desk import Desk
-from gateway.pravega.handlers import appends, connection, reads, segments
+from gateway.pravega.handlers import (
+    appends,
+    attributes,
+    connection,
+    merging,
+    reads,
+    segments,
+    tables,
+)
 from store.wire import messages as m
+from store.wire import table_messages as t
 from store.wire.layout import Message
 
 Handler = Callable[[Desk, Any], None]
@@ -21,9 +30,25 @@ HANDLERS: Final[Mapping[type[Message], Handler]] = MappingProxyType(
         m.LocateOffset: reads.locate_offset,
         m.GetStreamSegmentInfo: segments.get_info,
         m.CreateSegment: segments.create_segment,
+        m.CreateTransientSegment: segments.create_transient_segment,
         m.SealSegment: segments.seal_segment,
         m.DeleteSegment: segments.delete_segment,
         m.TruncateSegment: segments.truncate_segment,
         m.UpdateSegmentPolicy: segments.update_segment_policy,
+        m.MergeSegments: merging.merge_segments,
+        m.MergeSegmentsBatch: merging.merge_in_batch,
+        m.GetSegmentAttribute: attributes.get_attribute,
+        m.UpdateSegmentAttribute: attributes.update_attribute,
+        t.CreateTableSegment: tables.create_table,
+        t.DeleteTableSegment: tables.delete_table,
+        t.GetTableSegmentInfo: tables.get_table_info,
+        t.MergeTableSegments: merging.merge_tables,
+        t.SealTableSegment: tables.seal_table,
+        t.UpdateTableEntries: tables.update_entries,
+        t.RemoveTableKeys: tables.remove_keys,
+        t.ReadTable: tables.read_table,
+        t.ReadTableKeys: tables.read_keys,
+        t.ReadTableEntries: tables.read_entries,
+        t.ReadTableEntriesDelta: tables.read_delta,
     }
 )

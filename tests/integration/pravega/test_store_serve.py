@@ -8,6 +8,7 @@ import pytest
 from compat.certificates import Certificates
 from gateway.stream.wire.messages import CreateStream
 from store.wire import messages as m
+from store.wire.error_messages import NoSuchSegment
 from tests.client import Client
 from tests.integration.server import (
     START_SECONDS,
@@ -18,7 +19,8 @@ from tests.integration.server import (
     store_command,
 )
 from tests.integration.tls_rig import context_of
-from tests.pravega_client import WireClient, end
+from tests.pravega_client import WRITER, WireClient, end
+from tests.waiting import wait_until
 
 BESIDE = ("--store-port", "0")
 """The arguments of a server of streams that serves its store as well."""
@@ -159,3 +161,23 @@ def test_tls_without_a_certificate_is_a_wrong_setting(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr.endswith("hutch: HUTCH_WIRE__TLS: needs tls.certificate beside it\n")
+
+
+def test_a_transient_segment_is_gone_after_kill_9(tmp_path: Path) -> None:
+    with StoreProcess(tmp_path / "data") as server:
+        with WireClient(*server.store) as client:
+            client.create("s/t/0.#epoch.0")
+            request = m.CreateTransientSegment(1, WRITER, "s/t/0.#epoch.0", "")
+            name = client.ask(request, m.SegmentCreated).segment
+            client.set_up(name)
+            client.append(1, b"some of a large event")
+            server.kill()
+        server.start()
+        with WireClient(*server.store) as client:
+
+            def is_gone() -> bool:
+                client.send(m.GetStreamSegmentInfo(1, name, ""))
+                return isinstance(client.receive(), NoSuchSegment)
+
+            wait_until(is_gone)
+        server.terminate()

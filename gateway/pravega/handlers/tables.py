@@ -1,0 +1,252 @@
+"""Requests about tables and their entries."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from gateway.pravega.desk import Desk
+from gateway.pravega.handlers.table_pages import STEP, DeltaPage, Page
+from store.api import SegmentInfo, TableDelta, TableEntry, TablePage
+from store.errors import StoreError
+from store.wire import messages as m
+from store.wire import table_messages as t
+from store.wire.codec import PAYLOAD_BYTES_MAX
+from store.wire.layout import Message
+from store.wire.wire_types import NO_KEY, TableKey
+
+_GO_ON: Final = b"\x01"
+_END: Final = b"\x00"
+"""Continuations: the store's follows the first; after the second there is an empty page."""
+
+
+def create_table(desk: Desk, request: t.CreateTableSegment) -> None:
+    """Create a table."""
+
+    def reply(_: None) -> Message:
+        return m.SegmentCreated(request.request_id, request.segment)
+
+    done = desk.answering(request.request_id, request.segment, reply)
+    desk.store.create_table(request.segment, key_length=request.key_length, done=done)
+
+
+def delete_table(desk: Desk, request: t.DeleteTableSegment) -> None:
+    """Delete a table."""
+
+    def reply(_: None) -> Message:
+        return m.SegmentDeleted(request.request_id, request.segment)
+
+    done = desk.answering(request.request_id, request.segment, reply)
+    must_be_empty = request.must_be_empty
+    desk.store.delete_table(request.segment, must_be_empty=must_be_empty, done=done)
+
+
+def get_table_info(desk: Desk, request: t.GetTableSegmentInfo) -> None:
+    """Give length and number of entries."""
+
+    def reply(found: tuple[SegmentInfo, int]) -> Message:
+        info, count = found
+        return t.TableSegmentInfo(
+            request.request_id, request.segment, info.start, info.length, count, info.key_length
+        )
+
+    desk.store.table_info(
+        request.segment, done=desk.answering(request.request_id, request.segment, reply)
+    )
+
+
+def seal_table(desk: Desk, request: t.SealTableSegment) -> None:
+    """Let a table take no more updates."""
+
+    def reply(_: int) -> Message:
+        return m.SegmentSealed(request.request_id, request.segment)
+
+    def found(outcome: tuple[SegmentInfo, int] | StoreError) -> None:
+        done = desk.answering(request.request_id, request.segment, reply)
+        if isinstance(outcome, StoreError):  # it is no table, for example
+            done(outcome)
+        else:
+            desk.store.seal_segment(request.segment, done=done)
+
+    desk.store.table_info(request.segment, done=found)
+
+
+# Entries
+
+
+def update_entries(desk: Desk, request: t.UpdateTableEntries) -> None:
+    """Set entries, all or none."""
+
+    def reply(versions: Iterable[int]) -> Message:
+        return t.TableEntriesUpdated(request.request_id, tuple(versions))
+
+    desk.store.update_table(
+        request.segment,
+        [TableEntry(key, value, version) for (key, version), value in _pairs(request.entries)],
+        expected_length=_expected_length(request.table_segment_offset),
+        done=desk.answering(
+            request.request_id, request.segment, reply, offset=request.table_segment_offset
+        ),
+    )
+
+
+def remove_keys(desk: Desk, request: t.RemoveTableKeys) -> None:
+    """Remove keys, all or none."""
+
+    def reply(_: None) -> Message:
+        return t.TableKeysRemoved(request.request_id, request.segment)
+
+    desk.store.remove_keys(
+        request.segment,
+        [TableEntry(key, b"", version) for key, version in request.keys],
+        expected_length=_expected_length(request.table_segment_offset),
+        done=desk.answering(
+            request.request_id, request.segment, reply, offset=request.table_segment_offset
+        ),
+    )
+
+
+def _pairs(entries: Iterable[t.TableEntry]) -> Iterable[tuple[TableKey, bytes]]:
+    return ((entry.key, entry.value) for entry in entries)
+
+
+def _expected_length(offset: int) -> int | None:
+    return None if offset == m.UNKNOWN else offset
+
+
+def read_table(desk: Desk, request: t.ReadTable) -> None:
+    """Look up keys. The next frame waits: an answer may be as large as a frame."""
+    keys = [key.key for key in request.keys]
+    found: list[t.TableEntry] = []
+    size = 0
+
+    def read() -> None:
+        part = keys[len(found) : len(found) + STEP]
+        desk.store.read_table(request.segment, part, done=done)
+
+    def done(outcome: Sequence[TableEntry | None] | StoreError) -> None:
+        nonlocal size
+        if not isinstance(outcome, StoreError):
+            for entry in outcome:
+                key = keys[len(found)]
+                missing = t.TableEntry(TableKey(key, NO_KEY), b"")
+                found.append(missing if entry is None else _on_wire(entry))
+                size += len(key) + len(found[-1].value)
+            if len(found) < len(keys) and size < PAYLOAD_BYTES_MAX:
+                read()
+                return
+        answer(outcome)
+        desk.release()
+
+    def reply(_: object) -> Message:
+        if len(found) < len(keys):
+            raise ValueError(f"a frame cannot hold the entries of {len(keys)} keys; ask for fewer")
+        return t.TableRead(request.request_id, request.segment, tuple(found))
+
+    answer = desk.answering(request.request_id, request.segment, reply)
+    desk.hold()
+    read()
+
+
+def _on_wire(entry: TableEntry) -> t.TableEntry:
+    return t.TableEntry(TableKey(entry.key, entry.version), entry.value)
+
+
+# Pages
+
+
+def read_keys(desk: Desk, request: t.ReadTableKeys) -> None:
+    """Give the next keys."""
+
+    def reply(entries: Iterable[TableEntry], continuation: bytes) -> Message:
+        keys = tuple(TableKey(entry.key, entry.version) for entry in entries)
+        return t.TableKeysRead(request.request_id, request.segment, keys, continuation)
+
+    _iterate(desk, request, reply)
+
+
+def read_entries(desk: Desk, request: t.ReadTableEntries) -> None:
+    """Give the next entries."""
+
+    def reply(entries: Iterable[TableEntry], continuation: bytes) -> Message:
+        found = tuple(map(_on_wire, entries))
+        return t.TableEntriesRead(request.request_id, request.segment, found, continuation)
+
+    _iterate(desk, request, reply)
+
+
+def _iterate(
+    desk: Desk,
+    request: t.TableIteration,
+    reply: Callable[[Iterable[TableEntry], bytes], Message],
+) -> None:
+    """Gather the next part of a table, no larger than a frame. The next frame waits for it."""
+    kind, place = request.continuation[:1], request.continuation[1:]
+    if kind == _END:
+        desk.reply(reply((), b""))
+        return
+    if kind not in {b"", _GO_ON}:
+        desk.close("a continuation that was never given")
+        return
+    page = Page(request.suggested_count)
+
+    def read(continuation: bytes | None) -> None:
+        desk.store.iterate_table(
+            request.segment,
+            continuation=continuation,
+            count=page.step,
+            first=request.from_key or None,
+            last=request.to_key or None,
+            done=done,
+        )
+
+    def done(outcome: TablePage | StoreError) -> None:
+        if isinstance(outcome, StoreError):
+            desk.refuse(request.request_id, request.segment, outcome)
+            desk.release()
+            return
+        page.add(outcome.entries)
+        if outcome.continuation is not None and not page.is_full:
+            read(outcome.continuation)
+            return
+        desk.reply(reply(page.entries, _continuation(outcome, page)))
+        desk.release()
+
+    desk.hold()
+    read(place or None)
+
+
+def _continuation(last: TablePage, page: Page) -> bytes:
+    if last.continuation is not None:
+        return _GO_ON + last.continuation
+    return _END if page.entries else b""
+
+
+def read_delta(desk: Desk, request: t.ReadTableEntriesDelta) -> None:
+    """Give what was changed from a position on, no larger than a frame. The next frame waits."""
+    page = DeltaPage(request.suggested_count)
+
+    def read(position: int) -> None:
+        desk.store.read_table_delta(request.segment, position, count=page.step, done=done)
+
+    def done(outcome: TableDelta | StoreError) -> None:
+        if isinstance(outcome, StoreError):
+            desk.refuse(request.request_id, request.segment, outcome)
+            desk.release()
+            return
+        page.add(outcome.entries, should_clear=outcome.should_clear)
+        if not (outcome.reached_end or page.is_full):
+            read(outcome.position)
+            return
+        desk.reply(
+            t.TableEntriesDeltaRead(
+                request.request_id,
+                request.segment,
+                tuple(map(_on_wire, page.entries)),
+                should_clear=page.should_clear,
+                reached_end=outcome.reached_end,
+                last_position=outcome.position,
+            )
+        )
+        desk.release()
+
+    desk.hold()
+    read(request.from_position)

@@ -1,0 +1,46 @@
+"""Attributes over the wire."""
+
+from uuid import UUID
+
+from store.wire import error_messages as e
+from store.wire import messages as m
+from tests.pravega_client import WRITER, WireClient, end
+
+NAME = UUID(int=7)
+
+
+def update(new: int, expected: int, name: UUID = NAME) -> m.UpdateSegmentAttribute:
+    return m.UpdateSegmentAttribute(1, "s", name, new, expected, "")
+
+
+def value_of(client: WireClient, name: UUID = NAME) -> int:
+    return client.ask(m.GetSegmentAttribute(1, "s", name, ""), m.SegmentAttribute).value
+
+
+def test_an_attribute_changes_if_it_is_as_expected(client: WireClient) -> None:
+    client.create("s")
+    assert value_of(client) == m.ABSENT
+    assert client.ask(update(5, m.ABSENT), m.SegmentAttributeUpdated).success
+    assert not client.ask(update(6, 4), m.SegmentAttributeUpdated).success
+    assert value_of(client) == 5
+
+
+def test_an_attribute_is_removed_by_the_value_that_none_has(client: WireClient) -> None:
+    client.create("s")
+    client.ask(update(5, m.ABSENT), m.SegmentAttributeUpdated)
+    assert client.ask(update(m.ABSENT, 5), m.SegmentAttributeUpdated).success
+    assert value_of(client) == m.ABSENT
+
+
+def test_a_change_of_a_writers_number_fences_it(client: WireClient) -> None:
+    client.create("s")
+    client.set_up("s")
+    client.append(1, b"a")
+    assert value_of(client, WRITER) == 1
+    assert client.ask(update(9, 1, WRITER), m.SegmentAttributeUpdated).success
+    client.ask(end(2, b"b"), e.InvalidEventNumber)
+
+
+def test_an_attribute_of_a_missing_segment_is_refused(client: WireClient) -> None:
+    client.ask(m.GetSegmentAttribute(1, "s", NAME, ""), e.NoSuchSegment)
+    client.ask(update(5, m.ABSENT), e.NoSuchSegment)

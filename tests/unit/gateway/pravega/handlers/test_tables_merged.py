@@ -1,0 +1,63 @@
+"""Merges of tables over the wire."""
+
+from store.wire import error_messages as e
+from store.wire import messages as m
+from store.wire import table_messages as t
+from store.wire.wire_types import TableKey
+from tests.pravega_client import WireClient
+
+
+def entries(**values: str) -> tuple[t.TableEntry, ...]:
+    return tuple(
+        t.TableEntry(TableKey(key.encode()), value.encode()) for key, value in values.items()
+    )
+
+
+def table(client: WireClient, name: str, *found: t.TableEntry) -> None:
+    client.ask(t.CreateTableSegment(1, name, ""), m.SegmentCreated)
+    client.ask(t.UpdateTableEntries(1, name, "", found), t.TableEntriesUpdated)
+
+
+def values_in(client: WireClient, name: str) -> dict[bytes, bytes]:
+    page = client.ask(t.ReadTableEntries(1, name, "", 1_000, b""), t.TableEntriesRead)
+    return {entry.key.key: entry.value for entry in page.entries}
+
+
+def test_a_tables_entries_win_over_those_it_is_merged_into(client: WireClient) -> None:
+    table(client, "t", *entries(a="old", b="kept"))
+    table(client, "u", *entries(a="new", c="more"))
+    client.ask(t.MergeTableSegments(1, "t", "u", ""), m.SegmentsMerged)
+    assert values_in(client, "t") == {b"a": b"new", b"b": b"kept", b"c": b"more"}
+    client.ask(t.GetTableSegmentInfo(1, "u", ""), e.NoSuchSegment)
+
+
+def test_a_merge_of_tables_that_was_cut_off_is_completed_by_the_next(client: WireClient) -> None:
+    table(client, "t", *entries(a="new"))
+    table(client, "u", *entries(a="new", c="more"))
+    client.ask(t.SealTableSegment(1, "u", ""), m.SegmentSealed)
+    client.ask(t.MergeTableSegments(1, "t", "u", ""), m.SegmentsMerged)
+    assert values_in(client, "t") == {b"a": b"new", b"c": b"more"}
+
+
+def test_a_table_above_one_update_is_refused_whole(client: WireClient) -> None:
+    table(client, "t", *entries(a="old"))
+    table(client, "u")
+    for number in range(17):
+        large = t.TableEntry(TableKey(b"%d" % number), bytes((1 << 20) - 10))
+        client.ask(t.UpdateTableEntries(1, "u", "", (large,)), t.TableEntriesUpdated)
+    client.ask(t.MergeTableSegments(1, "t", "u", ""), e.ErrorMessage)
+    assert values_in(client, "t") == {b"a": b"old"}
+    client.ask(t.UpdateTableEntries(1, "u", "", entries(x="y")), t.TableEntriesUpdated)
+
+
+def test_a_merge_of_tables_needs_two_that_are_open(client: WireClient) -> None:
+    table(client, "t", *entries(a="old"))
+    table(client, "u")
+    client.create("s")
+    client.ask(t.MergeTableSegments(1, "t", "t", ""), e.ErrorMessage)
+    client.ask(t.MergeTableSegments(1, "t", "s", ""), e.ErrorMessage)
+    client.ask(t.MergeTableSegments(1, "s", "t", ""), e.ErrorMessage)
+    client.ask(t.SealTableSegment(1, "u", ""), m.SegmentSealed)
+    client.ask(t.MergeTableSegments(1, "u", "t", ""), e.SegmentIsSealed)
+    assert values_in(client, "t") == {b"a": b"old"}
+    client.ask(t.UpdateTableEntries(1, "t", "", entries(x="y")), t.TableEntriesUpdated)
