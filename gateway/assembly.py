@@ -85,7 +85,7 @@ def _store_ports_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> "Sto
         raise ConfigError(Problem("wire.tls", "needs tls.certificate beside it"))
     from gateway.store_ports import StorePorts  # noqa: PLC0415  # takes no room while it is off
 
-    return StorePorts(settings, loop, port=wire.port, over_tls=wire.tls)
+    return StorePorts(settings, loop, port=wire.port, over_tls=wire.tls, beside_streams=True)
 
 
 def _early_port_of(settings: Settings) -> "EarlyPort | None":

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
+from gateway.log.names import is_of_a_stream, is_own, is_server_scope
 from gateway.network.addresses import is_loopback, shown
 from gateway.network.listening import Place
 from gateway.pravega.front import PravegaKind
+from gateway.pravega.guard import Guard, Ownership
 from gateway.pravega.host import Host
+from gateway.pravega.tokens import Tokens
 from gateway.pravega.under_way import UnderWay
 from gateway.server.certificate_user import naming_of
 from gateway.server.front import Limits
@@ -21,6 +24,7 @@ from gateway.server.tls_serving import TlsServing
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings
 from gateway.settings.wire import WireSettings
+from gateway.token_key import made_key, read_key
 from store.api import Operations, SegmentStore
 
 if TYPE_CHECKING:
@@ -30,6 +34,13 @@ log = logging.getLogger(__name__)
 
 _NS_A_MS: Final = 1_000_000
 _EVERY_ADDRESS: Final = frozenset(("0.0.0.0", "::"))  # noqa: S104  # compared with, not bound
+
+_OF_A_STORE: Final = Ownership(
+    owns=lambda scope, _stream: is_server_scope(scope), shows=lambda _scope, _stream: False
+)
+"""Segments that are the server's own where no streams are served."""
+_OF_A_GATEWAY: Final = Ownership(owns=is_own, shows=is_of_a_stream)
+"""The same where streams are served."""
 
 
 class StorePorts:
@@ -46,6 +57,7 @@ class StorePorts:
         *,
         port: int,
         over_tls: bool,
+        beside_streams: bool,
     ) -> None:
         """Take the addresses.
 
@@ -54,14 +66,20 @@ class StorePorts:
             loop: The event loop.
             port: The port of the wire protocol; 0 lets the system pick one.
             over_tls: Whether clients come over TLS, with the certificate of the settings.
+            beside_streams: Whether streams are served from the same store. Then each request needs
+                a token, and what belongs to the streams is kept from clients.
 
         Raises:
-            ConfigError: An address is taken, or is not of this machine; a certificate is wrong.
+            ConfigError: An address is taken, or is not of this machine; a certificate or the key of
+                tokens is wrong.
         """
         if settings.wire.controller_port is not None:
             _check_extra()
         self._settings = settings
         self._controller: ControllerServer | None = None
+        self._beside_streams = beside_streams
+        file = settings.wire.token_key_file
+        self._key = None if file is None else read_key(file)
         self._under_way = UnderWay()
         self._place = Place(settings.wire.host, port, "wire.host", "wire.port")
         self.tls = TlsServing(settings.tls, self._place, loop) if over_tls else None
@@ -104,17 +122,19 @@ class StorePorts:
             add: Notes a listener, to be stopped with the others.
 
         Raises:
-            ConfigError: Another process listens there by now.
+            ConfigError: Another process listens there by now, or there can be no key.
         """
         wire = self._settings.wire
         host = Host(
-            store=store, say=shared.say, clock_ms=_clock_ms, wire=wire, under_way=self._under_way
+            store=store,
+            say=shared.say,
+            clock_ms=_clock_ms,
+            guard=self._guard(),
+            wire=wire,
+            under_way=self._under_way,
         )
         host.transients.begin()
         kind = PravegaKind(host, limits_of(wire))
-        if not is_loopback(self._address[0]):
-            line = "clients of the store need no login, and can come from other machines address=%s"
-            log.warning(line, shown(*self._address))
         if self.tls is not None:
             add(self.tls.start(shared, kind, sockets, naming_of(self._settings.tls)))
             return
@@ -157,6 +177,20 @@ class StorePorts:
         """Take no more calls of the controller, and end those that are under way."""
         if self._controller is not None:
             await self._controller.stop()
+
+    def _guard(self) -> Guard:
+        if self._beside_streams:
+            key = made_key(self._settings.store.data_directory) if self._key is None else self._key
+            return Guard(_OF_A_GATEWAY, Tokens(key))
+        if self._key is not None:
+            return Guard(_OF_A_STORE, Tokens(self._key))
+        if not is_loopback(self._address[0]):
+            log.warning(
+                "every client that reaches the store's port may read and change all segments,"
+                " --token-key-file shuts it address=%s",
+                shown(*self._address),
+            )
+        return Guard(_OF_A_STORE)
 
     async def settled(self) -> None:
         """Wait until every append that was taken is stored."""

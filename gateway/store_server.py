@@ -41,7 +41,7 @@ class StoreServer:
         port = settings.wire.port
         port = PORT if port is None else port
         over_tls = settings.tls.certificate is not None
-        self._ports = StorePorts(settings, loop, port=port, over_tls=over_tls)
+        self._ports = StorePorts(settings, loop, port=port, over_tls=over_tls, beside_streams=False)
         self._all_ports: list[StorePorts | EarlyPort] = [self._ports]
         early = settings.early.port
         if early is not None:

@@ -20,9 +20,16 @@ WRITER: Final = UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")
 
 
 class WireClient:
-    """One connection."""
+    """One connection.
 
-    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
+    Attributes:
+        token: The token that the common requests bring.
+    """
+
+    def __init__(
+        self, host: str, port: int, tls: ssl.SSLContext | None = None, *, token: str = ""
+    ) -> None:
+        self.token = token
         self.socket = socket.create_connection((host, port), timeout=TIMEOUT_S)
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
@@ -92,11 +99,11 @@ class WireClient:
 
     def create(self, segment: str) -> None:
         """Create a segment."""
-        self.ask(m.CreateSegment(1, segment, 0, 0, ""), m.SegmentCreated)
+        self.ask(m.CreateSegment(1, segment, 0, 0, self.token), m.SegmentCreated)
 
     def set_up(self, segment: str, writer: UUID = WRITER) -> m.AppendSetup:
         """Set a writer up."""
-        return self.ask(m.SetupAppend(2, writer, segment, ""), m.AppendSetup)
+        return self.ask(m.SetupAppend(2, writer, segment, self.token), m.AppendSetup)
 
     def append(
         self, number: int, data: bytes, *, writer: UUID = WRITER, count: int = 1
@@ -106,11 +113,11 @@ class WireClient:
 
     def read(self, segment: str, offset: int = 0, size: int = 1 << 20) -> m.SegmentRead:
         """Read once."""
-        return self.ask(m.ReadSegment(segment, offset, size, "", 5), m.SegmentRead)
+        return self.ask(m.ReadSegment(segment, offset, size, self.token, 5), m.SegmentRead)
 
     def content(self, segment: str) -> bytes:
         """Return all bytes of a segment."""
-        info = self.ask(m.GetStreamSegmentInfo(7, segment, ""), m.StreamSegmentInfo)
+        info = self.ask(m.GetStreamSegmentInfo(7, segment, self.token), m.StreamSegmentInfo)
         data = bytearray()
         while len(data) < info.write_offset - info.start_offset:
             data += self.read(segment, info.start_offset + len(data), 2 << 20).data

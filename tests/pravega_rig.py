@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from gateway.network.listening import bind
 from gateway.pravega.front import PravegaKind
+from gateway.pravega.guard import Guard, Ownership
 from gateway.pravega.host import Host
 from gateway.server.front import Kind, Limits
 from gateway.server.listener import Listener
@@ -28,6 +29,8 @@ from tests.pravega_client import WireClient
 T = TypeVar("T")
 
 WITHIN_S = 10.0
+NOTHING = Ownership(owns=lambda *_: False, shows=lambda *_: False)
+"""A server that keeps nothing to itself."""
 LIMITS = Limits(
     close_timeout_ms=1_000,
     unconfirmed_max=10_000,
@@ -93,6 +96,7 @@ class WireServer:
             store=self.store,
             say=self._say,
             clock_ms=lambda: time.time_ns() // 1_000_000,
+            guard=Guard(NOTHING),
             wire=self._wire,
         )
 

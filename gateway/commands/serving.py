@@ -35,6 +35,7 @@ _METAVARS: Final = {
     "--store-early-port": "N",
     "--early-port": "N",
     "--controller-port": "N",
+    "--token-key-file": "FILE",
     "--users": "FILE",
     "--log-level": "LEVEL",
     "--log-format": "text|json",

@@ -13,8 +13,9 @@ Serve the segment store of a data directory by Pravega's wire protocol, without 
 It prints one line beginning `hutch ready` when clients can connect, and stops on SIGTERM or Ctrl-C:
 it takes no more connections, stores and acknowledges what has arrived, exits 0.
 
-There are no users yet: every client that reaches the port reads and writes every segment. So it
-listens on this machine alone unless --host says otherwise.
+With --token-key-file each request needs a token that is signed with the key in the file. Without it
+every client that reaches the port reads and changes all segments, so it listens on this machine
+alone unless --host says otherwise.
 """
 
 EPILOG: Final = """\

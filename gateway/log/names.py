@@ -28,6 +28,7 @@ from typing import Final
 _PLAIN: Final = frozenset((string.ascii_letters + string.digits + "-").encode())
 _ESCAPED_MAX: Final = 200
 _SUFFIX: Final = "/0.#epoch.0"
+_VIRTUAL_HOST: Final = "rmq-"
 
 
 def escape(name: str) -> str:
@@ -45,7 +46,7 @@ def escape(name: str) -> str:
 
 def scope_of(virtual_host: str) -> str:
     """Return the scope that holds everything of a virtual host."""
-    return f"rmq-{escape(virtual_host)}"
+    return f"{_VIRTUAL_HOST}{escape(virtual_host)}"
 
 
 def data_segment(virtual_host: str, stream: str, generation: int) -> str:
@@ -111,6 +112,28 @@ def tracking_key(generation: int, reference: bytes) -> bytes:
 def snapshot_key(generation: int, part: int) -> bytes:
     """Return the key of a part of a stream's snapshot; a byte of 1 tells it from references."""
     return b"%d\x01%d" % (generation, part)
+
+
+_SERVER_SCOPE: Final = "hutch"
+_OF_A_STREAM: Final = re.compile(
+    r"_(?!\.\.(?:stage|unit)-)[A-Za-z0-9.-]+-[0-9]+(?:-index|-filters)?"
+)
+
+
+def is_server_scope(scope: str) -> bool:
+    """Tell whether a scope holds what belongs to no virtual host."""
+    return scope == _SERVER_SCOPE
+
+
+def is_own(scope: str, stream: str) -> bool:
+    """Tell whether a stream of a scope, in Pravega's sense, is one of those that are named here."""
+    is_inner = scope.startswith(_VIRTUAL_HOST) and stream.startswith("_")
+    return is_inner or is_server_scope(scope)
+
+
+def is_of_a_stream(scope: str, stream: str) -> bool:
+    """Tell whether it holds a stream's chunks, index or filters: no table, stage or unit."""
+    return scope.startswith(_VIRTUAL_HOST) and _OF_A_STREAM.fullmatch(stream) is not None
 
 
 _GENERATION: Final = re.compile(rb"([0-9]+)[\x00\x01]")

@@ -2,8 +2,10 @@
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import TypeVar
 
+from gateway.pravega.guard import EXPIRED
 from gateway.pravega.host import Host
 from gateway.pravega.reads import Reads
 from gateway.pravega.refusals import OTHER, refusal
@@ -14,7 +16,7 @@ from store.errors import StoreError
 from store.wire.codec import encode
 from store.wire.error_messages import ErrorMessage
 from store.wire.layout import Message
-from store.wire.messages import UNKNOWN
+from store.wire.messages import UNKNOWN, SetupAppend
 
 log = logging.getLogger(__name__)
 
@@ -32,6 +34,8 @@ class Desk:
         reads: Its reads.
         is_over: Whether the connection has ended.
         is_held: Whether the next frame waits until `release`.
+        token_expires_ms: When the token of the last request expires, in milliseconds since the
+            epoch; None: never.
     """
 
     def __init__(self, host: Host, ports: Ports) -> None:
@@ -39,6 +43,7 @@ class Desk:
         self.set_ups: dict[bytes, SetUp] = {}
         self.is_over = False
         self.is_held = False
+        self.token_expires_ms: int | None = None
         self._ports = ports
         self.reads = Reads(self, ports)
         self._at_end: dict[object, Callable[[], object]] = {}
@@ -96,6 +101,36 @@ class Desk:
         self._ports.finish()
 
     # In
+
+    def admits(self, request: Message) -> bool:
+        """Tell whether the guard lets a request through; refuse it if not."""
+        refusal, self.token_expires_ms = self.host.guard.verdict(request, self.host.clock_ms())
+        if refusal is not None:
+            self.reply(refusal)
+        if refusal is not None and isinstance(request, SetupAppend):
+            # Appends that follow meant the segment that was asked for, not one set up before.
+            self.keep_writer(request.writer_id.bytes, None)
+            if refusal.error_code == EXPIRED:
+                self.close(refusal.stack_trace)
+        return refusal is None
+
+    def keep_writer(self, writer_id: bytes, session: SetUp | None) -> None:
+        """Keep a writer's session in the place of its last one; None: it has none any more.
+
+        Appends bring no token: the connection ends when that of a writer's set-up expires.
+        """
+        key = ("token", writer_id)
+        forgo = self._at_end.pop(key, None)
+        if forgo is not None:
+            forgo()
+        if session is None:
+            self.set_ups.pop(writer_id, None)
+            return
+        self.set_ups[writer_id] = session
+        if session.expires_ms is not None:
+            delay_ms = max(session.expires_ms - self.host.clock_ms(), 0)
+            close = partial(self.close, "the token of a writer has expired")
+            self.at_end(key, self._ports.later(delay_ms, close))
 
     def hold(self) -> None:
         """Let the next frame wait until `release`: it depends on the answer to this one."""

@@ -84,7 +84,8 @@ class PravegaFront:
         if isinstance(message, SetupAppend):
             self._appends.no_block("a set-up")
         self._ports.begin_command()
-        HANDLERS[type(message)](self._desk, message)
+        if self._desk.admits(message):
+            HANDLERS[type(message)](self._desk, message)
         if not self._desk.is_held:
             self._ports.end_command()
 

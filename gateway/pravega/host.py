@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gateway.pravega.boundaries import Boundaries
+from gateway.pravega.guard import Guard
 from gateway.pravega.transients import Transients
 from gateway.pravega.under_way import UnderWay
 from gateway.server.shared import Say
@@ -19,6 +20,7 @@ class Host:
         store: The store that requests go to.
         say: Writes a log line that a stranger could cause without end.
         clock_ms: Milliseconds since the epoch.
+        guard: Decides which requests may be done.
         wire: The settings.
         under_way: The appends of all connections.
         boundaries: Where events begin in what they wrote.
@@ -28,6 +30,7 @@ class Host:
     store: Operations
     say: Say
     clock_ms: Callable[[], int]
+    guard: Guard
     wire: WireSettings = field(default_factory=WireSettings)
     under_way: UnderWay = field(default_factory=UnderWay)
     boundaries: Boundaries = field(default_factory=Boundaries)

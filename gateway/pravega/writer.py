@@ -15,6 +15,7 @@ class SetUp:
         segment: Name of the segment that it appends to.
         created_at: Time of the segment's creation, as its attribute has it.
         writer: Its session with the store.
+        expires_ms: When its token expires, in milliseconds since the epoch; None: never.
         acknowledged: The last number that the client knows to be stored.
         is_broken: An append has failed. What the client had sent on behind it is dropped, until it
             sets the writer up again.
@@ -29,6 +30,7 @@ class SetUp:
         "acknowledged",
         "count",
         "created_at",
+        "expires_ms",
         "is_broken",
         "number",
         "pieces",
@@ -44,6 +46,7 @@ class SetUp:
         self.segment = segment
         self.created_at = created_at
         self.writer = writer
+        self.expires_ms: int | None = None
         self.acknowledged = writer.event_number
         self.is_broken = False
         self.pieces: list[Buffer] = []

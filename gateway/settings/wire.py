@@ -12,6 +12,7 @@ from gateway.settings.fields import (
     Integer,
     OutOfOrder,
     Section,
+    SomePath,
     setting,
 )
 
@@ -57,6 +58,13 @@ class WireSettings(Section):
         ge=1,
         le=65_535,
         unset="the port of the wire protocol",
+    )
+    token_key_file: SomePath | None = setting(
+        None,
+        "File with the key of the tokens that clients of the wire protocol send with each request. "
+        "The key is its content without the line's end, at best 64 random characters.",
+        unset="`hutch serve` makes `token.key` in the data directory; `hutch store serve` asks for "
+        "no tokens",
     )
     first_frame_timeout_ms: Integer = setting(
         10_000,

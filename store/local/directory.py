@@ -19,6 +19,8 @@ _OF_A_STORE: Final = frozenset(
         "checkpoint.new",
         "lock",
         "admin.sock",
+        "token.key",
+        "token.new",
         RESERVE,
         JOURNAL_DIRECTORY,
         DATA_DIRECTORY,

@@ -18,8 +18,10 @@ def setup_append(desk: Desk, request: SetupAppend) -> None:
         desk.reply(ErrorMessage(request.request_id, request.segment, text, OTHER))
         return
 
+    expires_ms = desk.token_expires_ms
+
     def refused(error: StoreError) -> None:
-        desk.set_ups.pop(key, None)
+        desk.keep_writer(key, None)
         desk.refuse(request.request_id, request.segment, error)
         desk.release()
 
@@ -33,7 +35,8 @@ def setup_append(desk: Desk, request: SetupAppend) -> None:
                 refused(created_at)
                 return
             set_up = SetUp(request.writer_id, request.segment, created_at, writer)
-            desk.set_ups[key] = set_up
+            set_up.expires_ms = expires_ms
+            desk.keep_writer(key, set_up)
             last = writer.event_number
             desk.reply(AppendSetup(request.request_id, request.segment, request.writer_id, last))
             desk.release()

@@ -1,14 +1,20 @@
 """`hutch store serve`, and `hutch serve --store-port`: processes as a person would start them."""
 
+import re
 import subprocess
 from pathlib import Path
 
 import pytest
 
 from compat.certificates import Certificates
+from gateway.log.names import data_segment
+from gateway.pravega.guard import EXPIRED
+from gateway.pravega.tokens import EVERYTHING, Right, Tokens
 from gateway.stream.wire.messages import CreateStream
+from gateway.token_key import NAME, read_key
 from store.wire import messages as m
-from store.wire.error_messages import NoSuchSegment
+from store.wire.error_messages import AuthTokenCheckFailed, NoSuchSegment
+from store.wire.table_messages import ReadTable
 from tests.client import Client
 from tests.integration.server import (
     START_SECONDS,
@@ -38,6 +44,14 @@ def run_store(*arguments: str, data: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+def token_of(server: HutchServer) -> str:
+    """Return a token for everything, where the server has made a key of tokens."""
+    file = server.data_dir / NAME
+    if not file.exists():
+        return ""
+    return Tokens(read_key(file)).mint({EVERYTHING: Right.READ_UPDATE}, now_ms=0)
+
+
 def test_what_was_acknowledged_is_there_after_kill_9(tmp_path: Path) -> None:
     with StoreProcess(tmp_path / "data") as server:
         with WireClient(*server.store) as client:
@@ -57,10 +71,13 @@ def test_what_was_acknowledged_is_there_after_kill_9(tmp_path: Path) -> None:
 def test_a_stop_answers_what_was_taken_and_what_waits(
     kind: type[HutchServer], arguments: tuple[str, ...], tmp_path: Path
 ) -> None:
-    with kind(tmp_path / "data", *arguments) as server, WireClient(*server.store) as client:
+    with kind(tmp_path / "data", *arguments) as server:
+        client = WireClient(*server.store, token=token_of(server))
         client.create("s")
         client.set_up("s")
-        client.send(m.ReadSegment("s", 1_000_000, 8, "", 6), *(end(n, b"x") for n in range(50)))
+        client.send(
+            m.ReadSegment("s", 1_000_000, 8, client.token, 6), *(end(n, b"x") for n in range(50))
+        )
         acknowledged = -1
         while acknowledged < 49:
             acknowledged = client.must(m.DataAppended).event_number
@@ -68,18 +85,23 @@ def test_a_stop_answers_what_was_taken_and_what_waits(
         read = client.must(m.SegmentRead)
         assert (read.data, read.at_tail, read.request_id) == (b"", True, 6)
         assert client.is_ended()
+        client.close()
 
 
 def test_streams_and_segments_are_served_from_one_store(tmp_path: Path) -> None:
     with HutchServer(tmp_path / "data", "--store-port", "0") as server:
-        with WireClient(*server.store) as client, Client.opened(*server.endpoint) as streams:
+        token = token_of(server)
+        with (
+            WireClient(*server.store, token=token) as client,
+            Client.opened(*server.endpoint) as streams,
+        ):
             client.create("s")
             client.set_up("s")
             client.append(1, b"beside streams")
             streams.must("create_stream", CreateStream("orders", {}))
         server.terminate()
         server.start()
-        with WireClient(*server.store) as client:
+        with WireClient(*server.store, token=token) as client:
             assert client.content("s") == b"beside streams"
 
 
@@ -90,13 +112,60 @@ def test_a_store_of_its_own_server_can_get_streams_later(tmp_path: Path) -> None
         client.append(1, b"kept")
         server.terminate()
     with HutchServer(tmp_path / "data", "--store-port", "0") as streams:
-        with WireClient(*streams.store) as client:
+        with WireClient(*streams.store, token=token_of(streams)) as client:
             assert client.content("s") == b"kept"
         streams.terminate()
 
 
+def test_what_belongs_to_streams_is_kept_from_clients_of_the_store(tmp_path: Path) -> None:
+    with HutchServer(tmp_path / "data", "--store-port", "0") as server:
+        token = token_of(server)
+        with Client.opened(*server.endpoint) as streams:
+            streams.create("orders")
+            streams.declare(1, "orders")
+            streams.publish(1, {1: b"first"})
+            streams.confirmed_ids(1)
+        told = re.search(r"stream created stream=orders .*generation=(\d+)", server.logs)
+        assert told is not None
+        chunks = data_segment("/", "orders", int(told[1]))
+        with WireClient(*server.store, token=token) as client:
+            before = client.content(chunks)
+            assert b"first" in before
+            for request in (
+                m.SetupAppend(1, WRITER, chunks, token),
+                m.CreateSegment(1, "hutch/new/0.#epoch.0", 0, 0, token),
+                m.SealSegment(1, chunks, token),
+                m.TruncateSegment(1, chunks, 8, token),
+                m.DeleteSegment(1, chunks, token),
+                m.MergeSegments(1, chunks, "s", token),
+                m.UpdateSegmentAttribute(1, chunks, WRITER, 1, m.ABSENT, token),
+                ReadTable(1, "hutch/_access_kvtable/0.#epoch.0", token, ()),
+                m.ReadSegment(chunks, 0, 8, "", 1),
+            ):
+                client.ask(request, AuthTokenCheckFailed)
+            assert client.content(chunks) == before
+        server.terminate()
+
+
+def test_a_store_with_a_key_asks_for_its_tokens(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_text("a key of tokens that has enough characters")
+    token = Tokens(read_key(file)).mint({EVERYTHING: Right.READ_UPDATE}, now_ms=0)
+    with StoreProcess(tmp_path / "data", "--token-key-file", str(file)) as server:
+        with WireClient(*server.store, token=token) as client:
+            client.create("s")
+            client.ask(m.SealSegment(1, "s", ""), AuthTokenCheckFailed)
+            client.set_up("s")
+            client.append(1, b"allowed")
+            expired = Tokens(read_key(file)).mint({EVERYTHING: Right.READ}, now_ms=0, lifetime_ms=1)
+            refused = client.ask(m.SetupAppend(1, WRITER, "s", expired), AuthTokenCheckFailed)
+            assert refused.error_code == EXPIRED
+            assert client.is_ended()
+        server.terminate()
+
+
 def test_a_port_for_other_machines_is_warned_of(tmp_path: Path) -> None:
-    line = "clients of the store need no login"
+    line = "every client that reaches the store's port may read and change all segments"
     with StoreProcess(tmp_path / "open", "--host", "0.0.0.0") as server:
         server.wait_for_log(line)
     with StoreProcess(tmp_path / "closed") as server:
@@ -144,7 +213,8 @@ def test_clients_come_over_tls_where_a_certificate_is_given(
     if kind is HutchServer:
         arguments += ["--store-port", "0", "--tls-port", "0"]
     with kind(tmp_path / "data", *arguments, environment={"HUTCH_WIRE__TLS": "true"}) as server:
-        with WireClient(*server.store, tls=context_of(made.ca)) as client:
+        context = context_of(made.ca)
+        with WireClient(*server.store, tls=context, token=token_of(server)) as client:
             client.create("s")
             client.set_up("s")
             client.append(1, bytes(3 << 20))

@@ -1,0 +1,181 @@
+"""Delegation tokens of Pravega's wire protocol: made, and checked. Bytes in, decisions out.
+
+A token is a JWT with HS512. Beside `sub`, `aud`, `iat`, and perhaps `exp`, it has a claim for each
+resource: `prn::/scope:S/stream:T` or `prn::/scope:S`, or `*` for everything. Its value is READ or
+READ_UPDATE. The standard library has all that this one algorithm needs.
+
+Source: RFC 7515 and RFC 7519; `docs/pravega.md`.
+"""
+
+import base64
+import enum
+import hashlib
+import hmac
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+SUBJECT: Final = "segmentstoreresource"
+AUDIENCE: Final = "segmentstore"
+EVERYTHING: Final = "*"
+
+_PREFIX: Final = "prn::/"
+_TABLE_SUFFIX: Final = "_kvtable"
+_HEADER: Final = {"alg": "HS512"}
+_MS: Final = 1_000
+_TIME_MAX_S: Final = 1 << 40
+_KEPT: Final = 256
+"""Tokens whose claims are kept: a client sends the same one with each of its requests."""
+
+Path = tuple[str, ...]
+"""Scope and stream, a scope alone, or () for everything."""
+
+
+class Right(enum.IntEnum):
+    """Right to segments; the higher one includes the lower."""
+
+    NONE = 0
+    READ = 1
+    READ_UPDATE = 2
+
+
+class TokenRefused(Exception):
+    """No token, or one that was not made with the key."""
+
+
+class TokenExpired(TokenRefused):
+    """A token that was valid once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """Contents of a valid token.
+
+    Attributes:
+        rights: Rights by scope and stream.
+        expires_ms: When it expires, in milliseconds since the epoch; None: never.
+        begins_ms: When it begins to be valid; 0: it always was.
+    """
+
+    rights: Mapping[Path, Right]
+    expires_ms: int | None
+    begins_ms: int = 0
+
+    def right_to(self, path: Path) -> Right:
+        """Return the highest right to a stream; () is for names that are in no stream."""
+        return max(self.rights.get(path[:size], Right.NONE) for size in range(len(path) + 1))
+
+
+class Tokens:
+    """Makes and checks the tokens of one key."""
+
+    def __init__(self, key: bytes) -> None:
+        """`key` has any length; 64 bytes are as strong as the algorithm."""
+        self._key = key
+        self._claims = lru_cache(maxsize=_KEPT)(self._verified)
+
+    def mint(
+        self, rights: Mapping[str, Right], *, now_ms: int, lifetime_ms: int | None = None
+    ) -> str:
+        """Return a token.
+
+        Args:
+            rights: Rights by resource; see `resource_of`.
+            now_ms: Milliseconds since the epoch.
+            lifetime_ms: How long it is valid; None: for ever.
+        """
+        claims: dict[str, object] = {"sub": SUBJECT, "aud": AUDIENCE, "iat": now_ms // _MS}
+        if lifetime_ms is not None:
+            claims["exp"] = (now_ms + lifetime_ms) // _MS
+        claims.update((resource, right.name) for resource, right in rights.items())
+        signed = f"{_packed(_HEADER)}.{_packed(claims)}"
+        return f"{signed}.{_encoded(self._signature(signed.encode()))}"
+
+    def check(self, token: str, now_ms: int) -> Claims:
+        """Return what a token says.
+
+        Raises:
+            TokenRefused: It is none of this key's, or not valid yet.
+            TokenExpired: It is not valid any more.
+        """
+        if not token:
+            raise TokenRefused("this server asks for a token")
+        claims = self._claims(token)
+        if claims.expires_ms is not None and now_ms >= claims.expires_ms:
+            raise TokenExpired("the token has expired")
+        if now_ms < claims.begins_ms:
+            raise TokenRefused("the token is not valid yet")
+        return claims
+
+    def _signature(self, signed: bytes) -> bytes:
+        return hmac.digest(self._key, signed, hashlib.sha512)
+
+    def _verified(self, token: str) -> Claims:
+        """Read a token; nothing of it is looked at before its signature is right."""
+        try:
+            signed, _, signature = token.encode("ascii").rpartition(b".")
+            head, _, body = signed.partition(b".")
+            if not hmac.compare_digest(self._signature(signed), _decoded(signature)):
+                raise TokenRefused("the token was not made with this server's key")
+            header, fields = json.loads(_decoded(head)), json.loads(_decoded(body))
+            if header["alg"] != _HEADER["alg"] or "crit" in header:
+                raise TokenRefused("the token is not a plain JWT with HS512")
+            return _claims_of(fields)
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+            raise TokenRefused("the token is no JWT") from error
+
+
+def resource_of(scope: str, stream: str = "") -> str:
+    """Return the resource of a stream, or of all streams of a scope."""
+    return f"{_PREFIX}scope:{scope}" + (f"/stream:{stream}" if stream else "")
+
+
+def _claims_of(fields: Mapping[str, Any]) -> Claims:
+    audience = fields.get("aud", AUDIENCE)
+    if audience != AUDIENCE and not (isinstance(audience, list) and AUDIENCE in audience):
+        raise TokenRefused("the token is not for a segment store")
+    rights: dict[Path, Right] = {}
+    for resource, value in fields.items():
+        path = _path_of(resource)
+        if path is not None and value in Right.__members__:
+            rights[path] = max(rights.get(path, Right.NONE), Right[value])
+    expires_ms = _time_ms(fields["exp"]) if "exp" in fields else None
+    return Claims(rights, expires_ms, _time_ms(fields.get("nbf", 0)))
+
+
+def _path_of(resource: str) -> Path | None:
+    """Return the scope and stream that a claim is about; None if it is about none."""
+    if resource == EVERYTHING:
+        return ()
+    if not resource.startswith(_PREFIX):
+        return None
+    scope, _, rest = resource.removeprefix(_PREFIX).partition("/")
+    kind, _, scope = scope.partition(":")
+    if kind != "scope" or not scope:
+        return None
+    if not rest:
+        return (scope,)
+    kind, _, name = rest.partition(":")
+    if not name or "/" in name or kind not in {"stream", "key-value-table"}:
+        return None
+    return scope, name if kind == "stream" else name + _TABLE_SUFFIX
+
+
+def _time_ms(seconds: object) -> int:
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
+        raise TypeError("no time")
+    return int(min(max(seconds, 0), _TIME_MAX_S) * _MS)
+
+
+def _packed(value: object) -> str:
+    return _encoded(json.dumps(value, separators=(",", ":")).encode())
+
+
+def _encoded(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()
+
+
+def _decoded(text: bytes) -> bytes:
+    return base64.b64decode(text + b"=" * (-len(text) % 4), altchars=b"-_", validate=True)

@@ -1,0 +1,71 @@
+"""The key of the wire protocol's tokens: a file that is given, or one in the data directory."""
+
+import logging
+import os
+import secrets
+import stat
+from pathlib import Path
+from typing import Final
+
+from gateway.settings.errors import ConfigError, Problem
+
+log = logging.getLogger(__name__)
+
+SETTING: Final = "wire.token_key_file"
+NAME: Final = "token.key"
+"""The file in the data directory."""
+
+_KEY_BYTES: Final = 64
+_KEY_BYTES_MIN: Final = 32
+_FILE_BYTES_MAX: Final = 64 * 1024
+
+
+def read_key(path: Path) -> bytes:
+    """Return the key in a file: its content without white space at the ends.
+
+    Raises:
+        ConfigError: It cannot be read, or holds no key.
+    """
+    try:
+        with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            content = file.read(_FILE_BYTES_MAX + 1)
+    except OSError as error:
+        raise ConfigError(Problem(SETTING, f"cannot read {path}: {error.strerror}")) from error
+    key = content.strip()
+    if not key or len(content) > _FILE_BYTES_MAX:
+        reason = f"{path} holds no key; a line of {_KEY_BYTES} random characters will do"
+        raise ConfigError(Problem(SETTING, reason))
+    if len(key) < _KEY_BYTES_MIN:
+        log.warning("the key of tokens is short, and can be guessed path=%s", path)
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):
+        log.warning("other users may read the key of tokens, chmod 600 shuts it path=%s", path)
+    return key
+
+
+def made_key(directory: Path) -> bytes:
+    """Return the key of a data directory; make it at the first call.
+
+    Raises:
+        ConfigError: It cannot be read or written, or holds no key.
+    """
+    path = directory / NAME
+    if not path.exists():
+        _make(path)
+        log.info("a key of tokens is made path=%s", path)
+    return read_key(path)
+
+
+def _make(path: Path) -> None:
+    """Write a new key for its owner alone. The file has its name only when it is whole."""
+    new = path.with_suffix(".new")
+    try:
+        new.unlink(missing_ok=True)
+        descriptor = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as file:
+            file.write(secrets.token_urlsafe(_KEY_BYTES) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        new.rename(path)
+    except OSError as error:
+        raise ConfigError(Problem(SETTING, f"cannot make {path}: {error.strerror}")) from error

@@ -1,0 +1,32 @@
+"""The key of the wire protocol's tokens."""
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from gateway.settings.errors import ConfigError
+from gateway.token_key import made_key, read_key
+
+
+def test_a_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
+    key = made_key(tmp_path)
+    assert made_key(tmp_path) == key
+    (file,) = tmp_path.iterdir()
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert len(key) >= 64
+
+
+def test_a_key_is_the_content_of_its_file_without_white_space(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    file.write_bytes(b"  secret secret secret secret secret\r\n")
+    assert read_key(file) == b"secret secret secret secret secret"
+
+
+def test_a_file_without_a_key_is_refused_in_words(tmp_path: Path) -> None:
+    file = tmp_path / "key"
+    with pytest.raises(ConfigError, match="cannot read"):
+        read_key(file)
+    file.write_bytes(b" \n")
+    with pytest.raises(ConfigError, match="holds no key"):
+        read_key(file)
