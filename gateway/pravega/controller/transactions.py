@@ -58,7 +58,7 @@ class Transactions:
         transaction = Transaction(
             scope=scope,
             stream=name,
-            identity=stream.epoch.number << 96 | secrets.randbits(96),
+            identity=_identity_in(stream.epoch),
             state=TransactionState.OPEN,
             lease_ms=lease_ms,
             began_ms=self._clock_ms(),
@@ -164,6 +164,15 @@ class Transactions:
             else:
                 found.append(each)
         return found
+
+
+def _identity_in(epoch: Epoch) -> int:
+    """Return a new identity, of 128 bits with the epoch in the upper 32.
+
+    The lower half has no sign bit: PyPI's client takes one for that of the whole. Pravega counts
+    there, and never comes so far.
+    """
+    return epoch.number << 96 | secrets.randbits(32) << 64 | secrets.randbits(63)
 
 
 def _parts(stream: Stream, transaction: Transaction) -> list[str]:

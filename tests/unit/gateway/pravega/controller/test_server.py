@@ -181,6 +181,14 @@ async def test_a_transaction_comes_into_its_stream_as_a_whole(ask: Ask, world: W
     assert (await ask("pingTransaction", ping)).status == pb.PingTxnStatus.COMMITTED
 
 
+async def test_the_lower_half_of_a_transactions_id_has_no_sign(ask: Ask) -> None:
+    await made(ask, segments=1)
+    request = pb.CreateTxnRequest(streamInfo=OF, lease=60_000)
+    halves = [(await ask("createTransaction", request)).txnId.lowBits for _ in range(30)]
+    assert min(halves) >= 0
+    assert len(set(halves)) == 30
+
+
 async def test_a_lease_that_runs_out_aborts_and_a_ping_renews_it(ask: Ask, world: World) -> None:
     await made(ask, segments=1)
     begun = await ask("createTransaction", pb.CreateTxnRequest(streamInfo=OF, lease=10_000))
