@@ -51,6 +51,7 @@ def test_serve_has_exactly_the_promised_flags(capsys: pytest.CaptureFixture[str]
         "--tls-cert",
         "--tls-key",
         "--tls-ca",
+        "--token-key-file",
         "--users",
         "--log-level",
         "--log-format",
