@@ -14,6 +14,9 @@ ILLEGAL_ARGUMENT = 0
 OTHER = -1
 """Codes of an ErrorMessage."""
 
+_TEXT_MAX = 8_000
+"""Letters of an error: it may name a segment whose name alone fills a string of the wire."""
+
 _OF_THE_REQUEST = (s.InvalidArgument, s.IsATable, s.NotATable, s.PositionOutOfRange)
 
 
@@ -26,7 +29,7 @@ def refusal(request_id: int, segment: str, error: StoreError, *, offset: int = U
         error: The store's; its text goes where the protocol has the server's stack trace.
         offset: Where the request wanted to read or write; -1 for requests that say no offset.
     """
-    text = str(error)
+    text = str(error)[:_TEXT_MAX]
     match error:
         case s.NoSuchSegment():
             reply: Message = e.NoSuchSegment(request_id, segment, text, offset)

@@ -6,6 +6,7 @@ from gateway.pravega.refusals import refusal
 from store import errors as s
 from store.api import NOT_EXISTS
 from store.wire import error_messages as e
+from store.wire.codec import encode
 from store.wire.layout import Message
 
 
@@ -28,3 +29,9 @@ from store.wire.layout import Message
 )
 def test_each_error_has_its_reply(error: s.StoreError, reply: Message) -> None:
     assert refusal(1, "a", error, offset=8) == reply
+
+
+def test_an_error_about_the_longest_name_fits_into_a_frame() -> None:
+    name = "é" * 32_767
+    for error in (s.NoSuchSegment(f"no segment {name!r}"), s.InvalidArgument(f"{name!r} is wrong")):
+        assert encode(refusal(1, name, error))
