@@ -53,9 +53,15 @@ class WireServer:
     listener: Listener
 
     def __init__(
-        self, directory: Path, *, limits: Limits = LIMITS, wire: WireSettings | None = None
+        self,
+        directory: Path,
+        *,
+        limits: Limits = LIMITS,
+        wire: WireSettings | None = None,
+        guard: Guard | None = None,
     ) -> None:
         self.lines: list[str] = []
+        self._guard = guard or Guard(NOTHING)
         self._limits = limits
         self._wire = wire or WireSettings()
         self._listeners: list[Listener] = []
@@ -96,7 +102,7 @@ class WireServer:
             store=self.store,
             say=self._say,
             clock_ms=lambda: time.time_ns() // 1_000_000,
-            guard=Guard(NOTHING),
+            guard=self._guard,
             wire=self._wire,
         )
 
@@ -146,10 +152,14 @@ class WireServer:
 
 @contextmanager
 def serving(
-    directory: Path, *, limits: Limits = LIMITS, wire: WireSettings | None = None
+    directory: Path,
+    *,
+    limits: Limits = LIMITS,
+    wire: WireSettings | None = None,
+    guard: Guard | None = None,
 ) -> Iterator[WireServer]:
     """Serve while the block lasts."""
-    server = WireServer(directory, limits=limits, wire=wire)
+    server = WireServer(directory, limits=limits, wire=wire, guard=guard)
     try:
         yield server
     finally:
