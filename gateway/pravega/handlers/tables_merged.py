@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 class TableMerge:
     """One merge: the source is read, sealed, read again, written into the target, deleted.
 
-    It is read before it is sealed, so that one that is too large stays as it was.
+    It is read before it is sealed, so that one that the target cannot take stays as it was.
     """
 
     def __init__(self, store: Operations, target: str, source: str, *, done: Done[int]) -> None:
@@ -26,6 +26,7 @@ class TableMerge:
         self._target = target
         self._source = source
         self._answer = done
+        self._key_length = 0
 
     def begin(self) -> None:
         """Do it."""
@@ -50,9 +51,15 @@ class TableMerge:
         if info.sealed:
             self._answer(SegmentSealed(f"table {self._target!r} is sealed"))
             return
+        self._key_length = info.key_length
         self._read(self._seal)
 
-    def _seal(self, _: Sequence[TableEntry]) -> None:
+    def _seal(self, entries: Sequence[TableEntry]) -> None:
+        if self._key_length and any(len(entry.key) != self._key_length for entry in entries):
+            text = f"keys of table {self._target!r} have {self._key_length} bytes; those of "
+            self._answer(InvalidArgument(f"{text}{self._source!r} have not"))
+            return
+
         def sealed(outcome: int | StoreError) -> None:
             if isinstance(outcome, StoreError) and not isinstance(outcome, SegmentSealed):
                 self._answer(outcome)

@@ -61,3 +61,11 @@ def test_a_merge_of_tables_needs_two_that_are_open(client: WireClient) -> None:
     client.ask(t.MergeTableSegments(1, "u", "t", ""), e.SegmentIsSealed)
     assert values_in(client, "t") == {b"a": b"old"}
     client.ask(t.UpdateTableEntries(1, "t", "", entries(x="y")), t.TableEntriesUpdated)
+
+
+def test_a_table_whose_keys_the_target_cannot_take_is_refused_whole(client: WireClient) -> None:
+    client.ask(t.CreateTableSegment(1, "t", "", key_length=8), m.SegmentCreated)
+    table(client, "u", *entries(a="kept"))
+    client.ask(t.MergeTableSegments(1, "t", "u", ""), e.ErrorMessage)
+    client.ask(t.UpdateTableEntries(1, "u", "", entries(x="y")), t.TableEntriesUpdated)
+    assert values_in(client, "u") == {b"a": b"kept", b"x": b"y"}
