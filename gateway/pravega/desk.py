@@ -147,9 +147,9 @@ class Desk:
         """Call `action` when the connection is over, unless the key is forgotten before."""
         self._at_end[key] = action
 
-    def forget(self, key: object) -> None:
-        """Take back what `at_end` was told under a key."""
-        self._at_end.pop(key, None)
+    def forget(self, key: object) -> bool:
+        """Take back what `at_end` was told under a key; False if it was told nothing."""
+        return self._at_end.pop(key, None) is not None
 
     def over(self) -> None:
         """Note that the connection is over; do what is to be done then."""

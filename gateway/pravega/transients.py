@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from store.api import Operations, TableEntry, TablePage
-from store.errors import NoSuchSegment, SegmentExists, StoreError
+from store.errors import NoSuchSegment, SegmentExists, StoreClosed, StoreError
 
 log = logging.getLogger(__name__)
 
@@ -25,6 +25,7 @@ class Transients:
 
     def __init__(self, store: Operations) -> None:
         self._store = store
+        self._of_this_run: set[str] = set()
 
     def begin(self) -> None:
         """Make the table, and delete what is left of the last run."""
@@ -43,7 +44,9 @@ class Transients:
                 log.error("transient segments cannot be listed error=%s", outcome)
                 return
             for entry in outcome.entries:
-                self.delete(entry.value.decode("utf-8", "surrogatepass"))
+                name = entry.value.decode("utf-8", "surrogatepass")
+                if name not in self._of_this_run:  # a client may be there already
+                    self.delete(name)
             if outcome.continuation is not None:
                 self._delete_left(outcome.continuation)
 
@@ -59,15 +62,18 @@ class Transients:
         """
         name = f"{parent}#transient.{writer_id.hex}{uuid.uuid4().hex}"
 
+        self._of_this_run.add(name)
+
         def noted(outcome: Sequence[int] | StoreError) -> None:
             if isinstance(outcome, StoreError):
+                self._of_this_run.discard(name)
                 done(outcome)
             else:
                 self._store.create_segment(name, done=created)
 
         def created(outcome: StoreError | None) -> None:
             if outcome is not None:
-                self._forget(name)
+                self.forget(name)
             done(name if outcome is None else outcome)
 
         self._store.update_table(TABLE, [TableEntry(_key(name), _value(name))], done=noted)
@@ -77,15 +83,18 @@ class Transients:
 
         def deleted(outcome: StoreError | None) -> None:
             if outcome is None or isinstance(outcome, NoSuchSegment):
-                self._forget(name)
-            else:
+                self.forget(name)
+            elif not isinstance(outcome, StoreClosed):  # the next start deletes it
                 log.error("transient segment %s is not deleted error=%s", name, outcome)
 
         self._store.delete_segment(name, done=deleted)
 
-    def _forget(self, name: str) -> None:
+    def forget(self, name: str) -> None:
+        """Strike a segment that is gone off the table."""
+
         def done(outcome: StoreError | None) -> None:
-            if outcome is not None:
+            self._of_this_run.discard(name)
+            if outcome is not None and not isinstance(outcome, StoreClosed):
                 log.error("transient segment %s is not forgotten error=%s", name, outcome)
 
         self._store.remove_keys(TABLE, [TableEntry(_key(name), b"")], done=done)

@@ -89,11 +89,26 @@ class _Merge:
         elif isinstance(outcome, StoreError):
             self._desk.refuse(request.request_id, request.source, outcome)
         else:
-            self._desk.forget(request.source)
+            _forget(self._desk, request.source)
             self._desk.reply(_merged(request, outcome))
 
     def _failed(self) -> None:
-        self._desk.reply(m.SegmentAttributeUpdated(self._request.request_id, success=False))
+        """Tell that a condition failed, unless the source is gone: its merge changed the value."""
+
+        def found(outcome: SegmentInfo | StoreError) -> None:
+            if isinstance(outcome, NoSuchSegment):
+                self._done(outcome)
+            else:
+                request_id = self._request.request_id
+                self._desk.reply(m.SegmentAttributeUpdated(request_id, success=False))
+
+        self._desk.store.info(self._request.source, done=found)
+
+
+def _forget(desk: Desk, source: str) -> None:
+    """Forget a source that is merged, if it was to go with this connection."""
+    if desk.forget(source):
+        desk.host.transients.forget(source)
 
 
 def _composed(update: m.AttributeUpdate, value: int) -> AttributeUpdate:
@@ -160,7 +175,7 @@ def merge_in_batch(desk: Desk, request: m.MergeSegmentsBatch) -> None:
             if isinstance(outcome, StoreError):
                 desk.refuse(request.request_id, request.target, outcome)
                 return
-            desk.forget(source)
+            _forget(desk, source)
             found.append(m.MergedSource(source, outcome))
             merge(index + 1)
 

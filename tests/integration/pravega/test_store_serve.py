@@ -233,6 +233,14 @@ def test_tls_without_a_certificate_is_a_wrong_setting(tmp_path: Path) -> None:
     assert done.stderr.endswith("hutch: HUTCH_WIRE__TLS: needs tls.certificate beside it\n")
 
 
+def test_a_stop_while_a_client_has_a_transient_segment_is_no_error(tmp_path: Path) -> None:
+    with StoreProcess(tmp_path / "data") as server:
+        with WireClient(*server.store) as client:
+            client.ask(m.CreateTransientSegment(1, WRITER, "s", ""), m.SegmentCreated)
+            server.terminate()
+        assert " ERROR " not in server.logs
+
+
 def test_a_transient_segment_is_gone_after_kill_9(tmp_path: Path) -> None:
     with StoreProcess(tmp_path / "data") as server:
         with WireClient(*server.store) as client:

@@ -1,5 +1,8 @@
 """Segments that go with their connection."""
 
+from gateway.pravega.transients import TABLE, Transients
+from store.api import Done, TablePage
+from store.errors import StoreError
 from store.wire import error_messages as e
 from store.wire import messages as m
 from tests.pravega_client import WRITER, WireClient
@@ -35,3 +38,42 @@ def test_a_transient_segment_goes_with_its_connection(
         return all(isinstance(client.receive(), e.NoSuchSegment) for _ in names)
 
     wait_until(are_gone)
+
+
+def noted(server: WireServer) -> int:
+    """Return how many transient segments a start would delete."""
+
+    def count(done: Done[TablePage]) -> None:
+        server.store.iterate_table(TABLE, done=done)
+
+    page = server.ask(count)
+    assert not isinstance(page, StoreError), page
+    return len(page.entries)
+
+
+def test_a_merged_segment_is_noted_no_longer(server: WireServer, client: WireClient) -> None:
+    client.create("s")
+    names = [transient_of(client) for _ in range(3)]
+    assert noted(server) == 3
+    client.ask(m.MergeSegments(1, "s", names[0], ""), m.SegmentsMerged)
+    client.ask(m.MergeSegmentsBatch(1, "s", tuple(names[1:]), ""), m.SegmentsBatchMerged)
+    wait_until(lambda: noted(server) == 0)
+
+
+def test_a_start_spares_the_segments_of_clients_that_are_there_already(
+    server: WireServer, client: WireClient
+) -> None:
+    left: list[object] = []
+    made: list[object] = []
+    server.on_loop(lambda: Transients(server.store).create("s", WRITER, done=left.append))
+    wait_until(lambda: bool(left))
+    transients = Transients(server.store)
+
+    def begin_and_create() -> None:
+        transients.begin()
+        transients.create("s", WRITER, done=made.append)
+
+    server.on_loop(begin_and_create)
+    wait_until(lambda: bool(made) and noted(server) == 1)
+    client.ask(m.GetStreamSegmentInfo(1, str(made[0]), ""), m.StreamSegmentInfo)
+    client.ask(m.GetStreamSegmentInfo(1, str(left[0]), ""), e.NoSuchSegment)

@@ -81,6 +81,27 @@ def test_attributes_change_with_the_merge_or_nothing_does(
         assert both.content("s") == b"targetsource"
 
 
+@pytest.mark.parametrize(
+    ("kind", "before", "value", "old"),
+    [
+        (NONE, ABSENT, 6, 0),
+        (REPLACE, 5, 6, 0),
+        (IF_GREATER, 5, 6, 0),
+        (ACCUMULATE, 5, 1, 0),
+        (IF_EQUAL, 5, 6, 5),
+    ],
+)
+def test_a_merge_with_a_condition_comes_again_without_another_change(
+    both: WireClient, kind: int, before: int, value: int, old: int
+) -> None:
+    both.ask(update(before, ABSENT), m.SegmentAttributeUpdated)
+    change = m.AttributeUpdate(NAME, kind, value, old)
+    merge = dataclasses.replace(MERGE, attribute_updates=(change,))
+    first = both.ask(merge, m.SegmentsMerged)
+    assert both.ask(merge, m.SegmentsMerged) == first
+    assert value_of(both) == 6
+
+
 def test_an_unknown_type_of_update_ends_the_connection(both: WireClient) -> None:
     both.send(dataclasses.replace(MERGE, attribute_updates=(m.AttributeUpdate(NAME, 9, 1, 0),)))
     assert both.is_ended()
