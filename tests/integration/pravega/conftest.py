@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import faulthandler
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from tests.integration.server import StoreProcess
 
 StartStore = Callable[..., StoreProcess]
 Manager = Any  # the client has no types
+HANGS_S = 200.0
 _CONTROLLER = re.compile(r"\bcontroller=\S+:(\d+)")
 
 
@@ -24,12 +26,17 @@ def controller_port(server: StoreProcess) -> int:
 
 
 @pytest.fixture
-def pravega() -> ModuleType:
-    """The client's module."""
+def pravega() -> Iterator[ModuleType]:
+    """The client's module.
+
+    It waits without letting Python run, so no ordinary time limit ends a test in which it hangs.
+    """
     module: ModuleType = pytest.importorskip(
         "pravega_client", reason="PyPI's client of Pravega has no wheel for this machine"
     )
-    return module
+    faulthandler.dump_traceback_later(HANGS_S, exit=True)
+    yield module
+    faulthandler.cancel_dump_traceback_later()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -128,7 +128,7 @@ def test_each_acknowledged_event_is_there_once_and_in_order_after_kills(
     manager = pravega.StreamManager(f"tcp://127.0.0.1:{controller_port(server)}")
     manager.create_scope("scope")
     manager.create_stream("scope", "stream", 1)
-    kills = iter(range(EVENTS // (KILLS + 1), EVENTS, EVENTS // (KILLS + 1)))
+    kills = [EVENTS * (number + 1) // (KILLS + 1) for number in range(KILLS)]
     stored = 0
     while stored < EVENTS:
         acknowledged = write(server, stored, kills)
@@ -137,7 +137,7 @@ def test_each_acknowledged_event_is_there_once_and_in_order_after_kills(
 
     found = read(manager, "stream", EVENTS)
     assert found == [b"%05d" % number for number in range(EVENTS)]
-    assert next(kills, None) is None
+    assert kills == []
 
 
 def stored_count(server: StoreProcess) -> int:
@@ -146,23 +146,27 @@ def stored_count(server: StoreProcess) -> int:
         return client.ask(request, m.StreamSegmentInfo).write_offset // EVENT_BYTES
 
 
-def write(server: StoreProcess, first: int, kills: Iterator[int]) -> int:
+def write(server: StoreProcess, first: int, kills: list[int]) -> int:
     """Write events from a number on, and kill the server when so many are acknowledged.
+
+    Kills that have happened are taken off the list.
 
     Returns:
         The number behind the last event that was acknowledged.
     """
     numbers = map(str, (controller_port(server), "scope", "stream", first, EVENTS, BATCH))
     command = [sys.executable, "-m", "tests.integration.pravega.event_writer", *numbers]
-    acknowledged, kill = first, next(kills, EVENTS)
+    acknowledged = first
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
         giving_up = threading.Timer(GIVE_UP_S, writer.kill)
         giving_up.start()
-        for line in writer.stdout:
-            acknowledged = int(line)
-            if acknowledged >= kill:
-                kill = next(kills, EVENTS)
-                server.restart()
-        giving_up.cancel()
+        try:
+            for line in writer.stdout:
+                acknowledged = int(line)
+                if kills and acknowledged >= kills[0]:
+                    server.restart()
+                    del kills[0]
+        finally:
+            giving_up.cancel()
     return acknowledged
