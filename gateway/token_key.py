@@ -67,5 +67,15 @@ def _make(path: Path) -> None:
             file.flush()
             os.fsync(file.fileno())
         new.rename(path)
+        _sync_directory(path.parent)
     except OSError as error:
         raise ConfigError(Problem(SETTING, f"cannot make {path}: {error.strerror}")) from error
+
+
+def _sync_directory(directory: Path) -> None:
+    """Put the names in a directory on the disk; without it a power cut may take the key away."""
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
