@@ -36,7 +36,7 @@ def external_endpoint() -> Endpoint | None:
 
 @pytest.fixture
 def is_typed() -> bool:
-    """Whether servers are started as users do; see `HutchServer`. A module may say so."""
+    """Starts servers as users do if it is true; see `HutchServer`. A module may say so."""
     return False
 
 

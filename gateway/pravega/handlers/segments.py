@@ -12,11 +12,8 @@ from store.wire import messages as m
 def create_segment(desk: Desk, request: m.CreateSegment) -> None:
     """Create a segment together with its policy."""
 
-    def done(outcome: StoreError | None) -> None:
-        if outcome is None:
-            desk.reply(m.SegmentCreated(request.request_id, request.segment))
-        else:
-            desk.refuse(request.request_id, request.segment, outcome)
+    def reply(_result: object) -> m.SegmentCreated:
+        return m.SegmentCreated(request.request_id, request.segment)
 
     values = {
         CREATED_AT: desk.host.clock_ms(),
@@ -25,6 +22,7 @@ def create_segment(desk: Desk, request: m.CreateSegment) -> None:
         ROLLOVER_SIZE: request.rollover_size,
     }
     attributes = [AttributeUpdate(name, value) for name, value in values.items()]
+    done = desk.answering(request.request_id, request.segment, reply)
     desk.store.create_segment(request.segment, done=done, attributes=attributes)
 
 
@@ -47,74 +45,62 @@ def create_transient_segment(desk: Desk, request: m.CreateTransientSegment) -> N
 def update_segment_policy(desk: Desk, request: m.UpdateSegmentPolicy) -> None:
     """Change scale type and rate together."""
 
-    def done(outcome: StoreError | None) -> None:
-        if outcome is None:
-            desk.reply(m.SegmentPolicyUpdated(request.request_id, request.segment))
-        else:
-            desk.refuse(request.request_id, request.segment, outcome)
+    def reply(_result: object) -> m.SegmentPolicyUpdated:
+        return m.SegmentPolicyUpdated(request.request_id, request.segment)
 
     updates = [
         AttributeUpdate(SCALE_TYPE, request.scale_type),
         AttributeUpdate(SCALE_RATE, request.target_rate),
     ]
+    done = desk.answering(request.request_id, request.segment, reply)
     desk.store.update_attributes(request.segment, updates, done=done)
 
 
 def seal_segment(desk: Desk, request: m.SealSegment) -> None:
     """Let a segment take no more."""
 
-    def done(outcome: int | StoreError) -> None:
-        if isinstance(outcome, StoreError):
-            desk.refuse(request.request_id, request.segment, outcome)
-        else:
-            desk.reply(m.SegmentSealed(request.request_id, request.segment))
+    def reply(_result: object) -> m.SegmentSealed:
+        return m.SegmentSealed(request.request_id, request.segment)
 
+    done = desk.answering(request.request_id, request.segment, reply)
     desk.store.seal_segment(request.segment, done=done)
 
 
 def truncate_segment(desk: Desk, request: m.TruncateSegment) -> None:
     """Give up what lies before an offset."""
 
-    def done(outcome: StoreError | None) -> None:
-        if outcome is None:
-            desk.reply(m.SegmentTruncated(request.request_id, request.segment))
-        else:
-            desk.refuse(request.request_id, request.segment, outcome, offset=request.offset)
+    def reply(_result: object) -> m.SegmentTruncated:
+        return m.SegmentTruncated(request.request_id, request.segment)
 
+    done = desk.answering(request.request_id, request.segment, reply, offset=request.offset)
     desk.store.truncate_segment(request.segment, request.offset, done=done)
 
 
 def delete_segment(desk: Desk, request: m.DeleteSegment) -> None:
     """Delete a segment; its name is free at once."""
 
-    def done(outcome: StoreError | None) -> None:
-        if outcome is None:
-            desk.host.boundaries.forget(request.segment)
-            desk.reply(m.SegmentDeleted(request.request_id, request.segment))
-        else:
-            desk.refuse(request.request_id, request.segment, outcome)
+    def reply(_result: object) -> m.SegmentDeleted:
+        desk.host.boundaries.forget(request.segment)
+        return m.SegmentDeleted(request.request_id, request.segment)
 
+    done = desk.answering(request.request_id, request.segment, reply)
     desk.store.delete_segment(request.segment, done=done)
 
 
 def get_info(desk: Desk, request: m.GetStreamSegmentInfo) -> None:
     """Give length, start and state."""
 
-    def done(outcome: SegmentInfo | StoreError) -> None:
-        if isinstance(outcome, StoreError):
-            desk.refuse(request.request_id, request.segment, outcome)
-            return
-        desk.reply(
-            m.StreamSegmentInfo(
-                request.request_id,
-                request.segment,
-                exists=True,
-                is_sealed=outcome.sealed,
-                is_deleted=False,
-                last_modified=outcome.modified_at_ms,
-                write_offset=outcome.length,
-                start_offset=outcome.start,
-            )
+    def reply(info: SegmentInfo) -> m.StreamSegmentInfo:
+        return m.StreamSegmentInfo(
+            request.request_id,
+            request.segment,
+            exists=True,
+            is_sealed=info.sealed,
+            is_deleted=False,
+            last_modified=info.modified_at_ms,
+            write_offset=info.length,
+            start_offset=info.start,
         )
 
+    done = desk.answering(request.request_id, request.segment, reply)
     desk.store.info(request.segment, done=done)

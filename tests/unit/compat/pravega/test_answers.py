@@ -1,4 +1,4 @@
-"""What of two answers is compared, and what stands for a value of an earlier one."""
+"""Comparison of two answers, and names for values of earlier ones."""
 
 from uuid import UUID
 

@@ -25,7 +25,7 @@ def block(data: bytes, *, writer: UUID = WRITER) -> m.AppendBlock:
 
 
 def fill(code: int, data: bytes) -> bytes:
-    """What fills the end of a block."""
+    """Return a frame that fills the end of a block."""
     return HEAD.pack(code, len(data)) + data
 
 

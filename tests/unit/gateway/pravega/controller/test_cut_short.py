@@ -80,7 +80,7 @@ CHANGES: dict[str, tuple[Change, Change]] = {
 
 @dataclass
 class Outcome:
-    """What there is after a change: streams, transactions' states, and segments in the store."""
+    """State after a change: streams, transactions' states, and segments in the store."""
 
     streams: list[Stream]
     states: list[TransactionState]
