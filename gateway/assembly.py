@@ -80,6 +80,8 @@ def _store_ports_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> "Sto
     """Take the addresses of the store's own ports, if there are any. Raises ConfigError."""
     wire = settings.wire
     if wire.port is None:
+        if wire.controller_port is not None:
+            raise ConfigError(Problem("wire.controller_port", "needs wire.port beside it"))
         return None
     if wire.tls and settings.tls.certificate is None:
         raise ConfigError(Problem("wire.tls", "needs tls.certificate beside it"))
@@ -184,6 +186,7 @@ class Server:
         """Open the streams and begin to accept; `open` comes before."""
         self.opened = opened = await self.backend.open()
         self._listen(opened)
+        await self._start_controller(opened)
         await self._admit_administrators(opened)
         interval_s = self._settings.streams.retention_interval_s
         keeping = keep_retention(opened.virtual_hosts, interval_s, awaited)
@@ -229,6 +232,17 @@ class Server:
         """Stop a listener with the others, and show it to administrators."""
         self._listeners.add(listener)
         self.backend.service.add_door(listener)
+
+    async def _start_controller(self, opened: Opened) -> None:
+        if self._store_ports is None or self._settings.wire.controller_port is None:
+            return
+        from gateway.controller_callers import StreamUser, log_in_by  # noqa: PLC0415  # as above
+
+        def caller_of(user: str) -> StreamUser:
+            return StreamUser(user, opened.access, opened.virtual_hosts)
+
+        log_in = log_in_by(opened.authentication, caller_of)
+        await self._store_ports.start_controller(self.backend.served.store, log_in)
 
     async def _admit_administrators(self, opened: Opened) -> None:
         def answered(
@@ -289,6 +303,8 @@ class Server:
             importing = self.opened.administration.importing
             await done_before(begun_s + STORED_BY_S, awaited(importing.close()))
             await self._admin.stop()
+        if self._store_ports is not None:
+            await done_before(begun_s + STORED_BY_S, self._store_ports.stop_controller())
         for tls in self._over_tls:
             tls.stop()
         self._listeners.stop_accepting()

@@ -22,12 +22,14 @@ from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
 from gateway.server.tls_serving import TlsServing
 from gateway.settings.errors import ConfigError, Problem
+from gateway.settings.fields import host_and_port
 from gateway.settings.model import Settings
 from gateway.settings.wire import WireSettings
 from gateway.token_key import made_key, read_key
 from store.api import Operations, SegmentStore
 
 if TYPE_CHECKING:
+    from gateway.pravega.controller.rights import LogIn
     from gateway.pravega.controller.server import ControllerServer  # imported where its port is on
 
 log = logging.getLogger(__name__)
@@ -77,7 +79,9 @@ class StorePorts:
             _check_extra()
         self._settings = settings
         self._controller: ControllerServer | None = None
-        self._beside_streams = beside_streams
+        self._ownership = _OF_A_GATEWAY if beside_streams else _OF_A_STORE
+        self._asks_for_tokens = beside_streams or settings.wire.users_file is not None
+        self._tokens: Tokens | None = None
         file = settings.wire.token_key_file
         self._key = None if file is None else read_key(file)
         self._under_way = UnderWay()
@@ -103,8 +107,9 @@ class StorePorts:
         """Host and port at which clients reach the wire protocol."""
         host, port = self._address
         reached = "localhost" if host in _EVERY_ADDRESS else host
-        wire = self._settings.wire
-        return wire.advertised_host or reached, wire.advertised_port or port
+        told = self._settings.wire.advertise
+        told_host, told_port = (None, None) if told is None else host_and_port(told)
+        return told_host or reached, told_port or port
 
     def start(
         self,
@@ -125,11 +130,12 @@ class StorePorts:
             ConfigError: Another process listens there by now, or there can be no key.
         """
         wire = self._settings.wire
+        self._tokens = self._made_tokens()
         host = Host(
             store=store,
             say=shared.say,
             clock_ms=_clock_ms,
-            guard=self._guard(),
+            guard=Guard(self._ownership, self._tokens),
             wire=wire,
             under_way=self._under_way,
         )
@@ -146,8 +152,12 @@ class StorePorts:
         except OSError as error:
             raise self._place.blame(error) from error
 
-    async def start_controller(self, store: SegmentStore) -> None:
-        """Answer the controller's calls from now on, if there is a port for them.
+    async def start_controller(self, store: SegmentStore, log_in: "LogIn | None" = None) -> None:
+        """Answer the controller's calls from now on, if there is a port for them; after `start`.
+
+        Args:
+            store: The open store.
+            log_in: Lets callers in; without it all are let in, and may do everything.
 
         Raises:
             ConfigError: The port is taken.
@@ -156,10 +166,27 @@ class StorePorts:
         wire = self._settings.wire
         if wire.controller_port is None:
             return
-        from gateway.pravega.controller.server import ControllerServer  # noqa: PLC0415  # see above
+        # They take no room while the port is off.
+        from gateway.pravega.controller.rights import minting  # noqa: PLC0415
+        from gateway.pravega.controller.server import (  # noqa: PLC0415
+            ControllerServer,
+            Door,
+            anyone,
+            no_token,
+        )
 
+        tokens = self._tokens
+        door = Door(
+            caller=anyone if log_in is None else log_in,
+            token=no_token if tokens is None else minting(tokens, _clock_ms),
+            hides=self._ownership.hides,
+        )
         self._controller = ControllerServer(
-            store, _clock_ms, lambda: self.advertised, certificate=self._certificate()
+            store,
+            _clock_ms,
+            lambda: self.advertised,
+            door=door,
+            certificate=self._certificate(),
         )
         try:
             await self._controller.start(wire.host, wire.controller_port)
@@ -178,19 +205,19 @@ class StorePorts:
         if self._controller is not None:
             await self._controller.stop()
 
-    def _guard(self) -> Guard:
-        if self._beside_streams:
-            key = made_key(self._settings.store.data_directory) if self._key is None else self._key
-            return Guard(_OF_A_GATEWAY, Tokens(key))
+    def _made_tokens(self) -> Tokens | None:
+        """Return what checks tokens; None if none are asked for. Raises ConfigError."""
+        if self._key is None and self._asks_for_tokens:
+            return Tokens(made_key(self._settings.store.data_directory))
         if self._key is not None:
-            return Guard(_OF_A_STORE, Tokens(self._key))
+            return Tokens(self._key)
         if not is_loopback(self._address[0]):
             log.warning(
                 "every client that reaches the store's port may read and change all segments,"
-                " --token-key-file shuts it address=%s",
+                " --users or --token-key-file shuts it address=%s",
                 shown(*self._address),
             )
-        return Guard(_OF_A_STORE)
+        return None
 
     async def settled(self) -> None:
         """Wait until every append that was taken is stored."""

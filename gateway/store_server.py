@@ -1,4 +1,4 @@
-"""The server of a segment store alone: no users, no streams, no management."""
+"""The server of a segment store alone: no streams, no management, and users only in a file."""
 
 import asyncio
 import logging
@@ -6,17 +6,26 @@ import time
 from typing import Final
 
 from gateway.awaiting import done_before
+from gateway.broker.access.attempts import AttemptLedger
+from gateway.broker.access.authentication import Authentication
+from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.refusals import Refusals
+from gateway.controller_callers import log_in_by
 from gateway.early_port import EarlyPort
+from gateway.pravega.controller.rights import LogIn
 from gateway.pravega.early.host import is_of_the_server
 from gateway.served_store import ServedStore
 from gateway.server.listeners import Listeners
 from gateway.server.schedule import Schedule
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
+from gateway.server.threads import Threads
+from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.model import Settings
+from gateway.settings.wire import WireSettings
 from gateway.stopping import CLOSED_BY_S, SENT_BY_S, STORED_BY_S
 from gateway.store_ports import StorePorts
+from gateway.store_users import SETTING, StoreUsers, read_users
 from store.local.files import descriptor_limit, store_descriptors
 
 log = logging.getLogger(__name__)
@@ -38,6 +47,7 @@ class StoreServer:
         self._stop = stop
         self._schedule = Schedule(loop, busy_poll_us=settings.stream.busy_poll_us)
         self._served = ServedStore(settings.store, loop, self._schedule, stop)
+        self._users = _users_of(settings.wire)
         port = settings.wire.port
         port = PORT if port is None else port
         over_tls = settings.tls.certificate is not None
@@ -56,7 +66,8 @@ class StoreServer:
         """Begin to accept. Raises ConfigError."""
         descriptors = descriptor_limit()
         left = descriptors - store_descriptors(descriptors) - _OTHER_DESCRIPTORS
-        say = Refusals(time.monotonic).say
+        refusals = Refusals(time.monotonic)
+        say = refusals.say
         shared = Shared(
             loop=self._loop,
             schedule=self._schedule,
@@ -67,8 +78,22 @@ class StoreServer:
         sockets = Sockets(max(left, descriptors // 4), say)
         for port in self._all_ports:
             port.start(self._served.store, shared, sockets, self._listeners.add)
-        await self._ports.start_controller(self._served.store)
+        await self._ports.start_controller(self._served.store, self._log_in(refusals))
         self._served.directory.keep()  # from here on clients may store something
+
+    def _log_in(self, refusals: Refusals) -> LogIn | None:
+        users = self._users
+        if users is None:
+            return None
+        failed_max = self._settings.users.failed_logins_a_second_max
+        authentication = Authentication(
+            users,
+            PasswordCheck(Threads(self._loop).run, time.monotonic),
+            AttemptLedger(time.monotonic, failed_a_second_max=failed_max),
+            refusals,
+            guest_loopback_only=False,
+        )
+        return log_in_by(authentication, users.caller)
 
     async def abandon(self) -> None:
         """Leave nothing behind of a first start that has failed."""
@@ -115,3 +140,17 @@ class StoreServer:
         is_clean = await done_before(begun_s + CLOSED_BY_S, self._served.close()) and is_clean
         log.info("stopped clean=%s", is_clean)
         return is_clean
+
+
+def _users_of(wire: WireSettings) -> StoreUsers | None:
+    """Read the users, if there are any. Raises ConfigError."""
+    has_controller = wire.controller_port is not None
+    if wire.users_file is None:
+        if has_controller and wire.token_key_file is not None:
+            reason = "needs wire.users_file beside it, where wire.token_key_file asks for tokens"
+            raise ConfigError(Problem("wire.controller_port", reason))
+        return None
+    if not has_controller:
+        reason = "needs wire.controller_port beside it: users log in there"
+        raise ConfigError(Problem(SETTING, reason))
+    return read_users(wire.users_file)

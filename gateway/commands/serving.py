@@ -32,6 +32,8 @@ _METAVARS: Final = {
     "--tls-ca": "FILE",
     "--management-port": "N",
     "--store-port": "N",
+    "--store-controller-port": "N",
+    "--advertise": "HOST[:PORT]",
     "--store-early-port": "N",
     "--early-port": "N",
     "--controller-port": "N",

@@ -13,9 +13,10 @@ Serve the segment store of a data directory by Pravega's wire protocol, without 
 It prints one line beginning `hutch ready` when clients can connect, and stops on SIGTERM or Ctrl-C:
 it takes no more connections, stores and acknowledges what has arrived, exits 0.
 
-With --token-key-file each request needs a token that is signed with the key in the file. Without it
-every client that reaches the port reads and changes all segments, so it listens on this machine
-alone unless --host says otherwise.
+With --users clients log in to the controller with Basic credentials, and each request needs a token
+that the controller has given. With --token-key-file tokens are signed with the key in that file.
+Without either every client that reaches the port reads and changes all segments, so it listens on
+this machine alone unless --host says otherwise.
 """
 
 EPILOG: Final = """\
@@ -27,6 +28,11 @@ examples:
       for clients anywhere, over TLS
   hutch store serve --data /var/lib/hutch-store --controller-port 9090
       for Pravega's own clients, which find streams at tcp://127.0.0.1:9090
+  hutch store serve --data /var/lib/hutch-store --host 0.0.0.0 --controller-port 9090 \\
+                    --advertise store.example.org --users users.txt \\
+                    --tls-cert server.pem --tls-key server-key.pem
+      the same for clients anywhere, each with a user: a line of users.txt is
+      NAME:HASH:prn::/scope:SCOPE,READ_UPDATE, with a hash that `hutch hash-password` prints
 
 `hutch serve --store-port N` serves the same protocol beside the stream protocol.
 

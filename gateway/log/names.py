@@ -99,6 +99,14 @@ def unit_segment(virtual_host: str, commit: int, generation: int) -> str:
     return f"{scope_of(virtual_host)}/_..unit-{commit}-{generation}{_SUFFIX}"
 
 
+def is_named_after(held: str, stream: str, generation: int) -> bool:
+    """Tell whether a stream's chunks, index or filters are held by a stream of Pravega's sense."""
+    own, _, what = held.rpartition("-")
+    if what not in {"index", "filters"}:
+        own = held
+    return own.endswith(f"-{generation}") and own == f"_{escape(stream)}-{generation}"
+
+
 def server_table(what: str) -> str:
     """Return a table that belongs to no virtual host: of users, of virtual hosts."""
     return f"hutch/_{what}_kvtable{_SUFFIX}"

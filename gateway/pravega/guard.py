@@ -79,6 +79,10 @@ class Ownership(NamedTuple):
     owns: Callable[[str, str], bool]
     shows: Callable[[str, str], bool]
 
+    def hides(self, scope: str, stream: str) -> bool:
+        """Tell whether clients may not even read a stream."""
+        return self.owns(scope, stream) and not self.shows(scope, stream)
+
 
 class Verdict(NamedTuple):
     """The answer about a request.
@@ -134,9 +138,9 @@ class Guard:
     def _is_free(self, segment: str, right: Right) -> bool:
         """Tell whether the server's ownership leaves a right on a segment to clients."""
         scope, stream = _resolved(segment)
-        if not self._ownership.owns(scope, stream):
-            return True
-        return right is Right.READ and self._ownership.shows(scope, stream)
+        if right is Right.READ:
+            return not self._ownership.hides(scope, stream)
+        return not self._ownership.owns(scope, stream)
 
 
 def _segments(message: Message, need: Need) -> list[str]:

@@ -22,6 +22,7 @@ AUDIENCE: Final = "segmentstore"
 EVERYTHING: Final = "*"
 
 _PREFIX: Final = "prn::/"
+_ALL: Final = frozenset((EVERYTHING, "prn::", "prn::*"))
 _TABLE_SUFFIX: Final = "_kvtable"
 _HEADER: Final = {"alg": "HS512"}
 _MS: Final = 1_000
@@ -138,16 +139,20 @@ def _claims_of(fields: Mapping[str, Any]) -> Claims:
         raise TokenRefused("the token is not for a segment store")
     rights: dict[Path, Right] = {}
     for resource, value in fields.items():
-        path = _path_of(resource)
+        path = path_of_resource(resource)
         if path is not None and value in Right.__members__:
             rights[path] = max(rights.get(path, Right.NONE), Right[value])
     expires_ms = _time_ms(fields["exp"]) if "exp" in fields else None
     return Claims(rights, expires_ms, _time_ms(fields.get("nbf", 0)))
 
 
-def _path_of(resource: str) -> Path | None:
-    """Return the scope and stream that a claim is about; None if it is about none."""
-    if resource == EVERYTHING:
+def path_of_resource(resource: str) -> Path | None:
+    """Return the scope and stream that a claim is about; None if it is about none.
+
+    A `*` at the end, as lists of rights have it, stands for what lies beneath.
+    """
+    resource = resource.removesuffix("/*")
+    if resource in _ALL:
         return ()
     if not resource.startswith(_PREFIX):
         return None

@@ -36,6 +36,32 @@ def _host(value: str) -> str:
 Host = Annotated[str, AfterValidator(_host)]
 
 
+ADDRESS_IN_WORDS: Final = "HOST or HOST:PORT, an IPv6 address with a port in brackets"
+_PORT_MAX: Final = 65_535
+
+
+def host_and_port(text: str) -> tuple[str, int | None]:
+    """Split HOST or HOST:PORT; the port is None if there is none. Raises ValueError."""
+    match = _WITH_PORT.fullmatch(text)
+    if match is None:
+        return _host(text.strip("[]")), None
+    port = int(match[2])
+    if not 1 <= port <= _PORT_MAX:
+        raise ValueError("no port")
+    return _host(match[1].strip("[]")), port
+
+
+_WITH_PORT: Final = re.compile(r"(\[[^\]]*\]|[^:]*):([0-9]{1,5})")
+
+
+def _address(value: str) -> str:
+    host_and_port(value)
+    return value
+
+
+Address = Annotated[str, AfterValidator(_address)]
+
+
 def _path(value: object) -> object:
     # To Python the empty path is the current directory.
     if value == "" or "\0" in str(value):

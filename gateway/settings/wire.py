@@ -5,9 +5,11 @@ from typing import Self
 from pydantic import model_validator
 
 from gateway.settings.fields import (
+    ADDRESS_IN_WORDS,
     HOST_IN_WORDS,
     KIB,
     MIB,
+    Address,
     Host,
     Integer,
     OutOfOrder,
@@ -22,8 +24,8 @@ class WireSettings(Section):
 
     host: Host = setting(
         "127.0.0.1",
-        "Address that the port of the wire protocol listens on. Its clients need no login: keep it "
-        "among machines that you trust.",
+        "Address that the ports of the wire protocol and of the controller listen on. Without "
+        "users or tokens keep it among machines that you trust.",
         takes=HOST_IN_WORDS,
     )
     port: Integer | None = setting(
@@ -46,25 +48,26 @@ class WireSettings(Section):
         le=65_535,
         unset="no such port",
     )
-    advertised_host: Host | None = setting(
+    advertise: Address | None = setting(
         None,
-        "Host name at which the controller tells clients to reach the wire protocol.",
-        unset="wire.host, or localhost where that is every address",
-        takes=HOST_IN_WORDS,
+        "Address at which the controller tells clients to reach the wire protocol: HOST or "
+        "HOST:PORT.",
+        unset="wire.host, or localhost where that is every address, and the port there",
+        takes=ADDRESS_IN_WORDS,
     )
-    advertised_port: Integer | None = setting(
+    users_file: SomePath | None = setting(
         None,
-        "Port at which the controller tells clients to reach the wire protocol.",
-        ge=1,
-        le=65_535,
-        unset="the port of the wire protocol",
+        "File of the users of `hutch store serve`: a line NAME:HASH:RESOURCE,RIGHT for each, with "
+        "a hash that `hutch hash-password` prints. They log in to the controller, which gives "
+        "them tokens. `hutch serve` does not look at it: its users are those of the streams.",
+        unset="no users: every client may do everything",
     )
     token_key_file: SomePath | None = setting(
         None,
         "File with the key of the tokens that clients of the wire protocol send with each request. "
         "The key is its content without the line's end, at best 64 random characters.",
-        unset="`hutch serve` makes `token.key` in the data directory; `hutch store serve` asks for "
-        "no tokens",
+        unset="`token.key` in the data directory, made at the first start; `hutch store serve` "
+        "without users asks for no tokens",
     )
     first_frame_timeout_ms: Integer = setting(
         10_000,

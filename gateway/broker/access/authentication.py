@@ -15,11 +15,11 @@ rabbit_auth_mechanism_amqplain.erl.
 import enum
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
-from gateway.broker.access.access import Access
 from gateway.broker.access.amqplain import credentials_of
 from gateway.broker.access.attempts import AttemptLedger
+from gateway.broker.access.model import User
 from gateway.broker.access.password_check import PasswordCheck, TooManyWait
 from gateway.broker.access.refusals import Refusals
 from gateway.network.addresses import source_of
@@ -79,6 +79,14 @@ Mechanism = Callable[[bytes, Peer], Credentials]
 """From what the peer sends, and what is known of it. Raises LoginRefused."""
 
 
+class Users(Protocol):
+    """Users that can log in."""
+
+    def user(self, name: str) -> User | None:
+        """Return a user, None if there is none of that name."""
+        ...
+
+
 class Authentication:
     """Logs users in by the mechanisms that are configured.
 
@@ -88,7 +96,7 @@ class Authentication:
 
     def __init__(
         self,
-        access: Access,
+        access: Users,
         passwords: PasswordCheck,
         attempts: AttemptLedger,
         refusals: Refusals,

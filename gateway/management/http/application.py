@@ -5,8 +5,6 @@ site is refused), its path and method, its user, its body. A body is not read be
 known.
 """
 
-import base64
-import binascii
 import logging
 import re
 from collections.abc import Iterable, Mapping
@@ -42,6 +40,7 @@ from gateway.management.http.protocol import HEADER_BYTES_MAX, LOGGED_IN
 from gateway.management.http.routes import Endpoint, Resource
 from gateway.management.requests.answering import translated
 from gateway.network.addresses import is_loopback
+from gateway.network.basic import basic_credentials
 from store.errors import StoreError
 
 log = logging.getLogger(__name__)
@@ -50,7 +49,6 @@ _HEADER_MORE_BYTES: Final = 4  # a colon, a space, and the line's end
 _QUERY_BYTES_MAX: Final = 4096
 _QUERY_FIELDS_MAX: Final = 32
 _PERCENT: Final = re.compile(b"%(?![0-9A-Fa-f]{2})")
-_CREDENTIALS_BYTES_MAX: Final = 4096
 _ONCE: Final = ("authorization", "content-type", "if-match", "if-none-match", "origin")
 """Headers of which a second one could be read instead of the first."""
 
@@ -298,16 +296,10 @@ def _host_of(origin: str) -> str | None:
 
 def _plain_of(header: str) -> bytes:
     """Return the credentials of a header as the mechanism PLAIN has them. Raises Refused."""
-    scheme, _, text = header.partition(" ")
-    if scheme.lower() != "basic" or len(text) > _CREDENTIALS_BYTES_MAX:
+    credentials = basic_credentials(header)
+    if credentials is None:
         raise _unknown()
-    try:
-        user, colon, password = base64.b64decode(text.strip(), validate=True).partition(b":")
-    except (binascii.Error, ValueError):
-        raise _unknown() from None
-    if not colon or b"\x00" in user + password:
-        raise _unknown()
-    return b"\x00".join((b"", user, password))
+    return b"\x00".join((b"", *credentials))
 
 
 def _query(text: bytes) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ from gateway.pending import Pending
 from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream, Refused
 from gateway.pravega.controller.history import evenly
 from gateway.pravega.controller.model import Policy, State, Stream
-from gateway.pravega.controller.names import is_scope_name, segment_name
+from gateway.pravega.controller.names import is_name, is_scope_name, segment_name
 from gateway.pravega.controller.registry import Registry
 from gateway.pravega.controller.segments import Segments
 from gateway.pravega.controller.streams import Streams
@@ -34,7 +34,20 @@ class Controller:
         transactions: Changes of transactions; `hold` their scope.
     """
 
-    def __init__(self, store: SegmentStore, clock_ms: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        store: SegmentStore,
+        clock_ms: Callable[[], int],
+        hides: Callable[[str, str], bool] = lambda scope, _stream: not is_scope_name(scope),
+    ) -> None:
+        """Begin with nothing known.
+
+        Args:
+            store: The open store.
+            clock_ms: Milliseconds since the epoch.
+            hides: Tells of a scope and a stream whether clients hear nothing of it.
+        """
+        self._hides = hides
         self._segments = Segments(store, store.for_removal)
         self._locks = Locks()
         self.registry = Registry(Table(store, store.for_removal))
@@ -73,7 +86,7 @@ class Controller:
 
     async def _found(self, scope: str, name: str) -> Stream | None:
         bounds = None
-        if is_scope_name(scope):
+        if is_name(scope) and is_name(name) and not self._hides(scope, name):
             bounds = await self._segments.bounds(segment_name(scope, name, 0))
         if bounds is None:
             return None

@@ -43,3 +43,7 @@ class NoSuchTransaction(Refused):
 
 class InvalidRequest(Refused):
     """The request cannot be right, whatever there is; says why."""
+
+
+class NoRight(Refused):
+    """The caller may not do this."""

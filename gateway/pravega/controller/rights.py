@@ -1,15 +1,15 @@
 """Rights of the controller's callers."""
 
-import enum
-from typing import Protocol
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
 
+from gateway.broker.access.model import Right
+from gateway.pravega.controller.errors import NoRight
+from gateway.pravega.tokens import Right as WireRight
+from gateway.pravega.tokens import Tokens, resource_of
 
-class Right(enum.Enum):
-    """Effect of a call on the stream that it names."""
-
-    CONFIGURE = "configure"
-    WRITE = "write"
-    READ = "read"
+TOKEN_LIFETIME_MS: Final = 10 * 60 * 1_000
+"""Clients fetch a new token when theirs has expired."""
 
 
 class Caller(Protocol):
@@ -20,9 +20,36 @@ class Caller(Protocol):
         ...
 
 
+LogIn = Callable[[str, str], Awaitable[Caller | None]]
+"""From an `authorization`, '' if none was sent, and the peer's host to the caller.
+
+None: it is not let in.
+"""
+
+
 class Anyone:
     """Every client where there are no users: it may do everything."""
 
     def may(self, right: Right, scope: str, stream: str) -> bool:  # noqa: ARG002
         """Allow everything."""
         return True
+
+
+def minting(tokens: Tokens, clock_ms: Callable[[], int]) -> Callable[[Caller, str, str], str]:
+    """Return what makes the token with which a caller reaches a stream's segments.
+
+    The protocol has no right to write alone: a caller that may write reads too. Without a right
+    the function raises NoRight.
+    """
+
+    def token(caller: Caller, scope: str, stream: str) -> str:
+        if caller.may(Right.WRITE, scope, stream):
+            right = WireRight.READ_UPDATE
+        elif caller.may(Right.READ, scope, stream):
+            right = WireRight.READ
+        else:
+            raise NoRight(f"no right to read or write {scope}/{stream}")
+        rights = {resource_of(scope, stream): right}
+        return tokens.mint(rights, now_ms=clock_ms(), lifetime_ms=TOKEN_LIFETIME_MS)
+
+    return token

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import unquote
 
 import grpc
 from google.protobuf.message import Message
@@ -14,13 +15,15 @@ from gateway.awaiting import awaited
 from gateway.pravega.controller.controller import Controller
 from gateway.pravega.controller.errors import (
     InvalidRequest,
+    NoRight,
     NoSuchScope,
     NoSuchStream,
     NoSuchTransaction,
     Refused,
 )
+from gateway.pravega.controller.names import is_scope_name
 from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.controller.rights import Anyone, Caller
+from gateway.pravega.controller.rights import Anyone, Caller, LogIn
 from gateway.pravega.controller.rpc.desk import Desk
 from gateway.pravega.controller.rpc.table import CALLS, Call, subject
 from store.api import SegmentStore
@@ -38,6 +41,7 @@ _CODES: Final = {
     NoSuchStream: grpc.StatusCode.NOT_FOUND,
     NoSuchTransaction: grpc.StatusCode.NOT_FOUND,
     InvalidRequest: grpc.StatusCode.INVALID_ARGUMENT,
+    NoRight: grpc.StatusCode.PERMISSION_DENIED,
 }
 
 Context = grpc.aio.ServicerContext[Any, Any]
@@ -53,20 +57,23 @@ class Door:
     """The way in for callers.
 
     Attributes:
-        caller: Gives the caller of an `authorization`, '' if it sent none; None: not let in.
+        caller: Lets callers in.
         token: Makes the token with which a caller reaches a stream's segments.
+        hides: Tells of a scope and a stream whether clients hear nothing of it.
     """
 
-    caller: Callable[[str], Awaitable[Caller | None]]
+    caller: LogIn
     token: Callable[[Caller, str, str], str] = no_token
+    hides: Callable[[str, str], bool] = lambda scope, _stream: not is_scope_name(scope)
 
 
-async def _anyone(_authorization: str) -> Caller:
+async def anyone(_authorization: str, _host: str) -> Caller:
+    """Let every client in, with every right."""
     return Anyone()
 
 
-OPEN: Final = Door(caller=_anyone)
-"""The way in for all, with every right."""
+OPEN: Final = Door(caller=anyone)
+"""The way in for all."""
 
 
 class ControllerServer:
@@ -95,7 +102,7 @@ class ControllerServer:
             door: Says which callers are let in.
             certificate: Key and certificates in PEM, for TLS.
         """
-        self.controller = Controller(store, clock_ms)
+        self.controller = Controller(store, clock_ms, door.hides)
         self.port = 0
         self._address = address
         self._door = door
@@ -157,9 +164,11 @@ class ControllerServer:
 
     async def _answer(self, call: Call, request: Message, context: Context) -> Message:
         metadata = dict(context.invocation_metadata() or ())
-        caller = await self._door.caller(str(metadata.get("authorization", "")))
+        authorization = str(metadata.get("authorization", ""))
+        caller = await self._door.caller(authorization, _host_of(context.peer()))
         if caller is None:
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, "log in with Basic credentials")
+            text = "unknown user or wrong password; this server asks for Basic credentials"
+            await context.abort(grpc.StatusCode.UNAUTHENTICATED, text)
         scope, stream = subject(request)
         if call.right is not None and not caller.may(call.right, scope, stream):
             text = f"no right to {call.right.value} {scope}/{stream}"
@@ -178,3 +187,9 @@ class ControllerServer:
         except StoreError as error:
             log.warning("a call of the controller failed error=%s", error)
             await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+
+
+def _host_of(peer: str) -> str:
+    """Return the host of a peer as gRPC names it: ipv4:127.0.0.1:40000, ipv6:%5B::1%5D:40000."""
+    address = unquote(peer.partition(":")[2])
+    return address.rpartition(":")[0].strip("[]")

@@ -1,7 +1,6 @@
 """`hutch store serve`, and `hutch serve --store-port`: processes as a person would start them."""
 
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,13 +15,11 @@ from store.wire import messages as m
 from store.wire.error_messages import AuthTokenCheckFailed, NoSuchSegment
 from store.wire.table_messages import ReadTable
 from tests.client import Client
+from tests.integration.pravega.conftest import run_store
 from tests.integration.server import (
-    START_SECONDS,
     HutchServer,
     StoreProcess,
     run_serve,
-    server_environment,
-    store_command,
 )
 from tests.integration.tls_rig import context_of
 from tests.pravega_client import WRITER, WireClient, end
@@ -30,18 +27,6 @@ from tests.waiting import wait_until
 
 BESIDE = ("--store-port", "0")
 """The arguments of a server of streams that serves its store as well."""
-
-
-def run_store(*arguments: str, data: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        store_command(data, *arguments),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=START_SECONDS,
-        env=server_environment(),
-        check=False,
-    )
 
 
 def token_of(server: HutchServer) -> str:

@@ -45,6 +45,7 @@ def test_serve_has_exactly_the_promised_flags(capsys: pytest.CaptureFixture[str]
         "--advertised-port",
         "--management-port",
         "--store-port",
+        "--store-controller-port",
         "--store-early-port",
         "--config",
         "--tls-port",

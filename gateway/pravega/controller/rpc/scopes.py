@@ -1,9 +1,9 @@
 """Calls about scopes, and lists of streams."""
 
+from gateway.broker.access.model import Right
 from gateway.pravega.controller.errors import BadName, NoSuchScope, ScopeExists, ScopeNotEmpty
 from gateway.pravega.controller.model import Stream
 from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.controller.rights import Right
 from gateway.pravega.controller.rpc.desk import Desk, info, page
 
 

@@ -6,9 +6,9 @@ from typing import Any, Final, NamedTuple
 
 from google.protobuf.message import Message
 
+from gateway.broker.access.model import Right
 from gateway.pending import Pending
 from gateway.pravega.controller.proto import controller_pb2 as pb
-from gateway.pravega.controller.rights import Right
 from gateway.pravega.controller.rpc import scopes, segments, streams, transactions
 from gateway.pravega.controller.rpc.desk import Desk
 from gateway.pravega.controller.rpc.segments import get_delegation_token, get_uri

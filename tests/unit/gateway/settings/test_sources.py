@@ -101,6 +101,7 @@ def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
         "--tls-ca": "ca.pem",
         "--store-port": "6003",
         "--store-early-port": "6004",
+        "--store-controller-port": "6005",
         "--token-key-file": "token.key",
         "--management-port": "8000",
         "--users": "users.toml",
@@ -122,7 +123,7 @@ def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
     assert (tls.port, tls.ca) == (6001, Path("ca.pem"))
     assert (tls.certificate, tls.key) == (Path("server.pem"), Path("server-key.pem"))
     assert settings.management.port == 8000
-    assert settings.wire.port == 6003
+    assert (settings.wire.port, settings.wire.controller_port) == (6003, 6005)
     assert settings.wire.token_key_file == Path("token.key")
     assert settings.users.file == Path("users.toml")
     assert settings.logs.level.value == "debug"

@@ -1,0 +1,81 @@
+"""Callers of Pravega's controller: from the credentials of a call to a user with its rights."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.awaiting import awaited
+from gateway.broker.access.access import Access
+from gateway.broker.access.authentication import Authentication, LoginRefused, Peer
+from gateway.broker.access.model import Right
+from gateway.broker.access.users_file import DEFAULT_VIRTUAL_HOST
+from gateway.broker.virtual_hosts import VirtualHosts
+from gateway.log.names import is_named_after, is_own, scope_of
+from gateway.network.addresses import is_loopback
+from gateway.network.basic import basic_credentials
+from gateway.pravega.controller.rights import Caller, LogIn
+
+log = logging.getLogger(__name__)
+
+PROTOCOL: Final = "controller"
+"""The name by which attempts to log in are counted."""
+
+
+def log_in_by(authentication: Authentication, caller_of: Callable[[str], Caller]) -> LogIn:
+    """Return what logs callers in.
+
+    Args:
+        authentication: Knows users and passwords.
+        caller_of: Gives a user's rights.
+    """
+
+    async def log_in(authorization: str, host: str) -> Caller | None:
+        credentials = basic_credentials(authorization)
+        if credentials is None:
+            return None
+        data = b"\x00".join((b"", *credentials))
+        peer = Peer(bool(host) and is_loopback(host), host, PROTOCOL)
+        try:
+            return caller_of(await awaited(authentication.log_in("PLAIN", data, peer)))
+        except LoginRefused as refused:
+            line = "login refused by the controller peer=%s user=%r reason=%s"
+            say = authentication.refusals.say
+            say(log.warning, host, line, host, refused.user, refused.reason.value)
+            return None
+
+    return log_in
+
+
+@dataclass(frozen=True, slots=True)
+class StreamUser:
+    """A user of the streams, as a caller.
+
+    Its permissions count on the name `scope/stream` in the virtual host `/`; on the scope itself,
+    `scope/`. What holds a stream may be read with the right to read that stream in its own virtual
+    host; it cannot be changed here.
+    """
+
+    name: str
+    access: Access
+    virtual_hosts: VirtualHosts
+
+    def may(self, right: Right, scope: str, stream: str) -> bool:
+        """Tell whether it has a right on a stream; on its scope if the stream is ''."""
+        virtual_host, name = DEFAULT_VIRTUAL_HOST, f"{scope}/{stream}"
+        if is_own(scope, stream or "_"):
+            held = _held_by(self.virtual_hosts, scope, stream)
+            if held is None or right is not Right.READ:
+                return False
+            virtual_host, name = held
+        return self.access.may(self.name, virtual_host, right, name)
+
+
+def _held_by(virtual_hosts: VirtualHosts, scope: str, stream: str) -> tuple[str, str] | None:
+    """Return virtual host and name of the stream whose chunks, index or filters a stream holds."""
+    for name in virtual_hosts.names():
+        host = virtual_hosts.find(name) if scope_of(name) == scope else None
+        for each in () if host is None else host.streams:
+            if is_named_after(stream, each.name, each.entry.generation):
+                return name, each.name
+    return None

@@ -1,0 +1,56 @@
+"""Writes and reads events with PyPI's client of Pravega, in a process of its own.
+
+The client takes its user from the environment, once in the life of a process.
+
+    write SCOPE STREAM EVENT…            makes scope and stream if need be, writes events
+    read GROUP_SCOPE SCOPE STREAM COUNT  reads by a new group of readers; prints a line of hex each
+"""
+
+import asyncio
+import sys
+from typing import Any
+
+import pravega_client  # type: ignore[import-untyped]
+
+Manager = Any  # the client has no types
+Reader = Any
+START = False
+"""Where a group begins to read; True is the tail."""
+
+
+def main() -> None:
+    uri, action, *arguments = sys.argv[1:]
+    is_tls = uri.startswith("tls")
+    manager = pravega_client.StreamManager(uri, auth_enabled=True, tls_enabled=is_tls)
+    if action == "write":
+        write(manager, *arguments)
+    else:
+        group_scope, scope, stream, count = arguments
+        config = pravega_client.StreamReaderGroupConfig(START, scope, stream)
+        group = manager.create_reader_group_with_config("group", group_scope, config)
+        for event in asyncio.run(read(group.create_reader("reader"), int(count))):
+            sys.stdout.write(f"{event.hex()}\n")
+
+
+def write(manager: Manager, scope: str, stream: str, *events: str) -> None:
+    manager.create_scope(scope)
+    manager.create_stream(scope, stream, 1)
+    writer = manager.create_writer(scope, stream)
+    for event in events:
+        writer.write_event(event)
+    writer.flush()
+
+
+async def read(reader: Reader, count: int) -> list[bytes]:
+    found: list[bytes] = []
+    while len(found) < count:
+        part = await reader.get_segment_slice_async()
+        if part is not None:
+            found.extend(bytes(event.data()) for event in part)
+            reader.release_segment(part)
+    reader.reader_offline()
+    return found
+
+
+if __name__ == "__main__":
+    main()
