@@ -116,7 +116,8 @@ password-times: $(STAMPS)/test ## ten thousand refused logins of each kind, none
 fuzz: $(STAMPS)/test $(STAMPS)/kernel ## any bytes at TARGET=frame|publish|chunk|definitions|request|connection|answers|pravega|pravega-early
 	$(BIN)/python -m tests.fuzz $(TARGET) --kept $(FUZZ) $(ARGS)
 
-network-fuzz: $(STAMPS)/test $(STAMPS)/kernel ## ten million damaged frames over 64 connections of a running server
+network-fuzz: $(STAMPS)/test $(STAMPS)/kernel ## ten minutes of damaged requests to a running store, then ten million frames to streams
+	$(BIN)/python -m tests.integration.pravega.network_fuzz
 	$(BIN)/python -m tests.integration.network_fuzz --state $(FUZZ)/network.json $(ARGS)
 
 sanitize: $(STAMPS)/test ## compiled modules with checks of memory and arithmetic: tests, then damaged inputs

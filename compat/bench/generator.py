@@ -24,7 +24,7 @@ from compat.bench.machine import REPOSITORY
 from compat.bench.management import management
 from compat.bench.records import records
 from compat.bench.selection import drain_filtered, fill_filtered
-from compat.bench.wire import wire_append, wire_latency, wire_read, wire_tail
+from compat.bench.wire import wire_append, wire_beside, wire_latency, wire_read, wire_tail
 
 JOB_TIMEOUT_S: Final = 900
 
@@ -51,6 +51,7 @@ WORKS: Final[dict[Work, Callable[[Job], Figures]]] = {
     "management": management,
     "records": records,
     "wire_append": wire_append,
+    "wire_beside": wire_beside,
     "wire_latency": wire_latency,
     "wire_read": wire_read,
     "wire_tail": wire_tail,

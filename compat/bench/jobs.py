@@ -21,6 +21,7 @@ Work = Literal[
     "management",
     "records",
     "wire_append",
+    "wire_beside",
     "wire_latency",
     "wire_read",
     "wire_tail",

@@ -43,6 +43,9 @@ RECORD_PUT_CPU: Final = Metric("put_cpu", "CPU µs a record", 1, "lower")
 RECORD_READ: Final = Metric("read", "µs a record", 1, "lower")
 RECORD_READ_CPU: Final = Metric("read_cpu", "CPU µs a record", 1, "lower")
 BYTES: Final = Metric("rate", "MiB/s", MIB, "higher")
+ALONE_P50: Final = Metric("alone_p50", "alone p50 µs", 1, "lower")
+ALONE_P99: Final = Metric("alone_p99", "alone p99 µs", 1, "lower")
+BESIDE: Final = Metric("ratio", "p50 beside ÷ alone", 1, "lower")
 PSS_EACH: Final = Metric("pss_each", "PSS KiB each", KIB, "lower")
 
 
@@ -222,6 +225,15 @@ ROWS: Final = (
         "append 1 KiB, one at a time",
         (P50, P99, CPU),
         WIRE_MEANING + "From the send of an event to its acknowledgement.",
+        PRAVEGA,
+    ),
+    Row(
+        "wire_beside",
+        "append 1 KiB, one at a time, beside bad clients",
+        (ALONE_P50, ALONE_P99, P50, P99, BESIDE),
+        WIRE_MEANING + "First alone; then beside some 500 connections a second that break the "
+        "protocol: lengths that lie, unknown commands, Ends without a block, halves of frames that "
+        "are held open, reads that wait.",
         PRAVEGA,
     ),
     Row(

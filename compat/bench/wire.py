@@ -14,6 +14,7 @@ from contextlib import closing, contextmanager
 from typing import Final, TypeVar
 from uuid import UUID
 
+from compat.bench.bad_clients import bad_clients
 from compat.bench.connection import Address
 from compat.bench.errors import BenchError, CheckFailed
 from compat.bench.frames import body_of
@@ -200,17 +201,39 @@ def wire_append(job: Job) -> Figures:
 
 def wire_latency(job: Job) -> Figures:
     """Append one event after the other, each when the one before is stored."""
-    stopwatch, times, clock = Stopwatch(job.pids), array("q"), time.perf_counter_ns
+    stopwatch = Stopwatch(job.pids)
     with warmed(job) as link:
         appender = Appender(link, SEGMENT, job.body_bytes)
         with stopwatch:
-            for _ in range(job.message_count):
-                began = clock()
-                appender.send_one()
-                appender.await_one()
-                times.append(clock() - began)
+            times = _times_of(appender, job.message_count)
         appender.check()
     return stopwatch.figures(job.message_count) | percentiles(times)
+
+
+def wire_beside(job: Job) -> Figures:
+    """Append one event after the other, alone and then beside clients that break the protocol."""
+    with warmed(job) as link:
+        appender = Appender(link, SEGMENT, job.body_bytes)
+        alone = percentiles(_times_of(appender, job.message_count))
+        with bad_clients(job.address):
+            beside = percentiles(_times_of(appender, job.message_count))
+        appender.check()
+    return beside | {
+        "alone_p50": alone["p50"],
+        "alone_p99": alone["p99"],
+        "ratio": beside["p50"] / alone["p50"],
+    }
+
+
+def _times_of(appender: Appender, count: int) -> "array[int]":
+    """Return the nanoseconds that each of so many appends takes."""
+    times, clock = array("q"), time.perf_counter_ns
+    for _ in range(count):
+        began = clock()
+        appender.send_one()
+        appender.await_one()
+        times.append(clock() - began)
+    return times
 
 
 def wire_read(job: Job) -> Figures:

@@ -72,6 +72,11 @@ def latency(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
     return {"wire_latency": _measure(server, scale, "wire_latency", KIB, scale.latency_messages)}
 
 
+def beside(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
+    """Append events one at a time beside clients that break the protocol."""
+    return {"wire_beside": _measure(server, scale, "wire_beside", KIB, scale.latency_messages)}
+
+
 def tail(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
     """Append events for a reader that waits."""
     return {"wire_tail": _measure(server, scale, "wire_tail", KIB, scale.latency_messages)}
@@ -88,6 +93,7 @@ WIRE_STEPS: Final = (
     Step(("wire_append_100",), appends, servers=WIRE_SERVERS),
     Step(("wire_append_65536",), appends, servers=WIRE_SERVERS),
     Step(("wire_latency",), latency, servers=WIRE_SERVERS),
+    Step(("wire_beside",), beside, servers=WIRE_SERVERS - {PRAVEGA}),
     Step(("wire_tail",), tail, servers=WIRE_SERVERS),
     Step(("wire_read",), read, servers=WIRE_SERVERS),
 )

@@ -8,10 +8,11 @@ from typing import Any, Final
 from urllib.parse import unquote
 
 import grpc
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from gateway.awaiting import awaited
+from gateway.broker.access.model import Right
 from gateway.pravega.controller.controller import Controller
 from gateway.pravega.controller.errors import (
     InvalidRequest,
@@ -33,6 +34,7 @@ log = logging.getLogger(__name__)
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["ControllerService"]
 REQUEST_BYTES_MAX: Final = 4 << 20
+_ANY_RIGHT: Final = (Right.READ, Right.WRITE, Right.CONFIGURE)
 _LEASES_EVERY_S: Final = 0.5
 _GRACE_S: Final = 2.0
 
@@ -152,26 +154,38 @@ class ControllerServer:
 
     def _handler(self, name: str, call: Call) -> Any:  # noqa: ANN401  # gRPC's type is generic
         method = SERVICE.methods_by_name[name]
+        read = GetMessageClass(method.input_type).FromString
 
-        async def answer(request: Message, context: Context) -> Message:
-            return await self._answer(call, request, context)
+        async def answer(data: bytes, context: Context) -> Message:
+            caller = await self._let_in(context)
+            try:
+                request = read(data)
+            except DecodeError as error:  # gRPC itself would log a traceback for each
+                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+            return await self._answer(call, caller, request, context)
 
         return grpc.unary_unary_rpc_method_handler(
             answer,
-            request_deserializer=GetMessageClass(method.input_type).FromString,
             response_serializer=GetMessageClass(method.output_type).SerializeToString,
         )
 
-    async def _answer(self, call: Call, request: Message, context: Context) -> Message:
+    async def _let_in(self, context: Context) -> Caller:
+        """Return the caller; one that cannot log in is refused."""
         metadata = dict(context.invocation_metadata() or ())
         authorization = str(metadata.get("authorization", ""))
         caller = await self._door.caller(authorization, _host_of(context.peer()))
         if caller is None:
             text = "unknown user or wrong password; this server asks for Basic credentials"
             await context.abort(grpc.StatusCode.UNAUTHENTICATED, text)
+        return caller
+
+    async def _answer(
+        self, call: Call, caller: Caller, request: Message, context: Context
+    ) -> Message:
         scope, stream = subject(request)
-        if call.right is not None and not caller.may(call.right, scope, stream):
-            text = f"no right to {call.right.value} {scope}/{stream}"
+        rights = _ANY_RIGHT if call.right is None else (call.right,)
+        if (stream or call.right) and not any(caller.may(each, scope, stream) for each in rights):
+            text = f"no right to {' or '.join(each.value for each in rights)} {scope}/{stream}"
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, text)
         desk = Desk(
             controller=self.controller,

@@ -147,7 +147,8 @@ def test_a_user_does_what_its_rights_say_and_its_token_no_more(store: StoreProce
         for refused in ("sealStream", "deleteStream"):
             assert reader.refusal(refused, of("mine", "stream")) is DENIED
         assert reader.refusal("createStream", config("mine", "third")) is DENIED
-        assert reader.refusal("getCurrentSegments", of("mine", "other")) is DENIED
+        for refused in ("getCurrentSegments", "checkStreamExists"):
+            assert reader.refusal(refused, of("mine", "other")) is DENIED
         ranges = reader.ask("getCurrentSegments", of("mine", "stream"))
         to_read = ranges.delegationToken
         to_write = app.ask("getDelegationToken", of("mine", "stream")).delegationToken
@@ -218,7 +219,7 @@ def test_users_of_streams_have_their_permissions_on_scope_and_stream(tmp_path: P
                 assert caller.refusal("createStream", config("hutch", "stream")) is DENIED
                 for table in (of("rmq-.2f", "_meta_kvtable"), of("hutch", "_access_kvtable")):
                     assert caller.refusal("getDelegationToken", table) is DENIED
-                    assert not caller.ask("checkStreamExists", table).exists
+                    assert caller.refusal("checkStreamExists", table) is DENIED
                 assert "rmq-.2f" not in caller.ask("listScopes", pb.ScopesRequest()).scopes
             assert other.ask("getDelegationToken", payments).delegationToken
         segment = f"rmq-.2f/{orders.stream}/0.#epoch.0"
