@@ -43,6 +43,8 @@ def minting(tokens: Tokens, clock_ms: Callable[[], int]) -> Callable[[Caller, st
     """
 
     def token(caller: Caller, scope: str, stream: str) -> str:
+        if not stream or "/" in scope:  # the resource would be another one, or a whole scope
+            raise NoRight(f"{scope}/{stream} is no stream")
         if caller.may(Right.WRITE, scope, stream):
             right = WireRight.READ_UPDATE
         elif caller.may(Right.READ, scope, stream):

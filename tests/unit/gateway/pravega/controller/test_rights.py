@@ -1,0 +1,52 @@
+"""Tokens for the controller's callers."""
+
+from __future__ import annotations
+
+import pytest
+
+from gateway.broker.access.model import Right
+from gateway.pravega.controller.errors import NoRight
+from gateway.pravega.controller.rights import TOKEN_LIFETIME_MS, Anyone, minting
+from gateway.pravega.tokens import Right as WireRight
+from gateway.pravega.tokens import TokenExpired, Tokens
+
+NOW_MS = 1_000_000
+TOKENS = Tokens(b"k" * 64)
+TOKEN = minting(TOKENS, lambda: NOW_MS)
+
+
+class Only:
+    """A caller with one right, to every stream."""
+
+    def __init__(self, right: Right) -> None:
+        self.right = right
+
+    def may(self, right: Right, scope: str, stream: str) -> bool:  # noqa: ARG002
+        return right is self.right
+
+
+@pytest.mark.parametrize(
+    ("right", "given"),
+    [(Right.READ, WireRight.READ), (Right.WRITE, WireRight.READ_UPDATE)],
+)
+def test_a_token_gives_its_caller_s_right_to_one_stream_for_a_while(
+    right: Right, given: WireRight
+) -> None:
+    token = TOKEN(Only(right), "scope", "stream")
+
+    claims = TOKENS.check(token, NOW_MS)
+    assert claims.right_to(("scope", "stream")) is given
+    assert claims.right_to(("scope", "other")) is WireRight.NONE
+    with pytest.raises(TokenExpired):
+        TOKENS.check(token, NOW_MS + TOKEN_LIFETIME_MS)
+
+
+def test_a_caller_without_a_right_to_the_data_gets_no_token() -> None:
+    with pytest.raises(NoRight):
+        TOKEN(Only(Right.CONFIGURE), "scope", "stream")
+
+
+@pytest.mark.parametrize(("scope", "stream"), [("scope", ""), ("scope/stream:other", "")])
+def test_no_name_gets_a_token_for_a_scope_or_another_stream(scope: str, stream: str) -> None:
+    with pytest.raises(NoRight):
+        TOKEN(Anyone(), scope, stream)
