@@ -24,8 +24,8 @@ _TRIES: Final = 8
 _LONG: Final = 1 << 64
 
 _MERGED: Final = int.from_bytes(b"hutch-merged\0\0\0\0")
-_MERGED_COUNT: Final = 16
-"""Attributes of a target that tell which sources it has: so many are remembered, by their hash."""
+_MERGED_COUNT: Final = 256
+"""Attributes of a target that tell which sources it has: a later source may take the place."""
 
 
 def merge_segments(desk: Desk, request: m.MergeSegments) -> None:
@@ -66,16 +66,20 @@ class _Merge:
         def found(value: int | StoreError) -> None:
             if isinstance(value, StoreError):
                 self._done(value)
-            elif update.update_type == IF_GREATER and value not in (
-                ABSENT,
-                min(value, update.new_value - 1),
-            ):
+                return
+            now = self._value_after_updates(update.attribute_id, value)
+            if update.update_type == IF_GREATER and now != ABSENT and update.new_value <= now:
                 self._failed()
             else:
-                self._updates.append(_composed(update, value))
+                self._updates.append(_composed(update, now))
                 self._compose(index + 1)
 
         self._desk.store.get_attribute(self._request.target, update.attribute_id, done=found)
+
+    def _value_after_updates(self, attribute: UUID, stored: int) -> int:
+        """Return what an attribute has when the updates composed so far are made."""
+        made = [each.value for each in self._updates if each.attribute == attribute]
+        return made[-1] if made else stored
 
     def _done(self, outcome: int | StoreError) -> None:
         request = self._request

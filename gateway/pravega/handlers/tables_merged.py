@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from gateway.pravega.handlers.table_pages import STEP
 from store.api import TABLE_BATCH_BYTES_MAX, Operations, TableEntry
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from store.api import Done, SegmentInfo, TablePage
+
+ENTRIES_MAX: Final = 100_000
+"""Entries of one merge: other connections wait while they are written."""
 
 
 class TableMerge:
@@ -80,9 +83,10 @@ class TableMerge:
                 return
             entries.extend(TableEntry(entry.key, entry.value) for entry in outcome.entries)
             size += sum(len(entry.key) + len(entry.value) for entry in outcome.entries)
-            if size > TABLE_BATCH_BYTES_MAX:
-                limit = f"{TABLE_BATCH_BYTES_MAX} bytes, the most that are moved at once"
-                self._answer(InvalidArgument(f"table {self._source!r} has more than {limit}"))
+            if size > TABLE_BATCH_BYTES_MAX or len(entries) > ENTRIES_MAX:
+                most = f"{TABLE_BATCH_BYTES_MAX} bytes or {ENTRIES_MAX} entries"
+                text = f"table {self._source!r} has more than {most}, the most that are moved"
+                self._answer(InvalidArgument(f"{text} at once"))
             elif outcome.continuation is None:
                 then(entries)
             else:

@@ -15,7 +15,7 @@ from gateway.pravega.controller.rpc.segments import get_delegation_token, get_ur
 
 
 class Call(NamedTuple):
-    """An entry of the table; without a right of its own, any right on the stream that it names does."""
+    """An entry of the table; without a right, any right on the stream that it names will do."""
 
     answer: Callable[[Desk, Any], Coroutine[Pending[Any], None, Message]]
     right: Right | None

@@ -102,6 +102,27 @@ def test_a_merge_with_a_condition_comes_again_without_another_change(
     assert value_of(both) == 6
 
 
+@pytest.mark.parametrize(
+    ("kinds", "values", "after"),
+    [
+        ((ACCUMULATE, ACCUMULATE), (2, 3), 10),
+        ((ACCUMULATE, IF_GREATER), (2, 8), 8),
+        ((ACCUMULATE, IF_GREATER), (2, 7), None),
+        ((REPLACE, ACCUMULATE), (1, 1), 2),
+    ],
+)
+def test_a_second_update_of_an_attribute_builds_on_the_first(
+    both: WireClient, kinds: tuple[int, int], values: tuple[int, int], after: int | None
+) -> None:
+    both.ask(update(5, ABSENT), m.SegmentAttributeUpdated)
+    changes = tuple(
+        m.AttributeUpdate(NAME, kind, value, 0) for kind, value in zip(kinds, values, strict=True)
+    )
+    both.send(dataclasses.replace(MERGE, attribute_updates=changes))
+    assert isinstance(both.receive(), m.SegmentsMerged) is (after is not None)
+    assert value_of(both) == (5 if after is None else after)
+
+
 def test_an_unknown_type_of_update_ends_the_connection(both: WireClient) -> None:
     both.send(dataclasses.replace(MERGE, attribute_updates=(m.AttributeUpdate(NAME, 9, 1, 0),)))
     assert both.is_ended()

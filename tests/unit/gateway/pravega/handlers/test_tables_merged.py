@@ -1,5 +1,6 @@
 """Merges of tables over the wire."""
 
+from gateway.pravega.handlers.tables_merged import ENTRIES_MAX
 from store.wire import error_messages as e
 from store.wire import messages as m
 from store.wire import table_messages as t
@@ -48,6 +49,19 @@ def test_a_table_above_one_update_is_refused_whole(client: WireClient) -> None:
     client.ask(t.MergeTableSegments(1, "t", "u", ""), e.ErrorMessage)
     assert values_in(client, "t") == {b"a": b"old"}
     client.ask(t.UpdateTableEntries(1, "u", "", entries(x="y")), t.TableEntriesUpdated)
+
+
+def test_a_table_of_too_many_entries_is_refused_whole(client: WireClient) -> None:
+    table(client, "t", *entries(a="old"))
+    table(client, "u")
+    many = [t.TableEntry(TableKey(b"%d" % number), b"") for number in range(ENTRIES_MAX + 1)]
+    for first in range(0, len(many), 20_000):
+        part = tuple(many[first : first + 20_000])
+        client.ask(t.UpdateTableEntries(1, "u", "", part), t.TableEntriesUpdated)
+    refused = client.ask(t.MergeTableSegments(1, "t", "u", ""), e.ErrorMessage)
+    assert "100000 entries" in refused.message
+    client.ask(t.RemoveTableKeys(1, "u", "", (many[0].key,)), t.TableKeysRemoved)
+    client.ask(t.MergeTableSegments(1, "t", "u", ""), m.SegmentsMerged)
 
 
 def test_a_merge_of_tables_needs_two_that_are_open(client: WireClient) -> None:
