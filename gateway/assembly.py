@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gateway.awaiting import awaited, done_before
 from gateway.backend import Backend, Opened
+from gateway.broker.visit import Host as VisitHost
 from gateway.log.log import StreamLog
 from gateway.management.admin_socket import CONNECTIONS_MAX as ADMINISTRATORS_MAX
 from gateway.management.admin_socket import AdminSocket
@@ -99,6 +100,18 @@ def _early_port_of(settings: Settings) -> "EarlyPort | None":
     from gateway.pravega.early.host import is_of_the_gateway  # noqa: PLC0415
 
     return EarlyPort(settings, port=port, is_closed=is_of_the_gateway)
+
+
+def _visits_of(backend: Backend, opened: Opened) -> VisitHost:
+    """Return what the connections to the store's own ports share."""
+    return VisitHost(
+        access=opened.access,
+        authentication=opened.authentication,
+        connections=backend.clients,
+        virtual_hosts=opened.virtual_hosts.find,
+        service=backend.service,
+        has_room=lambda: True,
+    )
 
 
 class Server:
@@ -211,8 +224,8 @@ class Server:
             self.serve(plain)
         except OSError as error:
             raise self._place.blame(error) from error
-        for port in self._ports_of_segments:
-            port.start(self.backend.served.store, shared, self.sockets, self._add)
+        if self._ports_of_segments:
+            self._listen_for_segments(opened, shared, self.sockets)
         self.backend.served.directory.keep()  # from here on clients may store something
         if self.tls is not None:
             kind = self._stream_kind(opened, self.advertised_over_tls)
@@ -222,6 +235,13 @@ class Server:
             self._listeners.connections, self._settings.stream.deleted_file_timeout_ms / 1000
         )
         self._letting_go = self._loop.create_task(letting_go)
+
+    def _listen_for_segments(self, opened: Opened, shared: Shared, sockets: Sockets) -> None:
+        from gateway.wire_visits import entering  # noqa: PLC0415  # as above
+
+        entered = entering(_visits_of(self.backend, opened))
+        for port in self._ports_of_segments:
+            port.start(self.backend.served.store, shared, sockets, self._add, entered)
 
     def serve(self, listener: Listener) -> None:
         """Let clients come in at a port. Raises OSError: another process listens there by now."""

@@ -7,8 +7,9 @@ from typing import Final
 
 from gateway.network.addresses import is_loopback, shown
 from gateway.network.listening import Place
-from gateway.pravega.early.front import EarlyKind
+from gateway.pravega.early.front import EARLY_PROTOCOL, EarlyKind
 from gateway.pravega.early.host import EarlyHost
+from gateway.pravega.entering import Entered, unnoted
 from gateway.pravega.under_way import UnderWay
 from gateway.server.listener import Listener
 from gateway.server.shared import Shared
@@ -58,6 +59,7 @@ class EarlyPort:
         shared: Shared,
         sockets: Sockets,
         add: Callable[[Listener], object],
+        entering: Callable[[str], Entered] = lambda _protocol: unnoted,
     ) -> None:
         """Accept from now on; see `StorePorts.start`. Raises ConfigError."""
         host = EarlyHost(
@@ -67,6 +69,7 @@ class EarlyPort:
             settings=self._settings.early,
             wire=self._settings.wire,
             under_way=self._under_way,
+            entered=entering(EARLY_PROTOCOL),
         )
         kind = EarlyKind(host, limits_of(self._settings.wire))
         listener = Listener(self._socket, shared, kind, sockets)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 from gateway.log.names import is_of_a_stream, is_own, is_server_scope
 from gateway.network.addresses import is_loopback, shown
 from gateway.network.listening import Place
-from gateway.pravega.front import PravegaKind
+from gateway.pravega.entering import Entered, unnoted
+from gateway.pravega.front import PROTOCOL, PravegaKind
 from gateway.pravega.guard import Guard, Ownership
 from gateway.pravega.host import Host
 from gateway.pravega.tokens import Tokens
@@ -117,6 +118,7 @@ class StorePorts:
         shared: Shared,
         sockets: Sockets,
         add: Callable[[Listener], object],
+        entering: Callable[[str], Entered] = lambda _protocol: unnoted,
     ) -> None:
         """Accept from now on.
 
@@ -125,6 +127,7 @@ class StorePorts:
             shared: Parts that all connections of the process share.
             sockets: The sockets of the process.
             add: Notes a listener, to be stopped with the others.
+            entering: Gives what notes the connections of a protocol for administrators.
 
         Raises:
             ConfigError: Another process listens there by now, or there can be no key.
@@ -138,6 +141,7 @@ class StorePorts:
             guard=Guard(self._ownership, self._tokens),
             wire=wire,
             under_way=self._under_way,
+            entered=entering(PROTOCOL),
         )
         host.transients.begin()
         kind = PravegaKind(host, limits_of(wire))

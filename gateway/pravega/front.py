@@ -4,6 +4,7 @@ Frames are handled in order; replies come when the store is done. A breach of th
 reply: the connection is closed.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from gateway.pravega.appends import CODES, Appends
@@ -30,7 +31,8 @@ class PravegaFront:
         self._appends = Appends(self._desk, ports)
         self._first_frame_ms = host.wire.first_frame_timeout_ms
         self._unfinished_bytes_max = host.wire.unfinished_bytes_max
-        self._is_known = False
+        self._entered = host.entered
+        self._leave: Callable[[], object] | None = None
 
     def start(self) -> None:
         """Set the time limit of the first frame."""
@@ -77,8 +79,8 @@ class PravegaFront:
         return size
 
     def _handle(self, message: Message) -> None:
-        if not self._is_known:
-            self._is_known = True
+        if self._leave is None:
+            self._leave = self._entered(self._ports)
             self._ports.logged_in()
             self._ports.admitted()
         if isinstance(message, SetupAppend):
@@ -102,6 +104,8 @@ class PravegaFront:
     def lost(self) -> None:
         """Remove everything that the connection owned."""
         self._desk.over()
+        if self._leave is not None:
+            self._leave()
 
 
 class PravegaKind:

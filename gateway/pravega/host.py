@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from gateway.pravega.boundaries import Boundaries
+from gateway.pravega.entering import Entered, unnoted
 from gateway.pravega.guard import Guard
 from gateway.pravega.transients import Transients
 from gateway.pravega.under_way import UnderWay
@@ -23,6 +24,7 @@ class Host:
         guard: Decides which requests may be done.
         wire: The settings.
         under_way: The appends of all connections.
+        entered: Notes connections for administrators.
         boundaries: Where events begin in what they wrote.
         transients: The segments that go with their connections.
     """
@@ -33,6 +35,7 @@ class Host:
     guard: Guard
     wire: WireSettings = field(default_factory=WireSettings)
     under_way: UnderWay = field(default_factory=UnderWay)
+    entered: Entered = unnoted
     boundaries: Boundaries = field(default_factory=Boundaries)
     transients: Transients = field(init=False)
 

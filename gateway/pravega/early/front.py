@@ -4,6 +4,7 @@ The dialect has no errors: a client that breaks a rule, or asks for what cannot 
 the log says why.
 """
 
+from collections.abc import Callable
 from typing import Final
 
 from gateway.pravega.early.appenders import Appenders
@@ -31,7 +32,7 @@ class EarlyFront:
         self._session = Session()
         self._appenders = Appenders(self._desk)
         self._reads = EarlyReads(self._desk)
-        self._is_known = False
+        self._leave: Callable[[], object] | None = None
 
     def start(self) -> None:
         """Set the time limit of the first frame."""
@@ -77,8 +78,8 @@ class EarlyFront:
             if request is not None:
                 self._handle(request)
                 break
-        if not self._is_known and not self._desk.is_over:
-            self._is_known = True
+        if self._leave is None and not self._desk.is_over:
+            self._leave = self._desk.host.entered(self._ports)
             self._ports.logged_in()
             self._ports.admitted()
         return position
@@ -110,6 +111,8 @@ class EarlyFront:
         """Remove everything that the connection owned."""
         self._desk.is_over = True
         self._reads.stop()
+        if self._leave is not None:
+            self._leave()
 
 
 class EarlyKind:

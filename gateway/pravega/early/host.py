@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gateway.pravega.entering import Entered, unnoted
 from gateway.pravega.under_way import UnderWay
 from gateway.server.shared import Say
 from gateway.settings.early import EarlySettings
@@ -21,6 +22,7 @@ class EarlyHost:
         settings: Settings of the dialect.
         wire: Settings that it shares with today's dialect.
         under_way: The appends of all connections.
+        entered: Notes connections for administrators.
     """
 
     store: Operations
@@ -29,6 +31,7 @@ class EarlyHost:
     settings: EarlySettings = field(default_factory=EarlySettings)
     wire: WireSettings = field(default_factory=WireSettings)
     under_way: UnderWay = field(default_factory=UnderWay)
+    entered: Entered = unnoted
 
 
 def is_of_the_server(segment: str) -> bool:

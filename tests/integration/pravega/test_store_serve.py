@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -12,10 +13,13 @@ from gateway.pravega.tokens import EVERYTHING, Right, Tokens
 from gateway.stream.wire.messages import CreateStream
 from gateway.token_key import NAME, read_key
 from store.wire import messages as m
+from store.wire.early_messages import KeepAlive
 from store.wire.error_messages import AuthTokenCheckFailed, NoSuchSegment
 from store.wire.table_messages import ReadTable
 from tests.client import Client
+from tests.http_client import Api
 from tests.integration.pravega.conftest import run_store
+from tests.integration.pravega.test_early import early
 from tests.integration.server import (
     HutchServer,
     StoreProcess,
@@ -243,4 +247,22 @@ def test_a_transient_segment_is_gone_after_kill_9(tmp_path: Path) -> None:
                 return isinstance(client.receive(), NoSuchSegment)
 
             wait_until(is_gone)
+        server.terminate()
+
+
+def test_administrators_see_and_end_connections_to_the_ports_of_the_store(tmp_path: Path) -> None:
+    with HutchServer(tmp_path / "data", *BESIDE, "--store-early-port", "0") as server:
+        api = Api(*server.management)
+        with WireClient(*server.store) as client, early(server) as old:
+            assert api.get("connections") == []
+            client.hello()
+            old.ask(KeepAlive(b"here"), KeepAlive)
+            found = {each["protocol"]: each for each in api.get("connections")}
+            assert found.keys() == {"pravega", "pravega-early"}
+            assert {each["vhost"] for each in found.values()} == {"/"}
+            name = found["pravega"]["name"]
+            assert api.ask("DELETE", f"connections/{quote(name, safe='')}").status == 204
+            assert client.is_ended()
+            assert [each["protocol"] for each in api.get("connections")] == ["pravega-early"]
+        wait_until(lambda: api.get("connections") == [])
         server.terminate()
