@@ -117,8 +117,16 @@ class LogRig:
         return pending.result()
 
     def crash_copy(self, directory: Path) -> Path:
-        """Copy what is on the disk now, as a process killed at this moment leaves it."""
-        shutil.copytree(self.directory, directory)
+        """Copy what is on the disk now, as a process killed at this moment leaves it.
+
+        A file that a thread removes meanwhile is not in the copy.
+        """
+
+        def copy(source: str, target: str) -> None:
+            with suppress(FileNotFoundError):
+                shutil.copy2(source, target)
+
+        shutil.copytree(self.directory, directory, copy_function=copy)
         return directory
 
     def close(self) -> None:
