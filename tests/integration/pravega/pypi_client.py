@@ -7,6 +7,7 @@ The client takes its user from the environment, once in the life of a process.
 """
 
 import asyncio
+import os
 import sys
 from typing import Any
 
@@ -30,6 +31,8 @@ def main() -> None:
         group = manager.create_reader_group_with_config("group", group_scope, config)
         for event in asyncio.run(read(group.create_reader("reader"), int(count))):
             sys.stdout.write(f"{event.hex()}\n")
+    sys.stdout.flush()
+    os._exit(0)  # the client's threads go on, and crash now and then when Python takes itself down
 
 
 def write(manager: Manager, scope: str, stream: str, *events: str) -> None:
