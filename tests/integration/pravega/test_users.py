@@ -9,22 +9,25 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TypedDict
+from typing import Any, TypedDict
 
 import grpc
 import pytest
 import rstream
+from google.protobuf.message_factory import GetMessageClass
 
 from compat.certificates import Certificates
+from gateway.broker.access.model import Right
 from gateway.broker.access.passwords import PasswordHash
 from gateway.pravega.controller.proto import controller_pb2 as pb
+from gateway.pravega.controller.rpc.table import CALLS
 from store.wire import messages as m
 from store.wire.error_messages import AuthTokenCheckFailed
 from tests.chunks import chunk_of
 from tests.client import Client
-from tests.controller_client import ControllerClient, basic
+from tests.controller_client import SERVICE, ControllerClient, basic
 from tests.integration.pravega.conftest import controller_port, run_store
-from tests.integration.server import HutchServer, StoreProcess, run_serve
+from tests.integration.server import HutchServer, StoreProcess, run_serve, server_environment
 from tests.pravega_client import WRITER, WireClient
 
 PASSWORD = "a password"
@@ -254,6 +257,44 @@ async def publish(server: HutchServer) -> None:
                 assert await confirmed.get()
 
 
+CHANGES = [name for name, call in CALLS.items() if call.right in {Right.CONFIGURE, Right.WRITE}]
+
+
+def request_of(name: str, scope: str, stream: str) -> Any:  # noqa: ANN401  # as the call is
+    """Return a call's request, with nothing in it but the name of a scope or a stream."""
+    request: Any = GetMessageClass(SERVICE.methods_by_name[name].input_type)()
+    if isinstance(request, pb.ScopeInfo):
+        request.scope = scope
+    else:
+        named = request if isinstance(request, pb.StreamInfo) else request.streamInfo
+        named.CopyFrom(of(scope, stream))
+    return request
+
+
+def test_no_call_changes_what_is_the_gateways_whatever_the_users_permissions(
+    tmp_path: Path,
+) -> None:
+    with HutchServer(tmp_path / "data", *BESIDE) as server:
+        asyncio.run(asyncio.wait_for(publish(server), CLIENT_S))
+        own = held(server, "orders")
+        names = [own, f"{own}-index", f"{own}-filters", "_meta_kvtable", "_new"]
+        kept = [("rmq-.2f", name) for name in names] + [("hutch", "_new"), ("hutch", "new")]
+        segment = f"rmq-.2f/{own}/0.#epoch.0"
+        with WireClient(*server.store, token=token_of(server, own)) as client:
+            before = client.content(segment)
+            with controller(server, "guest", "guest") as guest:
+                for name in CHANGES:
+                    for scope, stream in kept:
+                        request = request_of(name, scope, stream)
+                        assert guest.refusal(name, request) is DENIED, (name, scope, stream)
+            assert client.content(segment) == before
+        with Client.opened(*server.endpoint) as streams:
+            streams.declare(1, "orders")
+            streams.publish(1, {1: b"one more"})
+            streams.confirmed_ids(1)
+        server.terminate()
+
+
 @pytest.mark.usefixtures("pravega")
 def test_a_group_of_readers_finds_each_message_that_a_stream_client_wrote(tmp_path: Path) -> None:
     with HutchServer(tmp_path / "data", *BESIDE) as server:
@@ -308,6 +349,40 @@ def test_what_cannot_be_served_is_refused_in_one_line(
     assert done.returncode == 2
     said = [line for line in done.stderr.splitlines() if " INFO " not in line]
     assert [line.startswith(f"hutch: {told}") for line in said] == [True], said
+
+
+WITHOUT_GRPC = """
+import sys
+sys.modules["grpc"] = None
+from gateway.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "flag"),
+    [
+        (("serve", "--port", "0", "--management-port", "0", *BESIDE), "--store-controller-port"),
+        (("store", "serve", "--port", "0", "--controller-port", "0"), "--controller-port"),
+    ],
+)
+def test_a_controller_without_its_extra_is_refused_in_one_line_that_names_it(
+    tmp_path: Path, command: tuple[str, ...], flag: str
+) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_GRPC, *command, "--data", str(tmp_path / "data")],
+        env=server_environment(),
+        capture_output=True,
+        text=True,
+        timeout=CLIENT_S,
+        check=False,
+    )
+    assert done.returncode == 2
+    said = [line for line in done.stderr.splitlines() if " INFO " not in line]
+    told = (
+        f"hutch: {flag}: needs gRPC, which is not installed: pip install 'hutch-streams[pravega]'"
+    )
+    assert said == [told]
 
 
 def test_a_controller_beside_streams_needs_the_port_of_the_store(tmp_path: Path) -> None:
