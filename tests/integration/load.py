@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import threading
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import Final
 
@@ -26,7 +27,7 @@ def record_of(publishing_id: int, mark: str = "w") -> bytes:
     return f"{mark}:{publishing_id}:{'.' * (publishing_id * 13 % 160)}".encode()
 
 
-class _Loader(threading.Thread):
+class _Loader(threading.Thread, ABC):
     """Does something again and again until told to stop or cut off by the server."""
 
     def __init__(self, endpoint: Endpoint, stream: str) -> None:
@@ -50,8 +51,9 @@ class _Loader(threading.Thread):
         finally:
             self.has_begun.set()
 
+    @abstractmethod
     def load(self, client: Client) -> None:
-        raise NotImplementedError
+        """Load the server until it is gone, or `finish` is called."""
 
     def finish(self) -> None:
         """Wait for the end; raise what went wrong."""
