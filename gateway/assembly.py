@@ -220,10 +220,8 @@ class Server:
         )
         kind = self._stream_kind(opened, self.advertised)
         plain = Listener(self._socket, shared, kind, self.sockets)
-        try:
+        with self._place.blamed():
             self.serve(plain)
-        except OSError as error:
-            raise self._place.blame(error) from error
         if self._ports_of_segments:
             self._listen_for_segments(opened, shared, self.sockets)
         self.backend.served.directory.keep()  # from here on clients may store something

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 
 from gateway.pending import Pending, run
@@ -22,10 +22,15 @@ async def awaited(coroutine: Coroutine[Pending[Any], None, T]) -> T:
 
 async def settled(pending: Pending[T]) -> T:
     """Wait for a result that comes by a callback."""
-    event = asyncio.Event()
-    pending.when_settled(event.set)
-    await event.wait()
+    await called(pending.when_settled)
     return pending.result()
+
+
+async def called(begin: Callable[[Callable[[], None]], object]) -> None:
+    """Wait until the callback is called that `begin` is given."""
+    event = asyncio.Event()
+    begin(event.set)
+    await event.wait()
 
 
 async def done_before(end_s: float, step: Coroutine[Any, Any, None]) -> bool:

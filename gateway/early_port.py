@@ -1,10 +1,10 @@
 """The port of the early dialect of Pravega's wire protocol, on a store that is open."""
 
-import asyncio
 import logging
 from collections.abc import Callable
 from typing import Final
 
+from gateway.awaiting import called
 from gateway.network.addresses import is_loopback, shown
 from gateway.network.listening import Place
 from gateway.pravega.early.front import EARLY_PROTOCOL, EarlyKind
@@ -74,13 +74,9 @@ class EarlyPort:
         kind = EarlyKind(host, limits_of(self._settings.wire))
         listener = Listener(self._socket, shared, kind, sockets)
         add(listener)
-        try:
+        with self._place.blamed():
             listener.start()
-        except OSError as error:
-            raise self._place.blame(error) from error
 
     async def settled(self) -> None:
         """Wait until every append that was taken is stored."""
-        is_none = asyncio.Event()
-        self._under_way.when_none(is_none.set)
-        await is_none.wait()
+        await called(self._under_way.when_none)

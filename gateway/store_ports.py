@@ -7,6 +7,7 @@ from collections.abc import Callable
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
+from gateway.awaiting import called
 from gateway.log.names import is_of_a_stream, is_own, is_server_scope
 from gateway.network.addresses import is_loopback, shown
 from gateway.network.listening import Place
@@ -151,10 +152,8 @@ class StorePorts:
         assert self._socket is not None
         listener = Listener(self._socket, shared, kind, sockets)
         add(listener)
-        try:
+        with self._place.blamed():
             listener.start()
-        except OSError as error:
-            raise self._place.blame(error) from error
 
     async def start_controller(self, store: SegmentStore, log_in: "LogIn | None" = None) -> None:
         """Answer the controller's calls from now on, if there is a port for them; after `start`.
@@ -225,9 +224,7 @@ class StorePorts:
 
     async def settled(self) -> None:
         """Wait until every append that was taken is stored."""
-        is_none = asyncio.Event()
-        self._under_way.when_none(is_none.set)
-        await is_none.wait()
+        await called(self._under_way.when_none)
 
 
 def _check_extra() -> None:

@@ -2,6 +2,8 @@
 
 import errno
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Final, NamedTuple
 
 from gateway.network import congestion
@@ -56,11 +58,14 @@ class Place(NamedTuple):
 
     def bind(self) -> socket.socket:
         """Take the address, as `bind` does. Raises ConfigError."""
-        try:
+        with self.blamed():
             return bind(self.host, self.port)
-        except OSError as error:
-            raise self.blame(error) from error
 
-    def blame(self, error: OSError) -> ConfigError:
-        """Return the error that names the setting to blame; see `cannot_listen`."""
-        return cannot_listen(self.host_setting, self.port_setting, self.host, self.port, error)
+    @contextmanager
+    def blamed(self) -> Iterator[None]:
+        """Turn an OSError of `bind` or listen into a ConfigError, as `cannot_listen` does."""
+        try:
+            yield
+        except OSError as error:
+            settings = self.host_setting, self.port_setting
+            raise cannot_listen(*settings, self.host, self.port, error) from error

@@ -70,10 +70,8 @@ class TlsServing:
             handshakes_max=tls.handshakes_max,
             handshake_timeout_s=tls.handshake_timeout_ms / _MS_A_SECOND,
         )
-        try:
+        with self._place.blamed():
             self._listener.start()
-        except OSError as error:
-            raise self._place.blame(error) from error
         if tls.reload_interval_s:
             self._contexts.watch(tls.reload_interval_s)
         return self._listener

@@ -2,7 +2,7 @@
 
 import re
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
@@ -103,8 +103,19 @@ class Section(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=False)
 
 
+S = TypeVar("S", bound=Section)
+
+
 class OutOfOrder(ValueError):
     """Two settings of a section contradict: the first is above the second."""
+
+
+def in_order(section: S, *pairs: tuple[str, str]) -> S:
+    """Return the section. Raises OutOfOrder for a pair whose first setting is above the second."""
+    for low, high in pairs:
+        if getattr(section, low) > getattr(section, high):
+            raise OutOfOrder(low, high)
+    return section
 
 
 class Needs(ValueError):

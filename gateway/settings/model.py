@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from gateway.settings.early import EarlySettings
-from gateway.settings.fields import HOST_IN_WORDS, KIB, MIB, Host, Integer, OutOfOrder, SomePath
+from gateway.settings.fields import HOST_IN_WORDS, KIB, MIB, Host, Integer, SomePath, in_order
 from gateway.settings.fields import Section as _Section
 from gateway.settings.fields import setting as _setting
 from gateway.settings.tls import TlsSettings
@@ -193,14 +193,12 @@ class StreamSettings(_Section):
     )
 
     @model_validator(mode="after")
-    def _check_pairs(self) -> Self:
-        for low, high in (
+    def _check_order(self) -> Self:
+        return in_order(
+            self,
             ("unconfirmed_entries_resume", "unconfirmed_entries_max"),
             ("send_backlog_pause_bytes", "send_backlog_bytes_max"),
-        ):
-            if getattr(self, low) > getattr(self, high):
-                raise OutOfOrder(low, high)
-        return self
+        )
 
 
 class ManagementSettings(_Section):

@@ -12,9 +12,9 @@ from gateway.settings.fields import (
     Address,
     Host,
     Integer,
-    OutOfOrder,
     Section,
     SomePath,
+    in_order,
     setting,
 )
 
@@ -135,11 +135,9 @@ class WireSettings(Section):
     )
 
     @model_validator(mode="after")
-    def _check_pairs(self) -> Self:
-        for low, high in (
+    def _check_order(self) -> Self:
+        return in_order(
+            self,
             ("unacknowledged_appends_resume", "unacknowledged_appends_max"),
             ("send_backlog_pause_bytes", "send_backlog_bytes_max"),
-        ):
-            if getattr(self, low) > getattr(self, high):
-                raise OutOfOrder(low, high)
-        return self
+        )

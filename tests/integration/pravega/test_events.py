@@ -66,31 +66,40 @@ def test_events_are_read_in_the_order_of_their_routing_keys(manager: Manager) ->
 def test_a_reader_that_comes_back_goes_on_and_two_readers_share(manager: Manager) -> None:
     manager.create_stream("scope", "stream", 2)
     writer = manager.create_writer("scope", "stream")
-    names = [f"{number:03}" for number in range(200)]
-    for name in names[:100]:
-        writer.write_event(name, routing_key=name)
-    writer.flush()
-    found: list[bytes] = []
+    names: list[bytes] = []
     group = manager.create_reader_group("group", "scope", "stream")
 
-    async def scenario() -> None:
-        first = group.create_reader("first")
-        await take(first, lambda: len(found) >= 100, found)
-        first.reader_offline()
-        for name in names[100:]:
-            writer.write_event(name, routing_key=name)
+    def write(count: int) -> None:
+        for _ in range(count):
+            names.append(b"%06d" % len(names))
+            writer.write_event_bytes(names[-1], routing_key=names[-1].decode())
         writer.flush()
+
+    async def scenario() -> None:
+        write(100)
+        before: list[bytes] = []
+        first = group.create_reader("first")
+        await take(first, lambda: len(before) >= 100, before)
+        first.reader_offline()
+        shares: tuple[list[bytes], list[bytes]] = [], []
+
+        def is_enough() -> bool:
+            return all(shares) and sum(map(len, shares)) >= len(names) - 100
+
         readers = [group.create_reader("first"), group.create_reader("second")]
         tasks = [
-            asyncio.create_task(take(reader, lambda: len(found) >= 200, found))
-            for reader in readers
+            asyncio.create_task(take(reader, is_enough, share))
+            for reader, share in zip(readers, shares, strict=True)
         ]
+        while not all(shares):  # the first has both segments until it sees the second
+            write(20)
+            await asyncio.sleep(0.05)
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in tasks:
             task.cancel()
+        assert sorted(before + shares[0] + shares[1]) == names
 
     asyncio.run(asyncio.wait_for(scenario(), 100))
-    assert sorted(found) == [name.encode() for name in names]
 
 
 def test_a_transaction_is_there_when_it_is_committed_and_never_when_it_is_not(

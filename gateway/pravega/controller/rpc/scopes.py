@@ -1,5 +1,7 @@
 """Calls about scopes, and lists of streams."""
 
+from collections.abc import Awaitable, Callable
+
 from gateway.broker.access.model import Right
 from gateway.pravega.controller.errors import BadName, NoSuchScope, ScopeExists, ScopeNotEmpty
 from gateway.pravega.controller.model import Stream
@@ -22,25 +24,25 @@ async def create_scope(desk: Desk, request: pb.ScopeInfo) -> pb.CreateScopeStatu
 
 async def delete_scope(desk: Desk, request: pb.ScopeInfo) -> pb.DeleteScopeStatus:
     """Delete a scope that has no streams."""
-    status = pb.DeleteScopeStatus.SUCCESS
-    try:
-        async with desk.controller.hold(request.scope):
-            await desk.controller.streams.delete_scope(request.scope)
-    except NoSuchScope:
-        status = pb.DeleteScopeStatus.SCOPE_NOT_FOUND
-    except ScopeNotEmpty:
-        status = pb.DeleteScopeStatus.SCOPE_NOT_EMPTY
-    return pb.DeleteScopeStatus(status=status)
+    return await _deleted(desk, request.scope, desk.controller.streams.delete_scope)
 
 
 async def delete_scope_recursive(desk: Desk, request: pb.ScopeInfo) -> pb.DeleteScopeStatus:
     """Delete a scope with all its streams."""
+    return await _deleted(desk, request.scope, desk.controller.delete_all)
+
+
+async def _deleted(
+    desk: Desk, scope: str, delete: Callable[[str], Awaitable[object]]
+) -> pb.DeleteScopeStatus:
     status = pb.DeleteScopeStatus.SUCCESS
     try:
-        async with desk.controller.hold(request.scope):
-            await desk.controller.delete_all(request.scope)
+        async with desk.controller.hold(scope):
+            await delete(scope)
     except NoSuchScope:
         status = pb.DeleteScopeStatus.SCOPE_NOT_FOUND
+    except ScopeNotEmpty:
+        status = pb.DeleteScopeStatus.SCOPE_NOT_EMPTY
     return pb.DeleteScopeStatus(status=status)
 
 
