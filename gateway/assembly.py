@@ -46,6 +46,7 @@ from store.local.files import descriptor_limit, store_descriptors
 
 if TYPE_CHECKING:
     from gateway.early_port import EarlyPort
+    from gateway.mewbase_ports import MewbasePorts
     from gateway.store_ports import StorePorts
 
 log = logging.getLogger(__name__)
@@ -102,6 +103,20 @@ def _early_port_of(settings: Settings) -> "EarlyPort | None":
     return EarlyPort(settings, port=port, is_closed=is_of_the_gateway)
 
 
+def _mewbase_ports_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> "MewbasePorts | None":
+    """Take the addresses of mewbase's ports, if there are any. Raises ConfigError."""
+    if settings.mewbase.port is None and settings.mewbase.tls_port is None:
+        return None
+    from gateway.mewbase_ports import MewbasePorts  # noqa: PLC0415  # as above
+
+    return MewbasePorts(settings, loop)
+
+
+def _tls_of(*owners: "Server | StorePorts | MewbasePorts | None") -> list[TlsServing]:
+    """Return what serves their ports over TLS."""
+    return [each.tls for each in owners if each is not None and each.tls is not None]
+
+
 def _visits_of(backend: Backend, opened: Opened) -> VisitHost:
     """Return what the connections to the store's own ports share."""
     return VisitHost(
@@ -145,6 +160,7 @@ class Server:
         self.tls = tls_of(settings.tls, over_tls, loop)
         self._store_ports = _store_ports_of(settings, loop)
         self._early_port = _early_port_of(settings)
+        self._mewbase_ports = _mewbase_ports_of(settings, loop)
         self._listeners = Listeners()
         self._retention: asyncio.Task[None] | None = None
         self._letting_go: asyncio.Task[None] | None = None
@@ -179,10 +195,8 @@ class Server:
             words.append(f"tls_advertised={shown(*self.advertised_over_tls)}")
         if self.management.address is not None:
             words.append(f"management={shown(*self.management.address)}")
-        if self._store_ports is not None:
-            words.append(self._store_ports.ready)
-        if self._early_port is not None:
-            words.append(self._early_port.ready)
+        others = (self._store_ports, self._early_port, self._mewbase_ports)
+        words.extend(ports.ready for ports in others if ports is not None)
         durability = self._settings.store.durability.value
         words.append(f"data={self.backend.served.directory.path} durability={durability}")
         return " ".join(words)
@@ -198,14 +212,14 @@ class Server:
     async def start(self) -> None:
         """Open the streams and begin to accept; `open` comes before."""
         self.opened = opened = await self.backend.open()
-        self._listen(opened)
+        await self._listen(opened)
         await self._start_controller(opened)
         await self._admit_administrators(opened)
         interval_s = self._settings.streams.retention_interval_s
         keeping = keep_retention(opened.virtual_hosts, interval_s, awaited)
         self._retention = self._loop.create_task(keeping)
 
-    def _listen(self, opened: Opened) -> None:
+    async def _listen(self, opened: Opened) -> None:
         """Begin to accept. Raises ConfigError."""
         say = opened.authentication.refusals.say
         self.sockets = Sockets(
@@ -224,6 +238,9 @@ class Server:
             self.serve(plain)
         if self._ports_of_segments:
             self._listen_for_segments(opened, shared, self.sockets)
+        if self._mewbase_ports is not None:
+            mewbase = self._mewbase_ports
+            await mewbase.start(opened, self.backend, shared, self.sockets, self._add)
         self.backend.served.directory.keep()  # from here on clients may store something
         if self.tls is not None:
             kind = self._stream_kind(opened, self.advertised_over_tls)
@@ -353,8 +370,7 @@ class Server:
 
     @property
     def _over_tls(self) -> list[TlsServing]:
-        store = None if self._store_ports is None else self._store_ports.tls
-        return [each for each in (self.tls, store) if each is not None]
+        return _tls_of(self, self._store_ports, self._mewbase_ports)
 
     async def run(self) -> int:
         """Serve until asked to stop, or until the store fails; return the exit code."""

@@ -10,6 +10,7 @@ from typing import Final
 
 KERNELS: Final = (
     "gateway.log.kernel.chunks",
+    "gateway.mewbase.wire.kernel.documents",
     "gateway.stream.wire.kernel.publish",
     "pyspark_hutch.kernel.entries",
     "store.local.kernel.syncing",

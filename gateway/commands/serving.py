@@ -35,6 +35,8 @@ _METAVARS: Final = {
     "--store-controller-port": "N",
     "--advertise": "HOST[:PORT]",
     "--store-early-port": "N",
+    "--mewbase-port": "N",
+    "--mewbase-tls-port": "N",
     "--early-port": "N",
     "--controller-port": "N",
     "--token-key-file": "FILE",

@@ -18,6 +18,7 @@ from gateway.settings.early import EarlySettings
 from gateway.settings.fields import HOST_IN_WORDS, KIB, MIB, Host, Integer, SomePath, in_order
 from gateway.settings.fields import Section as _Section
 from gateway.settings.fields import setting as _setting
+from gateway.settings.mewbase import MewbaseSettings
 from gateway.settings.tls import TlsSettings
 from gateway.settings.wire import WireSettings
 from store.api import Durability
@@ -386,6 +387,7 @@ class Settings(BaseSettings):
     store: StoreSettings = StoreSettings()
     wire: WireSettings = WireSettings()
     early: EarlySettings = EarlySettings()
+    mewbase: MewbaseSettings = MewbaseSettings()
     streams: StreamsSettings = StreamsSettings()
     pipeline: PipelineSettings = PipelineSettings()
     users: UsersSettings = UsersSettings()

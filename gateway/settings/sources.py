@@ -52,6 +52,8 @@ FLAGS: Final[Mapping[str, Key]] = {
     "--store-port": ("wire", "port"),
     "--store-controller-port": ("wire", "controller_port"),
     "--store-early-port": ("early", "port"),
+    "--mewbase-port": ("mewbase", "port"),
+    "--mewbase-tls-port": ("mewbase", "tls_port"),
     "--token-key-file": ("wire", "token_key_file"),
     "--users": ("users", "file"),
     "--log-level": ("logs", "level"),

@@ -74,15 +74,15 @@ def pack_message(
     if properties.type is not None:
         begin.append((symbol("x-basic-type"), text(properties.type)))
     sections = [
-        _section(0x70, _list(_header(properties))),
-        _section(0x72, _map(begin + annotations)),
+        section(0x70, listed(_header(properties))),
+        section(0x72, _map(begin + annotations)),
     ]
     described = _properties(properties)
     if described:
-        sections.append(_section(0x73, _list(described)))
+        sections.append(section(0x73, listed(described)))
     if applications:
-        sections.append(_section(0x74, _map(applications)))
-    return b"".join([*sections, _section(0x75, sized(0xA0, payload))])
+        sections.append(section(0x74, _map(applications)))
+    return b"".join([*sections, section(0x75, sized(0xA0, payload))])
 
 
 def _headers(
@@ -102,7 +102,8 @@ def _headers(
     return annotations, applications
 
 
-def _section(code: int, content: bytes) -> bytes:
+def section(code: int, content: bytes) -> bytes:
+    """Return a section of a message."""
     return bytes((0x00, 0x53, code)) + content
 
 
@@ -186,7 +187,7 @@ def _value(value: Value, depth: int = 0) -> bytes:
     if depth > _DEPTH_MAX:
         raise Unpackable("headers are nested too deeply")
     if isinstance(value, list):
-        return _list([_value(item, depth + 1) for item in value])
+        return listed([_value(item, depth + 1) for item in value])
     if isinstance(value, dict):
         return _map((symbol(name), _value(item, depth + 1)) for name, item in value.items())
     return _simple(value)
@@ -207,7 +208,8 @@ def _simple(value: object) -> bytes:
     raise Unpackable("null_not_allowed")
 
 
-def _list(items: list[bytes]) -> bytes:
+def listed(items: list[bytes]) -> bytes:
+    """Encode a list of encoded values."""
     if not items:
         return _NOTHING
     return _compound(0xC0, b"".join(items), len(items))

@@ -47,6 +47,8 @@ def test_serve_has_exactly_the_promised_flags(capsys: pytest.CaptureFixture[str]
         "--store-port",
         "--store-controller-port",
         "--store-early-port",
+        "--mewbase-port",
+        "--mewbase-tls-port",
         "--config",
         "--tls-port",
         "--tls-cert",

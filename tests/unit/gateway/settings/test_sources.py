@@ -101,6 +101,8 @@ def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
         "--tls-ca": "ca.pem",
         "--store-port": "6003",
         "--store-early-port": "6004",
+        "--mewbase-port": "6006",
+        "--mewbase-tls-port": "6007",
         "--store-controller-port": "6005",
         "--token-key-file": "token.key",
         "--management-port": "8000",
@@ -123,6 +125,7 @@ def test_every_flag_reaches_its_setting(tmp_path: Path) -> None:
     assert (tls.port, tls.ca) == (6001, Path("ca.pem"))
     assert (tls.certificate, tls.key) == (Path("server.pem"), Path("server-key.pem"))
     assert settings.management.port == 8000
+    assert (settings.mewbase.port, settings.mewbase.tls_port) == (6006, 6007)
     assert (settings.wire.port, settings.wire.controller_port) == (6003, 6005)
     assert settings.wire.token_key_file == Path("token.key")
     assert settings.users.file == Path("users.toml")
@@ -211,8 +214,8 @@ def test_what_is_no_setting_is_named_and_the_likely_one_told(
         (
             "HUTCH_NOTHING__LIKE_IT",
             (
-                "the sections are stream, tls, management, store, wire, early, streams, pipeline,"
-                " users, definitions, logs"
+                "the sections are stream, tls, management, store, wire, early, mewbase, streams,"
+                " pipeline, users, definitions, logs"
             ),
         ),
     ],
@@ -335,7 +338,7 @@ HOSTS = [
     (section, name)
     for section, model in sections().items()
     for name in model.model_fields
-    if name.endswith("host")
+    if name.endswith("host") and name != "virtual_host"
 ]
 
 

@@ -1,0 +1,177 @@
+"""mewbase's protocol as the server's connections see it: frames in, requests to their handlers.
+
+A frame is one BSON document. One that cannot be read ends the connection, since nothing behind it
+can be found. One whose fields are wrong is answered, if it names a request, and then ends it too.
+"""
+
+import logging
+from typing import Final
+
+from gateway.mewbase.handlers import publish
+from gateway.mewbase.handlers.table import HANDLERS
+from gateway.mewbase.host import PROTOCOL, Host
+from gateway.mewbase.link import Link
+from gateway.mewbase.refusals import LoginFailed, Refusal, refusal_of
+from gateway.mewbase.session import Session
+from gateway.mewbase.wire import reading, writing
+from gateway.mewbase.wire.errors import BadRequest, Code, Unreadable
+from gateway.mewbase.wire.frames import RESPONSE, SUBRESPONSE
+from gateway.mewbase.wire.reading import Request
+from gateway.pending import run
+from gateway.server.front import Limits, Ports
+from gateway.settings.mewbase import Form
+
+log = logging.getLogger(__name__)
+
+_AS_TEXT: Final = {Form.AUTO: None, Form.PAGE: True, Form.CLIENT: False}
+_NOT_YET: Final = Refusal(Code.NOT_AUTHORISED, "Not authenticated!")
+
+
+class MewbaseFront:
+    """One client of the protocol."""
+
+    def __init__(self, host: Host, ports: Ports) -> None:
+        self._ports = ports
+        self._settings = host.settings
+        self._session = Session(host.settings.initial_frame_bytes_max, _AS_TEXT[host.settings.form])
+        self.link = Link(host, self._session, ports)
+        self._is_over = False
+
+    def start(self) -> None:
+        """Set the time limit of CONNECT."""
+        self._ports.limit(self._settings.connect_timeout_ms, "CONNECT")
+
+    # Frames
+
+    def take(self, buffer: bytearray, position: int, end: int) -> int:
+        """Handle one whole frame; return where to go on."""
+        if self._is_over:
+            return end
+        frame_end = 0
+        try:
+            size = reading.frame_bytes(buffer, position, end, self._session.frame_limit)
+            frame_end = position + size
+            if not size or frame_end > end:
+                return position
+            request = reading.read(buffer, position, frame_end)
+        except Unreadable as error:
+            self._cut(str(error))
+            return end
+        except BadRequest as error:
+            self._refuse_bad(error)
+            return frame_end
+        if request.type == "PUB" and publish.take(self.link, request):
+            return frame_end
+        self._ports.begin_command()
+        self._handle(request)
+        return frame_end
+
+    def frame_bytes(self, buffer: bytearray, position: int, end: int) -> int:
+        """Return the size of the unfinished frame at `position`; 0 if its size is not there."""
+        if self._is_over:
+            return 0
+        return reading.frame_bytes(buffer, position, end, self._session.frame_limit)
+
+    def _handle(self, request: Request) -> None:
+        """Have a request handled; the next frame is taken when that is done."""
+
+        def handled(outcome: BaseException | None) -> None:
+            if isinstance(outcome, BaseException):
+                self._failed(request, outcome)
+            self._ports.end_command()
+
+        if not self._session.is_connected and request.type != "CONNECT":
+            self._refuse(request.type, request.request_id, _NOT_YET)
+            self._finish()
+            self._ports.end_command()
+        elif request.frame is None:
+            if request.request_id is not None:
+                reason = f"there is no request {request.type[:80]!r}"
+                refusal = Refusal(Code.BAD_REQUEST, reason)
+                self._refuse(request.type, request.request_id, refusal)
+            self._ports.end_command()
+        else:
+            run(HANDLERS[request.type](self.link, request), handled)
+
+    # What is refused
+
+    def _failed(self, request: Request, error: BaseException) -> None:
+        """Answer an error of a handler."""
+        if self._is_over:
+            return
+        refusal = refusal_of(error)
+        if refusal is None:
+            log.error("handler failed peer=%s", self._ports.peer, exc_info=error)
+            self._is_over = True
+            self._ports.abort()
+            return
+        self._refuse(request.type, request.request_id, refusal)
+        if isinstance(refusal, LoginFailed):
+            self._finish()
+
+    def _refuse(self, frame_type: str, request_id: int | None, refusal: Refusal) -> None:
+        line = "request refused peer=%s type=%s code=%d reason=%s"
+        log.debug(line, self._ports.peer, frame_type, refusal.code, refusal.reason)
+        answer = SUBRESPONSE if frame_type == "SUBSCRIBE" else RESPONSE
+        if self._session.is_connected or frame_type == "CONNECT":
+            as_text = self.link.errors_as_text()
+        else:
+            as_text = False
+        self._ports.send(
+            writing.refused(answer, request_id, refusal.code, refusal.reason, as_text=as_text)
+        )
+
+    def _refuse_bad(self, error: BadRequest) -> None:
+        """Answer a frame whose fields are wrong; only a query leaves the connection open."""
+        refusal = Refusal(Code.BAD_REQUEST, str(error))
+        if not self._session.is_connected and error.frame_type != "CONNECT":
+            refusal = _NOT_YET
+        elif error.query_id is not None:
+            as_text = self.link.errors_as_text()
+            frame = writing.no_result(
+                error.query_id, Code.NO_BINDER, refusal.reason, as_text=as_text
+            )
+            self._ports.send(frame)
+            return
+        is_answered = error.request_id is not None or not self._session.is_connected
+        if is_answered:
+            self._refuse(error.frame_type, error.request_id, refusal)
+        self._say(str(error))
+        self._finish()
+
+    def _finish(self) -> None:
+        """Take nothing more, and end when all is sent."""
+        self._is_over = True
+        self._ports.finish()
+
+    def _cut(self, reason: str) -> None:
+        self._say(reason)
+        self._finish()
+
+    def _say(self, reason: str) -> None:
+        peer = self._ports.peer
+        self.link.say(log.warning, "protocol error peer=%s error=%s", peer, reason)
+
+    # The end
+
+    def farewell(self) -> None:
+        """Send nothing: the protocol has no words for an end."""
+
+    def lost(self) -> None:
+        """Remove everything that the connection owned."""
+        self._is_over = True
+        self.link.close()
+
+
+class MewbaseKind:
+    """The protocol, as a port sees it."""
+
+    name = PROTOCOL
+
+    def __init__(self, host: Host, limits: Limits) -> None:
+        self.host = host
+        self.limits = limits
+
+    def meet(self, ports: Ports) -> MewbaseFront:
+        """Return the front of a client that has just come."""
+        return MewbaseFront(self.host, ports)

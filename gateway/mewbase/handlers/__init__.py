@@ -1,0 +1,1 @@
+"""Handlers of the frames that clients send."""

@@ -1,0 +1,99 @@
+"""CONNECT: the login.
+
+Source: mewbase wire protocol, CONNECT; the client of 2016 sends its credentials in `authInfo`.
+"""
+
+import logging
+from typing import Any, Final
+
+import bson
+from bson.codec_options import CodecOptions, DatetimeConversion
+
+from gateway.broker.access.authentication import LoginRefused, Peer, Refused
+from gateway.mewbase.host import PROTOCOL
+from gateway.mewbase.link import Link
+from gateway.mewbase.refusals import LoginFailed
+from gateway.mewbase.wire import writing
+from gateway.mewbase.wire.errors import Code
+from gateway.mewbase.wire.reading import Request
+
+log = logging.getLogger(__name__)
+
+_VERSIONS_END: Final = 2.0
+_OPTIONS: Final[CodecOptions[dict[str, Any]]] = CodecOptions(
+    datetime_conversion=DatetimeConversion.DATETIME_MS, unicode_decode_error_handler="replace"
+)
+
+
+async def connect(link: Link, request: Request) -> None:
+    """Log the client in, or end the connection with the answer.
+
+    A client that has logged in already may do so again, as the same user.
+    """
+    session, values = link.session, request.values
+    session.take_form(has_auth_info=b"authInfo" in request.names)
+    if not _is_served(values["version"]):
+        reason = f"version {values['version']!r} is not served: 0 or above, below 2"
+        raise LoginFailed(Code.SERVER, reason)
+    user = await _log_in(link, request)
+    if session.is_connected:
+        if user != session.user:
+            raise LoginFailed(Code.NOT_AUTHENTICATED, "a connection keeps its user")
+    else:
+        _enter(link, user)
+    request_id = request.request_id
+    if request_id is None and session.has_page_form:
+        request_id = 0  # the page calls it mandatory
+    link.ports.send(writing.connected(request_id))
+
+
+def _is_served(version: str) -> bool:
+    try:
+        return 0 <= float(version) < _VERSIONS_END
+    except ValueError:
+        return False
+
+
+async def _log_in(link: Link, request: Request) -> str:
+    link.mechanism, data = _credentials(request)
+    peer = Peer(link.ports.peer_is_loopback, link.address, PROTOCOL)
+    try:
+        return await link.host.authentication.log_in(link.mechanism, data, peer)
+    except LoginRefused as refused:
+        line = "login refused peer=%s user=%r mechanism=%r reason=%s"
+        reason = refused.reason.value
+        link.say(log.warning, line, link.peer, refused.user, link.mechanism, reason)
+        words = "Authentication failed"
+        if refused.reason is Refused.MECHANISM:
+            words = "Authentication failed: username and password are needed"
+        raise LoginFailed(Code.NOT_AUTHENTICATED, words) from None
+
+
+def _credentials(request: Request) -> tuple[str, bytes]:
+    """Return the mechanism and its data; a client that sends nothing is anonymous."""
+    given: dict[str, Any] = dict(request.values)
+    if request.values["authInfo"] is not None:
+        given = bson.decode(request.values["authInfo"], _OPTIONS)
+        if not given.keys() & {"username", "password"}:
+            return "PLAIN", b"\0\0"  # refused: it means to log in
+    user, password = given.get("username"), given.get("password")
+    if user is None and password is None:
+        return "ANONYMOUS", b""
+    return "PLAIN", b"\0".join((b"", _raw(user), _raw(password)))
+
+
+def _raw(value: object) -> bytes:
+    return value.encode() if isinstance(value, str) and "\0" not in value else b""
+
+
+def _enter(link: Link, user: str) -> None:
+    name = link.host.settings.virtual_host
+    virtual_host, reason = link.host.virtual_hosts(name), link.reason_to_refuse(user, name)
+    if virtual_host is None or reason:
+        line = "virtual host refused peer=%s user=%r host=%r reason=%s"
+        link.say(log.warning, line, link.peer, user, name, reason)
+        raise LoginFailed(Code.NOT_AUTHORISED, reason)
+    link.session.log_in(user)
+    link.begin(user, virtual_host)
+    link.ports.logged_in()
+    link.ports.admitted()

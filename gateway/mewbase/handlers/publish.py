@@ -1,0 +1,74 @@
+"""PUB: an event into a channel."""
+
+from gateway.broker.access.model import Right
+from gateway.log.names import OFFSETS_END
+from gateway.log.records.writing import NoRoom, RecordTooLarge
+from gateway.mewbase.link import Link
+from gateway.mewbase.publishing import Publisher
+from gateway.mewbase.refusals import Refusal
+from gateway.mewbase.wire.errors import Code
+from gateway.mewbase.wire.reading import Request
+from gateway.pending import Pending
+from store.errors import StoreError
+
+
+def take(link: Link, request: Request) -> bool:
+    """Put an event if that can be done at once; False if `publish` has to look at it."""
+    values = request.values
+    publisher, event = link.publishers.get(values["channel"]), values["event"]
+    if publisher is None or publisher.has_failed or not _may_be_put(link, event):
+        return False
+    try:
+        publisher.put(event, values["rID"])
+    except (NoRoom, RecordTooLarge, StoreError):
+        return False
+    return True
+
+
+def _may_be_put(link: Link, event: bytes) -> bool:
+    is_small = len(event) <= link.host.settings.event_bytes_max
+    return is_small and link.host.service.takes_publishers
+
+
+async def publish(link: Link, request: Request) -> None:
+    """Put an event; it is answered when it is stored. Raises Refusal or BrokerError."""
+    values = request.values
+    channel, event = values["channel"], values["event"]
+    most = link.host.settings.event_bytes_max
+    if len(event) > most:
+        reason = (
+            f"the event has {len(event)} bytes, and {most} are the most (mewbase.event_bytes_max)"
+        )
+        raise Refusal(Code.NOT_STORED, reason)
+    if not link.host.service.takes_publishers:
+        raise Refusal(Code.NOT_STORED, "the disk has no room: its alarm is set")
+    publisher = link.publishers.get(channel)
+    if publisher is None or publisher.has_failed:
+        publisher = await _publisher(link, channel)
+    while not link.is_closed:
+        room: Pending[None] = Pending()
+        try:
+            publisher.put(event, values["rID"])
+        except NoRoom:
+            publisher.when_room(lambda settle=room.settle: settle(None))  # type: ignore[misc]
+            await room
+        except (RecordTooLarge, StoreError) as error:
+            raise Refusal(Code.NOT_STORED, str(error)) from error
+        else:
+            return
+
+
+async def _publisher(link: Link, channel: str) -> Publisher:
+    """Return a publisher to a channel. Raises Refusal or BrokerError."""
+    link.require(Right.WRITE, channel)
+    stream = link.streams.find(channel)
+    stream_log = await link.streams.logs.of(stream)
+    if stream_log.read_only is not None:
+        raise Refusal(Code.NOT_STORED, str(stream_log.read_only))
+    if stream_log.committed_next_offset >= OFFSETS_END:
+        raise Refusal(Code.NOT_STORED, f"channel {channel} has no positions left")
+    link.require(Right.WRITE, channel)  # the right may have been taken away meanwhile
+    link.watch(stream)
+    publisher = Publisher(stream, stream_log, link.ports, link.errors_as_text)
+    link.publishers[channel] = publisher
+    return publisher

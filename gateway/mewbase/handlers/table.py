@@ -1,0 +1,60 @@
+"""The handler of each frame that a client may send."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any, Final
+
+from gateway.mewbase.handlers.connect import connect
+from gateway.mewbase.handlers.publish import publish
+from gateway.mewbase.handlers.subscribe import end_subscription, subscribe
+from gateway.mewbase.link import Link
+from gateway.mewbase.refusals import Refusal
+from gateway.mewbase.wire import writing
+from gateway.mewbase.wire.errors import Code
+from gateway.mewbase.wire.reading import Request
+from gateway.pending import Pending
+
+Handler = Callable[[Link, Request], Coroutine[Pending[Any], None, None]]
+
+
+async def ignore(_link: Link, _request: Request) -> None:
+    """Do nothing: the frame is a sign of life, or acknowledges what is not bounded."""
+
+
+async def begin_transaction(_link: Link, request: Request) -> None:
+    """Refuse: there are no transactions."""
+    if request.values["sessID"] < 0:
+        raise Refusal(Code.BAD_REQUEST, f"STARTTX: sessID {request.values['sessID']} is below 0")
+    raise Refusal(Code.SERVER, "transactions are not served")
+
+
+async def end_transaction(_link: Link, request: Request) -> None:
+    """Refuse: none can be open."""
+    if request.values["sessID"] < 0:
+        reason = f"{request.type}: sessID {request.values['sessID']} is below 0"
+        raise Refusal(Code.BAD_REQUEST, reason)
+    reason = f"no transaction is open in session {request.values['sessID']}"
+    raise Refusal(Code.NO_TRANSACTION, reason)
+
+
+async def query(link: Link, request: Request) -> None:
+    """Answer that the binder does not exist: there are none."""
+    number, binder = request.values["queryID"], request.values["binder"]
+    reason = "QUERY: binder is missing" if binder is None else f"no such binder {binder}"
+    as_text = link.errors_as_text()
+    link.ports.send(writing.no_result(number, Code.NO_BINDER, reason, as_text=as_text))
+
+
+HANDLERS: Final[dict[str, Handler]] = {
+    "CONNECT": connect,
+    "PUB": publish,
+    "STARTTX": begin_transaction,
+    "COMMITTX": end_transaction,
+    "ABORTTX": end_transaction,
+    "SUBSCRIBE": subscribe,
+    "UNSUBSCRIBE": end_subscription,
+    "SUBCLOSE": end_subscription,
+    "ACKEV": ignore,
+    "QUERY": query,
+    "QUERYACK": ignore,
+    "PING": ignore,
+}

@@ -1,0 +1,17 @@
+"""State that all connections of the protocol share: the broker's parts and the settings."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from gateway.broker import visit
+from gateway.settings.mewbase import MewbaseSettings
+
+PROTOCOL: Final = "mewbase"
+"""Name of the protocol, as administrators see it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Host(visit.Host):
+    """State that all connections share."""
+
+    settings: MewbaseSettings = field(default_factory=MewbaseSettings)

@@ -1,0 +1,91 @@
+"""One connection as its handlers see it: session, publishers, subscriptions and rights."""
+
+from typing import Final
+
+from gateway.broker.access.authorisation import Demand
+from gateway.broker.access.model import Right
+from gateway.broker.connections import ConnectionDetails, ConsumerDetails, PublisherDetails
+from gateway.broker.stream import Stream
+from gateway.broker.visit import Visit
+from gateway.mewbase.host import PROTOCOL, Host
+from gateway.mewbase.publishing import Publisher
+from gateway.mewbase.refusals import Refusal
+from gateway.mewbase.session import Session
+from gateway.mewbase.subscription import Subscription
+from gateway.mewbase.wire.errors import Code
+from gateway.server.front import Ports
+
+_GONE: Final = "channel %r is gone, or may not be read any more"
+
+
+class Link(Visit):
+    """A connection's publishers and subscriptions."""
+
+    def __init__(self, host: Host, session: Session, ports: Ports) -> None:
+        super().__init__(host, ports, PROTOCOL)
+        self.host = host
+        self.session = session
+        self.ports = ports
+        self.mechanism = ""
+        self.publishers: dict[str, Publisher] = {}
+        """By channel."""
+        self.subscriptions: dict[int, Subscription] = {}
+
+    def require(self, right: Right, channel: str) -> None:
+        """Demand a right on a channel. Raises Refusal."""
+        missing = self.refused([Demand((right,), channel)])
+        if missing is not None:
+            raise Refusal(Code.NOT_AUTHORISED, str(missing))
+
+    def errors_as_text(self) -> bool:
+        """Tell whether the client wants the numbers of errors as strings."""
+        return self.session.has_page_form
+
+    # What administrators are told
+
+    def details(self) -> ConnectionDetails:
+        """Return the details of the connection that administrators see."""
+        limit = self.session.frame_limit
+        return ConnectionDetails(self.mechanism, 0, limit, self.ports.transport)
+
+    def publisher_details(self) -> list[PublisherDetails]:
+        """Return the same for the publishers."""
+        return [each.details(number) for number, each in enumerate(self.publishers.values())]
+
+    def consumer_details(self) -> list[ConsumerDetails]:
+        """Return the same for the subscriptions."""
+        return [each.details() for each in self.subscriptions.values()]
+
+    # Streams that this connection uses
+
+    def written(self) -> set[Stream]:
+        """Return the streams to which it publishes."""
+        return {publisher.stream for publisher in self.publishers.values()}
+
+    def read(self) -> set[Stream]:
+        """Return the streams to which it has subscriptions."""
+        return {subscription.stream for subscription in self.subscriptions.values()}
+
+    def lose(self, stream: Stream) -> None:
+        """Drop all use of a channel; a client that reads it is cut off.
+
+        The protocol has no word for a channel that is gone. A publisher learns it by its next
+        request.
+        """
+        self.publishers.pop(stream.name, None)
+        self.unwatch(stream)
+        if stream in self.read():
+            self.end(_GONE % stream.name)
+
+    def drop_all(self) -> None:
+        """Forget every publisher and subscription."""
+        self.publishers.clear()
+        for subscription in self.subscriptions.values():
+            subscription.close()
+        self.subscriptions.clear()
+
+    def hold_publishing(self) -> None:
+        """Go on: an event for which the disk has no room is refused."""
+
+    def release_publishing(self) -> None:
+        """Go on."""

@@ -1,0 +1,91 @@
+"""Events of one connection into one channel, and the answers when they are stored."""
+
+from collections import deque
+from collections.abc import Callable
+
+from gateway.broker.connections import PublisherDetails
+from gateway.broker.stream import Stream
+from gateway.log.log import StreamLog
+from gateway.log.records.writing import RecordWriter
+from gateway.mewbase.events import record_of
+from gateway.mewbase.wire import writing
+from gateway.mewbase.wire.errors import Code
+from gateway.mewbase.wire.frames import RESPONSE
+from gateway.server.front import Ports
+
+
+class Publisher:
+    """Puts events of one connection into one channel; a `RecordSink`.
+
+    Attributes:
+        stream: The channel's stream.
+    """
+
+    def __init__(
+        self, stream: Stream, log: StreamLog, ports: Ports, errors_as_text: Callable[[], bool]
+    ) -> None:
+        """Begin; `errors_as_text` tells how the client wants the number of an error."""
+        self.stream = stream
+        self._log = log
+        self._ports = ports
+        self._errors_as_text = errors_as_text
+        self._writer = RecordWriter(log, self)
+        self._waiting: deque[int] = deque()
+        self._stored_count = 0
+        self._lost_count = 0
+
+    @property
+    def has_failed(self) -> bool:
+        """True if the log takes nothing more."""
+        return self._log.failure is not None
+
+    def put(self, event: bytes, request_id: int) -> None:
+        """Put an event behind all earlier ones; its answer comes when it is stored.
+
+        Raises:
+            NoRoom: Too much is under way.
+            RecordTooLarge: It fits into no chunk.
+            StoreError: The log has failed, or can only be read.
+        """
+        self._writer.put(record_of(event))
+        self._waiting.append(request_id)
+        self._ports.taken(1, self._log)
+
+    def when_room(self, callback: Callable[[], object]) -> None:
+        """Call `callback` once `put` has room again."""
+        self._writer.when_room(callback)
+
+    def committed(self, count: int) -> None:
+        """Answer the oldest `count` requests: their events are stored."""
+        self._stored_count += count
+        take = self._waiting.popleft
+        self._ports.send(b"".join([writing.stored(take()) for _ in range(count)]))
+        self._ports.settled(count)
+
+    def lost(self, count: int) -> None:
+        """Answer the oldest `count` requests: their events will never be stored."""
+        self._lost_count += count
+        reason = f"the event could not be stored in channel {self.stream.name}"
+        for _ in range(count):
+            self._ports.send(
+                writing.refused(
+                    RESPONSE,
+                    self._waiting.popleft(),
+                    Code.NOT_STORED,
+                    reason,
+                    as_text=self._errors_as_text(),
+                )
+            )
+        self._ports.settled(count)
+
+    def details(self, number: int) -> PublisherDetails:
+        """Return the details that administrators see."""
+        settled = self._stored_count + self._lost_count
+        return PublisherDetails(
+            number=number,
+            reference="",
+            stream=self.stream,
+            published=settled + len(self._waiting),
+            confirmed=self._stored_count,
+            errored=self._lost_count,
+        )

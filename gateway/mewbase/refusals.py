@@ -1,0 +1,48 @@
+"""Refusals of a client's requests: each is answered with a number and words."""
+
+from typing import Final
+
+from gateway.broker import errors as broker
+from gateway.log.errors import LogError
+from gateway.mewbase.wire.errors import Code
+from store.errors import StoreError
+
+
+class Refusal(Exception):
+    """Makes the answer carry this error."""
+
+    def __init__(self, code: Code, reason: str) -> None:
+        super().__init__(code, reason)
+        self.code = code
+        self.reason = reason
+
+
+class LoginFailed(Refusal):
+    """Makes the answer carry this error, and ends the connection with it."""
+
+
+_CODES: Final[dict[type[Exception], Code]] = {
+    broker.StreamDoesNotExist: Code.NO_CHANNEL,
+    broker.StreamNotAvailable: Code.SERVER,
+    broker.AccessRefused: Code.NOT_AUTHORISED,
+    broker.InternalError: Code.SERVER,
+    StoreError: Code.SERVER,
+    LogError: Code.SERVER,
+}
+
+
+def refusal_of(error: BaseException) -> Refusal | None:
+    """Return the refusal that an error is to a client; None if it is a fault of ours."""
+    if isinstance(error, Refusal):
+        return error
+    if isinstance(error, broker.StreamDoesNotExist):
+        return no_channel(str(error))
+    for kind, code in _CODES.items():
+        if isinstance(error, kind):
+            return Refusal(code, str(error) or "the server's log says why")
+    return None
+
+
+def no_channel(name: str) -> Refusal:
+    """Return the refusal of a channel that does not exist."""
+    return Refusal(Code.NO_CHANNEL, f"no such channel {name}")

@@ -1,0 +1,53 @@
+"""State of one connection: its login, how it reads errors, and its subscriptions' ids; no I/O."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from gateway.mewbase.wire.reading import FRAME_BYTES_MAX
+
+_NUMBERS_END: Final = 1 << 31
+
+
+@dataclass(slots=True)
+class Session:
+    """State of one connection.
+
+    Attributes:
+        strange_frame_bytes_max: Largest frame before CONNECT, in bytes.
+        errors_as_text: Whether the numbers of errors are strings. None: as the CONNECT tells.
+        has_page_form: Whether the last CONNECT had the form of the protocol's page.
+        user: The user that logged in; empty before.
+    """
+
+    strange_frame_bytes_max: int
+    errors_as_text: bool | None = None
+    has_page_form: bool = False
+    user: str = ""
+    _last_subscription: int = -1
+
+    @property
+    def is_connected(self) -> bool:
+        """True if a CONNECT was accepted."""
+        return bool(self.user)
+
+    @property
+    def frame_limit(self) -> int:
+        """Size of the largest frame that is taken now, in bytes."""
+        return FRAME_BYTES_MAX if self.is_connected else self.strange_frame_bytes_max
+
+    def take_form(self, *, has_auth_info: bool) -> None:
+        """Learn the form from a CONNECT: the client of 2016 always sends `authInfo`.
+
+        That client dies of an error whose number is a string, which is what the page promises.
+        """
+        forced = self.errors_as_text
+        self.has_page_form = not has_auth_info if forced is None else forced
+
+    def log_in(self, user: str) -> None:
+        """Note that a CONNECT of a user was accepted."""
+        self.user = user
+
+    def new_subscription(self) -> int:
+        """Return an id that no subscription of the connection has had; they begin at 0."""
+        self._last_subscription = (self._last_subscription + 1) % _NUMBERS_END
+        return self._last_subscription

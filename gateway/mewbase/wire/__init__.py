@@ -1,0 +1,1 @@
+"""Bytes of mewbase's protocol: frames in, frames out; no I/O and no state."""

@@ -1,0 +1,44 @@
+"""Frames that cannot be taken, and the numbers of errors that clients are told."""
+
+import enum
+
+
+class Code(enum.IntEnum):
+    """Numbers of errors; those below 100 are what the clients of 2016 know."""
+
+    NOT_AUTHENTICATED = 1
+    NOT_AUTHORISED = 2
+    """No login yet, or no right."""
+    NO_CHANNEL = 3
+    NOT_STORED = 4
+    """Too large, no room on the disk, or the store has failed."""
+    SERVER = 100
+    """The version of a client that is not served, or a fault of the server."""
+    NO_TRANSACTION = 102
+    NO_BINDER = 103
+    BAD_REQUEST = 104
+    NO_SUBSCRIPTION = 105
+    PAST_END = 106
+    """The start of a subscription lies behind the channel's end."""
+
+
+class Unreadable(Exception):
+    """Bytes that are no frame: the connection ends, since nothing behind them can be found."""
+
+
+class BadRequest(Exception):
+    """A frame whose fields are not what it needs: answered if it names a request, then the end.
+
+    Attributes:
+        type: Its type.
+        request_id: The request that it names; None if it names none.
+        query_id: The query that it names; None if it names none.
+    """
+
+    def __init__(
+        self, reason: str, *, frame_type: str, request_id: int | None, query_id: int | None = None
+    ) -> None:
+        super().__init__(reason)
+        self.frame_type = frame_type
+        self.request_id = request_id
+        self.query_id = query_id

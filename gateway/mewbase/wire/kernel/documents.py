@@ -1,0 +1,314 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+# cython: initializedcheck=False, cdivision=True
+"""A BSON document taken apart, and checked, in one pass over its bytes.
+
+Cython compiles this file as it stands; uncompiled it is the reference and does the same, slowly.
+
+    document | size i32 (little-endian, of all of it) | element … | 00
+    element  | type u8 | name … 00 | value
+
+    01 double      8 bytes                    0A null        nothing
+    02 string      size i32, text, 00         0B regex       text … 00, text … 00
+    03 document    a document                 0C pointer     as a string, 12 bytes
+    04 array       a document                 0D code        as a string
+    05 binary      size i32, kind u8, bytes   0E symbol      as a string
+    06 undefined   nothing                    0F code        size i32, as a string, a document
+    07 object id   12 bytes                   10 int32       4 bytes
+    08 boolean     00 or 01                   11 timestamp   8 bytes
+    09 date        8 bytes                    12 int64       8 bytes
+    FF, 7F         nothing                    13 decimal128  16 bytes
+
+Texts are UTF-8. A document is at most 100 deep, itself included.
+
+Source: BSON specification, version 1.1.
+"""
+
+import cython
+
+_DEPTH_MAX = cython.declare(cython.int, 100)
+_BAD = cython.declare(cython.Py_ssize_t, -1)
+_SMALLEST = cython.declare(cython.Py_ssize_t, 5)
+_OLD_BINARY = cython.declare(cython.int, 2)
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _i32_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.Py_ssize_t:
+    """Return an i32; a negative one as what no size can be, -1."""
+    if source[position + 3] & 0x80:
+        return _BAD
+    return (
+        (cython.cast(cython.Py_ssize_t, source[position + 3]) << 24)
+        | (cython.cast(cython.Py_ssize_t, source[position + 2]) << 16)
+        | (cython.cast(cython.Py_ssize_t, source[position + 1]) << 8)
+        | source[position]
+    )
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _is_text(
+    source: cython.const_uchar[::1], position: cython.Py_ssize_t, end: cython.Py_ssize_t
+) -> cython.bint:
+    """Tell whether [position, end) is UTF-8, in the shortest form and without surrogates."""
+    byte: cython.int
+    following: cython.int
+    least: cython.int
+    most: cython.int
+    while position < end:
+        byte = source[position]
+        position += 1
+        if byte < 0x80:
+            continue
+        least, most = 0x80, 0xBF
+        if 0xC2 <= byte <= 0xDF:
+            following = 1
+        elif 0xE0 <= byte <= 0xEF:
+            following = 2
+            if byte == 0xE0:
+                least = 0xA0
+            elif byte == 0xED:
+                most = 0x9F
+        elif 0xF0 <= byte <= 0xF4:
+            following = 3
+            if byte == 0xF0:
+                least = 0x90
+            elif byte == 0xF4:
+                most = 0x8F
+        else:
+            return False
+        if position + following > end or not least <= source[position] <= most:
+            return False
+        position += 1
+        following -= 1
+        while following:
+            if source[position] & 0xC0 != 0x80:
+                return False
+            position += 1
+            following -= 1
+    return True
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _name_end(
+    source: cython.const_uchar[::1], position: cython.Py_ssize_t, end: cython.Py_ssize_t
+) -> cython.Py_ssize_t:
+    """Return the position behind a text and its 00; -1 if there is none before `end`."""
+    start: cython.Py_ssize_t = position
+    is_plain: cython.bint = True
+    while position < end and source[position]:
+        if source[position] & 0x80:
+            is_plain = False
+        position += 1
+    if position >= end or not (is_plain or _is_text(source, start, position)):
+        return _BAD
+    return position + 1
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _string_end(
+    source: cython.const_uchar[::1], position: cython.Py_ssize_t, end: cython.Py_ssize_t
+) -> cython.Py_ssize_t:
+    """Return the position behind a string; -1 if it is none."""
+    size: cython.Py_ssize_t
+    if position + 5 > end:
+        return _BAD
+    size = _i32_at(source, position)
+    position += 4
+    if size < 1 or size > end - position or source[position + size - 1]:
+        return _BAD
+    if not _is_text(source, position, position + size - 1):
+        return _BAD
+    return position + size
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _document_end(
+    source: cython.const_uchar[::1],
+    position: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    depth: cython.int,
+) -> cython.Py_ssize_t:
+    """Return the position behind a document; -1 if it is none, or `depth` more are too many."""
+    size: cython.Py_ssize_t
+    stop: cython.Py_ssize_t
+    code: cython.int
+    if depth > _DEPTH_MAX or position + _SMALLEST > end:
+        return _BAD
+    size = _i32_at(source, position)
+    if size < _SMALLEST or size > end - position:
+        return _BAD
+    stop = position + size - 1
+    if source[stop]:
+        return _BAD
+    position += 4
+    while position < stop:
+        code = source[position]
+        position = _name_end(source, position + 1, stop)
+        if position < 0:
+            return _BAD
+        position = _value_end(source, code, position, stop, depth)
+        if position < 0:
+            return _BAD
+    return stop + 1
+
+
+@cython.cfunc
+@cython.exceptval(check=False)
+def _value_end(
+    source: cython.const_uchar[::1],
+    code: cython.int,
+    position: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    depth: cython.int,
+) -> cython.Py_ssize_t:
+    """Return the position behind a value of the type `code`; -1 if it is none."""
+    size: cython.Py_ssize_t
+    start: cython.Py_ssize_t = position
+    if code == 0x02 or code == 0x0D or code == 0x0E:  # noqa: PLR1714  # faster than a tuple
+        return _string_end(source, position, end)
+    if code == 0x03 or code == 0x04:  # noqa: PLR1714
+        return _document_end(source, position, end, depth + 1)
+    if code == 0x10:
+        position += 4
+    elif code == 0x01 or code == 0x09 or code == 0x11 or code == 0x12:  # noqa: PLR1714
+        position += 8
+    elif code == 0x07:
+        position += 12
+    elif code == 0x13:
+        position += 16
+    elif code == 0x08:
+        if position >= end or source[position] > 1:
+            return _BAD
+        position += 1
+    elif code == 0x05:
+        if position + 5 > end:
+            return _BAD
+        size = _i32_at(source, position)
+        if size < 0 or size > end - position - 5:
+            return _BAD
+        # Of the old kind, the size is there twice.
+        if source[position + 4] == _OLD_BINARY and (
+            size < 4 or _i32_at(source, position + 5) != size - 4
+        ):
+            return _BAD
+        position += 5 + size
+    elif code == 0x0B:
+        position = _name_end(source, position, end)
+        if position >= 0:
+            position = _name_end(source, position, end)
+    elif code == 0x0C:
+        position = _string_end(source, position, end)
+        if position >= 0:
+            position += 12
+    elif code == 0x0F:
+        if position + 4 > end:
+            return _BAD
+        size = _i32_at(source, position)
+        position = _string_end(source, position + 4, end)
+        if position >= 0:
+            position = _document_end(source, position, end, depth + 1)
+        if position < 0 or position - start != size:
+            return _BAD
+    elif code != 0x0A and code != 0x06 and code != 0xFF and code != 0x7F:  # noqa: PLR1714
+        return _BAD
+    return position if position <= end else _BAD
+
+
+def is_document(source: cython.const_uchar[::1], start: int, end: int) -> bool:
+    """Tell whether [start, end) is one whole document."""
+    return _document_end(source, start, end, 1) == end
+
+
+def elements(source: cython.const_uchar[::1], start: int, end: int) -> dict | None:
+    """Return the elements of the document [start, end), None if it is none.
+
+    What lies deeper is checked too. Of two elements of one name the last counts.
+
+    Returns:
+        For each name, as bytes, the type and where its value begins and ends.
+    """
+    position: cython.Py_ssize_t = start
+    stop: cython.Py_ssize_t = end
+    name_start: cython.Py_ssize_t
+    value: cython.Py_ssize_t
+    code: cython.int
+    if stop - position < _SMALLEST or _i32_at(source, position) != stop - position:
+        return None
+    stop -= 1
+    if source[stop]:
+        return None
+    found = {}
+    position += 4
+    while position < stop:
+        code = source[position]
+        name_start = position + 1
+        value = _name_end(source, name_start, stop)
+        if value < 0:
+            return None
+        position = _value_end(source, code, value, stop, 1)
+        if position < 0:
+            return None
+        found[bytes(source[name_start : value - 1])] = (code, value, position)
+    return found
+
+
+def frame(source: cython.const_uchar[::1], start: int, end: int) -> tuple | None:
+    """Return type and elements of a frame in [start, end); None if it is no document.
+
+    A frame is a document of a string `type` and a document `frame`, in any order. What is missing,
+    or of another type, is None in the answer.
+    """
+    outer = _outer(source, start, end)
+    if outer is None:
+        return None
+    kind = None
+    code, value, stop = outer.get(b"type", (0, 0, 0))
+    if code == 0x02:
+        kind = bytes(source[value + 4 : stop - 1])
+    code, value, stop = outer.get(b"frame", (0, 0, 0))
+    inner = None
+    if code == 0x03:
+        inner = elements(source, value, stop)
+        if inner is None:
+            return None
+    return kind, inner
+
+
+@cython.cfunc
+def _outer(
+    source: cython.const_uchar[::1], start: cython.Py_ssize_t, end: cython.Py_ssize_t
+) -> object:
+    """Return the same as `elements`; the document `frame` is left to a second look."""
+    stop: cython.Py_ssize_t = end - 1
+    position: cython.Py_ssize_t = start
+    name_start: cython.Py_ssize_t
+    value: cython.Py_ssize_t
+    size: cython.Py_ssize_t
+    code: cython.int
+    if end - start < _SMALLEST or _i32_at(source, start) != end - start or source[stop]:
+        return None
+    found = {}
+    position += 4
+    while position < stop:
+        code = source[position]
+        name_start = position + 1
+        value = _name_end(source, name_start, stop)
+        if value < 0:
+            return None
+        if code == 0x03 and value + 4 <= stop:
+            size = _i32_at(source, value)
+            position = value + size if 0 <= size <= stop - value else _BAD
+        else:
+            position = _value_end(source, code, value, stop, 1)
+        if position < 0:
+            return None
+        name = bytes(source[name_start : value - 1])
+        if code == 0x03 and name != b"frame" and _document_end(source, value, stop, 2) != position:
+            return None
+        found[name] = (code, value, position)
+    return found

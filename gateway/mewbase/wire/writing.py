@@ -1,0 +1,156 @@
+"""Frames of the server, from templates: only numbers and documents are put in.
+
+{"type": "RECEV", "frame": {"subID": i32, "timestamp": i64, "pos": i64, "event": document}}
+"""
+
+import struct
+from typing import Final
+
+from gateway.mewbase.wire.errors import Code
+from gateway.mewbase.wire.frames import QUERYRESULT, RESPONSE
+
+_SIZE: Final = struct.Struct("<i")
+_INT32_MAX: Final = (1 << 31) - 1
+_BINARY: Final = 0x05
+
+
+def document(*elements: bytes) -> bytes:
+    """Return a document of these elements."""
+    content = b"".join(elements)
+    return _SIZE.pack(5 + len(content)) + content + b"\x00"
+
+
+def _named(code: int, name: str, value: bytes) -> bytes:
+    return bytes((code,)) + name.encode() + b"\x00" + value
+
+
+def text(name: str, value: str) -> bytes:
+    """Return an element that is a string."""
+    raw = value.encode("utf-8", "replace")
+    return _named(0x02, name, _SIZE.pack(len(raw) + 1) + raw + b"\x00")
+
+
+def nested(name: str, value: bytes) -> bytes:
+    """Return an element that is a document."""
+    return _named(0x03, name, value)
+
+
+def int32(name: str, value: int) -> bytes:
+    """Return an element that is an int32."""
+    return _named(0x10, name, _SIZE.pack(value))
+
+
+def truth(name: str, value: bool) -> bytes:  # noqa: FBT001  # the value itself
+    """Return an element that is a boolean."""
+    return _named(0x08, name, bytes((value,)))
+
+
+def wrapped(data: bytes) -> bytes:
+    """Return the event {data: binary} for bytes that are no document."""
+    return document(_named(_BINARY, "data", _SIZE.pack(len(data)) + b"\x00" + data))
+
+
+def framed(frame_type: str, *elements: bytes) -> bytes:
+    """Return a frame."""
+    return document(text("type", frame_type), nested("frame", document(*elements)))
+
+
+_OK: Final = framed(RESPONSE, int32("rID", 0), truth("ok", value=True))
+_OK_HEAD, _OK_TAIL = _OK[: _OK.index(b"rID\0") + 4], _OK[_OK.index(b"rID\0") + 8 :]
+
+
+def stored(request_id: int) -> bytes:
+    """Return the RESPONSE to a request that is done."""
+    return _OK_HEAD + _SIZE.pack(request_id) + _OK_TAIL
+
+
+def connected(request_id: int | None) -> bytes:
+    """Return the RESPONSE to a CONNECT that is accepted."""
+    return framed(RESPONSE, *_asked(request_id), truth("ok", value=True))
+
+
+def subscribed(request_id: int, subscription: int) -> bytes:
+    """Return the SUBRESPONSE to a SUBSCRIBE that is accepted."""
+    return framed(
+        "SUBRESPONSE",
+        int32("rID", request_id),
+        truth("ok", value=True),
+        int32("subID", subscription),
+    )
+
+
+def refused(
+    frame_type: str, request_id: int | None, code: Code, reason: str, *, as_text: bool
+) -> bytes:
+    """Return the answer to a request that is refused.
+
+    Args:
+        frame_type: RESPONSE or SUBRESPONSE.
+        request_id: The request; None if it names none.
+        code: Which error.
+        reason: The same in words.
+        as_text: Whether the number is a string, as the page has it, or an int32.
+    """
+    return framed(frame_type, *_asked(request_id), *_failure(code, reason, as_text=as_text))
+
+
+def no_result(query: int, code: Code, reason: str, *, as_text: bool) -> bytes:
+    """Return the one QUERYRESULT of a query that is refused."""
+    return framed(
+        QUERYRESULT,
+        int32("queryID", query),
+        *_failure(code, reason, as_text=as_text),
+        _named(0x0A, "result", b""),
+        truth("last", value=True),
+    )
+
+
+def _asked(request_id: int | None) -> tuple[bytes, ...]:
+    return () if request_id is None else (int32("rID", request_id),)
+
+
+def _failure(code: Code, reason: str, *, as_text: bool) -> tuple[bytes, ...]:
+    number = text("errCode", str(int(code))) if as_text else int32("errCode", code)
+    return truth("ok", value=False), number, text("errMsg", reason)
+
+
+_EMPTY: Final = document()
+_RECEV: Final = framed(
+    "RECEV",
+    int32("subID", 0),
+    _named(0x12, "timestamp", bytes(8)),
+    _named(0x12, "pos", bytes(8)),
+    nested("event", _EMPTY),
+)
+_AROUND: Final = len(_RECEV) - len(_EMPTY)
+_INNER_AT: Final = _RECEV.index(b"frame\0") + 6
+_INNER_AROUND: Final = len(_RECEV) - _INNER_AT - 1 - len(_EMPTY)
+_HEAD: Final = struct.Struct(f"<i{_INNER_AT - 4}si7si11sq5sq7s")
+_BEFORE: Final = (
+    _RECEV[4:_INNER_AT],
+    b"\x10subID\0",
+    b"\x12timestamp\0",
+    b"\x12pos\0",
+    b"\x03event\0",
+)
+RECEV_BYTES: Final = _AROUND
+"""Bytes of a RECEV around its event."""
+
+
+def received(subscription: int, timestamp_ms: int, position: int, event: bytes) -> bytes:
+    """Return the RECEV of an event."""
+    size = len(event)
+    before, name_1, name_2, name_3, name_4 = _BEFORE
+    head = _HEAD.pack(
+        _AROUND + size,
+        before,
+        _INNER_AROUND + size,
+        name_1,
+        subscription,
+        name_2,
+        timestamp_ms,
+        name_3,
+        position,
+        name_4,
+    )
+    return head + event + b"\0\0"

@@ -1,0 +1,145 @@
+"""The ports of mewbase's protocol, on the streams of a virtual host."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Final
+
+from gateway.awaiting import awaited
+from gateway.backend import Backend, Opened
+from gateway.broker.errors import BrokerError, StreamExists
+from gateway.mewbase.front import MewbaseKind
+from gateway.mewbase.host import PROTOCOL, Host
+from gateway.network.addresses import shown
+from gateway.network.listening import Place
+from gateway.server.certificate_user import naming_of
+from gateway.server.front import Limits
+from gateway.server.listener import Listener
+from gateway.server.shared import Shared
+from gateway.server.sockets import Sockets
+from gateway.server.tls_serving import TlsServing
+from gateway.settings.errors import ConfigError, Problem
+from gateway.settings.mewbase import MewbaseSettings
+from gateway.settings.model import Settings
+
+log: Final = logging.getLogger(__name__)
+
+
+class MewbasePorts:
+    """The plain port and the one over TLS, or one of them.
+
+    Attributes:
+        tls: What serves the one over TLS; None if there is none.
+    """
+
+    def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
+        """Take the addresses.
+
+        Raises:
+            ConfigError: An address is taken, or is not of this machine; what the port needs is
+                not installed, or a certificate is missing.
+        """
+        mewbase = settings.mewbase
+        self._check(settings)
+        host = mewbase.host or settings.stream.host
+        host_setting = "mewbase.host" if mewbase.host is not None else "stream.host"
+        self._settings = settings
+        self._place = self._socket = None
+        if mewbase.port is not None:
+            self._place = Place(host, mewbase.port, host_setting, "mewbase.port")
+            self._socket = self._place.bind()
+        self.tls: TlsServing | None = None
+        if mewbase.tls_port is not None:
+            place = Place(host, mewbase.tls_port, host_setting, "mewbase.tls_port")
+            self.tls = TlsServing(settings.tls, place, loop)
+
+    @staticmethod
+    def _check(settings: Settings) -> None:
+        """Raise ConfigError where a port lacks what it needs."""
+        mewbase = settings.mewbase
+        name = "mewbase.port" if mewbase.port is not None else "mewbase.tls_port"
+        if find_spec("bson") is None or find_spec("pymongo") is None:
+            reason = "needs BSON, which is not installed: pip install 'hutch-streams[mewbase]'"
+            raise ConfigError(Problem(name, reason))
+        if mewbase.tls_port is not None and settings.tls.certificate is None:
+            raise ConfigError(Problem("mewbase.tls_port", "needs tls.certificate beside it"))
+
+    @property
+    def ready(self) -> str:
+        """The addresses as the ready line has them."""
+        words = []
+        if self._socket is not None:
+            words.append(f"mewbase={shown(*self._socket.getsockname()[:2])}")
+        if self.tls is not None:
+            words.append(f"mewbase_tls={shown(*self.tls.address)}")
+        return " ".join(words)
+
+    async def _make_channels(self, host: Host) -> None:
+        """Make the channels that are missing. Raises ConfigError."""
+        mewbase = self._settings.mewbase
+        virtual_host = host.virtual_hosts(mewbase.virtual_host)
+        if virtual_host is None:
+            reason = f"there is no virtual host {mewbase.virtual_host!r}"
+            raise ConfigError(Problem("mewbase.virtual_host", reason))
+        for name in mewbase.channel_names:
+            try:
+                if name not in virtual_host.streams:
+                    await awaited(virtual_host.streams.create(name, {}))
+            except StreamExists:
+                continue
+            except BrokerError as error:
+                reason = f"channel {name!r} cannot be made: {error}"
+                raise ConfigError(Problem("mewbase.channels", reason)) from error
+
+    async def start(
+        self,
+        opened: Opened,
+        backend: Backend,
+        shared: Shared,
+        sockets: Sockets,
+        add: Callable[[Listener], object],
+    ) -> None:
+        """Make the channels that are missing, then accept.
+
+        Args:
+            opened: Users and virtual hosts.
+            backend: What is behind all ports.
+            shared: Parts that all connections of the process share.
+            sockets: The sockets of the process.
+            add: Notes a listener, to be stopped with the others.
+
+        Raises:
+            ConfigError: A channel cannot be made, or another process listens there by now.
+        """
+        mewbase, clients = self._settings.mewbase, backend.clients
+        host = Host(
+            access=opened.access,
+            authentication=opened.authentication,
+            connections=clients,
+            virtual_hosts=opened.virtual_hosts.find,
+            service=backend.service,
+            has_room=lambda: clients.count_of_protocol(PROTOCOL) < mewbase.connections_max,
+            settings=mewbase,
+        )
+        await self._make_channels(host)
+        kind = MewbaseKind(host, _limits_of(mewbase))
+        if self._socket is not None:
+            assert self._place is not None
+            listener = Listener(self._socket, shared, kind, sockets)
+            add(listener)
+            with self._place.blamed():
+                listener.start()
+        if self.tls is not None:
+            add(self.tls.start(shared, kind, sockets, naming_of(self._settings.tls)))
+
+
+def _limits_of(mewbase: MewbaseSettings) -> Limits:
+    """Return the limits of each connection."""
+    return Limits(
+        close_timeout_ms=mewbase.close_timeout_ms,
+        unconfirmed_max=mewbase.unanswered_events_max,
+        unconfirmed_resume=mewbase.unanswered_events_resume,
+        backlog_pause_bytes=mewbase.send_backlog_pause_bytes,
+        backlog_bytes_max=mewbase.send_backlog_bytes_max,
+    )

@@ -1,0 +1,155 @@
+"""The settings of the ports for mewbase's protocol."""
+
+import enum
+from typing import Self
+
+from pydantic import model_validator
+
+from gateway.settings.fields import (
+    HOST_IN_WORDS,
+    KIB,
+    MIB,
+    Host,
+    Integer,
+    Section,
+    in_order,
+    setting,
+)
+
+EVENT_BYTES_MAX = MIB - KIB - 64
+"""A message of a stream has at most 1 MiB less 1 KiB, and an event is its body."""
+
+
+class Form(enum.Enum):
+    """Form of what clients are told, where the protocol's page and its first client differ."""
+
+    AUTO = "auto"
+    PAGE = "page"
+    CLIENT = "client"
+
+
+class MewbaseSettings(Section):
+    """The listeners for mewbase's protocol, and limits of their connections.
+
+    docs/protocols/mewbase.md says what clients get.
+    """
+
+    host: Host | None = setting(
+        None,
+        "Address that the ports listen on.",
+        unset="stream.host",
+        takes=HOST_IN_WORDS,
+    )
+    port: Integer | None = setting(
+        None,
+        "Port for clients of mewbase's protocol, usually 7451; 0 lets the system pick one. It "
+        "needs `pip install hutch-streams[mewbase]`.",
+        ge=0,
+        le=65_535,
+        unset="no such port",
+    )
+    tls_port: Integer | None = setting(
+        None,
+        "The same over TLS, with the certificate of [tls].",
+        ge=0,
+        le=65_535,
+        unset="no such port",
+    )
+    virtual_host: str = setting(
+        "/",
+        "Virtual host whose streams are the channels.",
+    )
+    channels: str = setting(
+        "",
+        "Channels that are made at the start if they are missing: names with commas between them. "
+        "Publishing to a channel does not make it.",
+        takes="names with commas between them",
+    )
+    form: Form = setting(
+        Form.AUTO,
+        "Form of answers. `client`: the number of an error is an int32, as the client of 2016 "
+        "needs it; `page`: a string, and the answer to CONNECT names a request. `auto` takes "
+        "`client` for connections whose CONNECT has the field authInfo.",
+    )
+    event_bytes_max: Integer = setting(
+        EVENT_BYTES_MAX,
+        "Largest event.",
+        unit="bytes",
+        ge=KIB,
+        le=EVENT_BYTES_MAX,
+    )
+    subscriptions_max: Integer = setting(
+        1_000,
+        "Subscriptions of one connection; one more is refused.",
+        ge=1,
+        le=1_000_000,
+    )
+    connections_max: Integer = setting(
+        65_536,
+        "Connections at a time; one more is refused when it logs in.",
+        ge=1,
+        le=1_000_000,
+    )
+    initial_frame_bytes_max: Integer = setting(
+        8 * KIB,
+        "Largest frame before the login: what a stranger can make the server buffer.",
+        unit="bytes",
+        ge=KIB,
+        le=MIB,
+    )
+    connect_timeout_ms: Integer = setting(
+        10_000,
+        "Longest wait for the login of a client.",
+        unit="milliseconds",
+        ge=10,
+        le=600_000,
+    )
+    close_timeout_ms: Integer = setting(
+        10_000,
+        "Longest time that a client may take to read what is queued for it at the end.",
+        unit="milliseconds",
+        ge=10,
+        le=600_000,
+    )
+    unanswered_events_max: Integer = setting(
+        50_000,
+        "Events of one connection that may wait for their answer before the server stops reading "
+        "from it.",
+        ge=1,
+        le=10_000_000,
+    )
+    unanswered_events_resume: Integer = setting(
+        40_000,
+        "Reading begins again when no more than this many events wait; not above "
+        "unanswered_events_max.",
+        ge=0,
+        le=10_000_000,
+    )
+    send_backlog_pause_bytes: Integer = setting(
+        256 * KIB,
+        "Bytes waiting to be sent to one connection above which it is not read.",
+        unit="bytes",
+        ge=KIB,
+        le=64 * MIB,
+    )
+    send_backlog_bytes_max: Integer = setting(
+        16 * MIB,
+        "Bytes waiting to be sent to one connection above which it is cut off; not below "
+        "send_backlog_pause_bytes.",
+        unit="bytes",
+        ge=KIB,
+        le=1024 * MIB,
+    )
+
+    @model_validator(mode="after")
+    def _check_order(self) -> Self:
+        return in_order(
+            self,
+            ("unanswered_events_resume", "unanswered_events_max"),
+            ("send_backlog_pause_bytes", "send_backlog_bytes_max"),
+        )
+
+    @property
+    def channel_names(self) -> list[str]:
+        """Names of `channels`."""
+        return [name for name in map(str.strip, self.channels.split(",")) if name]

@@ -1,0 +1,50 @@
+"""Events as records, and records as events."""
+
+import bson
+import pytest
+
+from gateway.log.amqp.message import Body, message_of
+from gateway.log.amqp.writing import BasicProperties, pack_message, section, text
+from gateway.log.records.writing import RECORD_BYTES_MAX
+from gateway.mewbase.events import CONTENT_TYPE, RECORD_HEAD_BYTES, event_of, record_of
+from gateway.settings.mewbase import EVENT_BYTES_MAX
+
+EVENTS = [bson.encode(each) for each in ({}, {"a": 1}, {"a": bytes(240)}, {"a": bytes(300)})]
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=len)
+def test_an_event_is_a_message_with_a_content_type_and_comes_back(event: bytes) -> None:
+    record = record_of(event)
+    message = message_of(record)
+    assert message is not None
+    assert (message.kind, message.body) == (Body.DATA, event)
+    assert message.properties is not None
+    assert str(message.properties[6]) == CONTENT_TYPE
+    assert event_of(record) == event
+
+
+def test_the_largest_event_fits_into_a_record() -> None:
+    assert EVENT_BYTES_MAX + RECORD_HEAD_BYTES <= RECORD_BYTES_MAX
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=len)
+def test_a_document_from_elsewhere_is_an_event(event: bytes) -> None:
+    properties = BasicProperties(content_type="text/plain", headers={"a": "b"})
+    assert event_of(pack_message(event, properties, exchange="", routing_key="q")) == event
+    assert event_of(event) == event
+
+
+def test_anything_else_is_wrapped() -> None:
+    message = pack_message(b"words", BasicProperties(), exchange="", routing_key="q")
+    records = {
+        b"": b"",
+        b"words": b"words",
+        message: b"words",
+        section(0x77, text("größer")): "größer".encode(),
+        section(0x75, b"\xa0\0"): b"",
+        record_of(EVENTS[1] + b"x"): EVENTS[1] + b"x",
+        record_of(b""): b"",
+        section(0x77, b"\x54\1"): section(0x77, b"\x54\1"),
+    }
+    for record, data in records.items():
+        assert bson.decode(event_of(record)) == {"data": data}

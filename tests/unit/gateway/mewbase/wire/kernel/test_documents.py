@@ -1,0 +1,166 @@
+"""What is a document, compared with pymongo's reader; and what is in one."""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+import bson
+import pytest
+from bson.codec_options import CodecOptions, DatetimeConversion
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.mewbase.wire.kernel import documents
+
+OPTIONS: CodecOptions[dict[str, Any]] = CodecOptions(
+    datetime_conversion=DatetimeConversion.DATETIME_MS
+)
+names = st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=5)
+texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=10)
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats()
+    | texts
+    | st.binary(max_size=10)
+    | st.builds(bson.Binary, st.binary(max_size=10), st.sampled_from([0, 2, 3, 4, 5, 128]))
+    | st.builds(bson.ObjectId, st.binary(min_size=12, max_size=12))
+    | st.builds(bson.Code, texts, st.none() | st.just({"a": 1}))
+    | st.builds(bson.Regex, names, st.sampled_from([0, 2]))
+    | st.builds(bson.Timestamp, st.integers(0, 9), st.integers(0, 9))
+    | st.builds(bson.DatetimeMS, st.integers(-(2**63), 2**63 - 1))
+    | st.just(bson.Decimal128("1.5"))
+    | st.sampled_from([bson.MinKey(), bson.MaxKey()]),
+    lambda some: st.lists(some, max_size=4) | st.dictionaries(names, some, max_size=4),
+    max_leaves=8,
+)
+dictionaries = st.dictionaries(names, values, max_size=6)
+
+
+def document(content: bytes) -> bytes:
+    return struct.pack("<i", len(content) + 5) + content + b"\0"
+
+
+def is_document(data: bytes) -> bool:
+    return documents.is_document(data, 0, len(data))
+
+
+def is_one_to_pymongo(data: bytes) -> bool:
+    try:
+        bson.decode(data, OPTIONS)
+    except (bson.errors.InvalidBSON, ValueError, OverflowError):
+        return False
+    return True
+
+
+@given(dictionaries)
+def test_what_pymongo_writes_is_a_document(some: dict[str, object]) -> None:
+    data = bson.encode(some)
+    assert is_document(data)
+    assert documents.is_document(b"xx" + data + b"x", 2, 2 + len(data))
+
+
+@given(dictionaries, st.data())
+def test_damaged_bytes_are_a_document_if_pymongo_can_read_them(
+    some: dict[str, object], data: st.DataObject
+) -> None:
+    damaged = bytearray(bson.encode(some))
+    for _ in range(data.draw(st.integers(1, 3))):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    if is_document(bytes(damaged)):
+        assert is_one_to_pymongo(bytes(damaged))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"\x20a\0",
+        b"\x08a\0\x02",
+        b"\x02a\0\x02\0\0\0xy",
+        b"\x02a\0\0\0\0\0",
+        b"\x02a\0\x03\0\0\0\xed\xa0\x80\0",
+        b"\x02a\0\x02\0\0\0\xff\0",
+        b"\x02\xff\0\x02\0\0\0a\0",
+        b"\x05a\0\xff\xff\xff\xff\0",
+        b"\x05a\0\x04\0\0\0\x02\1\0\0\0",
+        b"\x03a\0\x06\0\0\0\0",
+        b"\x10a\0\0\0\0",
+        b"\x0ba\0x",
+        b"\x0a",
+        b"\x0fa\0\x0f\0\0\0\x01\0\0\0\0\x05\0\0\0\0",
+    ],
+)
+def test_what_is_broken_is_no_document(content: bytes) -> None:
+    assert not is_document(document(content))
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\x06a\0",
+        b"\xffa\0",
+        b"\x7fa\0",
+        b"\x0ca\0\x02\0\0\0n\0" + bytes(12),
+        b"\x0ea\0\x02\0\0\0s\0",
+        b"\x0fa\0\x0e\0\0\0\x01\0\0\0\0\x05\0\0\0\0",
+        b"\x0ba\0x\0i\0",
+        b"\x10a\0\1\0\0\0\x10a\0\2\0\0\0",
+    ],
+)
+def test_rare_types_are_taken(content: bytes) -> None:
+    assert is_document(document(content))
+    assert is_one_to_pymongo(document(content))
+
+
+def test_a_document_is_at_most_100_deep() -> None:
+    deep: dict[str, object] = {}
+    for _ in range(99):
+        deep = {"a": deep}
+    assert is_document(bson.encode(deep))
+    assert not is_document(bson.encode({"a": deep}))
+    very = document(b"")
+    for _ in range(5_000):
+        very = document(b"\x03a\0" + very)
+    assert not is_document(very)
+
+
+@given(dictionaries)
+def test_the_elements_of_a_document_are_found(some: dict[str, object]) -> None:
+    data = b"before" + bson.encode(some) + b"behind"
+    found = documents.elements(data, 6, len(data) - 6)
+    assert found is not None
+    assert {name.decode() for name in found} == set(some)
+    for code, start, end in found.values():
+        assert 6 < start <= end < len(data) - 6
+        assert code != 3 or documents.is_document(data, start, end)
+
+
+def test_the_parts_of_a_frame_are_found_in_any_order() -> None:
+    for keys in (("type", "frame"), ("frame", "type")):
+        whole = {"type": "PING", "frame": {"a": 1}}
+        data = bson.encode({key: whole[key] for key in keys})
+        kind, elements = documents.frame(data, 0, len(data)) or (None, None)
+        assert kind == b"PING"
+        assert elements is not None
+        assert elements.keys() == {b"a"}
+    for broken in ({}, {"type": 1, "frame": []}, {"type": "A"}):
+        data = bson.encode(broken)
+        found = documents.frame(data, 0, len(data))
+        assert found is not None
+        assert None in found
+
+
+def test_what_is_broken_anywhere_is_no_frame() -> None:
+    bad = document(b"\x20a\0")
+    for content in (
+        b"\x02type\0\x02\0\0\0P\0\x03frame\0" + bad,
+        b"\x02type\0\x02\0\0\0P\0\x03other\0" + bad,
+        b"\x02type\0\x02\0\0\0P\0\x03frame\0\xff\xff\xff\xff\0",
+        b"\x02type\0\x02\0\0\0P\0\x03frame\0",
+    ):
+        assert documents.frame(document(content), 0, len(document(content))) is None
+    assert documents.frame(b"\5\0\0\0\1", 0, 5) is None
+    assert documents.elements(b"\6\0\0\0\0", 0, 5) is None

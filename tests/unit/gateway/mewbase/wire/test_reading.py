@@ -1,0 +1,85 @@
+"""Frames of clients: sizes, types, fields."""
+
+from typing import Any
+
+import bson
+import pytest
+from bson import Int64
+
+from gateway.mewbase.wire.errors import BadRequest, Unreadable
+from gateway.mewbase.wire.frames import FRAMES, REQUESTS, Frame, Kind, Sender
+from gateway.mewbase.wire.reading import Request, frame_bytes, read
+
+EXAMPLES: dict[Kind, list[Any]] = {
+    Kind.TEXT: ["", "größer"],
+    Kind.DOCUMENT: [{}, {"a": [1]}],
+    Kind.INT32: [0, -(2**31), Int64(7), 7.0],
+    Kind.INT64: [0, Int64(2**62), -7.0],
+}
+WRONG: dict[Kind, list[Any]] = {
+    Kind.TEXT: [1, {}, b"x"],
+    Kind.DOCUMENT: [[1], "x", 1],
+    Kind.INT32: ["1", Int64(2**31), 1.5, True, float("nan")],
+    Kind.INT64: ["1", 1.5, 1e300, True],
+}
+
+
+def request(kind: str, fields: dict[str, object]) -> Request:
+    data = bytearray(bson.encode({"type": kind, "frame": fields}))
+    assert frame_bytes(data, 0, len(data), 1 << 20) == len(data)
+    return read(bytearray(b"xyz") + data, 3, 3 + len(data))
+
+
+@pytest.mark.parametrize("frame", REQUESTS.values(), ids=lambda each: each.type)
+def test_each_field_of_each_request_is_read_and_checked(frame: Frame) -> None:
+    assert frame in FRAMES
+    good = {each.name: EXAMPLES[each.kind][0] for each in frame.fields}
+    kind = frame.type
+    for field in frame.fields:
+        for value in EXAMPLES[field.kind]:
+            found = request(kind, good | {field.name: value}).values[field.name]
+            assert found == (bson.encode(value) if isinstance(value, dict) else value)
+        for value in WRONG[field.kind]:
+            with pytest.raises(BadRequest, match=field.name):
+                request(kind, good | {field.name: value})
+        for absent in ({**good, field.name: None}, {k: good[k] for k in good if k != field.name}):
+            if field.is_mandatory:
+                with pytest.raises(BadRequest, match=f"{field.name} is missing"):
+                    request(kind, absent)
+            else:
+                assert request(kind, absent).values[field.name] is None
+
+
+def test_a_bad_request_says_which_request_and_query_it_is() -> None:
+    with pytest.raises(BadRequest) as caught:
+        request("QUERY", {"queryID": 3, "binder": 1, "rID": 4})
+    assert (caught.value.request_id, caught.value.query_id) == (4, 3)
+    with pytest.raises(BadRequest) as caught:
+        request("PUB", {"rID": "4"})
+    assert caught.value.request_id is None
+
+
+def test_the_names_of_what_is_there_are_kept() -> None:
+    assert b"authInfo" in request("CONNECT", {"version": "1", "authInfo": None}).names
+    assert b"authInfo" not in request("CONNECT", {"version": "1"}).names
+
+
+def test_an_unknown_type_is_no_row_of_the_table() -> None:
+    for kind in ("NOSUCH", *(each.type for each in FRAMES if each.sender is Sender.SERVER)):
+        found = request(kind, {"rID": 7})
+        assert (found.frame, found.type, found.request_id) == (None, kind, 7)
+
+
+def test_a_size_is_read_when_it_is_there_and_bounded() -> None:
+    assert frame_bytes(bytearray(b"\5\0\0"), 0, 3, 100) == 0
+    assert frame_bytes(bytearray(b"x\5\0\0\0"), 1, 5, 100) == 5
+    for head in (b"\4\0\0\0", b"\xff\xff\xff\xff", b"\x65\0\0\0"):
+        with pytest.raises(Unreadable):
+            frame_bytes(bytearray(head), 0, 4, 100)
+
+
+@pytest.mark.parametrize("whole", [{}, {"type": "PING"}, {"type": 1, "frame": {}}, {"frame": {}}])
+def test_a_document_that_is_no_frame_cannot_be_read(whole: dict[str, object]) -> None:
+    data = bytearray(bson.encode(whole))
+    with pytest.raises(Unreadable):
+        read(data, 0, len(data))
