@@ -2,20 +2,27 @@
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from gateway.broker.connections import ConsumerDetails
+from gateway.broker.slices import Slice
 from gateway.broker.stream import Stream
 from gateway.log.log import StreamLog
-from gateway.log.records.reading import Record, RecordReader, Unreadable
+from gateway.log.records.reading import Record, RecordReader, Unreadable, reader_from
 from gateway.mewbase.events import event_of
+from gateway.mewbase.matcher import Matcher
+from gateway.mewbase.window import Window
 from gateway.mewbase.wire.writing import received
+from gateway.pending import run
 from gateway.server.front import Ports, Region
 
 log = logging.getLogger(__name__)
 
 _PIECE_BYTES: Final = 64 * 1024
 """Frames are joined to pieces of about this size."""
+_REST_MS: Final = 100
+"""A client that takes nothing for so long costs no memory any more."""
 
 
 class Events:
@@ -28,6 +35,21 @@ class Events:
         self.region: Region | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """The events that a subscription wants.
+
+    Attributes:
+        position: None before this one.
+        since_ms: None that was stored earlier, in milliseconds since 1970.
+        matcher: None that it does not match; None for all.
+    """
+
+    position: int
+    since_ms: int = 0
+    matcher: Matcher | None = None
+
+
 class Subscription:
     """One subscription of a connection; a `Source` of the server.
 
@@ -35,16 +57,16 @@ class Subscription:
         number: Its id on the connection.
         stream: The channel's stream.
         is_queued: Whether the server will ask it; the server's own note.
-        is_sifting: False: there is always something to send, or nothing at all.
+        is_sifting: True if `next` gave nothing, but must look further for an event that is wanted.
     """
-
-    is_sifting = False
 
     def __init__(
         self,
         number: int,
         stream: Stream,
         stream_log: StreamLog,
+        wanted: Wanted,
+        window: Window,
         ports: Ports,
         failed: Callable[[], object],
     ) -> None:
@@ -52,12 +74,19 @@ class Subscription:
         self.number = number
         self.stream = stream
         self.is_queued = False
+        self.is_sifting = False
         self._log = stream_log
+        self._wanted = wanted
+        self._window = window
         self._ports = ports
         self._failed = failed
+        self._next_position = wanted.position
         self._reader: RecordReader | None = None
         self._records: list[Record] = []
         self._place = 0
+        self._is_opening = False
+        self._is_closed = False
+        self._keep_reader: Callable[[], object] | None = None
         self._sent_count = 0
         self._last_position = -1
 
@@ -65,37 +94,60 @@ class Subscription:
         """Have the server ask for events."""
         self._ports.wake(self)
 
-    def begin(self, reader: RecordReader) -> None:
-        """Deliver what a reader gives, from now on."""
-        self._reader = reader
-        self.wake()
+    def acknowledge(self, position: int | None) -> None:
+        """Take the client's word that it has an event and all before it, or only the oldest."""
+        self._window.acknowledge(position)
+        if not self._window.is_full:
+            self.wake()
 
     def close(self) -> None:
         """Deliver nothing more."""
-        if self._reader is not None:
-            self._reader.close()
-            self._reader = None
-        self._records = []
+        self._is_closed = True
+        self._rest()
 
     @property
     def wants_more(self) -> bool:
-        """True while it delivers."""
-        return self._reader is not None
+        """True if the client takes more."""
+        return not self._is_closed and not self._window.is_full
 
     def next(self, scratch: bytearray) -> Events | None:
-        """Return the next events; None while there are none."""
+        """Return the next events; None while there are none, or too many are on their way."""
         del scratch
+        self.is_sifting = False
+        self._cancel_rest()
+        if not self.wants_more:
+            return None
+        if self._reader is None:
+            self._open()
+            return None
+        frames = self._frames()
+        if self._window.is_full:
+            self._rest()
+        elif self._place < len(self._records):
+            self._keep_reader = self._ports.later(_REST_MS, self._rest)
+        return Events(b"".join(frames)) if frames else None
+
+    def _frames(self) -> list[bytes]:
+        """Return the frames of the next piece; sets `is_sifting` if it found none in its time."""
         frames: list[bytes] = []
-        size = 0
-        while size < _PIECE_BYTES and self._has_record():
+        size, time_slice, wanted = 0, Slice(), self._wanted
+        while size < _PIECE_BYTES and not self._window.is_full and self._has_record():
             position, timestamp_ms, record = self._records[self._place]
             self._place += 1
-            frame = received(self.number, timestamp_ms, position, event_of(record))
-            frames.append(frame)
-            size += len(frame)
-            self._last_position = position
+            self._next_position = position + 1
+            event = event_of(record)
+            is_matched = wanted.matcher is None or wanted.matcher.matches(event)
+            if timestamp_ms >= wanted.since_ms and is_matched:
+                frame = received(self.number, timestamp_ms, position, event)
+                frames.append(frame)
+                size += len(frame)
+                self._window.sent(position, len(frame))
+                self._last_position = position
+            if wanted.matcher is not None and time_slice.is_over():
+                self.is_sifting = not frames
+                break
         self._sent_count += len(frames)
-        return Events(b"".join(frames)) if frames else None
+        return frames
 
     def _has_record(self) -> bool:
         """Tell whether there is a record at the place, after reading on if need be."""
@@ -112,21 +164,53 @@ class Subscription:
                 line = "events cannot be delivered channel=%s from=%d to=%d reason=%s"
                 name, behind = self.stream.name, found.next_offset
                 log.warning(line, name, found.offset, behind - 1, found.reason)
+                self._next_position = behind
             else:
                 self._records = found
         return True
 
+    # The reader
+
+    def _open(self) -> None:
+        """Have a reader found for the next position."""
+        if not self._is_opening:
+            self._is_opening = True
+            run(reader_from(self._log, self._next_position, self.wake), self._opened)
+
+    def _opened(self, outcome: RecordReader | BaseException) -> None:
+        self._is_opening = False
+        if isinstance(outcome, BaseException):
+            log.error("channel cannot be read channel=%s error=%s", self.stream.name, outcome)
+            self._failed()
+        elif self._is_closed:
+            outcome.close()
+        else:
+            self._reader = outcome
+            self.wake()
+
+    def _rest(self) -> None:
+        """Keep nothing in memory but the place: the client takes nothing now."""
+        self._cancel_rest()
+        if self._reader is not None:
+            self._reader.close()
+            self._reader = None
+        self._records, self._place = [], 0
+
+    def _cancel_rest(self) -> None:
+        if self._keep_reader is not None:
+            self._keep_reader()
+            self._keep_reader = None
+
     def details(self) -> ConsumerDetails:
         """Return the details that administrators see."""
-        lag = self._log.committed_next_offset - 1 - self._last_position
         return ConsumerDetails(
             number=self.number,
             stream=self.stream,
             properties={},
-            window=0,
+            window=self._window.room_bytes,
             consumed=self._sent_count,
             offset=self._last_position,
-            offset_lag=lag,
+            offset_lag=self._log.committed_next_offset - self._next_position,
             is_active=True,
             is_single=False,
         )

@@ -84,6 +84,21 @@ class MewbaseSettings(Section):
         ge=1,
         le=1_000_000,
     )
+    window_bytes: Integer = setting(
+        4 * MIB,
+        "Bytes of events that may be on their way to one subscription without being acknowledged; "
+        "the event that takes them above this is the last one sent.",
+        unit="bytes",
+        ge=KIB,
+        le=1024 * MIB,
+    )
+    window_resume_bytes: Integer = setting(
+        2 * MIB,
+        "Events are sent again when no more than this is unacknowledged; not above window_bytes.",
+        unit="bytes",
+        ge=0,
+        le=1024 * MIB,
+    )
     connections_max: Integer = setting(
         65_536,
         "Connections at a time; one more is refused when it logs in.",
@@ -146,6 +161,7 @@ class MewbaseSettings(Section):
         return in_order(
             self,
             ("unanswered_events_resume", "unanswered_events_max"),
+            ("window_resume_bytes", "window_bytes"),
             ("send_backlog_pause_bytes", "send_backlog_bytes_max"),
         )
 

@@ -1,78 +1,92 @@
-"""SUBSCRIBE, UNSUBSCRIBE and SUBCLOSE: events of a channel out."""
+"""SUBSCRIBE, ACKEV, UNSUBSCRIBE and SUBCLOSE: events of a channel out."""
 
 from typing import Final
 
 from gateway.broker.access.model import Right
 from gateway.log.barrier import when_all_committed
+from gateway.log.locating import StartKind, locate
 from gateway.log.log import StreamLog
-from gateway.log.records.reading import reader_from
 from gateway.mewbase.link import Link
+from gateway.mewbase.matcher import BadMatcher, Matcher
 from gateway.mewbase.refusals import Refusal
-from gateway.mewbase.subscription import Subscription
+from gateway.mewbase.subscription import Subscription, Wanted
+from gateway.mewbase.window import Window
 from gateway.mewbase.wire import writing
 from gateway.mewbase.wire.errors import Code
 from gateway.mewbase.wire.reading import Request
 
 _NONE_GIVEN: Final = -1
-_MATCHES_ALL: Final = writing.document()
 
 
 async def subscribe(link: Link, request: Request) -> None:
-    """Deliver a channel from a position on; the answer comes before the first event."""
-    values = request.values
-    channel, most = values["channel"], link.host.settings.subscriptions_max
-    _check_options(request)
-    if len(link.subscriptions) >= most:
+    """Deliver a channel from a place on; the answer comes before the first event."""
+    values, settings = request.values, link.host.settings
+    channel = values["channel"]
+    _check(request)
+    if len(link.subscriptions) >= settings.subscriptions_max:
+        most = settings.subscriptions_max
         reason = f"the connection has {most} subscriptions (mewbase.subscriptions_max)"
         raise Refusal(Code.BAD_REQUEST, reason)
+    matcher = _matcher(values["matcher"])
     link.require(Right.READ, channel)
     stream = link.streams.find(channel)
     stream_log = await link.streams.logs.of(stream)
-    start = await _start(stream_log, values["startPos"])
+    since_ms = max(values["startTimestamp"] or 0, 0)
+    position = await _start(stream_log, values["startPos"], since_ms)
+    link.require(Right.READ, channel)  # the right may have been taken away meanwhile
+    link.watch(stream)
     number = link.session.new_subscription()
     subscription = Subscription(
         number,
         stream,
         stream_log,
+        Wanted(position=position, since_ms=since_ms, matcher=matcher),
+        Window(settings.window_bytes, settings.window_resume_bytes),
         link.ports,
         lambda: link.end(f"channel {channel!r} cannot be read"),
     )
-    reader = await reader_from(stream_log, start, subscription.wake)
-    try:
-        link.require(Right.READ, channel)  # the right may have been taken away meanwhile
-        link.watch(stream)
-    except BaseException:
-        reader.close()
-        raise
     link.subscriptions[number] = subscription
     link.ports.send(writing.subscribed(values["rID"], number))
-    subscription.begin(reader)
+    subscription.wake()
 
 
-def _check_options(request: Request) -> None:
-    """Refuse the fields that are not served. Raises Refusal."""
-    values = request.values
-    given = {
-        "durableID": values["durableID"] is not None,
-        "matcher": values["matcher"] not in {None, _MATCHES_ALL},
-        "startTimestamp": (values["startTimestamp"] or 0) > 0,
-    }
-    for name, is_given in given.items():
-        if is_given:
-            raise Refusal(Code.BAD_REQUEST, f"SUBSCRIBE: {name} is not served")
+def _check(request: Request) -> None:
+    """Refuse a start that cannot be, and what is not served. Raises Refusal."""
+    start = request.values["startPos"]
+    if start is not None and start < _NONE_GIVEN:
+        raise Refusal(Code.BAD_REQUEST, f"SUBSCRIBE: startPos {start} is below 0")
+    if request.values["durableID"] is not None:
+        raise Refusal(Code.BAD_REQUEST, "SUBSCRIBE: durableID is not served")
 
 
-async def _start(stream_log: StreamLog, wanted: int | None) -> int:
-    """Return the position of the first event that is wanted. Raises Refusal."""
-    if wanted is not None and wanted < _NONE_GIVEN:
-        raise Refusal(Code.BAD_REQUEST, f"SUBSCRIBE: startPos {wanted} is below 0")
+def _matcher(document: bytes | None) -> Matcher | None:
+    """Return what events have to match; None for anything. Raises Refusal."""
+    if document is None or document == writing.document():
+        return None
+    try:
+        return Matcher(document)
+    except BadMatcher as error:
+        raise Refusal(Code.BAD_REQUEST, f"SUBSCRIBE: {error}") from error
+
+
+async def _start(stream_log: StreamLog, wanted: int | None, since_ms: int) -> int:
+    """Return a position before which no event is wanted. Raises Refusal."""
     await when_all_committed(stream_log)  # what came before this request is not new
     end = stream_log.committed_next_offset
-    if wanted is None or wanted == _NONE_GIVEN:
-        return end
-    if wanted > end:
+    if wanted is not None and wanted > end:
         raise Refusal(Code.PAST_END, f"startPos {wanted} lies behind the channel's end, {end}")
-    return wanted
+    has_position = wanted is not None and wanted != _NONE_GIVEN
+    if not since_ms:
+        return wanted if wanted is not None and has_position else end
+    start = (await locate(stream_log, StartKind.TIMESTAMP, since_ms)).offset
+    return max(start, wanted) if wanted is not None and has_position else start
+
+
+async def acknowledge(link: Link, request: Request) -> None:
+    """Take an acknowledgement; one of a subscription that is gone may have crossed its end."""
+    subscription = link.subscriptions.get(request.values["subID"])
+    if subscription is not None:
+        subscription.acknowledge(request.values["pos"])
 
 
 async def end_subscription(link: Link, request: Request) -> None:

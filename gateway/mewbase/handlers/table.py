@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from gateway.mewbase.handlers.connect import connect
 from gateway.mewbase.handlers.publish import publish
-from gateway.mewbase.handlers.subscribe import end_subscription, subscribe
+from gateway.mewbase.handlers.subscribe import acknowledge, end_subscription, subscribe
 from gateway.mewbase.link import Link
 from gateway.mewbase.refusals import Refusal
 from gateway.mewbase.wire import writing
@@ -17,7 +17,7 @@ Handler = Callable[[Link, Request], Coroutine[Pending[Any], None, None]]
 
 
 async def ignore(_link: Link, _request: Request) -> None:
-    """Do nothing: the frame is a sign of life, or acknowledges what is not bounded."""
+    """Do nothing: the frame is a sign of life, or acknowledges a result of a query."""
 
 
 async def begin_transaction(_link: Link, request: Request) -> None:
@@ -53,7 +53,7 @@ HANDLERS: Final[dict[str, Handler]] = {
     "SUBSCRIBE": subscribe,
     "UNSUBSCRIBE": end_subscription,
     "SUBCLOSE": end_subscription,
-    "ACKEV": ignore,
+    "ACKEV": acknowledge,
     "QUERY": query,
     "QUERYACK": ignore,
     "PING": ignore,

@@ -1,0 +1,62 @@
+"""The window of a subscription: what was sent and is not acknowledged yet, in bytes."""
+
+from array import array
+from typing import Final
+
+_SOME: Final = 4096
+"""So many acknowledged events are forgotten together."""
+
+
+class Window:
+    """Events that were sent and are not acknowledged.
+
+    Attributes:
+        bytes: Their size, with their frames.
+        is_full: True from the event that takes them above the window's size, until no more than
+            the second size is left.
+    """
+
+    def __init__(self, full_bytes: int, open_bytes: int) -> None:
+        """Begin empty.
+
+        Args:
+            full_bytes: Above this nothing more is sent.
+            open_bytes: At this or below it is sent again.
+        """
+        self.bytes = 0
+        self.is_full = False
+        self._full_bytes = full_bytes
+        self._open_bytes = open_bytes
+        # Twelve bytes an event: a window of small ones has some forty thousand.
+        self._positions = array("q")
+        self._sizes = array("I")
+        self._first = 0
+
+    @property
+    def room_bytes(self) -> int:
+        """How much more may be sent."""
+        return max(self._full_bytes - self.bytes, 0)
+
+    def sent(self, position: int, size: int) -> None:
+        """Note an event that is sent; positions rise."""
+        self._positions.append(position)
+        self._sizes.append(size)
+        self.bytes += size
+        if self.bytes > self._full_bytes:
+            self.is_full = True
+
+    def acknowledge(self, position: int | None) -> None:
+        """Forget all events up to a position; without one, the oldest event."""
+        first, positions = self._first, self._positions
+        while first < len(positions) and (position is None or positions[first] <= position):
+            self.bytes -= self._sizes[first]
+            first += 1
+            if position is None:
+                break
+        self._first = first
+        if first == len(positions) or first >= _SOME:
+            del positions[:first]
+            del self._sizes[:first]
+            self._first = 0
+        if self.bytes <= self._open_bytes:
+            self.is_full = False
