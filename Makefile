@@ -113,7 +113,7 @@ password-times: $(STAMPS)/test ## ten thousand refused logins of each kind, none
 	$(BIN)/python -m tests.property.gateway.password_times --state $(VENV)/password-times.json $(ARGS)
 
 # These are stopped by Ctrl-C and go on where they were; remove $(FUZZ) to begin anew.
-fuzz: $(STAMPS)/test $(STAMPS)/kernel ## any bytes at TARGET=frame|publish|chunk|definitions|request|connection|answers|pravega|pravega-early
+fuzz: $(STAMPS)/test $(STAMPS)/kernel ## any bytes at TARGET=frame|publish|chunk|definitions|request|connection|answers|pravega|pravega-early|mewbase
 	$(BIN)/python -m tests.fuzz $(TARGET) --kept $(FUZZ) $(ARGS)
 
 network-fuzz: $(STAMPS)/test $(STAMPS)/kernel ## ten minutes of damaged requests to a running store, then ten million frames to streams

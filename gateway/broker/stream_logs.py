@@ -117,8 +117,8 @@ class StreamLogs:
                     save=save,
                     grown=lambda _log: self.retention.grown(stream),
                 ),
-                snapshot=await self.tracking.load_snapshot(entry.generation),
-                replace_snapshot=partial(self.tracking.replace_snapshot, entry.generation),
+                snapshot=await self.tracking.snapshots.load(entry.generation),
+                replace_snapshot=partial(self.tracking.snapshots.replace, entry.generation),
                 epoch=self._ports.openings.epoch_of(entry.born),
                 settings=LogSettings(
                     references_max=self._ports.references_max,

@@ -4,7 +4,8 @@
     rmq-<host>/_<stream>-<generation>-index/0.#epoch.0    sparse index, derived
     rmq-<host>/_<stream>-<generation>-filters/0.#epoch.0  filter values of chunks, derived
     rmq-<host>/_meta_kvtable/0.#epoch.0                   stream name → its description
-    rmq-<host>/_tracking_kvtable/0.#epoch.0               generation, NUL, reference → offset
+    rmq-<host>/_tracking_kvtable/0.#epoch.0               generation, NUL, reference → offset;
+                                                          the same of snapshots and begun readers
     rmq-<host>/_policies_kvtable/0.#epoch.0               policy name → policy
     rmq-<host>/_operator-policies_kvtable/0.#epoch.0      the same of operators' policies
     rmq-<host>/_commits_kvtable/0.#epoch.0                commits, their sinks and stages
@@ -122,6 +123,11 @@ def snapshot_key(generation: int, part: int) -> bytes:
     return b"%d\x01%d" % (generation, part)
 
 
+def begun_key(generation: int, reference: bytes) -> bytes:
+    """Return the key of the place where a durable reader began; it has a byte of 2."""
+    return b"%d\x02%s" % (generation, reference)
+
+
 _SERVER_SCOPE: Final = "hutch"
 _OF_A_STREAM: Final = re.compile(
     r"_(?!\.\.(?:stage|unit)-)[A-Za-z0-9.-]+-[0-9]+(?:-index|-filters)?"
@@ -144,7 +150,7 @@ def is_of_a_stream(scope: str, stream: str) -> bool:
     return scope.startswith(_VIRTUAL_HOST) and _OF_A_STREAM.fullmatch(stream) is not None
 
 
-_GENERATION: Final = re.compile(rb"([0-9]+)[\x00\x01]")
+_GENERATION: Final = re.compile(rb"([0-9]+)[\x00-\x02]")
 
 
 def generation_of(key: bytes) -> int | None:

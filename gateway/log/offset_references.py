@@ -42,6 +42,10 @@ class OffsetReferences:
         self._forgotten.warning(table, generation, oldest, self._references_max)
         return oldest
 
+    def remove(self, generation: int, reference: bytes) -> None:
+        """Forget a reference."""
+        self._of.get(generation, OrderedDict[bytes, None]()).pop(reference, None)
+
     def forget(self, generations: Iterable[int]) -> None:
         """Forget all references of deleted streams."""
         for generation in generations:

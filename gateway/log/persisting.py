@@ -73,7 +73,7 @@ async def _save(
     try:
         await _save_index(store, names, stream_log, snapshot)
         saved: Pending[Sequence[int]] = Pending()
-        tracking.save_snapshot(generation, snapshot, saved.settle)
+        tracking.snapshots.save(generation, snapshot, saved.settle)
         await saved
         stream_log.saved.snapshot_position = snapshot.position
     except StoreError as error:

@@ -1,4 +1,4 @@
-"""Stored consumer offsets and log snapshots: one table of the segment store per virtual host.
+"""Stored consumer offsets: in one table of the segment store per virtual host, with snapshots.
 
 StoreOffset has no reply, so offsets are collected while an update is under way, and go as one. A
 query waits for offsets that came before it, and answers only what the store has acknowledged.
@@ -6,16 +6,14 @@ query waits for offsets that came before it, and answers only what the store has
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Final
 
-from gateway.log.names import generation_of, snapshot_key, tracking_key
+from gateway.log.kept_snapshots import KeptSnapshots, read_values
+from gateway.log.names import begun_key, generation_of, tracking_key
 from gateway.log.offset_references import REFERENCES_MAX, OffsetReferences
 from gateway.log.seldom import Seldom
-from gateway.log.sequences import UNKNOWN
-from gateway.log.snapshot import Snapshot, unpack_head
 from gateway.pending import Pending
-from store.api import Durability, SegmentStore, TableEntry, TablePage
+from store.api import SegmentStore, TableEntry, TablePage
 from store.errors import CorruptSegment, NoSuchSegment, StoreError
 
 log = logging.getLogger(__name__)
@@ -35,6 +33,9 @@ class Tracking:
         table: Its name.
         schedule: Calls a function at the end of this turn of the event loop.
         references_max: Most references with a stored offset in one stream.
+
+    Attributes:
+        snapshots: Those of logs, in the same table.
     """
 
     def __init__(
@@ -47,8 +48,8 @@ class Tracking:
         self._store = store
         self._table = table
         self._schedule = schedule
-        # Key → (number of its first store that waits, the last value); oldest first.
-        self._waiting: dict[bytes, tuple[int, bytes]] = {}
+        # Key → (number of its first store that waits, the last value); oldest first. None: removed.
+        self._waiting: dict[bytes, tuple[int, bytes | None]] = {}
         self._references = OffsetReferences(references_max)
         self._forgotten: list[bytes] = []
         """Keys to be removed with the next update."""
@@ -57,6 +58,7 @@ class Tracking:
         self._update: Pending[None] | None = None
         self._is_scheduled = False
         self._not_stored = Seldom(log, "offsets not stored table=%s error=%s")
+        self.snapshots = KeptSnapshots(store, table)
 
     # Offsets
 
@@ -71,14 +73,53 @@ class Tracking:
             offset: Any; one before the stream's first is kept until more is removed.
             first_offset: The stream's first one now.
         """
-        self._stored_count += 1
-        key = tracking_key(generation, reference)
-        number = self._waiting[key][0] if key in self._waiting else self._stored_count
         value = offset.to_bytes(_OFFSET_BYTES, "big")
         if offset < first_offset:
             value += first_offset.to_bytes(_OFFSET_BYTES, "big")
-        self._waiting[key] = (number, value)
+        self._put(tracking_key(generation, reference), value)
         self._note(generation, reference)
+
+    def begin_reader(self, generation: int, reference: bytes, offset: int) -> None:
+        """Note where a durable reader begins: the offset of the first record that it wants.
+
+        Args:
+            generation: The stream's.
+            reference: The reader's; its stored offset is that of the last record it is done with.
+            offset: Any u64.
+        """
+        self._put(begun_key(generation, reference), offset.to_bytes(_OFFSET_BYTES, "big"))
+        self._note(generation, reference)
+
+    async def place_of(self, generation: int, reference: bytes) -> int | None:
+        """Return the offset of the next record for a durable reader; None if it never began.
+
+        The record may have been removed since.
+
+        Raises:
+            StoreError: The table cannot be read.
+        """
+        await self.settled()
+        begun, stored = await self._read(
+            [begun_key(generation, reference), tracking_key(generation, reference)]
+        )
+        if begun is None:
+            return None
+        place = int.from_bytes(begun, "big")
+        if stored is not None:
+            place = max(place, int.from_bytes(stored[:_OFFSET_BYTES], "big") + 1)
+        return place
+
+    def forget_reader(self, generation: int, reference: bytes) -> None:
+        """Remove a reference with its offset, behind all that was stored before."""
+        for key in (begun_key(generation, reference), tracking_key(generation, reference)):
+            self._put(key, None)
+        self._references.remove(generation, reference)
+
+    def _put(self, key: bytes, value: bytes | None) -> None:
+        """Have a value stored, or removed, with the next update."""
+        self._stored_count += 1
+        number = self._waiting[key][0] if key in self._waiting else self._stored_count
+        self._waiting[key] = (number, value)
         if self._update is None and not self._is_scheduled:
             self._is_scheduled = True
             self._schedule(self._send)
@@ -121,9 +162,9 @@ class Tracking:
         """Note that a reference has an offset; the oldest one may be forgotten for it."""
         forgotten = self._references.stored(self._table, generation, reference)
         if forgotten is not None:
-            key = tracking_key(generation, forgotten)
-            self._waiting.pop(key, None)
-            self._forgotten.append(key)
+            for key in (begun_key(generation, forgotten), tracking_key(generation, forgotten)):
+                self._waiting.pop(key, None)
+                self._forgotten.append(key)
 
     async def load(self) -> None:
         """Load the references that have offsets, in the order in which these were stored."""
@@ -133,9 +174,10 @@ class Tracking:
             page = await self._page(continuation, _PAGE_ENTRIES)
             for entry in page.entries:
                 generation = generation_of(entry.key) or 0
-                reference = entry.key.removeprefix(tracking_key(generation, b""))
-                if reference != entry.key:  # it is no part of a snapshot
-                    stored.append((entry.version, generation, reference))
+                for prefix in (tracking_key(generation, b""), begun_key(generation, b"")):
+                    if entry.key.startswith(prefix):  # it is no part of a snapshot
+                        reference = entry.key.removeprefix(prefix)
+                        stored.append((entry.version, generation, reference))
             continuation = page.continuation
             if continuation is None:
                 break
@@ -156,14 +198,15 @@ class Tracking:
         if self._update is not None or not self._waiting:
             return
         keys = list(self._waiting)[:_UPDATE_ENTRIES_MAX]
-        entries = [TableEntry(key, self._waiting.pop(key)[1]) for key in keys]
+        taken = [(key, self._waiting.pop(key)[1]) for key in keys]
+        entries = [TableEntry(key, value) for key, value in taken if value is not None]
+        self._forgotten.extend(key for key, value in taken if value is None)
         oldest = next(iter(self._waiting.values()), None)
         settles = self._stored_count if oldest is None else oldest[0] - 1
-        self._remove_forgotten()  # before the update, which may store it anew
         update: Pending[None] = Pending()
         self._update = update
 
-        def done(outcome: Sequence[int] | StoreError) -> None:
+        def done(outcome: Sequence[int] | StoreError | None) -> None:
             if isinstance(outcome, StoreError):
                 self._not_stored.error(self._table, outcome)
             self._update = None
@@ -172,15 +215,21 @@ class Tracking:
                 self._send()
             update.settle(None)
 
-        self._store.update_table(self._table, entries, done=done)
+        if entries:
+            self._remove_forgotten()  # before the update, which may store it anew
+            self._store.update_table(self._table, entries, done=done)
+        else:
+            self._remove_forgotten(done)
 
-    def _remove_forgotten(self) -> None:
+    def _remove_forgotten(self, then: Callable[[None], object] = lambda _none: None) -> None:
         if not self._forgotten:
+            then(None)
             return
 
         def done(outcome: StoreError | None) -> None:
             if isinstance(outcome, StoreError):  # the next start finds it and tries again
                 self._not_stored.error(self._table, outcome)
+            then(None)
 
         keys, self._forgotten = self._forgotten, []
         self._store.remove_keys(self._table, [TableEntry(key, b"") for key in keys], done=done)
@@ -193,53 +242,7 @@ class Tracking:
         return await page
 
     async def _read(self, keys: Sequence[bytes]) -> list[bytes | None]:
-        found: Pending[Sequence[TableEntry | None]] = Pending()
-        self._store.read_table(self._table, keys, done=found.settle)
-        return [None if entry is None else entry.value for entry in await found]
-
-    # Snapshots
-
-    async def load_snapshot(self, generation: int) -> Snapshot | None:
-        """Return the stored snapshot of a stream, None if there is none.
-
-        A damaged snapshot tells only that there were publishers.
-        """
-        (head,) = await self._read([snapshot_key(generation, 0)])
-        if not head:
-            return None
-        decoded = unpack_head(head)
-        if decoded is not None:
-            snapshot, part_count = decoded
-            with suppress(CorruptSegment):  # damaged since the store was opened
-                keys = [snapshot_key(generation, n + 1) for n in range(part_count)]
-                snapshot.parts.extend(part for part in await self._read(keys) if part is not None)
-            if len(snapshot.parts) == part_count and snapshot.is_of(head):
-                return snapshot
-        log.warning("stored snapshot is damaged table=%s generation=%d", self._table, generation)
-        return Snapshot(parts=[UNKNOWN])
-
-    def save_snapshot(
-        self,
-        generation: int,
-        snapshot: Snapshot,
-        done: Callable[[Sequence[int] | StoreError], None],
-    ) -> None:
-        """Store a snapshot, all parts at once."""
-        rows = _rows(generation, snapshot)
-        store = self._store.for_removal if snapshot.gives_space else self._store
-        store.update_table(self._table, rows, done=done)
-
-    async def replace_snapshot(self, generation: int, snapshot: Snapshot | None) -> None:
-        """Store a snapshot durably; None: remove the stored one. Raises StoreError."""
-        rows = [TableEntry(snapshot_key(generation, 0), b"")]
-        if snapshot is not None:
-            rows = _rows(generation, snapshot)
-        replaced: Pending[Sequence[int]] = Pending()
-        # A stream must be opened on a full disk too, so that it can be truncated.
-        self._store.for_removal.update_table(
-            self._table, rows, done=replaced.settle, durability=Durability.DISK
-        )
-        await replaced
+        return await read_values(self._store, self._table, keys)
 
     # Deletion
 
@@ -272,12 +275,6 @@ class Tracking:
             continuation = result.continuation
             if continuation is None:
                 return
-
-
-def _rows(generation: int, snapshot: Snapshot) -> list[TableEntry]:
-    """Return a snapshot as entries of the table."""
-    parts = enumerate([snapshot.pack_head(), *snapshot.parts])
-    return [TableEntry(snapshot_key(generation, number), part) for number, part in parts]
 
 
 def _kept(value: bytes, first_offset: int) -> int | None:

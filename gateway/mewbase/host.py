@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.broker import visit
+from gateway.mewbase.durable import Durables
 from gateway.settings.mewbase import MewbaseSettings
 
 PROTOCOL: Final = "mewbase"
@@ -12,6 +13,11 @@ PROTOCOL: Final = "mewbase"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host(visit.Host):
-    """State that all connections share."""
+    """State that all connections share.
+
+    Attributes:
+        durables: Durable subscriptions that connections have.
+    """
 
     settings: MewbaseSettings = field(default_factory=MewbaseSettings)
+    durables: Durables = field(default_factory=Durables)

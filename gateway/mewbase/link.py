@@ -80,9 +80,15 @@ class Link(Visit):
     def drop_all(self) -> None:
         """Forget every publisher and subscription."""
         self.publishers.clear()
-        for subscription in self.subscriptions.values():
-            subscription.close()
-        self.subscriptions.clear()
+        for subscription in list(self.subscriptions.values()):
+            self.drop(subscription)
+
+    def drop(self, subscription: Subscription) -> None:
+        """Forget a subscription; a durable one keeps its place."""
+        del self.subscriptions[subscription.number]
+        subscription.close()
+        if subscription.durable is not None:
+            self.host.durables.give_up(subscription.durable.key, subscription.close)
 
     def hold_publishing(self) -> None:
         """Go on: an event for which the disk has no room is refused."""

@@ -22,7 +22,6 @@ class LoginFailed(Refusal):
 
 
 _CODES: Final[dict[type[Exception], Code]] = {
-    broker.StreamDoesNotExist: Code.NO_CHANNEL,
     broker.StreamNotAvailable: Code.SERVER,
     broker.AccessRefused: Code.NOT_AUTHORISED,
     broker.InternalError: Code.SERVER,

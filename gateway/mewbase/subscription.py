@@ -10,6 +10,7 @@ from gateway.broker.slices import Slice
 from gateway.broker.stream import Stream
 from gateway.log.log import StreamLog
 from gateway.log.records.reading import Record, RecordReader, Unreadable, reader_from
+from gateway.mewbase.durable import Durable
 from gateway.mewbase.events import event_of
 from gateway.mewbase.matcher import Matcher
 from gateway.mewbase.window import Window
@@ -43,11 +44,13 @@ class Wanted:
         position: None before this one.
         since_ms: None that was stored earlier, in milliseconds since 1970.
         matcher: None that it does not match; None for all.
+        durable: Keeps the place; None for a subscription that ends with its connection.
     """
 
     position: int
     since_ms: int = 0
     matcher: Matcher | None = None
+    durable: Durable | None = None
 
 
 class Subscription:
@@ -96,14 +99,30 @@ class Subscription:
 
     def acknowledge(self, position: int | None) -> None:
         """Take the client's word that it has an event and all before it, or only the oldest."""
+        if self._is_closed:
+            return  # the place may be another connection's by now
         self._window.acknowledge(position)
+        self._keep_place()
         if not self._window.is_full:
             self.wake()
 
     def close(self) -> None:
         """Deliver nothing more."""
-        self._is_closed = True
-        self._rest()
+        if not self._is_closed:
+            self._is_closed = True
+            self._keep_place()
+            self._rest()
+
+    @property
+    def durable(self) -> Durable | None:
+        """The keeper of its place; None if it is not durable."""
+        return self._wanted.durable
+
+    def _keep_place(self) -> None:
+        """Move the place of a durable one behind all that was acknowledged, or is not wanted."""
+        if self._wanted.durable is not None:
+            oldest = self._window.oldest
+            self._wanted.durable.move(self._next_position if oldest is None else oldest)
 
     @property
     def wants_more(self) -> bool:

@@ -34,8 +34,13 @@ class Window:
 
     @property
     def room_bytes(self) -> int:
-        """How much more may be sent."""
+        """Bytes that may still be sent."""
         return max(self._full_bytes - self.bytes, 0)
+
+    @property
+    def oldest(self) -> int | None:
+        """Position of the oldest event that is not acknowledged; None if there is none."""
+        return self._positions[self._first] if self._first < len(self._positions) else None
 
     def sent(self, position: int, size: int) -> None:
         """Note an event that is sent; positions rise."""

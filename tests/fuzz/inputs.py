@@ -29,6 +29,7 @@ from tests.fuzz.answers import BOUNDS_ID, SUBSCRIBE_ID
 from tests.golden import golden
 from tests.golden.early_exchanges import EXCHANGES
 from tests.golden.pravega_frames import FRAMES, WRITER
+from tests.mewbase_client import frame
 from tests.property.gateway.chunk_model import Stored
 from tests.property.gateway.conversations import frame_of
 
@@ -228,6 +229,20 @@ def _pravega_early() -> dict[str, bytes]:
     return {**sent, "length-lie": bytes.fromhex("00000000 01000000")}
 
 
+def _mewbase() -> dict[str, bytes]:
+    event = {"a": 1, "o": {"x": [1.5, None, True, "größer"]}, "b": b"\0\1"}
+    where = {"channel": "c", "rID": 1}
+    sent = {
+        "connect": frame("CONNECT", {"version": "0.1", "authInfo": {"username": "u"}}),
+        "publish": frame("PUB", {**where, "event": event, "sessID": -1}),
+        "subscribe": frame("SUBSCRIBE", {**where, "matcher": event, "startPos": 7.0}),
+        "acknowledge": frame("ACKEV", {"subID": 1, "pos": 2**40, "bytes": 3}),
+        "query": frame("QUERY", {"queryID": 1, "binder": "b", "matcher": {"a.b": 1}}),
+        "unknown": frame("NOSUCH", {"rID": 5}),
+    }
+    return {**sent, "all": b"".join(sent.values()), "length-lie": bytes.fromhex("ffffff7f")}
+
+
 def main() -> None:
     """Write the inputs that are made here."""
     for target, inputs in {
@@ -241,6 +256,7 @@ def main() -> None:
         "answers": _answers(),
         "pravega": _pravega(),
         "pravega-early": _pravega_early(),
+        "mewbase": _mewbase(),
     }.items():
         (FOLDER / target).mkdir(parents=True, exist_ok=True)
         for name, content in inputs.items():

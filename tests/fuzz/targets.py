@@ -10,6 +10,7 @@ beside the kernels are what it is guided by.
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import itertools
 import json
@@ -20,6 +21,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Final
 
+import bson
+from bson.codec_options import CodecOptions, DatetimeConversion
+
 from gateway.log.chunk import CRC_TABLE
 from gateway.management.definitions.errors import DefinitionsError
 from gateway.management.definitions.exporting import export_definitions
@@ -28,6 +32,10 @@ from gateway.management.definitions.planning import plan_import
 from gateway.management.definitions.reading import read_definitions
 from gateway.management.errors import WrongRequest
 from gateway.management.wire import read_head
+from gateway.mewbase.events import event_of, record_of
+from gateway.mewbase.matcher import BadMatcher, Matcher
+from gateway.mewbase.wire import reading
+from gateway.mewbase.wire.errors import BadRequest, Unreadable
 from gateway.pravega.early.session import Session
 from gateway.stream.wire import messages as m
 from gateway.stream.wire import pipeline
@@ -62,6 +70,7 @@ PUBLISH_HEAD_BYTES: Final = 10
 _FRAME_HEAD_BYTES: Final = 13
 """Size, key, version, publisher and count."""
 _CAPACITIES: Final = (1 << 14, 130, 200, 57)
+_BSON: Final = CodecOptions[dict[str, object]](datetime_conversion=DatetimeConversion.DATETIME_MS)
 _ENTRIES_MAX: Final = (65_535, 65_534, 3, 1)
 
 
@@ -256,6 +265,35 @@ def fuzz_pravega_early(data: bytes) -> None:
         return
 
 
+def fuzz_mewbase(data: bytes) -> None:
+    """Frames of mewbase's clients: pymongo can read what is taken, and events come back."""
+    buffer, position = bytearray(data), 0
+    try:
+        while (size := reading.frame_bytes(buffer, position, len(data), 1 << 24)) > 0:
+            if size > len(data) - position:
+                return
+            _take_frame(buffer, position, position + size)
+            position += size
+    except Unreadable:
+        return
+
+
+def _take_frame(buffer: bytearray, start: int, end: int) -> None:
+    try:
+        request = reading.read(buffer, start, end)
+    except BadRequest:
+        return
+    if b"$ref" not in buffer[start:end]:  # which pymongo wants to understand
+        bson.decode(bytes(buffer[start:end]), _BSON)
+    event, matcher = request.values.get("event"), request.values.get("matcher")
+    if event is not None:
+        assert event_of(record_of(event)) == event
+        assert event_of(event) == event
+    if matcher is not None:
+        with contextlib.suppress(BadMatcher):
+            Matcher(matcher).matches(matcher)
+
+
 def _walk_events(stored: bytes) -> None:
     position = 0
     while position < len(stored):
@@ -276,4 +314,5 @@ TARGETS: Final[dict[str, Target]] = {
     "answers": fuzz_answers,
     "pravega": fuzz_pravega,
     "pravega-early": fuzz_pravega_early,
+    "mewbase": fuzz_mewbase,
 }

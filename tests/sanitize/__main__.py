@@ -27,6 +27,7 @@ COPIED: Final = ("gateway", "store", "tests", "compat", "docs", "conftest.py", "
 LIBRARIES: Final = ("libasan.so", "libubsan.so")
 KERNEL_TESTS: Final = (
     "tests/unit/gateway/log/kernel",
+    "tests/unit/gateway/mewbase/wire/kernel",
     "tests/unit/gateway/stream/wire/kernel",
     "tests/unit/store/local/kernel",
     "tests/property/gateway/test_publish_kernel.py",

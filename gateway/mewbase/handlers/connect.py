@@ -36,6 +36,8 @@ async def connect(link: Link, request: Request) -> None:
         reason = f"version {values['version']!r} is not served: 0 or above, below 2"
         raise LoginFailed(Code.SERVER, reason)
     user = await _log_in(link, request)
+    if link.is_closed:
+        return  # the client has gone meanwhile
     if session.is_connected:
         if user != session.user:
             raise LoginFailed(Code.NOT_AUTHENTICATED, "a connection keeps its user")

@@ -1,11 +1,17 @@
-"""SUBSCRIBE, ACKEV, UNSUBSCRIBE and SUBCLOSE: events of a channel out."""
+"""SUBSCRIBE, ACKEV, UNSUBSCRIBE and SUBCLOSE: events of a channel out.
+
+A durable subscription that two connections ask for is the later one's: the earlier one gets nothing
+more, and is not told.
+"""
 
 from typing import Final
 
 from gateway.broker.access.model import Right
+from gateway.broker.stream import Stream
 from gateway.log.barrier import when_all_committed
 from gateway.log.locating import StartKind, locate
 from gateway.log.log import StreamLog
+from gateway.mewbase import durable
 from gateway.mewbase.link import Link
 from gateway.mewbase.matcher import BadMatcher, Matcher
 from gateway.mewbase.refusals import Refusal
@@ -32,7 +38,15 @@ async def subscribe(link: Link, request: Request) -> None:
     stream = link.streams.find(channel)
     stream_log = await link.streams.logs.of(stream)
     since_ms = max(values["startTimestamp"] or 0, 0)
-    position = await _start(stream_log, values["startPos"], since_ms)
+    name = _durable_name(values["durableID"])
+    known = None if name is None else await _taken_over(link, stream, name)
+    if known is not None:
+        position, since_ms = known, 0
+    else:
+        position = await _start(stream_log, values["startPos"], since_ms)
+        if name is not None:
+            await durable.begin(link.streams.logs, stream, name, position)
+    kept = None if name is None else durable.Durable(link.streams.logs, stream, name, position)
     link.require(Right.READ, channel)  # the right may have been taken away meanwhile
     link.watch(stream)
     number = link.session.new_subscription()
@@ -40,23 +54,41 @@ async def subscribe(link: Link, request: Request) -> None:
         number,
         stream,
         stream_log,
-        Wanted(position=position, since_ms=since_ms, matcher=matcher),
+        Wanted(position=position, since_ms=since_ms, matcher=matcher, durable=kept),
         Window(settings.window_bytes, settings.window_resume_bytes),
         link.ports,
         lambda: link.end(f"channel {channel!r} cannot be read"),
     )
+    if kept is not None:
+        link.host.durables.take(kept.key, subscription.close)
     link.subscriptions[number] = subscription
     link.ports.send(writing.subscribed(values["rID"], number))
     subscription.wake()
 
 
 def _check(request: Request) -> None:
-    """Refuse a start that cannot be, and what is not served. Raises Refusal."""
+    """Refuse a start that cannot be. Raises Refusal."""
     start = request.values["startPos"]
     if start is not None and start < _NONE_GIVEN:
         raise Refusal(Code.BAD_REQUEST, f"SUBSCRIBE: startPos {start} is below 0")
-    if request.values["durableID"] is not None:
-        raise Refusal(Code.BAD_REQUEST, "SUBSCRIBE: durableID is not served")
+
+
+def _durable_name(text: str | None) -> bytes | None:
+    """Return the name of a durable subscription; None for any other. Raises Refusal."""
+    if text is None:
+        return None
+    name = text.encode()
+    if not 0 < len(name) <= durable.NAME_BYTES_MAX:
+        most = durable.NAME_BYTES_MAX
+        reason = f"SUBSCRIBE: durableID has {len(name)} bytes, and 1 to {most} are taken"
+        raise Refusal(Code.BAD_REQUEST, reason)
+    return name
+
+
+async def _taken_over(link: Link, stream: Stream, name: bytes) -> int | None:
+    """Take a durable subscription from the connection that has it; return where it goes on."""
+    link.host.durables.take_over((stream.entry.generation, name))
+    return await durable.known_place(link.streams.logs, stream, name)
 
 
 def _matcher(document: bytes | None) -> Matcher | None:
@@ -90,11 +122,13 @@ async def acknowledge(link: Link, request: Request) -> None:
 
 
 async def end_subscription(link: Link, request: Request) -> None:
-    """Deliver nothing more to a subscription."""
+    """Deliver nothing more to a subscription; UNSUBSCRIBE forgets the place of a durable one."""
     number = request.values["subID"]
-    subscription = link.subscriptions.pop(number, None)
+    subscription = link.subscriptions.get(number)
     if subscription is None:
         raise Refusal(Code.NO_SUBSCRIPTION, f"no subscription {number}")
-    subscription.close()
+    link.drop(subscription)
     link.unwatch_if_unused(subscription.stream)
+    if subscription.durable is not None and request.type == "UNSUBSCRIBE":
+        await durable.forget(link.streams.logs, subscription.stream, subscription.durable.name)
     link.ports.send(writing.stored(request.values["rID"]))

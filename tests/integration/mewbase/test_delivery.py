@@ -84,7 +84,11 @@ def test_case_39_a_matcher_lets_equal_events_through(
     client: MewbaseClient, other: MewbaseClient, matcher: dict[str, Any], wanted: list[int]
 ) -> None:
     client.subscribe("channel1", matcher=matcher)
-    events = [{"n": 0, "type": "a"}, {"n": Int64(1)}, {"n": 2.0, "o": {"x": 1, "y": 2}}]
+    events: list[dict[str, Any]] = [
+        {"n": 0, "type": "a"},
+        {"n": Int64(1)},
+        {"n": 2.0, "o": {"x": 1, "y": 2}},
+    ]
     publish(other, *events, {"n": 3, "type": "a", "o": True})
     assert found(client, len(wanted)) == wanted
     other.subscribe("channel1", matcher=matcher, startPos=0)

@@ -175,13 +175,6 @@ def test_a_subscription_that_is_forgotten_gets_nothing_more(client: MewbaseClien
     assert client.is_silent()
 
 
-def test_what_is_not_served_is_refused_by_name(client: MewbaseClient) -> None:
-    client.send("SUBSCRIBE", channel="channel1", rID=1, durableID="d")
-    answer = client.must("SUBRESPONSE")
-    assert answer["errCode"] == 104
-    assert "durableID" in answer["errMsg"]
-
-
 def test_transactions_and_queries_are_refused(client: MewbaseClient) -> None:
     assert client.ask("STARTTX", sessID=1, rID=1)["errCode"] == 100
     assert client.ask("STARTTX", sessID=-1, rID=1)["errCode"] == 104

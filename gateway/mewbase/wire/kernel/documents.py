@@ -146,6 +146,7 @@ def _document_end(
     if source[stop]:
         return _BAD
     position += 4
+    # hot: no Python operation up to the end of the loop
     while position < stop:
         code = source[position]
         position = _name_end(source, position + 1, stop)
@@ -154,6 +155,7 @@ def _document_end(
         position = _value_end(source, code, position, stop, depth)
         if position < 0:
             return _BAD
+    # end of hot
     return stop + 1
 
 

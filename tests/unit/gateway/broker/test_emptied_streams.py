@@ -11,8 +11,8 @@ import pytest
 from gateway.broker.errors import InternalError
 from gateway.broker.streams import Streams
 from gateway.log import names
+from gateway.log.kept_snapshots import KeptSnapshots
 from gateway.log.names import writer_of
-from gateway.log.tracking import Tracking
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from store.errors import DiskFull
@@ -56,7 +56,7 @@ def damage_index(broker: Broker, entry: tuple[int, int, int]) -> None:
 
 def forget_snapshot(broker: Broker) -> None:
     generation = broker.stream("s").entry.generation
-    broker.store_rig.run(broker.streams.logs.tracking.replace_snapshot(generation, None))
+    broker.store_rig.run(broker.streams.logs.tracking.snapshots.replace(generation, None))
 
 
 def sequence(broker: Broker) -> int:
@@ -171,18 +171,18 @@ def test_a_snapshot_of_an_emptied_stream_that_could_not_be_stored_is_stored_by_t
     broker.stop()
     broker = Broker(broker.store_rig.crash_copy(tmp_path / "first"))
 
-    def fail(_self: Tracking, _generation: int, _snapshot: object, done: object) -> None:
+    def fail(_self: KeptSnapshots, _generation: int, _snapshot: object, done: object) -> None:
         done(DiskFull("for the test"))  # type: ignore[operator]  # of the store's kind
 
     with monkeypatch.context() as patch:
-        patch.setattr(Tracking, "save_snapshot", fail)
+        patch.setattr(KeptSnapshots, "save", fail)
         log = broker.log("s")
     assert log.saved.snapshot_position == 0
     broker.stop()
 
     broker = Broker(broker.store_rig.crash_copy(tmp_path / "second"))
     generation = broker.stream("s").entry.generation
-    assert broker.store_rig.run(broker.streams.logs.tracking.load_snapshot(generation)) is not None
+    assert broker.store_rig.run(broker.streams.logs.tracking.snapshots.load(generation)) is not None
     broker.close()
 
 
@@ -194,7 +194,7 @@ def test_a_save_that_fails_for_whatever_reason_is_no_reason_to_keep_a_deleted_st
     def fail(*_: object) -> None:
         raise RuntimeError("for the test")
 
-    monkeypatch.setattr(Tracking, "save_snapshot", fail)
+    monkeypatch.setattr(KeptSnapshots, "save", fail)
     with pytest.raises(InternalError, match="nothing removed from stream 's'"):
         truncate(broker, CHUNKS)
 

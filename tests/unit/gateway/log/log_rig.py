@@ -145,14 +145,14 @@ class LogRig:
     def open(self, *, epoch: int = 1, snapshot: Snapshot | None = None) -> StreamLog:
         """Open the log, with the stored snapshot if none is given."""
         if snapshot is None:
-            snapshot = self.run(self.tracking.load_snapshot(GENERATION))
+            snapshot = self.run(self.tracking.snapshots.load(GENERATION))
         return self.run(
             open_log(
                 self.store,
                 NAMES,
                 self.ports(),
                 snapshot=snapshot,
-                replace_snapshot=partial(self.tracking.replace_snapshot, GENERATION),
+                replace_snapshot=partial(self.tracking.snapshots.replace, GENERATION),
                 epoch=epoch,
                 settings=LogSettings(
                     references_max=self.references_max,

@@ -195,11 +195,11 @@ def test_a_snapshot_of_which_an_older_part_has_come_back_is_found(rig: LogRig) -
 
 
 def test_a_snapshot_with_other_publishing_ids_than_the_chunks_is_found(rig: LogRig) -> None:
-    snapshot = rig.run(rig.tracking.load_snapshot(GENERATION))
+    snapshot = rig.run(rig.tracking.snapshots.load(GENERATION))
     assert snapshot is not None
     (part,) = snapshot.parts
     wrong = replace(snapshot, parts=[part[:-1] + bytes([part[-1] + 1])])
-    rig.run(rig.tracking.replace_snapshot(GENERATION, wrong))
+    rig.run(rig.tracking.snapshots.replace(GENERATION, wrong))
 
     (flaw,) = check(rig).flaws
 
@@ -208,7 +208,7 @@ def test_a_snapshot_with_other_publishing_ids_than_the_chunks_is_found(rig: LogR
 
 
 def test_a_snapshot_that_is_lost_is_missed_only_where_chunks_were_removed(rig: LogRig) -> None:
-    rig.run(rig.tracking.replace_snapshot(GENERATION, None))
+    rig.run(rig.tracking.snapshots.replace(GENERATION, None))
     assert check(rig).flaws == []
 
     rig.do(rig.store.truncate_segment, NAMES.data_segment, place_of(rig, 9))

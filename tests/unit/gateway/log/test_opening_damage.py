@@ -83,7 +83,7 @@ def test_what_a_shortened_segment_left_behind_never_fits_again(
 
     rig.saves_snapshots = False
     log = rig.open()
-    assert rig.run(rig.tracking.load_snapshot(1)) is None
+    assert rig.run(rig.tracking.snapshots.load(1)) is None
     for number in range(41):
         put(log, [b"new"], reference=b"q", first_id=number)
         rig.settle(log)
@@ -91,7 +91,7 @@ def test_what_a_shortened_segment_left_behind_never_fits_again(
     rig.save(log)
 
     assert state_of(rig.open()) == state_of(log)
-    assert rig.run(rig.tracking.load_snapshot(1)) == rig.saved[-1]
+    assert rig.run(rig.tracking.snapshots.load(1)) == rig.saved[-1]
     assert log.sequences.last(b"p1") is None, "the resend of a lost id is no duplicate"
 
 
@@ -126,7 +126,7 @@ def test_index_entries_of_other_chunks_are_dropped_and_a_snapshot_that_fits_stay
     assert state_of(again) == state_of(log)
     with pytest.raises(NoSuchSegment):
         rig.do(rig.store.info, NAMES.index_segment)
-    assert rig.run(rig.tracking.load_snapshot(1)) == rig.saved[-1]
+    assert rig.run(rig.tracking.snapshots.load(1)) == rig.saved[-1]
     rig.commit(again, b"x")
     rig.save(again)
     assert state_of(rig.open()) == state_of(again)

@@ -29,7 +29,7 @@ def stored_positions(rig: LogRig) -> list[int]:
 
 
 def stored_snapshot(rig: LogRig) -> Snapshot:
-    snapshot = rig.run(rig.tracking.load_snapshot(1))
+    snapshot = rig.run(rig.tracking.snapshots.load(1))
     assert snapshot is not None
     return snapshot
 
@@ -166,13 +166,13 @@ def test_the_latest_of_those_that_wait_is_stored_and_gives_space_if_one_of_them_
 ) -> None:
     log, snapshot = with_snapshot(rig)
     stored: list[Snapshot] = []
-    save_snapshot = rig.tracking.save_snapshot
+    save_snapshot = rig.tracking.snapshots.save
 
     def watch(generation: int, snapshot: Snapshot, done: object) -> None:
         stored.append(snapshot)
         save_snapshot(generation, snapshot, done)  # type: ignore[arg-type]  # passed on
 
-    monkeypatch.setattr(rig.tracking, "save_snapshot", watch)
+    monkeypatch.setattr(rig.tracking.snapshots, "save", watch)
     for gives_space in (False, True, False):
         rig._save(log, replace(snapshot, gives_space=gives_space))
     rig.settle(log)
@@ -189,7 +189,7 @@ def test_an_error_of_ours_ends_no_save_without_a_word(
         raise ZeroDivisionError
 
     with monkeypatch.context() as patched:
-        patched.setattr(rig.tracking, "save_snapshot", broken)
+        patched.setattr(rig.tracking.snapshots, "save", broken)
         rig._save(log, snapshot)
         rig.settle(log)
     assert "snapshot not stored stream=orders" in caplog.text

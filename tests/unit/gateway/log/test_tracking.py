@@ -33,7 +33,7 @@ def query(rig: LogRig, generation: int, reference: bytes) -> int | None:
 
 def save(rig: LogRig, generation: int, snapshot: Snapshot) -> None:
     saved: Pending[object] = Pending()
-    rig.tracking.save_snapshot(generation, snapshot, saved.settle)
+    rig.tracking.snapshots.save(generation, snapshot, saved.settle)
     rig.loop.run_until(lambda: saved.is_settled)
     saved.result()
 
@@ -214,7 +214,7 @@ def test_the_order_is_known_after_a_restart_and_what_is_too_much_goes(rig: LogRi
 
     assert rig.run(again.offsets_of(1)) == {b"ref-299": 299, b"ref-7": 70}
     assert len(keys(rig)) == 2 + 3, "and the snapshot"
-    assert rig.run(again.load_snapshot(1)) == SNAPSHOT
+    assert rig.run(again.snapshots.load(1)) == SNAPSHOT
 
 
 def test_a_deleted_stream_leaves_nothing_behind(rig: LogRig) -> None:
@@ -233,8 +233,8 @@ def test_a_deleted_stream_leaves_nothing_behind(rig: LogRig) -> None:
 def test_a_snapshot_comes_back_with_all_its_parts(rig: LogRig) -> None:
     save(rig, 1, SNAPSHOT)
 
-    assert rig.run(rig.tracking.load_snapshot(1)) == SNAPSHOT
-    assert rig.run(rig.tracking.load_snapshot(2)) is None
+    assert rig.run(rig.tracking.snapshots.load(1)) == SNAPSHOT
+    assert rig.run(rig.tracking.snapshots.load(2)) is None
 
 
 def test_a_snapshot_of_as_many_and_as_long_references_as_can_be_is_stored(rig: LogRig) -> None:
@@ -249,7 +249,7 @@ def test_a_snapshot_of_as_many_and_as_long_references_as_can_be_is_stored(rig: L
 
     save(rig, 1, snapshot)
 
-    assert rig.run(rig.tracking.load_snapshot(1)) == snapshot
+    assert rig.run(rig.tracking.snapshots.load(1)) == snapshot
 
 
 def test_a_later_snapshot_with_fewer_parts_replaces_the_earlier(rig: LogRig) -> None:
@@ -264,7 +264,7 @@ def test_a_later_snapshot_with_fewer_parts_replaces_the_earlier(rig: LogRig) -> 
     )
     save(rig, 1, later)
 
-    assert rig.run(rig.tracking.load_snapshot(1)) == later
+    assert rig.run(rig.tracking.snapshots.load(1)) == later
 
 
 def test_of_a_snapshot_that_is_not_whole_only_the_publishers_are_remembered(rig: LogRig) -> None:
@@ -272,7 +272,7 @@ def test_of_a_snapshot_that_is_not_whole_only_the_publishers_are_remembered(rig:
     (missing,) = [key for key in keys(rig) if key.endswith(b"\x01\x02") or key == b"1\x012"]
     rig.do(rig.store.remove_keys, TABLE, [TableEntry(missing, b"")])
 
-    assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(parts=[UNKNOWN])
+    assert rig.run(rig.tracking.snapshots.load(1)) == Snapshot(parts=[UNKNOWN])
 
 
 @pytest.mark.parametrize("number", [0, 1, 2])
@@ -284,21 +284,21 @@ def test_parts_of_two_snapshots_are_not_taken_for_one(rig: LogRig, number: int) 
     save(rig, 1, later)
     rig.do(rig.store.update_table, TABLE, [TableEntry(key, old.value)])
 
-    assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(parts=[UNKNOWN])
+    assert rig.run(rig.tracking.snapshots.load(1)) == Snapshot(parts=[UNKNOWN])
 
 
 def test_a_snapshot_from_before_heads_had_a_checksum_is_read(rig: LogRig) -> None:
     save(rig, 1, SNAPSHOT)
     rig.do(rig.store.update_table, TABLE, [TableEntry(b"1\x010", SNAPSHOT.pack_head()[:44])])
 
-    assert rig.run(rig.tracking.load_snapshot(1)) == SNAPSHOT
+    assert rig.run(rig.tracking.snapshots.load(1)) == SNAPSHOT
 
 
 def test_of_a_snapshot_of_another_form_only_the_publishers_are_remembered(rig: LogRig) -> None:
     save(rig, 1, SNAPSHOT)
     rig.do(rig.store.update_table, TABLE, [TableEntry(b"1\x010", b"what is this")])
 
-    assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(parts=[UNKNOWN])
+    assert rig.run(rig.tracking.snapshots.load(1)) == Snapshot(parts=[UNKNOWN])
 
 
 @pytest.mark.parametrize("bit", range(32))
@@ -310,7 +310,7 @@ def test_any_count_of_parts_is_read_in_no_time_and_no_memory(rig: LogRig, bit: i
 
     tracemalloc.start()
     try:
-        rig.run(rig.tracking.load_snapshot(1))
+        rig.run(rig.tracking.snapshots.load(1))
         _, most_bytes = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -348,8 +348,68 @@ def test_a_part_that_is_damaged_while_the_server_runs_is_in_the_way_of_nothing_e
         file.seek(path.read_bytes().index(part) + 5)
         file.write(b"b")
 
-    assert rig.run(rig.tracking.load_snapshot(1)) == Snapshot(parts=[UNKNOWN])
+    assert rig.run(rig.tracking.snapshots.load(1)) == Snapshot(parts=[UNKNOWN])
     assert f"stored snapshot is damaged table={TABLE} generation=1" in caplog.text
     rig.run(rig.tracking.forget(2))
     assert f"offsets of deleted streams not removed table={TABLE}" in caplog.text
     assert query(rig, 2, b"reader") == 5
+
+
+# Durable readers
+
+
+def place(rig: LogRig, reference: bytes = b"ref") -> int | None:
+    return rig.run(rig.tracking.place_of(1, reference))
+
+
+def test_a_durable_reader_has_a_place_from_its_beginning_on(rig: LogRig) -> None:
+    assert place(rig) is None
+    rig.tracking.store_offset(1, b"ref", 7)
+    assert place(rig) is None  # a consumer has that name, no durable reader
+    rig.tracking.begin_reader(1, b"ref", 100)
+    assert place(rig) == 100
+    rig.tracking.store_offset(1, b"ref", 99)
+    assert place(rig) == 100
+    rig.tracking.store_offset(1, b"ref", 150)
+    assert place(rig) == 151
+    assert query(rig, 1, b"ref") == 150
+    assert place(rig, b"other") is None
+
+
+def test_the_place_survives_another_opening_and_counts_as_a_reference(rig: LogRig) -> None:
+    rig.tracking.begin_reader(1, b"ref", 3)
+    rig.run(rig.tracking.settled())
+    again = rig.run(open_tracking(rig.store, TABLE, rig.loop.call_soon, references_max=1))
+    assert rig.run(again.place_of(1, b"ref")) == 3
+    again.store_offset(1, b"new", 1)
+    assert rig.run(again.place_of(1, b"ref")) is None  # forgotten in place of the new one
+
+
+@pytest.mark.parametrize("is_under_way", [False, True])
+def test_a_reader_is_forgotten_behind_what_was_stored_before(
+    rig: LogRig, *, is_under_way: bool
+) -> None:
+    rig.tracking.begin_reader(1, b"ref", 3)
+    rig.tracking.store_offset(1, b"other", 1)
+    if is_under_way:
+        rig.run(rig.tracking.settled())
+        rig.tracking.store_offset(1, b"ref", 8)
+        rig.tracking._send()
+    rig.tracking.store_offset(1, b"ref", 9)
+    rig.tracking.forget_reader(1, b"ref")
+
+    assert place(rig) is None
+    assert query(rig, 1, b"ref") is None
+    assert query(rig, 1, b"other") == 1
+    rig.tracking.store_offset(1, b"ref", 4)
+    assert query(rig, 1, b"ref") == 4
+
+
+def test_a_deleted_stream_takes_its_readers_along(rig: LogRig) -> None:
+    for generation in (1, 11):
+        rig.tracking.begin_reader(generation, b"ref", 3)
+    rig.run(rig.tracking.forget(1))
+
+    assert place(rig) is None
+    assert rig.run(rig.tracking.place_of(11, b"ref")) == 3
+    assert len(keys(rig)) == 1

@@ -111,7 +111,7 @@ def test_without_the_snapshot_of_removed_chunks_the_mark_is_not_known(rig: LogRi
     rig.commit(log, b"b")
     rig.save(log)
     rig.do(rig.store.truncate_segment, NAMES.data_segment, log.last_chunk_position)
-    rig.run(rig.tracking.replace_snapshot(GENERATION, None))
+    rig.run(rig.tracking.snapshots.replace(GENERATION, None))
 
     again = rig.open()
 

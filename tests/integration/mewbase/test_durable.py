@@ -1,0 +1,211 @@
+"""Durable subscriptions: cases 47 to 55 of the protocol's conformance."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from gateway.stream.wire import messages as m
+from tests.client import Client
+from tests.integration.administrator import ctl
+from tests.integration.mewbase.conftest import port_of
+from tests.integration.server import HutchServer
+from tests.mewbase_client import MewbaseClient
+
+D = {"durableID": "d"}
+
+
+def publish(client: MewbaseClient, count: int, begin: int = 0, **more: object) -> None:
+    for number in range(begin, begin + count):
+        client.publish("channel1", {"n": number, **more})
+
+
+@contextmanager
+def connected(server: HutchServer) -> Iterator[MewbaseClient]:
+    with MewbaseClient(port_of(server)) as client:
+        client.connect()
+        yield client
+
+
+def first_of(client: MewbaseClient, **fields: Any) -> int:  # noqa: ANN401  # any values of BSON
+    """Subscribe; return the number of the first event that comes."""
+    client.subscribe("channel1", **fields)
+    return int(client.events(1)[0]["event"]["n"])
+
+
+def read_half(client: MewbaseClient) -> int:
+    """Publish 100 events, read them, acknowledge the first 50; return the subscription."""
+    publish(client, 100)
+    number = client.subscribe("channel1", startPos=0, **D)
+    events = client.events(100)
+    for each in events[:50]:
+        client.send("ACKEV", subID=number, pos=each["pos"], bytes=1)
+    return number
+
+
+def stored_offset(server: HutchServer) -> int:
+    """Ask as a client of streams for the stored offset of the subscription."""
+    with Client.opened(*server.endpoint, user="mew", password="base") as streams:
+        query = m.QueryOffset(reference="d", stream="channel1")
+        return streams.ask(m.StoredOffset, "query_offset", query).offset
+
+
+def test_case_47_a_closed_subscription_goes_on_where_it_was(client: MewbaseClient) -> None:
+    number = read_half(client)
+    assert client.ask("SUBCLOSE", subID=number, rID=1)["ok"] is True
+    assert first_of(client, startPos=0, **D) == 50
+
+
+@pytest.mark.parametrize("way", ["dropped", "stopped", "killed"])
+def test_case_48_and_49_it_goes_on_after_a_connection_or_a_server_is_gone(
+    server: HutchServer, way: str
+) -> None:
+    with connected(server) as client:
+        read_half(client)
+        client.ask("UNSUBSCRIBE", subID=99, rID=1)  # all acknowledgements are taken
+        if way == "killed":
+            time.sleep(1)
+            server.kill()
+    if way == "stopped":
+        server.terminate()
+    if way != "dropped":
+        server.start()
+    with connected(server) as client:
+        client.subscribe("channel1", startPos=0, **D)
+        events = client.events(50)
+        assert [each["event"]["n"] for each in events] == list(range(50, 100))
+        assert [each["pos"] for each in events] == list(range(50, 100))
+        assert client.is_silent()
+
+
+def test_case_50_a_subscription_that_is_ended_is_forgotten(client: MewbaseClient) -> None:
+    number = read_half(client)
+    assert client.ask("UNSUBSCRIBE", subID=number, rID=1)["ok"] is True
+    number = client.subscribe("channel1", startPos=0, **D)
+    assert client.events(100)[0]["event"] == {"n": 0}
+    assert client.ask("UNSUBSCRIBE", subID=number, rID=1)["ok"] is True
+    client.subscribe("channel1", **D)
+    assert client.is_silent()
+
+
+def test_case_51_where_it_began_is_kept_before_any_acknowledgement(server: HutchServer) -> None:
+    with connected(server) as client:
+        publish(client, 2)
+        client.subscribe("channel1", **D)
+    server.restart()
+    with connected(server) as client:
+        publish(client, 3, 2)
+        client.subscribe("channel1", **D)
+        assert [each["event"]["n"] for each in client.events(3)] == [2, 3, 4]
+        assert client.is_silent()
+
+
+def test_case_52_the_place_never_goes_back_and_never_past_what_was_sent(
+    client: MewbaseClient,
+) -> None:
+    publish(client, 20)
+    number = client.subscribe("channel1", startPos=0, **D)
+    client.events(20)
+    client.send("ACKEV", subID=number, pos=10)
+    client.send("ACKEV", subID=number, pos=5)
+    client.ask("SUBCLOSE", subID=number, rID=1)
+    number = client.subscribe("channel1", **D)
+    assert client.events(9)[0]["pos"] == 11
+    client.send("ACKEV", subID=number, pos=10**9)
+    client.ask("SUBCLOSE", subID=number, rID=1)
+    publish(client, 1, 20)
+    assert first_of(client, **D) == 20
+
+
+def test_case_53_a_name_on_another_channel_is_another_subscription(client: MewbaseClient) -> None:
+    for channel in ("channel1", "channel2"):
+        for _ in range(3):
+            client.publish(channel, {})
+    one = client.subscribe("channel1", startPos=0, **D)
+    client.events(3)
+    client.send("ACKEV", subID=one, pos=1)
+    client.ask("SUBCLOSE", subID=one, rID=1)
+    client.subscribe("channel2", startPos=0, **D)
+    assert client.events(3)[0]["pos"] == 0
+    client.subscribe("channel1", startPos=0, **D)
+    assert client.events(1)[0]["pos"] == 2
+
+
+def test_case_54_the_later_connection_gets_the_events(
+    client: MewbaseClient, other: MewbaseClient
+) -> None:
+    publish(client, 5)
+    number = client.subscribe("channel1", startPos=0, **D)
+    client.events(5)
+    client.send("ACKEV", subID=number, pos=1)
+    assert client.ask("UNSUBSCRIBE", subID=99, rID=1)["errCode"] == 105
+
+    later = other.subscribe("channel1", **D)
+    publish(client, 2, 5)
+    assert [each["pos"] for each in other.events(5)] == [2, 3, 4, 5, 6]
+    assert client.is_silent()
+    other.send("ACKEV", subID=later, pos=6)
+    assert other.ask("SUBCLOSE", subID=later, rID=1)["ok"] is True
+    client.send("ACKEV", subID=number, pos=4)  # of no account any more
+    assert client.ask("SUBCLOSE", subID=number, rID=1)["ok"] is True
+    client.subscribe("channel1", **D)
+    assert client.is_silent()
+
+
+def test_case_55_events_that_do_not_match_move_the_place_too(server: HutchServer) -> None:
+    with connected(server) as client:
+        publish(client, 3, type="a")
+        publish(client, 200, 3, type="b")
+        matcher = {"type": "a"}
+        number = client.subscribe("channel1", startPos=0, matcher=matcher, **D)
+        for each in client.events(3):
+            client.send("ACKEV", subID=number, pos=each["pos"])
+        client.ask("SUBCLOSE", subID=number, rID=1)
+        assert stored_offset(server) == 202
+        client.subscribe("channel1", matcher=matcher, **D)
+        assert client.is_silent()
+        publish(client, 1, 203, type="a")
+        assert client.events(1)[0]["event"]["n"] == 203
+
+
+def test_the_place_is_a_stored_offset_that_stream_clients_see(
+    server: HutchServer, client: MewbaseClient
+) -> None:
+    number = read_half(client)
+    client.ask("SUBCLOSE", subID=number, rID=1)
+    assert stored_offset(server) == 49
+
+
+def test_it_goes_on_at_the_oldest_event_where_retention_removed_its_place(
+    server: HutchServer,
+) -> None:
+    with connected(server) as client:
+        number = read_half(client)
+        client.ask("SUBCLOSE", subID=number, rID=1)
+        ctl(server, "truncate_stream", "channel1", "--before-offset", "80")
+    server.restart()
+    with connected(server) as client:
+        assert first_of(client, **D) == 80
+
+
+@pytest.mark.parametrize("name", ["", "x" * 256])
+def test_a_name_has_1_to_255_bytes(client: MewbaseClient, name: str) -> None:
+    client.send("SUBSCRIBE", channel="channel1", rID=1, durableID=name)
+    assert client.must("SUBRESPONSE")["errCode"] == 104
+    client.subscribe("channel1", durableID="x" * 255)
+
+
+def test_a_deleted_channel_takes_its_subscriptions_along(
+    server: HutchServer, client: MewbaseClient
+) -> None:
+    number = read_half(client)
+    client.ask("SUBCLOSE", subID=number, rID=1)
+    ctl(server, "delete_stream", "channel1")
+    server.restart()  # the channel is made anew
+    with connected(server) as again:
+        publish(again, 1)
+        assert first_of(again, startPos=0, **D) == 0
