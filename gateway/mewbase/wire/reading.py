@@ -2,8 +2,7 @@
 
 import struct
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from gateway.mewbase.wire.errors import BadRequest, Unreadable
 from gateway.mewbase.wire.frames import REQUESTS, Frame, Kind
@@ -25,8 +24,7 @@ Element: TypeAlias = tuple[int, int, int]
 """Type, start and end of a value."""
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A frame of a client.
 
     Attributes:

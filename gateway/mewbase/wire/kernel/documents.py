@@ -25,6 +25,9 @@ Source: BSON specification, version 1.1.
 
 import cython
 
+if cython.compiled:
+    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
+
 _DEPTH_MAX = cython.declare(cython.int, 100)
 _BAD = cython.declare(cython.Py_ssize_t, -1)
 _SMALLEST = cython.declare(cython.Py_ssize_t, 5)
@@ -44,6 +47,19 @@ def _i32_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cyt
         | (cython.cast(cython.Py_ssize_t, source[position + 1]) << 8)
         | source[position]
     )
+
+
+@cython.cfunc
+@cython.inline
+def _bytes_of(
+    source: cython.const_uchar[::1], start: cython.Py_ssize_t, end: cython.Py_ssize_t
+) -> bytes:
+    """Return [start, end) as bytes. Compiled slices do the same, but take half a microsecond."""
+    if cython.compiled:
+        return PyBytes_FromStringAndSize(
+            cython.cast(cython.p_const_char, cython.address(source[start])), end - start
+        )
+    return bytes(source[start:end])
 
 
 @cython.cfunc
@@ -255,7 +271,7 @@ def elements(source: cython.const_uchar[::1], start: int, end: int) -> dict | No
         position = _value_end(source, code, value, stop, 1)
         if position < 0:
             return None
-        found[bytes(source[name_start : value - 1])] = (code, value, position)
+        found[_bytes_of(source, name_start, value - 1)] = (code, value, position)
     return found
 
 
@@ -271,7 +287,7 @@ def frame(source: cython.const_uchar[::1], start: int, end: int) -> tuple | None
     kind = None
     code, value, stop = outer.get(b"type", (0, 0, 0))
     if code == 0x02:
-        kind = bytes(source[value + 4 : stop - 1])
+        kind = _bytes_of(source, value + 4, stop - 1)
     code, value, stop = outer.get(b"frame", (0, 0, 0))
     inner = None
     if code == 0x03:
@@ -309,7 +325,7 @@ def _outer(
             position = _value_end(source, code, value, stop, 1)
         if position < 0:
             return None
-        name = bytes(source[name_start : value - 1])
+        name = _bytes_of(source, name_start, value - 1)
         if code == 0x03 and name != b"frame" and _document_end(source, value, stop, 2) != position:
             return None
         found[name] = (code, value, position)
