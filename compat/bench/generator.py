@@ -22,6 +22,7 @@ from compat.bench.jobs import Figures, Job, Work
 from compat.bench.latency import confirm_latency, delivery_latency, fill_single
 from compat.bench.machine import REPOSITORY
 from compat.bench.management import management
+from compat.bench.mewbase import mewbase_deliver, mewbase_publish, mewbase_stalled
 from compat.bench.records import records
 from compat.bench.selection import drain_filtered, fill_filtered
 from compat.bench.wire import wire_append, wire_beside, wire_latency, wire_read, wire_tail
@@ -55,6 +56,9 @@ WORKS: Final[dict[Work, Callable[[Job], Figures]]] = {
     "wire_latency": wire_latency,
     "wire_read": wire_read,
     "wire_tail": wire_tail,
+    "mewbase_publish": mewbase_publish,
+    "mewbase_deliver": mewbase_deliver,
+    "mewbase_stalled": mewbase_stalled,
     "delete": delete,
 }
 

@@ -25,6 +25,9 @@ Work = Literal[
     "wire_latency",
     "wire_read",
     "wire_tail",
+    "mewbase_publish",
+    "mewbase_deliver",
+    "mewbase_stalled",
     "delete",
 ]
 

@@ -96,6 +96,10 @@ APPEND_MEANING: Final = WIRE_MEANING + (
     "from the first send to the last acknowledgement. The segment must have every byte."
 )
 
+MEWBASE_MEANING: Final = (
+    "By mewbase's protocol, to a fresh `hutch serve --mewbase-port` in each round. "
+)
+
 TLS_MEANING: Final = "Over TLS 1.3 with AES-256-GCM. "
 
 ROWS: Final = (
@@ -216,6 +220,28 @@ ROWS: Final = (
         (RECORD_READ, RECORD_READ_CPU),
         "The same records read from their chunks, with their offsets and times. Every chunk is "
         "checked, and offsets must be dense.",
+    ),
+    Row(
+        "mewbase_publish",
+        "mewbase, publish 200 B",
+        (RATE, CPU),
+        MEWBASE_MEANING + "2,000 events unanswered, frames built before; from the first send to "
+        "the last answer. Each request must be answered once, in order.",
+    ),
+    Row(
+        "mewbase_deliver",
+        "mewbase, deliver 200 B",
+        (RATE, CPU),
+        MEWBASE_MEANING + "One subscription from the first event on, acknowledged at each MiB; "
+        "from SUBSCRIBE to the last event.",
+    ),
+    Row(
+        "mewbase_stalled",
+        "mewbase, 1 KiB to a reader, beside 1,000 that take nothing",
+        (ALONE_P50, ALONE_P99, P50, P99, BESIDE, PSS_EACH),
+        MEWBASE_MEANING + "One event on its way at a time, from its send on one connection to its "
+        "arrival on another: first alone, then beside 1,000 subscribers that want 100 MB each, and "
+        "neither read nor acknowledge. Also by how much each of these makes the server grow.",
     ),
     Row("wire_append_1024", "append 1 KiB", (RATE, CPU), APPEND_MEANING, PRAVEGA),
     Row("wire_append_100", "append 100 B", (RATE, CPU), APPEND_MEANING, PRAVEGA),

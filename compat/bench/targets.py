@@ -58,6 +58,8 @@ TARGETS: Final = (
     Target("records_in",      "put",  HUTCH_OS,   None,      "at most",  2),
     Target("records_out",     "read", HUTCH_OS,   None,      "at most",  1),
     Target("confirm_latency", "p50",  HUTCH_DISK, RABBITMQ,  "at most",  1.2, "fast fsync"),
+    Target("mewbase_publish", "rate", HUTCH_OS,   None,      "at least", 100_000),
+    Target("mewbase_deliver", "rate", HUTCH_OS,   None,      "at least", 200_000),
     Target("wire_append_1024", "rate", HUTCH_OS,  PRAVEGA,   "at least", 5),
     Target("wire_append_1024", "rate", HUTCH_DISK, HUTCH_OS, "at least", 0.7),
     Target("wire_latency",    "p50",  HUTCH_OS,   PRAVEGA,   "at most",  0.6),
