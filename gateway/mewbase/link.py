@@ -27,6 +27,7 @@ class Link(Visit):
         self.session = session
         self.ports = ports
         self.mechanism = ""
+        self.event_bytes_max = host.settings.event_bytes_max
         self.publishers: dict[str, Publisher] = {}
         """By channel."""
         self.subscriptions: dict[int, Subscription] = {}

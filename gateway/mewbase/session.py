@@ -13,13 +13,13 @@ class Session:
     """State of one connection.
 
     Attributes:
-        strange_frame_bytes_max: Largest frame before CONNECT, in bytes.
+        frame_limit: Size of the largest frame that is taken now, in bytes.
         errors_as_text: Whether the numbers of errors are strings. None: as the CONNECT tells.
         has_page_form: Whether the last CONNECT had the form of the protocol's page.
         user: The user that logged in; empty before.
     """
 
-    strange_frame_bytes_max: int
+    frame_limit: int
     errors_as_text: bool | None = None
     has_page_form: bool = False
     user: str = ""
@@ -29,11 +29,6 @@ class Session:
     def is_connected(self) -> bool:
         """True if a CONNECT was accepted."""
         return bool(self.user)
-
-    @property
-    def frame_limit(self) -> int:
-        """Size of the largest frame that is taken now, in bytes."""
-        return FRAME_BYTES_MAX if self.is_connected else self.strange_frame_bytes_max
 
     def take_form(self, *, has_auth_info: bool) -> None:
         """Learn the form from a CONNECT: the client of 2016 always sends `authInfo`.
@@ -46,6 +41,7 @@ class Session:
     def log_in(self, user: str) -> None:
         """Note that a CONNECT of a user was accepted."""
         self.user = user
+        self.frame_limit = FRAME_BYTES_MAX
 
     def new_subscription(self) -> int:
         """Return an id that no subscription of the connection has had; they begin at 0."""

@@ -16,7 +16,9 @@ def take(link: Link, request: Request) -> bool:
     """Put an event if that can be done at once; False if `publish` has to look at it."""
     values = request.values
     publisher, event = link.publishers.get(values["channel"]), values["event"]
-    if publisher is None or publisher.has_failed or not _may_be_put(link, event):
+    if publisher is None or publisher.has_failed or len(event) > link.event_bytes_max:
+        return False
+    if not link.host.service.takes_publishers:
         return False
     try:
         publisher.put(event, values["rID"])
@@ -25,16 +27,11 @@ def take(link: Link, request: Request) -> bool:
     return True
 
 
-def _may_be_put(link: Link, event: bytes) -> bool:
-    is_small = len(event) <= link.host.settings.event_bytes_max
-    return is_small and link.host.service.takes_publishers
-
-
 async def publish(link: Link, request: Request) -> None:
     """Put an event; it is answered when it is stored. Raises Refusal or BrokerError."""
     values = request.values
     channel, event = values["channel"], values["event"]
-    most = link.host.settings.event_bytes_max
+    most = link.event_bytes_max
     if len(event) > most:
         reason = (
             f"the event has {len(event)} bytes, and {most} are the most (mewbase.event_bytes_max)"

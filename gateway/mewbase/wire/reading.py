@@ -135,6 +135,9 @@ def _number(buffer: bytearray, element: Element | None, within: range) -> int | 
 
 
 def _int32(buffer: bytearray, element: Element) -> int | None:
+    if element[0] == _INT32:  # what clients send
+        value: int = _INT32_AT(buffer, element[1])[0]
+        return value
     return _number(buffer, element, _INT32_RANGE)
 
 
