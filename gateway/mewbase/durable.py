@@ -10,6 +10,8 @@ from typing import Final
 
 from gateway.broker.stream import Stream
 from gateway.broker.stream_logs import StreamLogs
+from gateway.mewbase.refusals import Refusal
+from gateway.mewbase.wire.errors import Code
 
 NAME_BYTES_MAX: Final = 255
 """As for references of consumers."""
@@ -73,9 +75,15 @@ async def known_place(logs: StreamLogs, stream: Stream, name: bytes) -> int | No
 
 
 async def begin(logs: StreamLogs, stream: Stream, name: bytes, place: int) -> None:
-    """Make a durable subscription; it is stored when this returns."""
+    """Make a durable subscription; it is stored when this returns.
+
+    Raises:
+        Refusal: It could not be stored; the log says why.
+        StoreError: The table cannot be read.
+    """
     logs.tracking.begin_reader(stream.entry.generation, name, place)
-    await logs.tracking.settled()
+    if await known_place(logs, stream, name) is None:
+        raise Refusal(Code.SERVER, "the durable subscription could not be stored")
 
 
 async def forget(logs: StreamLogs, stream: Stream, name: bytes) -> None:

@@ -61,7 +61,9 @@ class MewbaseFront:
             self._cut(str(error))
             return end
         except BadRequest as error:
+            self._ports.begin_command()
             self._refuse_bad(error)
+            self._ports.end_command()
             return frame_end
         if request.type == "PUB" and publish.take(self.link, request):
             self._count_event()

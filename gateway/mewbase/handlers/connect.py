@@ -75,13 +75,21 @@ def _credentials(request: Request) -> tuple[str, bytes]:
     """Return the mechanism and its data; a client that sends nothing is anonymous."""
     given: dict[str, Any] = dict(request.values)
     if request.values["authInfo"] is not None:
-        given = bson.decode(request.values["authInfo"], _OPTIONS)
+        given = _decoded(request.values["authInfo"])
         if not given.keys() & {"username", "password"}:
             return "PLAIN", b"\0\0"  # refused: it means to log in
     user, password = given.get("username"), given.get("password")
     if user is None and password is None:
         return "ANONYMOUS", b""
     return "PLAIN", b"\0".join((b"", _raw(user), _raw(password)))
+
+
+def _decoded(document: bytes) -> dict[str, Any]:
+    """Return a document of a stranger; one that the library cannot read has no credentials."""
+    try:
+        return bson.decode(document, _OPTIONS)
+    except (bson.errors.BSONError, TypeError, ValueError):  # a reference that is none, for one
+        return {}
 
 
 def _raw(value: object) -> bytes:

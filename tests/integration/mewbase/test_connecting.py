@@ -48,7 +48,16 @@ def test_case_3_credentials_in_the_form_of_the_client_are_checked(port: int) -> 
     with MewbaseClient(port) as client:
         client.connect(authInfo={"username": "mew", "password": "base"})
         client.publish("channel1", {})
-    for wrong in ({"username": "mew", "password": "x"}, {"username": "mew"}, {"a": 1}, {}):
+    no_reference: dict[str, object] = {"username": {"$ref": 1}, "$id": 2}
+    wrong_ones: list[dict[str, object]] = [
+        {"username": "mew", "password": "x"},
+        {"username": "mew"},
+        {"a": 1},
+        {},
+        no_reference,
+        {"a": {"$ref": 1}},
+    ]
+    for wrong in wrong_ones:
         with MewbaseClient(port) as client:
             answer = client.ask("CONNECT", version="1.0", authInfo=wrong)
             assert answer == {"ok": False, "errCode": 1, "errMsg": FAILED}
