@@ -1,0 +1,1 @@
+"""mewbase's protocol from the side of a client."""

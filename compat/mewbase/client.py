@@ -1,0 +1,266 @@
+"""A client of mewbase's protocol for asyncio: publish events, and read them.
+
+    async with await connect("localhost", 7451, username="guest", password="guest") as client:
+        await client.publish("orders", {"number": 1})
+        orders = await client.subscribe("orders", start=0)
+        async for event in orders:
+            print(event.position, event.document)
+            await orders.acknowledge(event)
+
+Source: the mewbase wire protocol; docs/protocols/mewbase.md says what Hutch makes of it.
+"""
+
+import asyncio
+import itertools
+import ssl
+from collections.abc import Mapping
+from contextlib import suppress
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+
+import bson
+
+Document = Mapping[str, Any]
+
+PORT: Final = 7451
+_SIZE_BYTES: Final = 4
+_VERSION: Final = "0.1"
+
+
+class Refused(Exception):
+    """A request that the server refuses.
+
+    Attributes:
+        code: The error's number.
+    """
+
+    def __init__(self, code: int, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+class Event(NamedTuple):
+    """An event of a channel.
+
+    Attributes:
+        position: Its number in the channel; the first has 0.
+        timestamp_ms: When it was stored, in milliseconds since 1970.
+        document: The event.
+    """
+
+    position: int
+    timestamp_ms: int
+    document: dict[str, Any]
+
+
+class Subscription:
+    """The events of a channel, in order: an asynchronous iterator that waits for more.
+
+    The server stops when 4 MiB are not acknowledged. The iterator ends with the connection.
+    """
+
+    def __init__(self, client: "Client", number: int) -> None:
+        self._client = client
+        self._number = number
+        self._events: asyncio.Queue[Event | None] = asyncio.Queue()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        event = await self._events.get()
+        if event is None:
+            self._events.put_nowait(None)  # for the next one that asks
+            raise StopAsyncIteration
+        return event
+
+    def take(self, event: Event | None) -> None:
+        """Add an event; None for the end."""
+        self._events.put_nowait(event)
+
+    async def acknowledge(self, event: Event) -> None:
+        """Say that this event and all before it are done with."""
+        await self._client.send("ACKEV", subID=self._number, pos=bson.Int64(event.position))
+
+    async def close(self) -> None:
+        """Take no more events; a durable subscription keeps its place."""
+        await self._client.end(self._number, "SUBCLOSE")
+
+    async def forget(self) -> None:
+        """Take no more events; a durable subscription is removed."""
+        await self._client.end(self._number, "UNSUBSCRIBE")
+
+
+class Client:
+    """One connection; `connect` makes it."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader = reader
+        self._writer = writer
+        self._numbers = itertools.count()
+        self._waiting: dict[int | None, asyncio.Future[dict[str, Any]]] = {}
+        self._subscriptions: dict[int, Subscription] = {}
+        self._is_over = False
+        self._receiving = asyncio.create_task(self._receive())
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connection."""
+        self._writer.close()
+        with suppress(OSError):
+            await self._writer.wait_closed()
+        await self._receiving
+
+    # Requests
+
+    async def log_in(self, credentials: Document | None) -> None:
+        """Log in. Raises Refused or ConnectionError."""
+        answer = self._answer_to(None)
+        await self.send("CONNECT", version=_VERSION, authInfo=credentials)
+        _check(await answer)
+
+    async def publish(self, channel: str, event: Document) -> None:
+        """Publish an event; it is stored when this returns. Raises Refused or ConnectionError.
+
+        Args:
+            channel: The channel, which has to exist.
+            event: Whatever BSON can hold.
+        """
+        await self._ask("PUB", channel=channel, event=event)
+
+    async def subscribe(
+        self,
+        channel: str,
+        *,
+        start: int | None = None,
+        since_ms: int | None = None,
+        durable: str | None = None,
+        matcher: Document | None = None,
+    ) -> Subscription:
+        """Subscribe to a channel. Raises Refused or ConnectionError.
+
+        Args:
+            channel: The channel.
+            start: Position of the first event; None: those from now on, unless `since_ms` is given.
+            since_ms: Earliest time of an event, in milliseconds since 1970.
+            durable: Name of the durable subscription to begin, or to go on with.
+            matcher: Fields that wanted events have.
+        """
+        number = next(self._numbers)
+        answer = self._answer_to(number)
+        await self.send(
+            "SUBSCRIBE",
+            rID=number,
+            channel=channel,
+            startPos=bson.Int64(-1 if start is None else start),
+            startTimestamp=bson.Int64(since_ms or 0),
+            durableID=durable,
+            matcher=matcher,
+        )
+        subscription: Subscription = _check(await answer)["subscription"]
+        return subscription
+
+    async def end(self, number: int, kind: str) -> None:
+        """End a subscription by a SUBCLOSE or UNSUBSCRIBE. Raises Refused or ConnectionError."""
+        await self._ask(kind, subID=number)
+        self._subscriptions.pop(number).take(None)
+
+    async def ping(self) -> None:
+        """Show that the client lives."""
+        await self.send("PING")
+
+    async def send(self, kind: str, **fields: object) -> None:
+        """Send a frame that no answer is wanted of."""
+        self._writer.write(bson.encode({"type": kind, "frame": fields}))
+        await self._writer.drain()
+
+    async def _ask(self, kind: str, **fields: object) -> dict[str, Any]:
+        number = next(self._numbers)
+        answer = self._answer_to(number)
+        await self.send(kind, rID=number, **fields)
+        return _check(await answer)
+
+    def _answer_to(self, number: int | None) -> "asyncio.Future[dict[str, Any]]":
+        if self._is_over:
+            raise ConnectionError("the connection has ended")
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._waiting[number] = answer
+        return answer
+
+    # Frames of the server
+
+    async def _receive(self) -> None:
+        try:
+            while True:
+                head = await self._reader.readexactly(_SIZE_BYTES)
+                size = int.from_bytes(head, "little") - _SIZE_BYTES
+                whole = bson.decode(head + await self._reader.readexactly(size))
+                self._take(whole["type"], whole["frame"])
+        except (OSError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            self._end()
+
+    def _take(self, kind: str, fields: dict[str, Any]) -> None:
+        if kind == "RECEV":
+            subscription = self._subscriptions.get(fields["subID"])
+            if subscription is not None:
+                event = Event(fields["pos"], fields["timestamp"], fields["event"])
+                subscription.take(event)
+            return
+        if kind == "SUBRESPONSE" and fields["ok"]:
+            # Now: events may come in the same read.
+            number = fields["subID"]
+            fields["subscription"] = self._subscriptions[number] = Subscription(self, number)
+        answer = self._waiting.pop(fields.get("rID"), None)
+        if answer is not None and not answer.done():
+            answer.set_result(fields)
+
+    def _end(self) -> None:
+        self._is_over = True
+        for subscription in self._subscriptions.values():
+            subscription.take(None)
+        for answer in self._waiting.values():
+            if not answer.done():
+                answer.set_exception(ConnectionError("the connection has ended"))
+        self._waiting.clear()
+
+
+async def connect(
+    host: str,
+    port: int = PORT,
+    *,
+    username: str | None = None,
+    password: str | None = None,
+    tls: ssl.SSLContext | None = None,
+) -> Client:
+    """Connect and log in; without a user name as the server's anonymous user.
+
+    Raises:
+        Refused: The server refuses the login.
+        OSError: It cannot be reached.
+    """
+    client = Client(*await asyncio.open_connection(host, port, ssl=tls))
+    credentials = None if username is None else {"username": username, "password": password}
+    try:
+        await client.log_in(credentials)
+    except BaseException:
+        await client.close()
+        raise
+    return client
+
+
+def _check(fields: dict[str, Any]) -> dict[str, Any]:
+    if not fields["ok"]:
+        raise Refused(int(fields["errCode"]), fields["errMsg"])
+    return fields
