@@ -15,7 +15,7 @@ from compat.certificates import make
 from tests.integration.administrator import ctl
 from tests.integration.conftest import StartServer
 from tests.integration.mewbase.conftest import StartMewbase, port_of
-from tests.integration.server import HutchServer
+from tests.integration.server import HutchServer, run_serve
 from tests.integration.tls_rig import tls_arguments
 from tests.mewbase_client import MewbaseClient, frame
 
@@ -251,6 +251,17 @@ def test_clients_without_credentials_are_refused_where_nobody_is_anonymous(
         assert client.is_ended()
     with MewbaseClient(port_of(server)) as client:
         client.connect(authInfo={"username": "guest", "password": "guest"})
+
+
+def test_a_virtual_host_that_does_not_exist_is_named_at_the_start(tmp_path: Path) -> None:
+    done = run_serve(
+        tmp_path / "data",
+        *("--port", "0", "--management-port", "0", "--mewbase-port", "0"),
+        environment={"HUTCH_MEWBASE__VIRTUAL_HOST": "nowhere"},
+    )
+    assert done.returncode == 2, done.stderr
+    said = "HUTCH_MEWBASE__VIRTUAL_HOST: there is no virtual host 'nowhere'"
+    assert said in done.stderr.splitlines()[-1]
 
 
 def test_a_client_that_never_logs_in_is_cut_off(start_mewbase: StartMewbase) -> None:
