@@ -120,7 +120,7 @@ def test_case_42_many_small_events_need_no_acknowledgement(client: MewbaseClient
     assert found(client, 100) == list(range(100))
 
 
-def test_case_43_and_44_a_full_window_stops_delivery_until_it_is_acknowledged(
+def test_case_43_and_case_44_a_full_window_stops_delivery_until_it_is_acknowledged(
     client: MewbaseClient, other: MewbaseClient
 ) -> None:
     publish(other, *[LARGE] * 30)

@@ -61,7 +61,7 @@ def test_case_47_a_closed_subscription_goes_on_where_it_was(client: MewbaseClien
 
 
 @pytest.mark.parametrize("way", ["dropped", "stopped", "killed"])
-def test_case_48_and_49_it_goes_on_after_a_connection_or_a_server_is_gone(
+def test_case_48_and_case_49_it_goes_on_after_a_connection_or_a_server_is_gone(
     server: HutchServer, way: str
 ) -> None:
     with connected(server) as client:

@@ -45,7 +45,7 @@ def test_case_28_a_subscription_from_0_has_all_and_goes_on(
 
 
 @pytest.mark.parametrize("fields", [{}, ALL_NULL, {"matcher": {}}, {"startPos": None}])
-def test_case_29_and_30_without_a_start_only_new_events_come(
+def test_case_29_and_case_30_without_a_start_only_new_events_come(
     client: MewbaseClient, other: MewbaseClient, fields: dict[str, object]
 ) -> None:
     publish_some(client, 5)
