@@ -105,13 +105,21 @@ def _add(entries: dict[str, _Entry], line: str) -> None:
     entries[name] = _Entry(user, StoreUser(Claims(_rights(rights), None)))
 
 
+def _without_star(resource: str) -> str:
+    """Return what lies above a last name of `*`: only in a file does one stand for all names."""
+    for named, above in (("/stream:*", "/*"), ("/scope:*", "/*")):
+        if resource.endswith(named):
+            return resource.removesuffix(named) + above
+    return resource
+
+
 def _rights(text: str) -> dict[Path, WireRight]:
     rights: dict[Path, WireRight] = {}
     for item in filter(None, (each.strip() for each in text.split(";"))):
         resource, _, word = (each.strip() for each in item.partition(","))
-        path = path_of_resource(resource)
+        path = path_of_resource(_without_star(resource))
         if path is None:
-            known = "*, prn::/scope:S or prn::/scope:S/stream:T"
+            known = "*, prn::/scope:S, prn::/scope:S/* or prn::/scope:S/stream:T"
             raise _Fault(f"{resource!r} is no resource; it is one of {known}")
         right = {each.name: each for each in _RIGHTS}.get(word)
         if right is None:

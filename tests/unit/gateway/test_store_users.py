@@ -39,6 +39,9 @@ def test_a_line_is_a_user_with_a_password_and_rights(tmp_path: Path) -> None:
         ("prn::/scope:s,READ;prn::/scope:s/stream:t,READ_UPDATE", ("s", "t"), set(Right)),
         ("prn::/scope:s,READ", ("ss", "t"), set()),
         ("*,READ", ("any", "stream"), {Right.READ}),
+        ("prn::/scope:s/stream:*,READ", ("s", "t"), {Right.READ}),
+        ("prn::/scope:s/stream:*,READ", ("ss", "t"), set()),
+        ("prn::/scope:*,READ", ("any", "stream"), {Right.READ}),
         ("prn::/*,READ_UPDATE", ("any", ""), set(Right)),
     ],
 )
