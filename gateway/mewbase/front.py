@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 _AS_TEXT: Final = {Form.AUTO: None, Form.PAGE: True, Form.CLIENT: False}
 _EVENTS_A_COMMAND: Final = 4
-"""So many events take as much of a connection's turn as one command: all of it is about 2 ms."""
+"""Events that count as one command of a connection's turn; a turn full of them takes about 2 ms."""
 _NOT_YET: Final = Refusal(Code.NOT_AUTHORISED, "Not authenticated!")
 
 

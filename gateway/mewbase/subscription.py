@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 _PIECE_BYTES: Final = 64 * 1024
 """Frames are joined to pieces of about this size."""
 _REST_MS: Final = 100
-"""A client that takes nothing for so long costs no memory any more."""
+"""Time after which a client that takes nothing costs no memory."""
 
 
 class Events:

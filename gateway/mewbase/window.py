@@ -4,7 +4,7 @@ from array import array
 from typing import Final
 
 _SOME: Final = 4096
-"""So many acknowledged events are forgotten together."""
+"""Number of acknowledged events at which the arrays are shortened."""
 
 
 class Window:

@@ -1,4 +1,4 @@
-"""What the ports of mewbase need, and which setting is blamed for it."""
+"""Ports of mewbase name the setting that is wrong, or the package that is missing."""
 
 import asyncio
 from collections.abc import Iterator

@@ -250,29 +250,7 @@ def elements(source: cython.const_uchar[::1], start: int, end: int) -> dict | No
     Returns:
         For each name, as bytes, the type and where its value begins and ends.
     """
-    position: cython.Py_ssize_t = start
-    stop: cython.Py_ssize_t = end
-    name_start: cython.Py_ssize_t
-    value: cython.Py_ssize_t
-    code: cython.int
-    if stop - position < _SMALLEST or _i32_at(source, position) != stop - position:
-        return None
-    stop -= 1
-    if source[stop]:
-        return None
-    found = {}
-    position += 4
-    while position < stop:
-        code = source[position]
-        name_start = position + 1
-        value = _name_end(source, name_start, stop)
-        if value < 0:
-            return None
-        position = _value_end(source, code, value, stop, 1)
-        if position < 0:
-            return None
-        found[_bytes_of(source, name_start, value - 1)] = (code, value, position)
-    return found
+    return _elements(source, start, end, False)  # noqa: FBT003  # compiled, it has no keywords
 
 
 def frame(source: cython.const_uchar[::1], start: int, end: int) -> tuple | None:
@@ -281,7 +259,7 @@ def frame(source: cython.const_uchar[::1], start: int, end: int) -> tuple | None
     A frame is a document of a string `type` and a document `frame`, in any order. What is missing,
     or of another type, is None in the answer.
     """
-    outer = _outer(source, start, end)
+    outer = _elements(source, start, end, True)  # noqa: FBT003  # as above
     if outer is None:
         return None
     kind = None
@@ -291,19 +269,22 @@ def frame(source: cython.const_uchar[::1], start: int, end: int) -> tuple | None
     code, value, stop = outer.get(b"frame", (0, 0, 0))
     inner = None
     if code == 0x03:
-        inner = elements(source, value, stop)
+        inner = _elements(source, value, stop, False)  # noqa: FBT003  # as above
         if inner is None:
             return None
     return kind, inner
 
 
 @cython.cfunc
-def _outer(
-    source: cython.const_uchar[::1], start: cython.Py_ssize_t, end: cython.Py_ssize_t
-) -> object:
-    """Return the same as `elements`; the document `frame` is left to a second look."""
+def _elements(
+    source: cython.const_uchar[::1],
+    start: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    leaves_frame: cython.bint,
+) -> dict | None:
+    """Return the elements; of a document named `frame` perhaps only the size is looked at."""
     stop: cython.Py_ssize_t = end - 1
-    position: cython.Py_ssize_t = start
+    position: cython.Py_ssize_t = start + 4
     name_start: cython.Py_ssize_t
     value: cython.Py_ssize_t
     size: cython.Py_ssize_t
@@ -311,22 +292,19 @@ def _outer(
     if end - start < _SMALLEST or _i32_at(source, start) != end - start or source[stop]:
         return None
     found = {}
-    position += 4
     while position < stop:
         code = source[position]
         name_start = position + 1
         value = _name_end(source, name_start, stop)
         if value < 0:
             return None
-        if code == 0x03 and value + 4 <= stop:
+        name = _bytes_of(source, name_start, value - 1)
+        if leaves_frame and code == 0x03 and name == b"frame" and value + 4 <= stop:
             size = _i32_at(source, value)
             position = value + size if 0 <= size <= stop - value else _BAD
         else:
             position = _value_end(source, code, value, stop, 1)
         if position < 0:
-            return None
-        name = _bytes_of(source, name_start, value - 1)
-        if code == 0x03 and name != b"frame" and _document_end(source, value, stop, 2) != position:
             return None
         found[name] = (code, value, position)
     return found

@@ -1,4 +1,4 @@
-"""Which connection has a durable subscription."""
+"""Durable subscriptions pass from one connection to the next."""
 
 from gateway.mewbase.durable import Durables
 

@@ -1,4 +1,4 @@
-"""Which events a matcher wants."""
+"""Matchers, on events and against the same rules for values of Python."""
 
 import datetime as dt
 from typing import Any

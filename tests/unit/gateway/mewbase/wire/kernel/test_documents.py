@@ -1,4 +1,4 @@
-"""What is a document, compared with pymongo's reader; and what is in one."""
+"""Documents are recognised as pymongo recognises them, and taken apart."""
 
 from __future__ import annotations
 
