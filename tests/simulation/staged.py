@@ -6,7 +6,7 @@ Stages that were open go on with the frames that were not stored by then.
 
 import random
 from collections import Counter
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,7 +15,9 @@ from typing import Any, Final
 import pytest
 
 from gateway.broker.commits import entering, sources, stages
-from gateway.broker.commits.commits import Committed
+from gateway.broker.commits.batch import Batch
+from gateway.broker.commits.commits import Commits
+from gateway.broker.commits.finishing import Committed
 from gateway.broker.commits.lanes import Part
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.stage import Stage
@@ -95,6 +97,19 @@ class Query:
             for number in range(count)
         ]
 
+    def last_batch(self, commits: Commits, contents: Mapping[str, list[bytes]]) -> int:
+        """Return the last batch that the server knows."""
+        del contents
+        return commits.state_of(USER, self.sink)[0]
+
+    async def go_on(self, broker: Broker, last: int) -> None:
+        """Do what a restarted driver does: its last batch again, and the next one."""
+        commits = broker.virtual_host.commits
+        if last >= 0:
+            assert (await self.write(broker, last)).is_repeat
+        assert not (await self.write(broker, last + 1)).is_repeat
+        assert self.last_batch(commits, {}) == last + 1
+
     async def write(self, broker: Broker, batch: int) -> Committed:
         """Stage a batch and commit it."""
         commits = broker.virtual_host.commits
@@ -121,6 +136,35 @@ class Query:
                 filled.promised.append((len(self.disk.record), stored))
         await stages_here.close(USER, number)
         return number
+
+
+class Sender(Query):
+    """A client whose batches are transactions: nothing is staged, and no sink is remembered."""
+
+    def records(self, batch: int, stream: str) -> list[bytes]:
+        """Return the records of a batch for a stream; the first stream always has some."""
+        return super().records(batch, stream) or [
+            f"{self.sink} {batch} {stream} alone".encode() for _ in range(stream == STREAMS[0])
+        ]
+
+    def last_batch(self, commits: Commits, contents: Mapping[str, list[bytes]]) -> int:
+        """Return the last batch that any stream has something of."""
+        del commits
+        prefix = f"{self.sink} ".encode()
+        found = [record for content in contents.values() for record in content]
+        return max((int(r.split()[1]) for r in found if r.startswith(prefix)), default=-1)
+
+    async def go_on(self, broker: Broker, last: int) -> None:
+        """Write one more."""
+        await self.write(broker, last + 1)
+
+    async def write(self, broker: Broker, batch: int) -> Committed:
+        """Publish a batch."""
+        records = Batch()
+        for name in STREAMS:
+            for record in self.records(batch, name):
+                records.add(broker.stream(name), record)
+        return await broker.virtual_host.commits.publish(USER, records, anything)
 
 
 async def fill(broker: Broker, number: int, filled: Filled, sequence: int) -> int:
@@ -211,15 +255,20 @@ class History:
     between: list[int] = field(default_factory=list)
 
 
-def run_history(directory: Path, chance: random.Random, batches: int = BATCHES) -> History:
-    """Let two queries write batches at a time, while every stream has a live publisher."""
+def run_history(
+    directory: Path,
+    chance: random.Random,
+    batches: int = BATCHES,
+    kinds: Sequence[type[Query]] = (Query, Query),
+) -> History:
+    """Let some queries write batches at a time, while every stream has a live publisher."""
     disk = Disk()
     broker = open_broker(disk, directory)
     for name in STREAMS:
         broker.store_rig.run(broker.streams.create(name, {}))
     live = {name: LiveSink(disk=disk) for name in STREAMS}
     generations = {stream.name: stream.entry.generation for stream in broker.streams}
-    queries = [Query("one", disk), Query("two", disk)]
+    queries = [kind(f"{number}-", disk) for number, kind in enumerate(kinds)]
     entries = Entries(disk)
     history = History(disk, queries, live, generations, len(disk.record))
     running = [start(_all_batches(broker, disk, query, batches)) for query in queries]
@@ -268,9 +317,13 @@ class Aftercare:
     def run(self, coroutine: Coroutine[Pending[Any], None, Any]) -> Any:  # noqa: ANN401 - what it gives
         return self.broker.store_rig.run(coroutine)
 
+    def contents(self) -> dict[str, list[bytes]]:
+        """Return all records of all streams."""
+        return {stream: self.content(stream) for stream in STREAMS}
+
     def last_batch(self, query: Query) -> int:
-        """Return the last batch that the server knows of a query."""
-        return self.commits.state_of(USER, query.sink)[0]
+        """Return the last batch of a query that there is."""
+        return query.last_batch(self.commits, self.contents())
 
     def content(self, stream: str) -> list[bytes]:
         """Return all records of a stream, whose offsets must have no gap."""
@@ -290,9 +343,9 @@ class Aftercare:
 
     def check(self, cut: int) -> None:
         """Check streams and leftovers; `cut` is the place of the crash."""
-        contents = {stream: self.content(stream) for stream in STREAMS}
+        contents = self.contents()
         for query in self.history.queries:
-            last = self.last_batch(query)
+            last = query.last_batch(self.commits, contents)
             answered = [batch for batch, at in query.acknowledged.items() if at <= cut]
             assert last >= max(answered, default=-1), "a batch that was answered is lost"
             for stream, content in contents.items():
@@ -317,7 +370,7 @@ class Aftercare:
             self.run(fill(self.broker, stage.number, filled, sequence))
         self.run(self.commits.stages.close(USER, stage.number))
         assert stage.records == len(filled.records)
-        source = sources.StagesSource(self.commits._ports, self.commits.stages, [stage])
+        source = sources.StagesSource(self.commits.ports, self.commits.stages, [stage])
         content = b""
         while len(content) < source.size:
             content += self.run(source.read(len(content)))
@@ -345,13 +398,12 @@ class Aftercare:
             with pytest.raises(NoSuchSegment):
                 rig.do(rig.store.info, segment)
 
-    def repeat(self) -> None:
-        """Do what a restarted driver does: its last batch again, and the next one."""
+    def go_on(self) -> None:
+        """Let each query go on behind its last batch."""
         for query in self.history.queries:
             last = self.last_batch(query)
-            if last >= 0:
-                assert self.run(query.write(self.broker, last)).is_repeat
-            assert not self.run(query.write(self.broker, last + 1)).is_repeat
+            self.run(query.go_on(self.broker, last))
+            self.broker.loop.run_until(lambda: not self.commits.under_way)
             assert self.last_batch(query) == last + 1
         for name in STREAMS:
             self.broker.settle(name)

@@ -1,4 +1,7 @@
-"""Each batch is in its streams exactly once, whatever crash cuts its staging or its commit."""
+"""Each batch is in its streams exactly once, whatever crash cuts its staging or its commit.
+
+Each transaction is there once, if it was answered, or else once or not at all.
+"""
 
 import random
 from collections.abc import Iterator
@@ -9,7 +12,7 @@ import pytest
 
 from tests.simulation.crash import Aftermath, Crash
 from tests.simulation.disk import Disk, Image, Step
-from tests.simulation.staged import Aftercare, History, run_history, small_stages
+from tests.simulation.staged import Aftercare, History, Sender, run_history, small_stages
 from tests.simulation.world import FACTOR, SEED
 
 CRASHES: Final = int(120 * FACTOR)
@@ -63,7 +66,7 @@ class Crasher:
         self.resumed += any(not stage.is_closed for stage in care.commits.stages)
         care.check(cut)
         care.finish_stages(cut)
-        care.repeat()
+        care.go_on()
         care.drop_stages()
         care.check(cut)
         care.broker.stop()
@@ -94,3 +97,14 @@ def test_after_any_crash_each_batch_is_there_once_and_the_queries_go_on(tmp_path
 
     assert crasher.torn
     assert crasher.resumed
+
+
+@pytest.mark.timeout(3_600)
+def test_after_any_crash_each_transaction_is_there_once_or_not_at_all(tmp_path: Path) -> None:
+    chance = random.Random(SEED)
+    history = run_history(tmp_path, chance, kinds=(Sender, Sender))
+    crasher = Crasher(history, tmp_path, chance)
+
+    crasher.crash_at(set(range(history.begun_at, len(history.disk.record) + 1)))
+
+    assert crasher.torn

@@ -5,38 +5,29 @@ After it nothing fails: the parts enter their streams, now or after the next sta
 stream, which is the number of the last commit there, says which have entered.
 """
 
-import logging
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, field
-from functools import partial
 from typing import Final
 
-from gateway.broker.commits.entering import enter
-from gateway.broker.commits.lanes import Lanes, Outcome, Part
+from gateway.broker.commits.batch import Batch
+from gateway.broker.commits.draft import ChunkPart, Draft, StagesPart
+from gateway.broker.commits.finishing import Committed, Finishing, UnderWay
+from gateway.broker.commits.lanes import Part
 from gateway.broker.commits.limits import CHUNKS_MAX
 from gateway.broker.commits.ports import CommitsPorts
-from gateway.broker.commits.rows import (
-    LAST,
-    HeadRow,
-    PartRow,
-    SinkRow,
-    head_key,
-    pack_number,
-    part_key,
-    stage_key,
-)
+from gateway.broker.commits.rows import LAST, HeadRow, SinkRow, head_key, pack_number
 from gateway.broker.commits.sinks import Nameless, Sinks
-from gateway.broker.commits.sources import StagesSource
 from gateway.broker.commits.stage import Stage
 from gateway.broker.commits.stages import Stages, require_sink
-from gateway.broker.errors import InternalError, PreconditionFailed, StreamNotAvailable
+from gateway.broker.errors import (
+    InternalError,
+    PreconditionFailed,
+    StreamDoesNotExist,
+    StreamNotAvailable,
+)
 from gateway.broker.locks import Locks
 from gateway.broker.stream import Stream
-from gateway.pending import Pending, run
 from store.api import NOT_EXISTS, TABLE_BATCH_BYTES_MAX, TableEntry
 from store.errors import DiskFull, KeyVersionMismatch, StoreError
-
-log = logging.getLogger(__name__)
 
 _RECORD: Final = "record"
 
@@ -44,77 +35,28 @@ CheckTarget = Callable[[str], object]
 """Checks the right to write to a stream; raises what forbids it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
-    """Answer to a commit.
-
-    Attributes:
-        number: Its number; of a batch that is repeated, the number of the sink's last commit.
-        is_repeat: Whether the sink had committed the batch, or a later one, before.
-        dropped: Streams that were deleted after the commit.
-        waiting: Streams that cannot be written now; they get their part later.
-    """
-
-    number: int
-    is_repeat: bool = False
-    dropped: tuple[str, ...] = ()
-    waiting: tuple[str, ...] = ()
-
-
-@dataclass(slots=True, eq=False)
-class UnderWay:
-    """A commit whose parts have not all ended, or that has rows left.
-
-    Attributes:
-        number: Its number.
-        head: Its head.
-        stages: The stages of its parts.
-        parts: One for each stream that gets records.
-        cleared: Settled when its rows are removed, or could not be.
-    """
-
-    number: int
-    head: HeadRow
-    stages: Sequence[Stage]
-    parts: Sequence[Part]
-    cleared: Pending[None] = field(default_factory=Pending)
-
-    @property
-    def has_ended(self) -> bool:
-        """True if every part has entered or was dropped."""
-        return all(part.ended.is_settled for part in self.parts)
-
-    async def answer(self, *, is_repeat: bool) -> Committed:
-        """Wait until each part has entered, was dropped, or has to wait."""
-        outcomes = [(part.stream, await part.first) for part in self.parts]
-        now = [
-            (name, part.ended.result() if part.ended.is_settled else outcome)
-            for part, (name, outcome) in zip(self.parts, outcomes, strict=True)
-        ]
-        dropped = tuple(name for name, outcome in now if outcome is Outcome.DROPPED)
-        waiting = tuple(name for name, outcome in now if outcome is Outcome.WAITING)
-        return Committed(self.number, is_repeat, dropped, waiting)
-
-
 class Commits:
-    """Commits, stages and sinks of a virtual host. Create it with `open_commits`."""
+    """Commits, stages and sinks of a virtual host. Create it with `open_commits`.
+
+    Attributes:
+        ports: Its ports.
+    """
 
     def __init__(self, ports: CommitsPorts) -> None:
+        self.ports = ports
         self.stages = Stages(ports)
         self.sinks = Sinks(ports)
         self._nameless = Nameless()
-        self._ports = ports
-        self._lanes = Lanes(partial(enter, ports), ports.wait)
+        self._finishing = Finishing(ports, self.stages)
         self._locks = Locks()
         self._last_number = 0
         self._last_version = NOT_EXISTS
-        self._under_way: dict[int, UnderWay] = {}
         self._is_closed = False
 
     @property
     def under_way(self) -> list[int]:
         """Numbers of the commits that have parts to enter, or rows left."""
-        return sorted(self._under_way)
+        return self._finishing.numbers
 
     def state_of(self, user: str, sink: str) -> tuple[int, int]:
         """Return a sink's last batch and the commit's number; -1 and 0 if there is none.
@@ -150,9 +92,11 @@ class Commits:
         async with self._locks.hold(f"sink {sink}" if sink else f"user {user}"):
             done = self._done(user, sink, batch, numbers)
             if done is None:
-                await self._ready(self.stages.for_commit(user, sink, batch, numbers), check)
+                stages = self.stages.for_commit(user, sink, batch, numbers)
+                await self._ready(self._targets(stages), check)
                 async with self._locks.hold(_RECORD):
-                    under_way = await self._record(user, sink, batch, numbers, check)
+                    draft = self._drafted(user, sink, batch, numbers)
+                    under_way = await self._record(draft, check)
         if done is not None:
             return await self._repeat(user, done, numbers)
         assert under_way is not None
@@ -160,6 +104,36 @@ class Commits:
         if sink:  # attempts of tasks that failed, or were too late
             await self.stages.discard(self.stages.of_sink(user, sink, batch))
         return committed
+
+    async def publish(self, user: str, records: Batch, check: CheckTarget) -> Committed:
+        """Publish records in their streams, all or none.
+
+        Args:
+            user: The user that does.
+            records: For each stream those that become one chunk.
+            check: Called with each target, again when nothing can come between.
+
+        Raises:
+            PreconditionFailed: They are too large for one commit.
+            StreamDoesNotExist: A target was deleted.
+            StreamNotAvailable: A target cannot be written now.
+            InternalError: The store refused. In all of these cases nothing was published.
+        """
+        if not records.records:
+            return Committed(self._last_number)
+        targets = [some.stream for some in records]
+        await self._ready(targets, check)
+        parts = [ChunkPart(self.ports, some) for some in records]
+        draft = Draft(
+            user=user,
+            targets=targets,
+            parts=parts,
+            records=records.records,
+            size_bytes=sum(part.size for part in parts),
+        )
+        async with self._locks.hold(_RECORD):
+            under_way = await self._record(draft, check)
+        return await under_way.answer(is_repeat=False)
 
     def _done(self, user: str, sink: str, batch: int, numbers: Sequence[int]) -> int | None:
         """Return the number of the commit that comes again; None if it is new."""
@@ -170,22 +144,36 @@ class Commits:
 
     async def _repeat(self, user: str, done: int, numbers: Sequence[int]) -> Committed:
         await self.stages.discard(self.stages.own(user, numbers))
-        under_way = self._under_way.get(done)
+        under_way = self._finishing.find(done)
         if under_way is None:
             return Committed(done, is_repeat=True)
         return await under_way.answer(is_repeat=True)
 
-    async def _ready(self, stages: Sequence[Stage], check: CheckTarget) -> None:
+    async def _ready(self, targets: Iterable[Stream], check: CheckTarget) -> None:
         """Open the logs of the targets, and see that they can be written."""
-        for target in self._targets(stages):
+        for target in targets:
             check(target.name)
-            stream_log = await self._ports.streams.logs.of(target)
+            stream_log = await self.ports.streams.logs.of(target)
             if stream_log.read_only is not None:
                 raise StreamNotAvailable(target.name)
 
     def _targets(self, stages: Iterable[Stage]) -> Collection[Stream]:
         """Return the streams of some stages, each once. Raises StreamDoesNotExist."""
         return {stage.generation: self.stages.target_of(stage) for stage in stages}.values()
+
+    def _drafted(self, user: str, sink: str, batch: int, numbers: Sequence[int]) -> Draft:
+        """Return the commit of some stages, before it is written down."""
+        stages = self.stages.for_commit(user, sink, batch, numbers)
+        return Draft(
+            user=user,
+            sink=sink,
+            batch=batch,
+            stages=stages,
+            targets=self._targets(stages),
+            parts=[StagesPart(self.ports, self.stages, some) for some in _by_stream(stages)],
+            records=sum(stage.records for stage in stages),
+            size_bytes=sum(stage.size_bytes for stage in stages),
+        )
 
     def _next_number(self, targets: Iterable[Stream]) -> int:
         """Return a number above the last one, and above the marks of these streams.
@@ -195,113 +183,58 @@ class Commits:
         marks = [target.log.mark for target in targets if target.log is not None]
         return 1 + max(self._last_number, *marks, 0)
 
-    async def _record(
-        self, user: str, sink: str, batch: int, numbers: Sequence[int], check: CheckTarget
-    ) -> UnderWay:
+    async def _record(self, draft: Draft, check: CheckTarget) -> UnderWay:
         """Write a commit down, and let its parts go; the caller has the lock."""
         if self._is_closed:
-            raise InternalError(f"sink {sink!r}: the server takes no more commits")
-        stages = self.stages.for_commit(user, sink, batch, numbers)
-        targets = self._targets(stages)
-        for target in targets:
+            raise InternalError(f"{draft.shown}: the server takes no more commits")
+        for target in draft.targets:
+            if target.is_deleted:
+                raise StreamDoesNotExist(target.name)
             check(target.name)
-        by_stream = _by_stream(stages)
-        number = self._next_number(targets)
-        records = sum(stage.records for stage in stages)
-        size_bytes = sum(stage.size_bytes for stage in stages)
-        head = HeadRow(user=user, sink=sink, batch=batch, records=records, size_bytes=size_bytes)
-        row = SinkRow(batch=batch, number=number, at_ms=self._ports.clock_ms(), user=user)
+        number, sink = self._next_number(draft.targets), draft.sink
+        head = HeadRow(
+            user=draft.user,
+            sink=sink,
+            batch=draft.batch,
+            records=draft.records,
+            size_bytes=draft.size_bytes,
+        )
+        at_ms = self.ports.clock_ms()
+        row = SinkRow(batch=draft.batch, number=number, at_ms=at_ms, user=draft.user)
         entries = [TableEntry(LAST, pack_number(number), self._last_version)]
         if sink:
             entries.append(self.sinks.entry(sink, row))
         entries.append(TableEntry(head_key(number), head.pack()))
-        for generation, some in by_stream.items():
-            part = PartRow(some[0].stream, tuple(stage.number for stage in some))
-            entries.append(TableEntry(part_key(number, generation), part.pack()))
-        _require_fit(sink, batch, entries)
-        for stage in stages:
+        entries += [part.entry(number) for part in draft.parts]
+        _require_fit(draft, entries)
+        for stage in draft.stages:
             stage.commit = number
-        versions = await self._write(sink, batch, stages, entries)
+        versions = await self._write(draft, entries)
         self._last_number, self._last_version = number, versions[0]
         if sink:
             self.sinks.put(sink, row, versions[1])
-        return self._begin(number, head, stages, by_stream)
+        return self._begin(number, head, draft.stages, [part.part(number) for part in draft.parts])
 
-    async def _write(
-        self, sink: str, batch: int, stages: Sequence[Stage], entries: Sequence[TableEntry]
-    ) -> Sequence[int]:
+    async def _write(self, draft: Draft, entries: Sequence[TableEntry]) -> Sequence[int]:
         try:
-            return await self._ports.write(entries)
+            return await self.ports.write(entries)
         except StoreError as error:
-            self._ports.refused(error)
+            self.ports.refused(error)
             # After other errors the update may be there after a restart, so its stages must be.
             if isinstance(error, DiskFull | KeyVersionMismatch):
-                for stage in stages:
+                for stage in draft.stages:
                     stage.commit = 0
-            streams = ", ".join(sorted({repr(stage.stream) for stage in stages})[:10])
+            streams = ", ".join(sorted({repr(target.name) for target in draft.targets})[:10])
             raise InternalError(
-                f"batch {batch} of sink {sink!r} for streams {streams} is not committed: {error}"
+                f"{draft.shown} for streams {streams} is not committed: {error}"
             ) from error
 
     def _begin(
-        self, number: int, head: HeadRow, stages: Sequence[Stage], by: dict[int, list[Stage]]
+        self, number: int, head: HeadRow, stages: Sequence[Stage], parts: Sequence[Part]
     ) -> UnderWay:
-        """Let the parts of a commit that is written down enter their streams."""
         if not head.sink:
             self._nameless.note(head.user, stages, number)
-        parts = [
-            Part(number, some[0].stream, gen, StagesSource(self._ports, self.stages, some))
-            for gen, some in by.items()
-        ]
-        under_way = self._under_way[number] = UnderWay(number, head, stages, parts)
-        for part in parts:
-            self._lanes.put(part)
-        run(self._finish(under_way), partial(_ended, under_way))
-        return under_way
-
-    async def _finish(self, under_way: UnderWay) -> None:
-        """Wait until all parts have ended, and remove what is left of the commit."""
-        dropped = 0
-        for part in under_way.parts:
-            dropped += await part.ended is Outcome.DROPPED
-        head = under_way.head
-        log.info(
-            "commit done virtual_host=%s sink=%r batch=%d number=%d streams=%d dropped=%d "
-            "records=%d bytes=%d",
-            self._ports.virtual_host,
-            head.sink,
-            head.batch,
-            under_way.number,
-            len(under_way.parts) - dropped,
-            dropped,
-            head.records,
-            head.size_bytes,
-        )
-        await self._clear(under_way)
-
-    async def _clear(self, under_way: UnderWay) -> None:
-        """Remove the stages of a commit whose parts have ended, then its rows."""
-        number = under_way.number
-        self.stages.forget(under_way.stages)
-        keys = [
-            head_key(number),
-            *(part_key(number, part.generation) for part in under_way.parts),
-            *(stage_key(stage.number) for stage in under_way.stages),
-        ]
-        try:
-            await self.stages.delete_segments(
-                stage.number for stage in under_way.stages if stage.has_segment
-            )
-            await self._ports.remove(keys)
-        except StoreError as error:  # `look` tries again, and so does the next start
-            log.warning(
-                "rows of a commit not deleted yet virtual_host=%s number=%d error=%s",
-                self._ports.virtual_host,
-                number,
-                error,
-            )
-        else:
-            self._under_way.pop(number, None)
+        return self._finishing.begin(number, head, stages, parts)
 
     # Life
 
@@ -309,35 +242,32 @@ class Commits:
         """Take over the last number from before the start."""
         self._last_number, self._last_version = number, version
 
-    async def resume(self, number: int, head: HeadRow, parts: dict[int, list[Stage]]) -> None:
+    async def resume(
+        self, number: int, head: HeadRow, stages: Sequence[Stage], parts: Sequence[Part]
+    ) -> None:
         """Go on with a commit from before the start, until its parts entered or have to wait.
 
         Args:
             number: Its number; commits are resumed in the order of these.
             head: Its head.
-            parts: The stages of each part, by the generation of its stream.
+            stages: The stages that it uses up.
+            parts: Its parts.
         """
-        stages = [stage for part in parts.values() for stage in part]
         for stage in stages:
             stage.commit = number
         await self._begin(number, head, stages, parts).answer(is_repeat=False)
 
     async def look(self) -> None:
         """Drop what has expired, and what is left of commits that are done."""
-        for under_way in list(self._under_way.values()):
-            if under_way.has_ended and under_way.cleared.is_settled:
-                await self._clear(under_way)
+        await self._finishing.look()
         await self.stages.look()
-        await self.sinks.look(self._under_way)
+        await self.sinks.look(self._finishing.numbers)
 
     async def close(self) -> None:
         """Take no more commits, and wait for those that are entering their streams."""
         self._is_closed = True
         await self._locks.all_released()
-        await self._lanes.stop()
-        for under_way in list(self._under_way.values()):
-            if under_way.has_ended:
-                await under_way.cleared
+        await self._finishing.close()
 
     async def delete_content(self) -> None:
         """Remove all segments of stages; the table is the caller's. Raises StoreError."""
@@ -347,8 +277,8 @@ class Commits:
         await self.stages.delete_segments(numbers)
 
 
-def _by_stream(stages: Iterable[Stage]) -> dict[int, list[Stage]]:
-    """Return the stages that have records, in their order, by the generation of their stream.
+def _by_stream(stages: Iterable[Stage]) -> list[list[Stage]]:
+    """Return the stages that have records, in their order, for each stream.
 
     Raises:
         PreconditionFailed: One stream gets too many chunks.
@@ -364,20 +294,13 @@ def _by_stream(stages: Iterable[Stage]) -> dict[int, list[Stage]]:
                 f"stream {some[0].stream!r} gets {frames} frames, and one commit may have "
                 f"{CHUNKS_MAX} for a stream: stage larger ones"
             )
-    return found
+    return list(found.values())
 
 
-def _require_fit(sink: str, batch: int, entries: Sequence[TableEntry]) -> None:
+def _require_fit(draft: Draft, entries: Sequence[TableEntry]) -> None:
     size = sum(len(entry.key) + len(entry.value) for entry in entries)
     if size > TABLE_BATCH_BYTES_MAX:
         raise PreconditionFailed(
-            f"batch {batch} of sink {sink!r} names too many streams for one commit: its rows have "
+            f"{draft.shown} names too many streams for one commit: its rows have "
             f"{size} bytes of {TABLE_BATCH_BYTES_MAX}"
         )
-
-
-def _ended(under_way: UnderWay, outcome: BaseException | None) -> None:
-    """Let a programming error be seen: no caller waits for the end of a commit."""
-    if outcome is not None:
-        log.error("commit is not finished number=%d", under_way.number, exc_info=outcome)
-    under_way.cleared.settle(None)

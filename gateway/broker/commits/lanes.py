@@ -10,7 +10,7 @@ from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from gateway.broker.commits.sources import StagesSource
+from gateway.log.units import UnitSource
 from gateway.pending import Pending, run
 
 log = logging.getLogger(__name__)
@@ -47,7 +47,7 @@ class Part:
     commit: int
     stream: str
     generation: int
-    source: StagesSource
+    source: UnitSource
     first: Pending[Outcome] = field(default_factory=Pending)
     ended: Pending[Outcome] = field(default_factory=Pending)
 

@@ -6,6 +6,7 @@ from typing import Final, TypeVar
 
 from gateway.broker.catalogue import check_intact
 from gateway.broker.commits.commits import Commits
+from gateway.broker.commits.lanes import Part
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import (
     HEAD,
@@ -18,9 +19,11 @@ from gateway.broker.commits.rows import (
     SinkRow,
     StageRow,
     numbers_of,
+    part_key,
     sink_of,
     unpack_number,
 )
+from gateway.broker.commits.sources import RowSource, StagesSource
 from gateway.broker.commits.stage import Stage, restored
 from gateway.log.tracking import create_table_if_missing
 from gateway.pending import Pending
@@ -89,7 +92,7 @@ def _take(commits: Commits, found: _Found, table: str, entry: TableEntry) -> Non
         found.heads[number] = _unpacked(table, key, HeadRow.unpack, value)
     elif kind == PART:
         number, generation = numbers_of(key)
-        part = _unpacked(table, key, PartRow.unpack, value)
+        part, _ = _unpacked(table, key, PartRow.unpack, value)
         found.parts.setdefault(number, {})[generation] = part
     else:
         raise CorruptSegment(f"the entry {key!r} of the table {table!r} is unknown")
@@ -97,11 +100,19 @@ def _take(commits: Commits, found: _Found, table: str, entry: TableEntry) -> Non
 
 async def _resume(commits: Commits, number: int, head: HeadRow, rows: dict[int, PartRow]) -> None:
     """Finish a commit, as far as its streams can be written."""
-    parts = {
-        generation: [commits.stages.find(each) or _missing(each, row, head) for each in row.stages]
-        for generation, row in rows.items()
-    }
-    await commits.resume(number, head, parts)
+    stages: list[Stage] = []
+    parts: list[Part] = []
+    for generation, row in rows.items():
+        if row.chunk_bytes:
+            key = part_key(number, generation)
+            source = RowSource(commits.ports, key, row.chunk_bytes)
+            parts.append(Part(number, row.stream, generation, source))
+        else:
+            some = [commits.stages.find(each) or _missing(each, row, head) for each in row.stages]
+            stages += some
+            staged = StagesSource(commits.ports, commits.stages, some)
+            parts.append(Part(number, row.stream, generation, staged))
+    await commits.resume(number, head, stages, parts)
 
 
 def _missing(number: int, part: PartRow, head: HeadRow) -> Stage:

@@ -4,7 +4,7 @@
     s + sink                 JSON                 a sink: its last batch, and the commit of that
     t + stage                size u32, JSON, data a stage; a small one with its bytes
     h + number               JSON                 a commit under way
-    p + number + generation  kind u8, size u32, name, stages …   its part for one stream
+    p + number + generation  kind u8, size u32, name, content    its part for one stream
 
 The row of a stage comes before its segment and goes after it, since the store lists no segments.
 A commit is one update: last number, sink, head and parts. Its stages have their rows by then.
@@ -34,6 +34,8 @@ class Content(IntEnum):
 
     STAGES = 0
     """Numbers of stages, in order."""
+    CHUNK = 1
+    """One chunk."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,29 +122,45 @@ class HeadRow:
 
 @dataclass(frozen=True, slots=True)
 class PartRow:
-    """The part of a commit for one stream: the stream, and the stages whose chunks it gets."""
+    """The part of a commit for one stream.
+
+    Attributes:
+        stream: The name of the stream.
+        stages: The stages whose chunks it gets; none if the row has one chunk instead.
+        chunk_bytes: Size of that chunk.
+    """
 
     stream: str
-    stages: tuple[int, ...]
+    stages: tuple[int, ...] = ()
+    chunk_bytes: int = 0
 
-    def pack(self) -> bytes:
-        """Encode for the table."""
+    def pack(self, chunk: bytes = b"") -> bytes:
+        """Encode for the table, with the chunk of a part that has one."""
         name = self.stream.encode("utf-8", "surrogateescape")
         numbers = struct.pack(f">{len(self.stages)}Q", *self.stages)
-        return _PART.pack(Content.STAGES, len(name)) + name + numbers
+        kind = Content.CHUNK if self.chunk_bytes else Content.STAGES
+        return _PART.pack(kind, len(name)) + name + numbers + chunk
 
     @classmethod
-    def unpack(cls, value: bytes) -> "PartRow":
+    def unpack(cls, value: bytes) -> "tuple[PartRow, bytes]":
         """Undo `pack`. Raises ValueError or a like error if it was never packed."""
         kind, size = _PART.unpack_from(value)
-        if kind != Content.STAGES:
+        if kind not in set(Content):
             raise ValueError(f"the part is of kind {kind}, which this version does not know")
         end = _PART.size + size
         name = value[_PART.size : end].decode("utf-8", "surrogateescape")
+        if kind == Content.CHUNK:
+            return cls(name, chunk_bytes=len(value) - end), value[end:]
         count, rest = divmod(len(value) - end, _NUMBER.size)
         if rest:
             raise ValueError("the part ends inside a number")
-        return cls(name, struct.unpack_from(f">{count}Q", value, end))
+        return cls(name, struct.unpack_from(f">{count}Q", value, end)), b""
+
+
+def chunk_row_bytes(stream: str, chunk_bytes: int) -> int:
+    """Return the size of a part with one chunk, with its key."""
+    name = stream.encode("utf-8", "surrogateescape")
+    return len(PART) + 2 * _NUMBER.size + _PART.size + len(name) + chunk_bytes
 
 
 def _json_of(row: Any) -> bytes:  # noqa: ANN401 - any of the dataclasses above

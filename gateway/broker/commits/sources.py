@@ -1,9 +1,10 @@
-"""Bytes of a commit's part: the chunks of its stages, one behind the other."""
+"""Bytes of a commit's part: the chunks of its stages, one behind the other, or one in its row."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
 from gateway.broker.commits.ports import CommitsPorts
+from gateway.broker.commits.rows import PartRow
 from gateway.broker.commits.stage import Stage
 from gateway.log.chunk import EVENT_HEAD_BYTES
 from gateway.pending import Pending
@@ -21,7 +22,7 @@ They are read, checked and written in one turn of the event loop, while every ot
 
 
 class StageLost(CorruptSegment):
-    """Bytes of a committed stage are not there, and will not come back."""
+    """Bytes of a commit are not there, and will not come back."""
 
 
 class StagesSource:
@@ -98,6 +99,38 @@ class StagesSource:
             position += len(data)
             size -= len(data)
         return b"".join(pieces)
+
+
+class RowSource:
+    """The one chunk of a part that lies in the part's row.
+
+    Attributes:
+        size: Its bytes.
+    """
+
+    def __init__(
+        self, ports: CommitsPorts, key: bytes, size: int, held: bytes | None = None
+    ) -> None:
+        """Begin; `held` is the chunk, for the first one that reads it."""
+        self.size = size
+        self._ports = ports
+        self._key = key
+        self._held = held
+
+    async def read(self, position: int) -> bytes:
+        """Return the chunk from a position on.
+
+        Raises:
+            StageLost: The row has lost it.
+            StoreError: It cannot be read now.
+        """
+        held, self._held = self._held, None  # a part that has to wait must not stay in memory
+        if held is None:
+            value = await self._ports.read(self._key)
+            held = b"" if value is None else PartRow.unpack(value)[1]
+        if len(held) != self.size:
+            raise StageLost(f"the row {self._key!r} has lost its chunk")
+        return held[position:]
 
 
 def _lost(stage: Stage) -> StageLost:

@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 import pytest
 
-from gateway.broker.commits.commits import Commits, Committed
+from gateway.broker.commits.commits import Commits
+from gateway.broker.commits.finishing import Committed
 from gateway.broker.errors import BrokerError
 from gateway.log import names
 from gateway.pending import Pending, start

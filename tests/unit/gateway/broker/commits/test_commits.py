@@ -312,7 +312,7 @@ class Entrance:
         self.fails = 1_000_000
         self.pauses: list[Pending[None]] = []
         monkeypatch.setattr(entering, "append_unit", self._append)
-        monkeypatch.setattr(rig.commits._lanes, "_wait", self._wait)
+        monkeypatch.setattr(rig.commits._finishing._lanes, "_wait", self._wait)
 
     async def _append(self, store: Any, log: StreamLog, *rest: Any, mark: int) -> object:  # noqa: ANN401 - those of `append_unit`
         if log.stream == "a":

@@ -20,14 +20,14 @@ def test_a_damaged_row_is_named(rig: StagingRig, key: bytes) -> None:
     _write(rig, (key, b"{"))
 
     with pytest.raises(CorruptSegment, match="is damaged"):
-        rig.run(open_commits(rig.commits._ports))
+        rig.run(open_commits(rig.commits.ports))
 
 
 def test_a_row_of_a_later_version_is_refused(rig: StagingRig) -> None:
     _write(rig, (b"x", b""))
 
     with pytest.raises(CorruptSegment, match=r"the entry b'x' of the table .* is unknown"):
-        rig.run(open_commits(rig.commits._ports))
+        rig.run(open_commits(rig.commits.ports))
 
 
 def test_more_rows_than_a_page_has_are_all_found(

@@ -7,6 +7,7 @@ from gateway.broker.commits.rows import (
     PartRow,
     SinkRow,
     StageRow,
+    chunk_row_bytes,
     head_key,
     numbers_of,
     pack_number,
@@ -41,14 +42,23 @@ def test_sinks_and_heads_come_back() -> None:
 def test_a_part_comes_back_with_its_stages_in_order(stages: tuple[int, ...]) -> None:
     row = PartRow(ODD, stages)
 
-    assert PartRow.unpack(row.pack()) == row
+    assert PartRow.unpack(row.pack()) == (row, b"")
+
+
+def test_a_part_comes_back_with_its_chunk() -> None:
+    row = PartRow(ODD, chunk_bytes=3)
+
+    packed = row.pack(b"abc")
+
+    assert PartRow.unpack(packed) == (row, b"abc")
+    assert chunk_row_bytes(ODD, 3) == len(part_key(1, 2)) + len(packed)
 
 
 def test_a_part_of_another_kind_or_size_is_refused() -> None:
     packed = PartRow("s", (1,)).pack()
 
-    with pytest.raises(ValueError, match="kind 1"):
-        PartRow.unpack(b"\1" + packed[1:])
+    with pytest.raises(ValueError, match="kind 2"):
+        PartRow.unpack(b"\2" + packed[1:])
     with pytest.raises(ValueError, match="inside a number"):
         PartRow.unpack(packed[:-1])
 
