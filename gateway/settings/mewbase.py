@@ -5,6 +5,7 @@ from typing import Self
 
 from pydantic import model_validator
 
+from gateway.settings.connection import ConnectionSettings
 from gateway.settings.fields import (
     HOST_IN_WORDS,
     KIB,
@@ -28,7 +29,59 @@ class Form(enum.Enum):
     CLIENT = "client"
 
 
-class MewbaseSettings(Section):
+class _Subscriptions(Section):
+    subscriptions_max: Integer = setting(
+        1_000,
+        "Subscriptions of one connection; one more is refused.",
+        ge=1,
+        le=1_000_000,
+    )
+    window_bytes: Integer = setting(
+        4 * MIB,
+        "Bytes of events that may be on their way to one subscription without being acknowledged; "
+        "the event that takes them above this is the last one sent.",
+        unit="bytes",
+        ge=KIB,
+        le=1024 * MIB,
+    )
+    window_resume_bytes: Integer = setting(
+        2 * MIB,
+        "Events are sent again when no more than this is unacknowledged; not above window_bytes.",
+        unit="bytes",
+        ge=0,
+        le=1024 * MIB,
+    )
+
+    @model_validator(mode="after")
+    def _check_windows(self) -> Self:
+        return in_order(self, ("window_resume_bytes", "window_bytes"))
+
+
+class _Transactions(Section):
+    transactions_max: Integer = setting(
+        16,
+        "Transactions that one connection may have open; one more is refused.",
+        ge=1,
+        le=1_000_000,
+    )
+    transaction_bytes_max: Integer = setting(
+        16 * MIB,
+        "Bytes of events that the open transactions of one connection may have in memory. An event "
+        "above this is refused, and its transaction can only be aborted.",
+        unit="bytes",
+        ge=KIB,
+        le=1024 * MIB,
+    )
+    transactions_bytes_max: Integer = setting(
+        256 * MIB,
+        "The same for all connections together.",
+        unit="bytes",
+        ge=KIB,
+        le=64 * 1024 * MIB,
+    )
+
+
+class MewbaseSettings(_Subscriptions, _Transactions, ConnectionSettings):
     """The listeners for mewbase's protocol, and limits of their connections.
 
     docs/protocols/mewbase.md says what clients get.
@@ -78,27 +131,6 @@ class MewbaseSettings(Section):
         ge=KIB,
         le=EVENT_BYTES_MAX,
     )
-    subscriptions_max: Integer = setting(
-        1_000,
-        "Subscriptions of one connection; one more is refused.",
-        ge=1,
-        le=1_000_000,
-    )
-    window_bytes: Integer = setting(
-        4 * MIB,
-        "Bytes of events that may be on their way to one subscription without being acknowledged; "
-        "the event that takes them above this is the last one sent.",
-        unit="bytes",
-        ge=KIB,
-        le=1024 * MIB,
-    )
-    window_resume_bytes: Integer = setting(
-        2 * MIB,
-        "Events are sent again when no more than this is unacknowledged; not above window_bytes.",
-        unit="bytes",
-        ge=0,
-        le=1024 * MIB,
-    )
     connections_max: Integer = setting(
         65_536,
         "Connections at a time; one more is refused when it logs in.",
@@ -119,13 +151,6 @@ class MewbaseSettings(Section):
         ge=10,
         le=600_000,
     )
-    close_timeout_ms: Integer = setting(
-        10_000,
-        "Longest time that a client may take to read what is queued for it at the end.",
-        unit="milliseconds",
-        ge=10,
-        le=600_000,
-    )
     unanswered_events_max: Integer = setting(
         50_000,
         "Events of one connection that may wait for their answer before the server stops reading "
@@ -140,30 +165,10 @@ class MewbaseSettings(Section):
         ge=0,
         le=10_000_000,
     )
-    send_backlog_pause_bytes: Integer = setting(
-        256 * KIB,
-        "Bytes waiting to be sent to one connection above which it is not read.",
-        unit="bytes",
-        ge=KIB,
-        le=64 * MIB,
-    )
-    send_backlog_bytes_max: Integer = setting(
-        16 * MIB,
-        "Bytes waiting to be sent to one connection above which it is cut off; not below "
-        "send_backlog_pause_bytes.",
-        unit="bytes",
-        ge=KIB,
-        le=1024 * MIB,
-    )
 
     @model_validator(mode="after")
-    def _check_order(self) -> Self:
-        return in_order(
-            self,
-            ("unanswered_events_resume", "unanswered_events_max"),
-            ("window_resume_bytes", "window_bytes"),
-            ("send_backlog_pause_bytes", "send_backlog_bytes_max"),
-        )
+    def _check_unanswered(self) -> Self:
+        return in_order(self, ("unanswered_events_resume", "unanswered_events_max"))
 
     @property
     def channel_names(self) -> list[str]:

@@ -14,6 +14,7 @@ from pydantic import BaseModel, model_validator
 from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from gateway.settings.connection import ConnectionSettings, close_timeout
 from gateway.settings.early import EarlySettings
 from gateway.settings.fields import HOST_IN_WORDS, KIB, MIB, Host, Integer, SomePath, in_order
 from gateway.settings.fields import Section as _Section
@@ -47,7 +48,7 @@ class LogLevel(enum.Enum):
         return logging.getLevelNamesMapping()[self.name]
 
 
-class StreamSettings(_Section):
+class StreamSettings(ConnectionSettings):
     """The listener for the stream protocol and the limits of its connections."""
 
     host: Host = _setting(
@@ -100,12 +101,8 @@ class StreamSettings(_Section):
         ge=10,
         le=600_000,
     )
-    close_timeout_ms: Integer = _setting(
-        10_000,
-        "Longest wait for the answer to a Close that the server sent.",
-        unit="milliseconds",
-        ge=10,
-        le=600_000,
+    close_timeout_ms: Integer = close_timeout(
+        "Longest wait for the answer to a Close that the server sent."
     )
     deleted_file_timeout_ms: Integer = _setting(
         10_000,
@@ -176,30 +173,10 @@ class StreamSettings(_Section):
         ge=64 * KIB,
         le=16 * MIB,
     )
-    send_backlog_pause_bytes: Integer = _setting(
-        256 * KIB,
-        "Bytes waiting to be sent to one connection above which it is neither read nor served "
-        "with chunks.",
-        unit="bytes",
-        ge=KIB,
-        le=64 * MIB,
-    )
-    send_backlog_bytes_max: Integer = _setting(
-        16 * MIB,
-        "Bytes waiting to be sent to one connection above which it is cut off; not below "
-        "send_backlog_pause_bytes.",
-        unit="bytes",
-        ge=KIB,
-        le=1024 * MIB,
-    )
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:
-        return in_order(
-            self,
-            ("unconfirmed_entries_resume", "unconfirmed_entries_max"),
-            ("send_backlog_pause_bytes", "send_backlog_bytes_max"),
-        )
+        return in_order(self, ("unconfirmed_entries_resume", "unconfirmed_entries_max"))
 
 
 class ManagementSettings(_Section):
@@ -417,6 +394,14 @@ def sections() -> dict[str, type[BaseModel]]:
         name: cast("type[BaseModel]", field.annotation)
         for name, field in Settings.model_fields.items()
     }
+
+
+def fields_of(section: type[BaseModel]) -> dict[str, FieldInfo]:
+    """Return the settings of a section by name: its own first, then those of its bases."""
+    of_class = (vars(each).get("__annotations__", {}) for each in section.__mro__)
+    names = dict.fromkeys(name for annotations in of_class for name in annotations)
+    fields = section.model_fields
+    return {name: fields[name] for name in names if name in fields}
 
 
 def field_of(key: Key) -> FieldInfo | None:

@@ -7,7 +7,7 @@ from typing import Final, cast
 
 from pydantic.fields import FieldInfo
 
-from gateway.settings.model import Key, allowed_of, field_of, sections, variable_of
+from gateway.settings.model import Key, allowed_of, field_of, fields_of, sections, variable_of
 from gateway.settings.sources import FLAGS, Loaded
 
 _HEAD: Final = """\
@@ -39,7 +39,7 @@ def reference() -> str:
     lines = [_HEAD]
     for section, model in sections().items():
         lines.append(f"## [{section}]\n\n{_first_line(model.__doc__)}\n")
-        for name, field in model.model_fields.items():
+        for name, field in fields_of(model).items():
             key = (section, name)
             lines.append(f"### {section}.{name}\n\n{field.description}\n")
             rows = {
@@ -60,7 +60,7 @@ def effective(loaded: Loaded) -> str:
     for section, model in sections().items():
         lines.append(f"[{section}]")
         values = getattr(loaded.settings, section)
-        for name, field in model.model_fields.items():
+        for name, field in fields_of(model).items():
             value = getattr(values, name)
             origin = loaded.origins.get((section, name), "default")
             if value is None:

@@ -4,22 +4,21 @@ from typing import Self
 
 from pydantic import model_validator
 
+from gateway.settings.connection import ConnectionSettings, send_backlog_max
 from gateway.settings.fields import (
     ADDRESS_IN_WORDS,
     HOST_IN_WORDS,
-    KIB,
     MIB,
     Address,
     Host,
     Integer,
-    Section,
     SomePath,
     in_order,
     setting,
 )
 
 
-class WireSettings(Section):
+class WireSettings(ConnectionSettings):
     """The listener for Pravega's wire protocol and the limits of its connections."""
 
     host: Host = setting(
@@ -76,13 +75,6 @@ class WireSettings(Section):
         ge=10,
         le=600_000,
     )
-    close_timeout_ms: Integer = setting(
-        10_000,
-        "Longest time that a client may take to read what is queued for it at the end.",
-        unit="milliseconds",
-        ge=10,
-        le=600_000,
-    )
     unacknowledged_appends_max: Integer = setting(
         50_000,
         "Appends of one connection that may wait for the store before the server stops reading "
@@ -118,26 +110,11 @@ class WireSettings(Section):
         ge=1,
         le=100_000,
     )
-    send_backlog_pause_bytes: Integer = setting(
-        256 * KIB,
-        "Bytes waiting to be sent to one connection above which it is not read.",
-        unit="bytes",
-        ge=KIB,
-        le=64 * MIB,
-    )
-    send_backlog_bytes_max: Integer = setting(
-        64 * MIB,
-        "Bytes waiting to be sent to one connection above which it is cut off; not below "
-        "send_backlog_pause_bytes.",
-        unit="bytes",
-        ge=KIB,
-        le=1024 * MIB,
-    )
+    send_backlog_bytes_max: Integer = send_backlog_max(64 * MIB)
 
     @model_validator(mode="after")
     def _check_order(self) -> Self:
         return in_order(
             self,
             ("unacknowledged_appends_resume", "unacknowledged_appends_max"),
-            ("send_backlog_pause_bytes", "send_backlog_bytes_max"),
         )
