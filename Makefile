@@ -61,7 +61,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help setup run test quick check lint types imports docs lock newest fmt proto kernel kernel-clean test-both \
-        integration coverage flaky wheel test-spark spark-cluster spark-chaos test-oldest-spark compat differential broker bench bench-spark sim soak filter-rates damage password-times fuzz network-fuzz \
+        integration coverage flaky wheel test-spark spark-cluster spark-chaos test-oldest-spark compat differential broker bench bench-spark sim soak mewbase-kills filter-rates damage password-times fuzz network-fuzz \
         dedup-schedules sanitize clean
 
 help: ## list these commands
@@ -101,6 +101,9 @@ sim: $(STAMPS)/test $(STAMPS)/kernel ## the simulation; SEED=n replays one histo
 
 soak: $(STAMPS)/test $(STAMPS)/kernel ## minutes to hours: load, kills, restarts
 	$(PYTEST) -m soak $(ARGS)
+
+mewbase-kills: $(STAMPS)/test $(STAMPS)/kernel ## kill -9 in a loop of 200: transactions of mewbase are whole or not there
+	HUTCH_MEWBASE_KILLS=200 $(PYTEST) tests/integration/mewbase/test_kills.py $(ARGS)
 
 # Stopped by Ctrl-C and called again it goes on; remove the file to begin anew.
 filter-rates: $(STAMPS)/test $(STAMPS)/kernel ## ten million look-ups of filter values, none may be missed

@@ -6,6 +6,9 @@
         async for event in orders:
             print(event.position, event.document)
             await orders.acknowledge(event)
+        async with client.transaction() as order:
+            await order.publish("orders", {"number": 2})
+            await order.publish("invoices", {"order": 2})
 
 Source: the mewbase wire protocol; docs/protocols/mewbase.md says what Hutch makes of it.
 """
@@ -13,8 +16,8 @@ Source: the mewbase wire protocol; docs/protocols/mewbase.md says what Hutch mak
 import asyncio
 import itertools
 import ssl
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
@@ -91,6 +94,18 @@ class Subscription:
         await self._client.end(self._number, "UNSUBSCRIBE")
 
 
+class Transaction:
+    """Events that are stored together; `Client.transaction` makes it."""
+
+    def __init__(self, client: "Client", session: int) -> None:
+        self._client = client
+        self._session = session
+
+    async def publish(self, channel: str, event: Document) -> None:
+        """Put an event; it is stored with the commit. Raises Refused or ConnectionError."""
+        await self._client.publish(channel, event, self._session)
+
+
 class Client:
     """One connection; `connect` makes it."""
 
@@ -98,6 +113,7 @@ class Client:
         self._reader = reader
         self._writer = writer
         self._numbers = itertools.count()
+        self._sessions = itertools.count()
         self._waiting: dict[int | None, asyncio.Future[dict[str, Any]]] = {}
         self._subscriptions: dict[int, Subscription] = {}
         self._is_over = False
@@ -129,14 +145,31 @@ class Client:
         await self.send("CONNECT", version=_VERSION, authInfo=credentials)
         _check(await answer)
 
-    async def publish(self, channel: str, event: Document) -> None:
+    async def publish(self, channel: str, event: Document, session: int = -1) -> None:
         """Publish an event; it is stored when this returns. Raises Refused or ConnectionError.
 
         Args:
             channel: The channel, which has to exist.
             event: Whatever BSON can hold.
+            session: A session with a transaction: it is stored with that; -1: with none.
         """
-        await self._ask("PUB", channel=channel, event=event)
+        await self._ask("PUB", channel=channel, event=event, sessID=session)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """Store the events that are put into it when the block ends, all or none.
+
+        A block that ends with an exception stores none. Raises Refused or ConnectionError.
+        """
+        session = next(self._sessions)
+        await self._ask("STARTTX", sessID=session)
+        try:
+            yield Transaction(self, session)
+        except BaseException:
+            with suppress(ConnectionError):
+                await self._ask("ABORTTX", sessID=session)
+            raise
+        await self._ask("COMMITTX", sessID=session)
 
     async def subscribe(
         self,

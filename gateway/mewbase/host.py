@@ -5,6 +5,7 @@ from typing import Final
 
 from gateway.broker import visit
 from gateway.mewbase.durable import Durables
+from gateway.mewbase.transactions import Held
 from gateway.settings.mewbase import MewbaseSettings
 
 PROTOCOL: Final = "mewbase"
@@ -16,8 +17,11 @@ class Host(visit.Host):
     """State that all connections share.
 
     Attributes:
+        settings: The settings of the protocol.
         durables: Durable subscriptions that connections have.
+        held: Events of transactions that are open.
     """
 
     settings: MewbaseSettings = field(default_factory=MewbaseSettings)
     durables: Durables = field(default_factory=Durables)
+    held: Held = field(default_factory=Held)

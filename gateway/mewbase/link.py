@@ -1,4 +1,4 @@
-"""One connection as its handlers see it: session, publishers, subscriptions and rights."""
+"""One connection as its handlers see it: session, rights, and all that it has begun."""
 
 from typing import Final
 
@@ -12,6 +12,7 @@ from gateway.mewbase.publishing import Publisher
 from gateway.mewbase.refusals import Refusal
 from gateway.mewbase.session import Session
 from gateway.mewbase.subscription import Subscription
+from gateway.mewbase.transactions import Transactions
 from gateway.mewbase.wire.errors import Code
 from gateway.server.front import Ports
 
@@ -30,6 +31,7 @@ class Link(Visit):
         self.event_bytes_max = host.settings.event_bytes_max
         self.publishers: dict[str, Publisher] = {}
         """By channel."""
+        self.transactions = Transactions(host.settings, host.held)
         self.subscriptions: dict[int, Subscription] = {}
 
     def require(self, right: Right, channel: str) -> None:
@@ -37,6 +39,11 @@ class Link(Visit):
         missing = self.refused([Demand((right,), channel)])
         if missing is not None:
             raise Refusal(Code.NOT_AUTHORISED, str(missing))
+
+    def require_disk(self) -> None:
+        """Demand room on the disk. Raises Refusal."""
+        if not self.host.service.takes_publishers:
+            raise Refusal(Code.NOT_STORED, "the disk has no room: its alarm is set")
 
     def errors_as_text(self) -> bool:
         """Tell whether the client wants the numbers of errors as strings."""
@@ -79,8 +86,9 @@ class Link(Visit):
             self.end(_GONE % stream.name)
 
     def drop_all(self) -> None:
-        """Forget every publisher and subscription."""
+        """Forget every publisher, subscription and transaction."""
         self.publishers.clear()
+        self.transactions.abort_all()
         for subscription in list(self.subscriptions.values()):
             self.drop(subscription)
 

@@ -23,6 +23,7 @@ class LoginFailed(Refusal):
 
 _CODES: Final[dict[type[Exception], Code]] = {
     broker.StreamNotAvailable: Code.SERVER,
+    broker.PreconditionFailed: Code.NOT_STORED,
     broker.AccessRefused: Code.NOT_AUTHORISED,
     broker.InternalError: Code.SERVER,
     StoreError: Code.SERVER,

@@ -3,6 +3,7 @@
 from gateway.broker.access.model import Right
 from gateway.log.names import OFFSETS_END
 from gateway.log.records.writing import NoRoom, RecordTooLarge
+from gateway.mewbase.handlers import transact
 from gateway.mewbase.link import Link
 from gateway.mewbase.publishing import Publisher
 from gateway.mewbase.refusals import Refusal
@@ -18,6 +19,8 @@ def take(link: Link, request: Request) -> bool:
     publisher, event = link.publishers.get(values["channel"]), values["event"]
     if publisher is None or publisher.has_failed or len(event) > link.event_bytes_max:
         return False
+    if values["sessID"] in link.transactions:
+        return False
     if not link.host.service.takes_publishers:
         return False
     try:
@@ -28,7 +31,10 @@ def take(link: Link, request: Request) -> bool:
 
 
 async def publish(link: Link, request: Request) -> None:
-    """Put an event; it is answered when it is stored. Raises Refusal or BrokerError."""
+    """Put an event; it is answered when it is stored. Raises Refusal or BrokerError.
+
+    One of a transaction is answered when it is taken.
+    """
     values = request.values
     channel, event = values["channel"], values["event"]
     most = link.event_bytes_max
@@ -37,8 +43,10 @@ async def publish(link: Link, request: Request) -> None:
             f"the event has {len(event)} bytes, and {most} are the most (mewbase.event_bytes_max)"
         )
         raise Refusal(Code.NOT_STORED, reason)
-    if not link.host.service.takes_publishers:
-        raise Refusal(Code.NOT_STORED, "the disk has no room: its alarm is set")
+    link.require_disk()
+    if values["sessID"] in link.transactions:
+        transact.add(link, request)
+        return
     publisher = link.publishers.get(channel)
     if publisher is None or publisher.has_failed:
         publisher = await _publisher(link, channel)

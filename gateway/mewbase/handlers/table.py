@@ -3,11 +3,11 @@
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
+from gateway.mewbase.handlers import transact
 from gateway.mewbase.handlers.connect import connect
 from gateway.mewbase.handlers.publish import publish
 from gateway.mewbase.handlers.subscribe import acknowledge, end_subscription, subscribe
 from gateway.mewbase.link import Link
-from gateway.mewbase.refusals import Refusal
 from gateway.mewbase.wire import writing
 from gateway.mewbase.wire.errors import Code
 from gateway.mewbase.wire.reading import Request
@@ -18,22 +18,6 @@ Handler = Callable[[Link, Request], Coroutine[Pending[Any], None, None]]
 
 async def ignore(_link: Link, _request: Request) -> None:
     """Do nothing: the frame is a sign of life, or acknowledges a result of a query."""
-
-
-async def begin_transaction(_link: Link, request: Request) -> None:
-    """Refuse: there are no transactions."""
-    if request.values["sessID"] < 0:
-        raise Refusal(Code.BAD_REQUEST, f"STARTTX: sessID {request.values['sessID']} is below 0")
-    raise Refusal(Code.SERVER, "transactions are not served")
-
-
-async def end_transaction(_link: Link, request: Request) -> None:
-    """Refuse: none can be open."""
-    if request.values["sessID"] < 0:
-        reason = f"{request.type}: sessID {request.values['sessID']} is below 0"
-        raise Refusal(Code.BAD_REQUEST, reason)
-    reason = f"no transaction is open in session {request.values['sessID']}"
-    raise Refusal(Code.NO_TRANSACTION, reason)
 
 
 async def query(link: Link, request: Request) -> None:
@@ -47,9 +31,9 @@ async def query(link: Link, request: Request) -> None:
 HANDLERS: Final[dict[str, Handler]] = {
     "CONNECT": connect,
     "PUB": publish,
-    "STARTTX": begin_transaction,
-    "COMMITTX": end_transaction,
-    "ABORTTX": end_transaction,
+    "STARTTX": transact.begin,
+    "COMMITTX": transact.commit,
+    "ABORTTX": transact.abort,
     "SUBSCRIBE": subscribe,
     "UNSUBSCRIBE": end_subscription,
     "SUBCLOSE": end_subscription,

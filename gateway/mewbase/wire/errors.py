@@ -14,6 +14,7 @@ class Code(enum.IntEnum):
     """Too large, no room on the disk, or the store has failed."""
     SERVER = 100
     """The version of a client that is not served, or a fault of the server."""
+    TRANSACTION_OPEN = 101
     NO_TRANSACTION = 102
     NO_BINDER = 103
     BAD_REQUEST = 104

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Coroutine
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +63,20 @@ def test_a_durable_subscription_goes_on(port: int) -> None:
             await second.forget()
             third = await client.subscribe("channel1", start=8, durable="d")
             assert await take(third, 2) == [8, 9]
+
+    within(scenario())
+
+
+def test_a_transaction_is_stored_when_its_block_ends(port: int) -> None:
+    async def scenario() -> None:
+        async with await connect("127.0.0.1", port) as client:
+            for n in (1, 2):
+                with suppress(ZeroDivisionError):
+                    async with client.transaction() as both:
+                        await both.publish("channel1", {"n": n})
+                        await both.publish("channel2", {"n": n / (n - 1)})
+            for channel in ("channel1", "channel2"):
+                assert await take(await client.subscribe(channel, start=0), 1) == [2]
 
     within(scenario())
 

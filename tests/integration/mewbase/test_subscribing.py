@@ -175,11 +175,7 @@ def test_a_subscription_that_is_forgotten_gets_nothing_more(client: MewbaseClien
     assert client.is_silent()
 
 
-def test_transactions_and_queries_are_refused(client: MewbaseClient) -> None:
-    assert client.ask("STARTTX", sessID=1, rID=1)["errCode"] == 100
-    assert client.ask("STARTTX", sessID=-1, rID=1)["errCode"] == 104
-    assert client.ask("COMMITTX", sessID=1, rID=1)["errCode"] == 102
-    assert client.ask("ABORTTX", sessID=1, rID=1)["errCode"] == 102
+def test_queries_are_refused(client: MewbaseClient) -> None:
     for wrong in ({"binder": "b", "matcher": {}}, {}, {"binder": 1}):
         client.send("QUERY", queryID=3, **wrong)
         answer = client.must("QUERYRESULT")
