@@ -25,43 +25,46 @@ EVENTS: Final = 5
 pytestmark = pytest.mark.timeout(60 + 15 * KILLS)
 
 
-class Reader:
-    """Reads each channel on, from where it was."""
+class Channel:
+    """The events of a channel, looked at as they come.
+
+    Attributes:
+        position: Position of the next event.
+        transactions: Those that it has, in order.
+        plain: Its events that are of no transaction.
+    """
 
     def __init__(self) -> None:
-        self.events: dict[str, list[dict[str, Any]]] = {channel: [] for channel in CHANNELS}
+        self.position = 0
+        self.transactions: list[int] = []
+        self.plain: list[int] = []
+        self._missing = 0
 
-    def go_on(self, port: int) -> None:
+    def take(self, event: dict[str, Any]) -> None:
+        """Look at the next event: each transaction is whole and in one piece."""
+        self.position += 1
+        if "tx" not in event:
+            assert not self._missing, "a transaction is torn apart"
+            self.plain += [event["plain"]] if "plain" in event else []
+            return
+        if not self._missing:
+            self.transactions.append(event["tx"])
+            self._missing = EVENTS
+        assert event == {"tx": self.transactions[-1], "n": EVENTS - self._missing}
+        self._missing -= 1
+
+    def go_on(self, client: MewbaseClient, name: str) -> None:
         """Read what has come since."""
-        with MewbaseClient(port) as client:
-            client.connect()
-            for channel, found in self.events.items():
-                client.publish(channel, {"end": True})
-                number = client.subscribe(channel, startPos=len(found))
-                while True:
-                    fields = client.events(1)[0]
-                    client.send("ACKEV", subID=number, pos=fields["pos"], bytes=0)
-                    assert fields["pos"] == len(found)
-                    found.append(fields["event"])
-                    if "end" in fields["event"]:
-                        break
-                assert client.ask("SUBCLOSE", subID=number, rID=3)["ok"] is True
-
-    def transactions(self, channel: str) -> list[int]:
-        """Return the transactions in a channel, in order; each must be whole and in one piece."""
-        found = [event for event in self.events[channel] if "tx" in event]
-        numbers = [event["tx"] for event in found[::EVENTS]]
-        whole = [{"tx": tx, "n": n} for tx in numbers for n in range(EVENTS)]
-        assert found == whole
-        pieces = [event.get("tx") for event in self.events[channel]]
-        for tx in numbers:
-            first = pieces.index(tx)
-            assert pieces[first : first + EVENTS] == [tx] * EVENTS, "a transaction is torn apart"
-        return numbers
-
-    def plain(self, channel: str) -> list[int]:
-        """Return the events that are of no transaction."""
-        return [event["plain"] for event in self.events[channel] if "plain" in event]
+        client.publish(name, {"end": self.position})
+        number = client.subscribe(name, startPos=self.position)
+        event: dict[str, Any] = {}
+        while "end" not in event:
+            fields = client.events(1)[0]
+            client.send("ACKEV", subID=number, pos=fields["pos"], bytes=0)
+            assert fields["pos"] == self.position
+            event = fields["event"]
+            self.take(event)
+        assert client.ask("SUBCLOSE", subID=number, rID=3)["ok"] is True
 
 
 def transact(port: int, numbers: Iterator[int], answered: list[int]) -> None:
@@ -109,7 +112,8 @@ def test_case_63_kill_9_leaves_all_of_a_transaction_in_each_channel_or_nothing(
 ) -> None:
     chance = random.Random(SEED)
     server = start_mewbase()
-    reader = Reader()
+    channels = {name: Channel() for name in CHANNELS}
+    one, other = channels.values()
     numbers, plain = count(), count()
     committed: list[int] = []
     published: list[int] = []
@@ -121,12 +125,14 @@ def test_case_63_kill_9_leaves_all_of_a_transaction_in_each_channel_or_nothing(
             (publish, plain, published),
         )
         server.restart()
-        reader.go_on(port_of(server))
+        with MewbaseClient(port_of(server)) as client:
+            client.connect()
+            for name, channel in channels.items():
+                channel.go_on(client, name)
 
-        there = reader.transactions("channel1")
-        assert there == reader.transactions("channel2")
-        assert set(committed) <= set(there)
-        assert there == sorted(set(there))
-        assert set(published) <= set(reader.plain("channel1"))
-        assert len(set(reader.plain("channel1"))) == len(reader.plain("channel1"))
+        assert one.transactions == other.transactions
+        assert set(committed) <= set(one.transactions)
+        assert one.transactions == sorted(set(one.transactions))
+        assert set(published) <= set(one.plain)
+        assert len(set(one.plain)) == len(one.plain)
     assert committed
