@@ -102,8 +102,8 @@ sim: $(STAMPS)/test $(STAMPS)/kernel ## the simulation; SEED=n replays one histo
 soak: $(STAMPS)/test $(STAMPS)/kernel ## minutes to hours: load, kills, restarts
 	$(PYTEST) -m soak $(ARGS)
 
-mewbase-kills: $(STAMPS)/test $(STAMPS)/kernel ## kill -9 in a loop of 200: transactions of mewbase are whole or not there
-	HUTCH_MEWBASE_KILLS=200 $(PYTEST) tests/integration/mewbase/test_kills.py $(ARGS)
+mewbase-kills: $(STAMPS)/test $(STAMPS)/kernel ## kill -9 in loops of 200: transactions of mewbase are whole, binders are their channels folded
+	HUTCH_MEWBASE_KILLS=200 $(PYTEST) tests/integration/mewbase/test_kills.py tests/integration/mewbase/test_binders.py $(ARGS)
 
 # Stopped by Ctrl-C and called again it goes on; remove the file to begin anew.
 filter-rates: $(STAMPS)/test $(STAMPS)/kernel ## ten million look-ups of filter values, none may be missed

@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,6 +62,7 @@ class Backend:
         served: The store.
         clients: Every connection.
         service: Alarms, drain and doors.
+        readers: Ended before the streams are closed: parts of ports that read them by themselves.
     """
 
     def __init__(
@@ -89,6 +90,7 @@ class Backend:
         pipeline = settings.pipeline
         limits = Limits(pipeline.staged_bytes_max, pipeline.stage_expiry_s, pipeline.sink_expiry_s)
         self._usage = Usage(limits)
+        self.readers: list[Callable[[], Coroutine[Any, Any, None]]] = []
         self._openings: Openings | None = None
         self._virtual_hosts: VirtualHosts | None = None
 
@@ -217,6 +219,8 @@ class Backend:
 
     async def close_streams(self) -> None:
         """Wait until everything accepted is stored. Raises StoreError."""
+        for end_reader in self.readers:
+            await end_reader()
         if self._virtual_hosts is not None:
             await awaited(self._virtual_hosts.close())
         if self._openings is not None:

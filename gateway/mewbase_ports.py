@@ -9,15 +9,25 @@ from typing import Final
 from gateway.awaiting import awaited
 from gateway.backend import Backend, Opened
 from gateway.broker.errors import BrokerError, StreamExists
+from gateway.broker.virtual_host import VirtualHost
+from gateway.mewbase.binders.binders import Binders, open_binders
+from gateway.mewbase.binders.projection import Change, Projection
+from gateway.mewbase.binders.projections_file import (
+    BadProjections,
+    functions_of,
+    read_projections,
+)
 from gateway.mewbase.front import MewbaseKind
 from gateway.mewbase.host import PROTOCOL, Host
 from gateway.network.addresses import shown
 from gateway.network.listening import Place
+from gateway.pending import Pending
 from gateway.server.certificate_user import naming_of
 from gateway.server.front import Limits
 from gateway.server.listener import Listener
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
+from gateway.server.threads import Threads
 from gateway.server.tls_serving import TlsServing
 from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.mewbase import MewbaseSettings
@@ -49,6 +59,8 @@ class MewbasePorts:
         if mewbase.port is not None:
             self._place = Place(host, mewbase.port, host_setting, "mewbase.port")
             self._socket = self._place.bind()
+        self._loop = loop
+        self._projections, self._functions = _projections_of(mewbase)
         self.tls: TlsServing | None = None
         if mewbase.tls_port is not None:
             place = Place(host, mewbase.tls_port, host_setting, "mewbase.tls_port")
@@ -75,14 +87,18 @@ class MewbasePorts:
             words.append(f"mewbase_tls={shown(*self.tls.address)}")
         return " ".join(words)
 
-    async def _make_channels(self, host: Host) -> None:
-        """Make the channels that are missing. Raises ConfigError."""
-        mewbase = self._settings.mewbase
-        virtual_host = host.virtual_hosts(mewbase.virtual_host)
+    def _virtual_host(self, opened: Opened) -> VirtualHost:
+        """Return the virtual host of the channels. Raises ConfigError."""
+        name = self._settings.mewbase.virtual_host
+        virtual_host = opened.virtual_hosts.find(name)
         if virtual_host is None:
-            reason = f"there is no virtual host {mewbase.virtual_host!r}"
+            reason = f"there is no virtual host {name!r}"
             raise ConfigError(Problem("mewbase.virtual_host", reason))
-        for name in mewbase.channel_names:
+        return virtual_host
+
+    async def _make_channels(self, virtual_host: VirtualHost) -> None:
+        """Make the channels that are missing. Raises ConfigError."""
+        for name in self._settings.mewbase.channel_names:
             try:
                 if name not in virtual_host.streams:
                     await awaited(virtual_host.streams.create(name, {}))
@@ -92,6 +108,26 @@ class MewbasePorts:
                 reason = f"channel {name!r} cannot be made: {error}"
                 raise ConfigError(Problem("mewbase.channels", reason)) from error
 
+    async def _open_binders(self, backend: Backend, virtual_host: VirtualHost) -> Binders:
+        """Open the binders, and let their projections run. Raises StoreError."""
+        opening = open_binders(
+            backend.served.store,
+            virtual_host,
+            self._settings.mewbase.binder_names,
+            self._projections,
+            self._functions,
+            wait=self._wait,
+            thread_of=lambda name: Threads(self._loop, 1, name=f"projection-{name}").run,
+        )
+        binders = await awaited(opening)
+        backend.readers.append(lambda: awaited(binders.stop()))
+        return binders
+
+    def _wait(self, delay_ms: int) -> Pending[None]:
+        pending: Pending[None] = Pending()
+        self._loop.call_later(delay_ms / 1_000, pending.settle, None)
+        return pending
+
     async def start(
         self,
         opened: Opened,
@@ -100,7 +136,7 @@ class MewbasePorts:
         sockets: Sockets,
         add: Callable[[Listener], object],
     ) -> None:
-        """Make the channels that are missing, then accept.
+        """Make the channels that are missing, open the binders, then accept.
 
         Args:
             opened: Users and virtual hosts.
@@ -111,8 +147,12 @@ class MewbasePorts:
 
         Raises:
             ConfigError: A channel cannot be made, or another process listens there by now.
+            StoreError: A binder cannot be opened.
         """
         mewbase, clients = self._settings.mewbase, backend.clients
+        virtual_host = self._virtual_host(opened)
+        await self._make_channels(virtual_host)
+        binders = await self._open_binders(backend, virtual_host)
         host = Host(
             access=opened.access,
             authentication=opened.authentication,
@@ -120,9 +160,9 @@ class MewbasePorts:
             virtual_hosts=opened.virtual_hosts.find,
             service=backend.service,
             has_room=lambda: clients.count_of_protocol(PROTOCOL) < mewbase.connections_max,
+            binders=binders,
             settings=mewbase,
         )
-        await self._make_channels(host)
         kind = MewbaseKind(host, _limits_of(mewbase))
         if self._socket is not None:
             assert self._place is not None
@@ -132,6 +172,18 @@ class MewbasePorts:
                 listener.start()
         if self.tls is not None:
             add(self.tls.start(shared, kind, sockets, naming_of(self._settings.tls)))
+
+
+def _projections_of(mewbase: MewbaseSettings) -> tuple[list[Projection], dict[str, Change]]:
+    """Return the projections, and the functions that they name. Raises ConfigError."""
+    path = mewbase.projections_file
+    if path is None:
+        return [], {}
+    try:
+        projections = read_projections(path)
+        return projections, functions_of(projections)
+    except BadProjections as error:
+        raise ConfigError(Problem("mewbase.projections_file", str(error))) from None
 
 
 def _limits_of(mewbase: MewbaseSettings) -> Limits:

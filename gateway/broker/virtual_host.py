@@ -41,6 +41,7 @@ class VirtualHost:
         commits: Its commits, with their stages and sinks.
         groups: Its groups of single active consumers.
         partitions_max: How many partitions a super stream may have.
+        more_tables: Tables that fronts made, which go with it.
     """
 
     name: str
@@ -49,6 +50,7 @@ class VirtualHost:
     commits: Commits
     groups: Groups = field(default_factory=Groups)
     partitions_max: int = PARTITIONS_MAX_DEFAULT
+    more_tables: set[str] = field(default_factory=set)
 
     @property
     def policies(self) -> Policies:
@@ -105,9 +107,9 @@ class VirtualHost:
         await self.commits.close()
         await self.streams.delete_all()
         await self.commits.delete_content()
-        for table_of in _TABLES:
+        for table in (*(table_of(self.name) for table_of in _TABLES), *self.more_tables):
             deleted: Pending[None] = Pending()
-            store.delete_table(table_of(self.name), done=deleted.settle)
+            store.delete_table(table, done=deleted.settle)
             with suppress(NoSuchSegment):
                 await deleted
 

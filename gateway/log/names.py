@@ -9,6 +9,7 @@
     rmq-<host>/_policies_kvtable/0.#epoch.0               policy name → policy
     rmq-<host>/_operator-policies_kvtable/0.#epoch.0      the same of operators' policies
     rmq-<host>/_commits_kvtable/0.#epoch.0                commits, their sinks and stages
+    rmq-<host>/_..binder-<name>_kvtable/0.#epoch.0        documents that projections make
     rmq-<host>/_..stage-<number>/0.#epoch.0               chunks of a stage that is large
     rmq-<host>/_..unit-<number>-<generation>/0.#epoch.0   chunks of a commit that enter a stream
     hutch/_<what>_kvtable/0.#epoch.0                      tables that belong to no virtual host
@@ -88,6 +89,11 @@ def operator_policy_table(virtual_host: str) -> str:
 def commits_table(virtual_host: str) -> str:
     """Return the table of a virtual host's commits, with their sinks and stages."""
     return f"{scope_of(virtual_host)}/_commits_kvtable{_SUFFIX}"
+
+
+def binder_table(virtual_host: str, binder: str) -> str:
+    """Return the table of a binder's documents; no stream's name is escaped to such a name."""
+    return f"{scope_of(virtual_host)}/_..binder-{escape(binder)}_kvtable{_SUFFIX}"
 
 
 def stage_segment(virtual_host: str, stage: int) -> str:

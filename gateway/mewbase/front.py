@@ -7,7 +7,7 @@ can be found. One whose fields are wrong is answered, if it names a request, and
 import logging
 from typing import Final
 
-from gateway.mewbase.handlers import publish
+from gateway.mewbase.handlers import publish, query
 from gateway.mewbase.handlers.table import HANDLERS
 from gateway.mewbase.host import PROTOCOL, Host
 from gateway.mewbase.link import Link
@@ -140,11 +140,7 @@ class MewbaseFront:
         if not self._session.is_connected and error.frame_type != "CONNECT":
             refusal = _NOT_YET
         elif error.query_id is not None:
-            as_text = self.link.errors_as_text()
-            frame = writing.no_result(
-                error.query_id, Code.NO_BINDER, refusal.reason, as_text=as_text
-            )
-            self._ports.send(frame)
+            query.refuse(self.link, error.query_id, refusal)
             return
         is_answered = error.request_id is not None or not self._session.is_connected
         if is_answered:

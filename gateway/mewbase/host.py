@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from gateway.broker import visit
+from gateway.mewbase.binders.binders import Binders
 from gateway.mewbase.durable import Durables
 from gateway.mewbase.transactions import Held
 from gateway.settings.mewbase import MewbaseSettings
@@ -17,11 +18,13 @@ class Host(visit.Host):
     """State that all connections share.
 
     Attributes:
+        binders: Documents that projections make of events.
         settings: The settings of the protocol.
         durables: Durable subscriptions that connections have.
         held: Events of transactions that are open.
     """
 
+    binders: Binders
     settings: MewbaseSettings = field(default_factory=MewbaseSettings)
     durables: Durables = field(default_factory=Durables)
     held: Held = field(default_factory=Held)

@@ -9,6 +9,7 @@ from gateway.broker.stream import Stream
 from gateway.broker.visit import Visit
 from gateway.mewbase.host import PROTOCOL, Host
 from gateway.mewbase.publishing import Publisher
+from gateway.mewbase.query import Query
 from gateway.mewbase.refusals import Refusal
 from gateway.mewbase.session import Session
 from gateway.mewbase.subscription import Subscription
@@ -33,6 +34,8 @@ class Link(Visit):
         """By channel."""
         self.transactions = Transactions(host.settings, host.held)
         self.subscriptions: dict[int, Subscription] = {}
+        self.queries: dict[int, Query | None] = {}
+        """Queries that are open; None for one that begins."""
 
     def require(self, right: Right, channel: str) -> None:
         """Demand a right on a channel. Raises Refusal."""
@@ -86,9 +89,13 @@ class Link(Visit):
             self.end(_GONE % stream.name)
 
     def drop_all(self) -> None:
-        """Forget every publisher, subscription and transaction."""
+        """Forget every publisher, subscription, transaction and query."""
         self.publishers.clear()
         self.transactions.abort_all()
+        for query in self.queries.values():
+            if query is not None:
+                query.close()
+        self.queries.clear()
         for subscription in list(self.subscriptions.values()):
             self.drop(subscription)
 

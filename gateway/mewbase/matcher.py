@@ -9,16 +9,18 @@ The protocol's page says no more than "object to match on the event fields"; all
 of it. Events are looked at as the bytes that they are, so no value is beyond it.
 """
 
-import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
 
-from gateway.mewbase.wire.kernel.documents import elements
+from gateway.mewbase.documents import (
+    ARRAY,
+    DOCUMENT,
+    NULL,
+    elements_of,
+    number_of,
+    value_at,
+)
 from gateway.mewbase.wire.reading import Element
-
-_DOCUMENT, _ARRAY, _NULL = 0x03, 0x04, 0x0A
-_NUMBERS: Final = {0x01: struct.Struct("<d"), 0x10: struct.Struct("<i"), 0x12: struct.Struct("<q")}
 
 
 class BadMatcher(ValueError):
@@ -51,13 +53,13 @@ class Matcher:
 
     def matches(self, event: bytes) -> bool:
         """Tell whether an event, a whole document, is wanted."""
-        return _is_within(self._wanted, event, _elements(event, 0, len(event)))
+        return _is_within(self._wanted, event, elements_of(event, 0, len(event)))
 
 
 def _fields(source: bytes, start: int, end: int) -> dict[bytes, _Value]:
     return {
         _key(name): _value(source, element)
-        for name, element in _elements(source, start, end).items()
+        for name, element in elements_of(source, start, end).items()
     }
 
 
@@ -69,51 +71,26 @@ def _key(name: bytes) -> bytes:
 
 def _value(source: bytes, element: Element) -> _Value:
     code, start, end = element
-    is_compound = code in {_DOCUMENT, _ARRAY}
+    is_compound = code in {DOCUMENT, ARRAY}
     fields = _fields(source, start, end) if is_compound else None
-    return _Value(code, source[start:end], _number(source, element), fields)
-
-
-def _elements(source: bytes, start: int, end: int) -> dict[bytes, Element]:
-    return elements(source, start, end) or {}
-
-
-def _number(source: bytes, element: Element) -> float | None:
-    code, start, _ = element
-    form = _NUMBERS.get(code)
-    if form is None:
-        return None
-    number: float = form.unpack_from(source, start)[0]
-    return number
+    return _Value(code, source[start:end], number_of(source, element), fields)
 
 
 def _is_within(
     wanted: Mapping[bytes, _Value], source: bytes, found: Mapping[bytes, Element]
 ) -> bool:
-    return all(_matches(value, source, _at(source, found, key)) for key, value in wanted.items())
-
-
-def _at(source: bytes, found: Mapping[bytes, Element], key: bytes) -> Element | None:
-    """Return the value of a key, or what its path leads to; None if there is none."""
-    element = found.get(key)
-    if element is not None or b"." not in key:
-        return element
-    *path, last = key.split(b".")
-    for part in path:
-        code, start, end = found.get(part, (_NULL, 0, 0))
-        if code != _DOCUMENT:
-            return None
-        found = _elements(source, start, end)
-    return found.get(last)
+    return all(
+        _matches(value, source, value_at(source, found, key)) for key, value in wanted.items()
+    )
 
 
 def _matches(wanted: _Value, source: bytes, element: Element | None) -> bool:
     if element is None:
-        return wanted.code == _NULL
+        return wanted.code == NULL
     code, start, end = element
-    if wanted.fields is not None and wanted.code == _DOCUMENT:
-        return code == _DOCUMENT and _is_within(
-            wanted.fields, source, _elements(source, start, end)
+    if wanted.fields is not None and wanted.code == DOCUMENT:
+        return code == DOCUMENT and _is_within(
+            wanted.fields, source, elements_of(source, start, end)
         )
     return _is_equal(wanted, source, element)
 
@@ -121,12 +98,12 @@ def _matches(wanted: _Value, source: bytes, element: Element | None) -> bool:
 def _is_equal(wanted: _Value, source: bytes, element: Element) -> bool:
     code, start, end = element
     if wanted.number is not None:
-        return wanted.number == _number(source, element)
+        return wanted.number == number_of(source, element)
     if code != wanted.code:
         return False
     if wanted.fields is None:
         return wanted.raw == source[start:end]
-    found = _elements(source, start, end)
+    found = elements_of(source, start, end)
     if len(found) != len(wanted.fields):
         return False
     return all(

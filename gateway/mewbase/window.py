@@ -1,4 +1,4 @@
-"""The window of a subscription: what was sent and is not acknowledged yet, in bytes."""
+"""The window of a subscription or query: what was sent and is not acknowledged yet."""
 
 from array import array
 from typing import Final
@@ -13,20 +13,22 @@ class Window:
     Attributes:
         bytes: Their size, with their frames.
         is_full: True from the event that takes them above the window's size, until no more than
-            the second size is left.
+            the second size is left; and while they are as many as it takes.
     """
 
-    def __init__(self, full_bytes: int, open_bytes: int) -> None:
+    def __init__(self, full_bytes: int, open_bytes: int, count_max: int | None = None) -> None:
         """Begin empty.
 
         Args:
             full_bytes: Above this nothing more is sent.
             open_bytes: At this or below it is sent again.
+            count_max: Nothing more is sent while there are so many; None: there is no such bound.
         """
         self.bytes = 0
         self.is_full = False
         self._full_bytes = full_bytes
         self._open_bytes = open_bytes
+        self._count_max = count_max
         # Twelve bytes an event: a window of small ones has some forty thousand.
         self._positions = array("q")
         self._sizes = array("I")
@@ -47,7 +49,7 @@ class Window:
         self._positions.append(position)
         self._sizes.append(size)
         self.bytes += size
-        if self.bytes > self._full_bytes:
+        if self.bytes > self._full_bytes or self._has_all():
             self.is_full = True
 
     def acknowledge(self, position: int | None) -> None:
@@ -63,5 +65,9 @@ class Window:
             del positions[:first]
             del self._sizes[:first]
             self._first = 0
-        if self.bytes <= self._open_bytes:
+        if self.bytes <= self._open_bytes and not self._has_all():
             self.is_full = False
+
+    def _has_all(self) -> bool:
+        count_max = self._count_max
+        return count_max is not None and len(self._positions) - self._first >= count_max

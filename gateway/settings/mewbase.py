@@ -13,6 +13,7 @@ from gateway.settings.fields import (
     Host,
     Integer,
     Section,
+    SomePath,
     in_order,
     setting,
 )
@@ -81,7 +82,60 @@ class _Transactions(Section):
     )
 
 
-class MewbaseSettings(_Subscriptions, _Transactions, ConnectionSettings):
+class QueryResponse(enum.Enum):
+    """Connections that get a QUERYRESPONSE before the results of a query."""
+
+    AUTO = "auto"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class _Queries(Section):
+    binders: str = setting(
+        "",
+        "Binders, besides those that projections_file names: names with commas between them.",
+        takes="names with commas between them",
+    )
+    projections_file: SomePath | None = setting(
+        None,
+        "TOML file of the projections, which make documents of binders out of events. "
+        "docs/protocols/mewbase.md describes it.",
+        unset="no projections",
+    )
+    query_response: QueryResponse = setting(
+        QueryResponse.AUTO,
+        "Connections that get a QUERYRESPONSE before the results of a query. `auto`: those that "
+        "get answers in the form of the page.",
+    )
+    query_results_max: Integer = setting(
+        1_000,
+        "Results that may be on their way to one query without being acknowledged; window_bytes "
+        "bounds their size as well.",
+        ge=1,
+        le=1_000_000,
+    )
+    query_kept_bytes_max: Integer = setting(
+        16 * MIB,
+        "Bytes of documents that are kept for one open query because they change before it comes "
+        "to them; above this the query ends with an error.",
+        unit="bytes",
+        ge=KIB,
+        le=1024 * MIB,
+    )
+    queries_max: Integer = setting(
+        100,
+        "Queries that one connection may have open; one more is refused.",
+        ge=1,
+        le=1_000_000,
+    )
+
+    @property
+    def binder_names(self) -> list[str]:
+        """Names of `binders`."""
+        return _names(self.binders)
+
+
+class MewbaseSettings(_Subscriptions, _Transactions, _Queries, ConnectionSettings):
     """The listeners for mewbase's protocol, and limits of their connections.
 
     docs/protocols/mewbase.md says what clients get.
@@ -173,4 +227,8 @@ class MewbaseSettings(_Subscriptions, _Transactions, ConnectionSettings):
     @property
     def channel_names(self) -> list[str]:
         """Names of `channels`."""
-        return [name for name in map(str.strip, self.channels.split(",")) if name]
+        return _names(self.channels)
+
+
+def _names(text: str) -> list[str]:
+    return [name for name in map(str.strip, text.split(",")) if name]

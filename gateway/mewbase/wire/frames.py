@@ -63,6 +63,7 @@ def _optional(name: str, kind: Kind, meaning: str) -> Field:
 RESPONSE: Final = "RESPONSE"
 SUBRESPONSE: Final = "SUBRESPONSE"
 QUERYRESULT: Final = "QUERYRESULT"
+QUERYRESPONSE: Final = "QUERYRESPONSE"
 
 _REQUEST_ID: Final = Field("rID", Kind.INT32, "names the request; its answer has the same")
 _SUBSCRIPTION: Final = Field("subID", Kind.INT32, "the subscription")
@@ -177,6 +178,12 @@ FRAMES: Final = (
             _optional("rID", Kind.INT32, "names the request"),
         ),
         QUERYRESULT,
+    ),
+    Frame(
+        QUERYRESPONSE,
+        Sender.SERVER,
+        "comes before the results of a query, for clients that want it",
+        (_QUERY, *_OUTCOME),
     ),
     Frame(
         QUERYRESULT,

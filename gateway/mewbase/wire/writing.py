@@ -7,7 +7,7 @@ import struct
 from typing import Final
 
 from gateway.mewbase.wire.errors import Code
-from gateway.mewbase.wire.frames import QUERYRESULT, RESPONSE
+from gateway.mewbase.wire.frames import QUERYRESPONSE, QUERYRESULT, RESPONSE
 
 _SIZE: Final = struct.Struct("<i")
 _INT32_MAX: Final = (1 << 31) - 1
@@ -20,8 +20,13 @@ def document(*elements: bytes) -> bytes:
     return _SIZE.pack(5 + len(content)) + content + b"\x00"
 
 
+def element(code: int, name: bytes, value: bytes) -> bytes:
+    """Return an element of a type."""
+    return bytes((code,)) + name + b"\x00" + value
+
+
 def _named(code: int, name: str, value: bytes) -> bytes:
-    return bytes((code,)) + name.encode() + b"\x00" + value
+    return element(code, name.encode(), value)
 
 
 def text(name: str, value: str) -> bytes:
@@ -43,6 +48,9 @@ def int32(name: str, value: int) -> bytes:
 def truth(name: str, value: bool) -> bytes:  # noqa: FBT001  # the value itself
     """Return an element that is a boolean."""
     return _named(0x08, name, bytes((value,)))
+
+
+_NULL_RESULT: Final = _named(0x0A, "result", b"")
 
 
 def wrapped(data: bytes) -> bytes:
@@ -100,9 +108,30 @@ def no_result(query: int, code: Code, reason: str, *, as_text: bool) -> bytes:
         QUERYRESULT,
         int32("queryID", query),
         *_failure(code, reason, as_text=as_text),
-        _named(0x0A, "result", b""),
+        _NULL_RESULT,
         truth("last", value=True),
     )
+
+
+def result(query: int, found: bytes | None, *, is_last: bool) -> bytes:
+    """Return a QUERYRESULT with a document, or with null for none."""
+    return framed(
+        QUERYRESULT,
+        int32("queryID", query),
+        truth("ok", value=True),
+        _NULL_RESULT if found is None else nested("result", found),
+        truth("last", value=is_last),
+    )
+
+
+def query_taken(query: int) -> bytes:
+    """Return the QUERYRESPONSE to a query whose results follow."""
+    return framed(QUERYRESPONSE, int32("queryID", query), truth("ok", value=True))
+
+
+def query_refused(query: int, code: Code, reason: str, *, as_text: bool) -> bytes:
+    """Return the QUERYRESPONSE to a query that is refused."""
+    return framed(QUERYRESPONSE, int32("queryID", query), *_failure(code, reason, as_text=as_text))
 
 
 def _asked(request_id: int | None) -> tuple[bytes, ...]:

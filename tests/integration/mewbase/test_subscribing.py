@@ -176,10 +176,12 @@ def test_a_subscription_that_is_forgotten_gets_nothing_more(client: MewbaseClien
 
 
 def test_queries_are_refused(client: MewbaseClient) -> None:
-    for wrong in ({"binder": "b", "matcher": {}}, {}, {"binder": 1}):
+    wrongs: list[tuple[dict[str, object], int]]
+    wrongs = [({"binder": "b", "matcher": {}}, 103), ({}, 104), ({"binder": 1}, 104)]
+    for wrong, code in wrongs:
         client.send("QUERY", queryID=3, **wrong)
         answer = client.must("QUERYRESULT")
-        assert (answer["queryID"], answer["ok"], answer["errCode"]) == (3, False, 103)
+        assert (answer["queryID"], answer["ok"], answer["errCode"]) == (3, False, code)
         assert (answer["result"], answer["last"]) == (None, True)
     client.send("QUERYACK", queryID=3)
     client.send("QUERY", binder="b", matcher={})

@@ -1,0 +1,190 @@
+"""A binder: documents in a table of the store, and their ids, sorted, in memory.
+
+The store promises no order for keys of different lengths, and queries want one.
+"""
+
+import struct
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from gateway.broker.locks import Locks
+from gateway.log.tracking import create_table_if_missing
+from gateway.mewbase.binders.rows import DOCUMENT, PLACE, Place, document_key, place_key
+from gateway.pending import Pending
+from store.api import ANY_VERSION, NOT_EXISTS, SegmentStore, TableEntry, TablePage
+from store.errors import CorruptSegment
+
+_PAGE_ROWS: Final = 100
+"""Rows read at once at the start; each may have 1 MiB."""
+_WRITE: Final = "write"
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A document as it is stored.
+
+    Attributes:
+        content: Its bytes; None if there is none.
+        version: Its version, NOT_EXISTS if there is none.
+    """
+
+    content: bytes | None = None
+    version: int = NOT_EXISTS
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """A document that a projection changes.
+
+    Attributes:
+        content: What it becomes.
+        before: What it was; None if that was not looked at.
+    """
+
+    content: bytes
+    before: Kept | None
+
+
+class Reader(Protocol):
+    """An open query, as its binder sees it."""
+
+    def keep(self, name: bytes, content: bytes | None) -> None:
+        """Learn that a document is about to change, and what it is; None if it is new."""
+        ...
+
+
+class Binder:
+    """The documents of one binder. Create it with `open_binder`.
+
+    Attributes:
+        name: Its name.
+        readers: The open queries.
+    """
+
+    def __init__(self, name: str, store: SegmentStore, table: str) -> None:
+        self.name = name
+        self.readers: set[Reader] = set()
+        self._store = store
+        self._table = table
+        self._names: list[bytes] = []
+        self._locks = Locks()
+        self._places: dict[str, tuple[Place, int]] = {}
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def take(self, entry: TableEntry) -> None:
+        """Take over a row from before the start. Raises CorruptSegment."""
+        kind, rest = entry.key[:1], entry.key[1:]
+        if kind == DOCUMENT:
+            self._names.append(rest)
+            return
+        reason = f"the entry {entry.key!r} of the table {self._table!r} is damaged"
+        if kind != PLACE:
+            raise CorruptSegment(reason)
+        try:
+            self._places[rest.decode()] = Place.unpack(entry.value), entry.version
+        except (ValueError, struct.error) as error:
+            raise CorruptSegment(reason) from error
+
+    def sort(self) -> None:
+        """Sort what was taken."""
+        self._names.sort()
+
+    # Reading
+
+    def names_behind(self, name: bytes | None, count: int) -> Sequence[bytes]:
+        """Return the next ids behind one, or the first ones, in order."""
+        first = 0 if name is None else bisect_right(self._names, name)
+        return self._names[first : first + count]
+
+    async def read(self, names: Sequence[bytes]) -> list[Kept]:
+        """Read documents, as they are now. Raises StoreError."""
+        found: Pending[Sequence[TableEntry | None]] = Pending()
+        self._store.read_table(self._table, [document_key(n) for n in names], done=found.settle)
+        return [Kept() if row is None else Kept(row.value, row.version) for row in await found]
+
+    async def begin(self, reader: Reader) -> None:
+        """Open a query, which sees the documents as they are when this returns."""
+        async with self._locks.hold(_WRITE):
+            self.readers.add(reader)
+
+    # Changing
+
+    async def place_of(self, projection: str) -> Place | None:
+        """Return how far a projection has come, by the store; None if it is new."""
+        found: Pending[Sequence[TableEntry | None]] = Pending()
+        self._store.read_table(self._table, [place_key(projection)], done=found.settle)
+        (row,) = await found
+        if row is None:
+            self._places.pop(projection, None)
+            return None
+        place = Place.unpack(row.value)
+        self._places[projection] = place, row.version
+        return place
+
+    async def change(self, projection: str, place: Place, changes: Mapping[bytes, Changed]) -> None:
+        """Store documents and the place of their projection in one step.
+
+        Raises:
+            KeyVersionMismatch: A document, or the place, is not what it was when it was read.
+            StoreError: Perhaps they are stored all the same.
+        """
+        async with self._locks.hold(_WRITE):
+            await self._tell_readers(changes)
+            _, version = self._places.get(projection, (None, NOT_EXISTS))
+            entries = [TableEntry(place_key(projection), place.pack(), version)]
+            for name, changed in changes.items():
+                before = ANY_VERSION if changed.before is None else changed.before.version
+                entries.append(TableEntry(document_key(name), changed.content, before))
+            written: Pending[Sequence[int]] = Pending()
+            self._store.update_table(self._table, entries, done=written.settle)
+            versions = await written
+            self._places[projection] = place, versions[0]
+            self._add(changes)
+
+    async def _tell_readers(self, changes: Mapping[bytes, Changed]) -> None:
+        """Let open queries keep what is about to change."""
+        if not self.readers:
+            return
+        unknown = [name for name, changed in changes.items() if changed.before is None]
+        looked_at = dict(zip(unknown, await self.read(unknown), strict=True))
+        for name, changed in changes.items():
+            before = changed.before or looked_at[name]
+            for reader in list(self.readers):
+                reader.keep(name, before.content)
+
+    def _add(self, names: Iterable[bytes]) -> None:
+        """Sort ids in that are new."""
+        known, new = self._names, []
+        for name in names:
+            at = bisect_left(known, name)
+            if at == len(known) or known[at] != name:
+                new.append(name)
+        if new:
+            known += new
+            known.sort()  # two runs that are sorted already: fast
+
+    async def close(self) -> None:
+        """Wait until what is being written is stored."""
+        await self._locks.all_released()
+
+
+async def open_binder(name: str, store: SegmentStore, table: str) -> Binder:
+    """Open a binder; make its table if it is missing. Raises StoreError."""
+    await create_table_if_missing(store, table)
+    binder = Binder(name, store, table)
+    continuation: bytes | None = None
+    while True:
+        page: Pending[TablePage] = Pending()
+        store.iterate_table(table, continuation=continuation, count=_PAGE_ROWS, done=page.settle)
+        found = await page
+        for entry in found.entries:
+            binder.take(entry)
+        continuation = found.continuation
+        if continuation is None:
+            break
+    binder.sort()
+    return binder

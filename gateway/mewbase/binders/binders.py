@@ -1,0 +1,104 @@
+"""All binders of a server, and the projections that feed them."""
+
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from typing import Any, Final
+
+from gateway.broker.virtual_host import VirtualHost
+from gateway.log import names
+from gateway.mewbase.binders.binder import Binder, open_binder
+from gateway.mewbase.binders.feeder import Feeder, FeederPorts
+from gateway.mewbase.binders.folding import InThread
+from gateway.mewbase.binders.projection import Change, Projection
+from gateway.pending import Pending, run
+from store.api import SegmentStore
+
+_FRESH_MS: Final = 1_000
+"""Longest time that a query waits for events that were stored before it."""
+
+
+class Binders:
+    """The binders by name. Create it with `open_binders`."""
+
+    def __init__(self, wait: Callable[[int], Pending[None]]) -> None:
+        """`wait` returns a Pending that settles after so many milliseconds."""
+        self._wait = wait
+        self._binders: dict[str, Binder] = {}
+        self._feeders: list[Feeder] = []
+
+    def add(self, binder: Binder) -> None:
+        """Add a binder."""
+        self._binders[binder.name] = binder
+
+    async def feed(self, feeder: Feeder) -> None:
+        """Let a projection run; what is published after this belongs to it."""
+        self._feeders.append(feeder)
+        feeder.start()
+        await feeder.begun
+
+    def find(self, name: str) -> Binder | None:
+        """Return a binder; None if there is none of the name."""
+        return self._binders.get(name)
+
+    async def freshen(self, binder: Binder) -> None:
+        """Wait until a binder has what was published by now, but not for long."""
+        for feeder in self._feeders:
+            if feeder.binder is binder:
+                await self._first_of(feeder.caught_up())
+
+    async def _first_of(self, caught_up: Coroutine[Pending[Any], None, None]) -> None:
+        either: Pending[None] = Pending()
+
+        def settle(_outcome: object = None) -> None:
+            if not either.is_settled:
+                either.settle(None)
+
+        run(caught_up, settle)
+        if not either.is_settled:
+            self._wait(_FRESH_MS).when_settled(settle)
+        await either
+
+    async def stop(self) -> None:
+        """Let the projections take no more events, and wait for what is being stored."""
+        for feeder in self._feeders:
+            await feeder.stop()
+        for binder in self._binders.values():
+            await binder.close()
+
+
+async def open_binders(
+    store: SegmentStore,
+    virtual_host: VirtualHost,
+    binder_names: Iterable[str],
+    projections: Sequence[Projection],
+    functions: Mapping[str, Change],
+    *,
+    wait: Callable[[int], Pending[None]],
+    thread_of: Callable[[str], InThread],
+) -> Binders:
+    """Open the binders of a virtual host, and let their projections run.
+
+    Args:
+        store: Holds their tables.
+        virtual_host: Its streams are the channels.
+        binder_names: Binders, besides those of the projections.
+        projections: The projections.
+        functions: Their functions, by the names of their entry points.
+        wait: Returns a Pending that settles after so many milliseconds.
+        thread_of: Gives a thread for the function of a projection.
+
+    Raises:
+        CorruptSegment: A table is damaged.
+        StoreError: It cannot be read.
+    """
+    binders = Binders(wait)
+    for name in dict.fromkeys([*binder_names, *(each.binder for each in projections)]):
+        table = names.binder_table(virtual_host.name, name)
+        virtual_host.more_tables.add(table)
+        binders.add(await open_binder(name, store, table))
+    for projection in projections:
+        binder = binders.find(projection.binder)
+        assert binder is not None
+        ports = FeederPorts(virtual_host.streams, wait, thread_of(projection.name))
+        change = functions.get(projection.function)
+        await binders.feed(Feeder(projection, binder, ports, change))
+    return binders

@@ -1,0 +1,130 @@
+"""Folding: batches of events into the documents that they change."""
+
+from collections.abc import Callable
+from typing import Final
+
+from gateway.broker.slices import Slice
+from gateway.log.records.reading import Record
+from gateway.mewbase.binders.binder import Binder, Kept
+from gateway.mewbase.binders.projection import Change, Projection, checked
+from gateway.mewbase.documents import NoDocument
+from gateway.mewbase.events import event_of
+from gateway.pending import Pending
+
+_STEP_EVENTS: Final = 32
+"""Events whose documents are read at once; each may have 1 MiB."""
+_BATCH_BYTES: Final = 8 * 1024 * 1024
+
+InThread = Callable[[Callable[[], None]], Pending[None]]
+"""Runs a function on a thread."""
+_Named = tuple[int, bytes, str]
+"""Position of an event, the event, and the id of the document that it changes."""
+
+
+class Batch:
+    """Documents that a run of events has changed.
+
+    Attributes:
+        before: Documents as they were when they were read.
+        changes: Documents as they are now.
+        size_bytes: Bytes of both.
+        next_position: Position behind the last event that was taken.
+        passed_over: Number of events that make no document, the first one, and the reason.
+    """
+
+    def __init__(self) -> None:
+        self.before: dict[bytes, Kept] = {}
+        self.changes: dict[bytes, bytes] = {}
+        self.size_bytes = 0
+        self.next_position = 0
+        self.passed_over: tuple[int, int, str] = (0, 0, "")
+
+    def pass_over(self, position: int, error: NoDocument) -> None:
+        """Note an event that makes no document."""
+        count, first, reason = self.passed_over
+        self.passed_over = (count + 1, first, reason) if count else (1, position, str(error))
+
+    def known(self, name: bytes) -> bytes | None:
+        """Return a document as it is now; None if there is none."""
+        changed = self.changes.get(name)
+        return changed if changed is not None else self.before.get(name, Kept()).content
+
+    def put(self, name: bytes, content: bytes) -> None:
+        """Change a document."""
+        self.size_bytes += len(content) - len(self.changes.get(name, b""))
+        self.changes[name] = content
+
+
+class Folder:
+    """Makes the documents of one projection."""
+
+    def __init__(
+        self,
+        projection: Projection,
+        change: Change | None,
+        wait: Callable[[int], Pending[None]],
+        in_thread: InThread,
+    ) -> None:
+        """Begin.
+
+        Args:
+            projection: The projection.
+            change: Its function, if it has one.
+            wait: Returns a Pending that settles after so many milliseconds.
+            in_thread: Runs that function on a thread.
+        """
+        self._projection = projection
+        self._fold = projection.fold(change)
+        self._wait = wait
+        self._in_thread = in_thread
+        self._is_slow = change is not None
+        self._reads = projection.mode != "replace"
+
+    async def fold(self, binder: Binder, records: list[Record]) -> Batch:
+        """Take records from the first one on, until their documents are large. Raises StoreError.
+
+        Nothing is stored by that.
+        """
+        batch, time_slice = Batch(), Slice()
+        for begin in range(0, len(records), _STEP_EVENTS):
+            some = records[begin : begin + _STEP_EVENTS]
+            step = self._named(some, batch)
+            if self._reads:
+                await self._read(binder, {name.encode() for _, _, name in step}, batch)
+            if self._is_slow:
+                await self._in_thread(lambda step=step: self._fold_step(step, batch))  # type: ignore[misc]
+            else:
+                self._fold_step(step, batch)
+            batch.next_position = some[-1][0] + 1
+            if batch.size_bytes > _BATCH_BYTES:
+                break
+            if time_slice.is_over():
+                await self._wait(0)
+                time_slice.begin()
+        return batch
+
+    def _named(self, records: list[Record], batch: Batch) -> list[_Named]:
+        """Return those events that name a document."""
+        found: list[_Named] = []
+        for position, _, record in records:
+            event = event_of(record)
+            try:
+                found.append((position, event, self._projection.id_of(event)))
+            except NoDocument as error:
+                batch.pass_over(position, error)
+        return found
+
+    @staticmethod
+    async def _read(binder: Binder, names: set[bytes], batch: Batch) -> None:
+        unknown = sorted(names - batch.before.keys())
+        for name, kept in zip(unknown, await binder.read(unknown), strict=True):
+            batch.before[name] = kept
+            batch.size_bytes += len(kept.content or b"")
+
+    def _fold_step(self, step: list[_Named], batch: Batch) -> None:
+        for position, event, name in step:
+            raw = name.encode()
+            try:
+                batch.put(raw, checked(name, self._fold(name, batch.known(raw), event)))
+            except NoDocument as error:
+                batch.pass_over(position, error)

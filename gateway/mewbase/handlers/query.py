@@ -1,0 +1,143 @@
+"""QUERY and QUERYACK: documents of a binder out.
+
+Source: mewbase wire protocol, QUERY, QUERYRESULT, QUERYACK. The page has a query by a matcher; the
+client of 2016 asks for one document by its id as well.
+"""
+
+from functools import partial
+
+from gateway.broker.access.model import Right
+from gateway.mewbase.binders.binder import Binder
+from gateway.mewbase.link import Link
+from gateway.mewbase.matcher import BadMatcher, Matcher
+from gateway.mewbase.query import Query
+from gateway.mewbase.refusals import Refusal, refusal_of
+from gateway.mewbase.window import Window
+from gateway.mewbase.wire import writing
+from gateway.mewbase.wire.errors import Code
+from gateway.mewbase.wire.reading import Request
+from gateway.pending import run
+from gateway.settings.mewbase import QueryResponse
+
+
+async def query(link: Link, request: Request) -> None:
+    """Begin a query; its results come while other requests are handled."""
+    number: int = request.values["queryID"]
+    try:
+        matcher = _matcher(request)
+        binder = _binder(link, request)
+        _check_room(link, number)
+    except Refusal as refusal:
+        refuse(link, number, refusal)
+        return
+    link.queries[number] = None
+    run(_answer(link, request, binder, matcher), partial(_answered, link, number))
+
+
+def _matcher(request: Request) -> Matcher | None:
+    """Return what documents have to match; None if one is asked for by its id. Raises Refusal."""
+    values = request.values
+    if values["docID"] is not None:
+        return None
+    if values["matcher"] is None:
+        raise Refusal(Code.BAD_REQUEST, "QUERY: matcher or docID is missing")
+    try:
+        return Matcher(values["matcher"])
+    except BadMatcher as error:
+        raise Refusal(Code.BAD_REQUEST, f"QUERY: {error}") from error
+
+
+def _binder(link: Link, request: Request) -> Binder:
+    name: str | None = request.values["binder"]
+    if name is None:
+        raise Refusal(Code.NO_BINDER, "QUERY: binder is missing")
+    found = link.host.binders.find(name)
+    if found is None:
+        raise Refusal(Code.NO_BINDER, f"no such binder {name}")
+    link.require(Right.READ, name)
+    return found
+
+
+def _check_room(link: Link, number: int) -> None:
+    most = link.host.settings.queries_max
+    if number in link.queries:
+        raise Refusal(Code.BAD_REQUEST, f"QUERY: query {number} is open")
+    if len(link.queries) >= most:
+        reason = f"the connection has {most} queries open (mewbase.queries_max)"
+        raise Refusal(Code.BAD_REQUEST, reason)
+
+
+async def _answer(link: Link, request: Request, binder: Binder, matcher: Matcher | None) -> None:
+    """Send the one document that is asked for, or let the results come. Raises StoreError."""
+    number, name = request.values["queryID"], request.values["docID"]
+    await link.host.binders.freshen(binder)
+    if name is not None:
+        (kept,) = await binder.read([name.encode()])
+        if not link.is_closed:
+            _take(link, number)
+            link.ports.send(writing.result(number, kept.content, is_last=True))
+            del link.queries[number]
+        return
+    settings = link.host.settings
+    found = Query(
+        number,
+        binder,
+        matcher,
+        Window(settings.window_bytes, settings.window_resume_bytes, settings.query_results_max),
+        settings.query_kept_bytes_max,
+        link.ports,
+        partial(_ended, link, number),
+    )
+    await binder.begin(found)
+    if link.is_closed:
+        found.close()
+        return
+    _take(link, number)
+    link.queries[number] = found
+    found.wake()
+
+
+def _answered(link: Link, number: int, outcome: BaseException | None) -> None:
+    """Refuse a query that could not begin."""
+    if outcome is None or link.is_closed:
+        return
+    del link.queries[number]
+    refuse(link, number, refusal_of(outcome) or Refusal(Code.SERVER, "the server's log says why"))
+
+
+def _ended(link: Link, number: int, reason: str) -> None:
+    """Forget a query that has ended; one that failed gets its last result."""
+    link.queries.pop(number, None)
+    if reason:
+        as_text = link.errors_as_text()
+        link.ports.send(writing.no_result(number, Code.SERVER, reason, as_text=as_text))
+
+
+def _take(link: Link, number: int) -> None:
+    """Say that results follow, to a client that wants to know."""
+    if _wants_response(link):
+        link.ports.send(writing.query_taken(number))
+
+
+def refuse(link: Link, number: int, refusal: Refusal) -> None:
+    """Send the only result of a query that is refused."""
+    as_text = link.errors_as_text()
+    if _wants_response(link):
+        link.ports.send(
+            writing.query_refused(number, refusal.code, refusal.reason, as_text=as_text)
+        )
+    link.ports.send(writing.no_result(number, refusal.code, refusal.reason, as_text=as_text))
+
+
+def _wants_response(link: Link) -> bool:
+    wanted = link.host.settings.query_response
+    return wanted is QueryResponse.ALWAYS or (
+        wanted is QueryResponse.AUTO and link.session.has_page_form
+    )
+
+
+async def acknowledge(link: Link, request: Request) -> None:
+    """Take an acknowledgement; one of a query that has ended may have crossed its end."""
+    found = link.queries.get(request.values["queryID"])
+    if found is not None:
+        found.acknowledge()

@@ -1,0 +1,270 @@
+"""Projections that run: each event is taken once, whatever the store answers."""
+
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import bson
+import pytest
+
+from gateway.log.names import binder_table
+from gateway.mewbase.binders import folding
+from gateway.mewbase.binders.binder import Binder, open_binder
+from gateway.mewbase.binders.feeder import Feeder, FeederPorts
+from gateway.mewbase.binders.projection import Projection
+from gateway.mewbase.events import record_of
+from gateway.pending import Pending, start
+from store.api import Done, TableEntry
+from store.errors import DiskFull, SegmentFailed, StoreError
+from tests.conformance.harness import wrap_operation
+from tests.unit.gateway.log.log_rig import put
+from tests.unit.gateway.stream.link_rig import Broker
+
+SUM = {"mode": "add", "path": "sum", "quantity": "n"}
+
+
+class Rig:
+    """Channels `a` and `b`, the binder `x`, and projections."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.broker = Broker(directory)
+        for name in ("a", "b"):
+            self.broker.store_rig.run(self.broker.streams.create(name, {}))
+        self.feeders: list[Feeder] = []
+        self.pauses: list[tuple[int, Pending[None]]] = []
+        self.binder = self._opened()
+
+    def _opened(self) -> Binder:
+        rig = self.broker.store_rig
+        return rig.run(open_binder("x", rig.store, binder_table("/", "x")))
+
+    def restart(self) -> None:
+        """Open the same directory anew, as after a kill."""
+        self.broker.close()
+        self.broker = Broker(self.directory)
+        self.feeders.clear()
+        self.binder = self._opened()
+
+    def wait(self, delay_ms: int) -> Pending[None]:
+        pause: Pending[None] = Pending()
+        if not delay_ms:
+            self.broker.loop.call_soon(pause.settle, None)
+        else:
+            self.pauses.append((delay_ms, pause))
+        return pause
+
+    def end_pause(self) -> int:
+        """End the pause of a projection; return how long it was."""
+        self.broker.loop.run_until(lambda: bool(self.pauses))
+        delay_ms, pause = self.pauses.pop(0)
+        pause.settle(None)
+        return delay_ms
+
+    def feed(self, channel: str = "a", **more: str) -> Feeder:
+        number = len(self.feeders)
+        described = {"name": f"p{number}", "channel": channel, "binder": "x", "id": "id", **more}
+        ports = FeederPorts(self.broker.streams, self.wait, self.in_thread)
+        projection = Projection.model_validate(described)
+        feeder = Feeder(projection, self.binder, ports, None)
+        self.feeders.append(feeder)
+        feeder.start()
+        return feeder
+
+    @staticmethod
+    def in_thread(function: Callable[[], None]) -> Pending[None]:
+        done: Pending[None] = Pending()
+        function()
+        done.settle(None)
+        return done
+
+    def publish(self, channel: str = "a", *events: dict[str, Any]) -> None:
+        log = self.broker.log(channel)
+        put(log, [record_of(bson.encode(event)) for event in events])
+        self.broker.settle(channel)
+
+    def caught_up(self) -> None:
+        for feeder in self.feeders:
+            pending = start(feeder.caught_up())
+            self.broker.loop.run_until(lambda: pending.is_settled)  # noqa: B023
+
+    def documents(self) -> dict[str, dict[str, Any]]:
+        names = self.binder.names_behind(None, 1_000)
+        found = self.broker.store_rig.run(self.binder.read(names))
+        contents = [each.content for each in found if each.content is not None]
+        return {
+            name.decode(): bson.decode(content)
+            for name, content in zip(names, contents, strict=True)
+        }
+
+    def sum(self) -> float:
+        self.caught_up()
+        return float(self.documents()["t"]["sum"])
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    rig = Rig(tmp_path)
+    yield rig
+    for feeder in rig.feeders:
+        stopping = start(feeder.stop())
+        rig.broker.loop.run_until(lambda: stopping.is_settled)  # noqa: B023
+    rig.broker.close()
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Rig, StoreError, bool], None]]:
+    """Let the next update of the binder's table fail; it may be stored all the same."""
+
+    def fail(rig: Rig, error: StoreError, is_stored: bool) -> None:  # noqa: FBT001
+        failures = [error]
+
+        def update(
+            real: Callable[..., None],
+            name: str,
+            entries: list[TableEntry],
+            *,
+            done: Done[Any],
+            **more: Any,  # noqa: ANN401
+        ) -> None:
+            if "binder" not in name or not failures:
+                real(name, entries, done=done, **more)
+                return
+            outcome = failures.pop()
+            if is_stored:
+                real(name, entries, done=lambda _: done(outcome), **more)
+            else:
+                done(outcome)
+
+        wrap_operation(monkeypatch, rig.broker.store_rig.store, "update_table", update)
+
+    return fail  # type: ignore[return-value]
+
+
+def events(*amounts: float) -> list[dict[str, Any]]:
+    return [{"id": "t", "n": amount} for amount in amounts]
+
+
+def test_events_are_taken_as_they_come(rig: Rig) -> None:
+    rig.feed(**SUM)
+    for amount in (1, 2, 3):
+        rig.publish("a", *events(amount, amount))
+        rig.caught_up()
+    assert rig.sum() == 12
+
+
+def test_two_projections_may_change_one_document(rig: Rig) -> None:
+    for channel in ("a", "b"):
+        rig.publish(channel, *events(*range(100)))
+    rig.feed("a", **SUM)
+    rig.feed("b", **SUM)
+    for _ in range(10):
+        rig.publish("a", *events(1))
+        rig.publish("b", *events(1))
+    assert rig.sum() == 2 * 4950 + 20
+
+
+@pytest.mark.parametrize("error", [DiskFull("x"), SegmentFailed("x")])
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_an_update_that_fails_is_neither_lost_nor_doubled(
+    rig: Rig,
+    failing: Callable[[Rig, StoreError, bool], None],
+    caplog: pytest.LogCaptureFixture,
+    error: StoreError,
+    is_stored: bool,  # noqa: FBT001
+) -> None:
+    rig.feed(**SUM)
+    rig.publish("a", *events(1))
+    rig.caught_up()
+    failing(rig, error, is_stored)
+    rig.publish("a", *events(2, 3))
+    assert rig.end_pause() == 100
+    rig.publish("a", *events(4))
+    assert rig.sum() == 10
+    assert "projection waits projection=p0 channel=a error=" in caplog.text
+
+
+def test_a_query_does_not_wait_for_a_projection_that_waits_itself(
+    rig: Rig, failing: Callable[[Rig, StoreError, bool], None]
+) -> None:
+    feeder = rig.feed(**SUM)
+    rig.caught_up()
+    failing(rig, DiskFull("x"), False)  # noqa: FBT003
+    waiting = start(feeder.caught_up())
+    rig.publish("a", *events(1))
+    rig.broker.loop.run_until(lambda: bool(rig.pauses))
+    assert waiting.is_settled
+    assert start(feeder.caught_up()).is_settled
+
+
+def test_it_goes_on_where_it_was_after_a_kill(rig: Rig) -> None:
+    for amount in range(5):
+        rig.feed(**SUM)
+        rig.publish("a", *events(amount))
+        if amount % 2:
+            rig.caught_up()
+        rig.restart()
+    rig.feed(**SUM)
+    assert rig.sum() == 10
+
+
+def test_a_channel_that_comes_later_is_found(rig: Rig) -> None:
+    rig.feed("later", **SUM)
+    assert rig.end_pause() == 500
+    rig.broker.store_rig.run(rig.broker.streams.create("later", {}))
+    rig.end_pause()
+    rig.publish("later", *events(1))
+    assert rig.sum() == 1
+
+
+def test_a_channel_that_is_made_anew_is_taken_from_its_beginning(rig: Rig) -> None:
+    rig.feed(**SUM)
+    rig.publish("a", *events(1, 2))
+    rig.caught_up()
+    tell = rig.broker.streams.logs.tell_watchers
+    rig.broker.store_rig.run(rig.broker.streams.delete("a", tell))
+    rig.broker.store_rig.run(rig.broker.streams.create("a", {}))
+    rig.end_pause()
+    rig.publish("a", *events(5))
+    assert rig.sum() == 8
+
+
+def test_one_that_begins_now_leaves_out_what_is_there(rig: Rig) -> None:
+    rig.publish("a", *events(1, 2))
+    rig.feed(**SUM, **{"from": "now"})
+    rig.caught_up()
+    rig.publish("a", *events(5))
+    assert rig.sum() == 5
+    rig.restart()
+    rig.publish("a", *events(7))
+    rig.feed(**SUM, **{"from": "now"})
+    assert rig.sum() == 12
+
+
+def test_a_stop_does_not_wait_for_a_pause(rig: Rig) -> None:
+    feeder = rig.feed("nowhere")
+    rig.broker.loop.run_until(lambda: bool(rig.pauses))
+    stopping = start(feeder.stop())
+    assert stopping.is_settled
+    rig.feeders.clear()
+
+
+def test_large_documents_are_stored_in_batches(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folding, "_BATCH_BYTES", 1_000)
+    rig.publish("a", *({"id": f"{number:03}", "d": bytes(200)} for number in range(100)))
+    rig.feed(mode="merge")
+    rig.caught_up()
+    assert len(rig.documents()) == 100
+
+
+def test_what_makes_no_document_is_counted_and_told_once_a_batch(
+    rig: Rig, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.WARNING)
+    rig.publish("a", {"n": 1}, {"id": "t", "n": 1}, {"id": "t"}, {"id": "t", "n": 2})
+    feeder = rig.feed(**SUM)
+    assert rig.sum() == 3
+    assert feeder.passed_over == 2
+    assert caplog.text.count("events make no document projection=p0 channel=a events=2") == 1
+    assert "first=0 reason=it has no field 'id'" in caplog.text

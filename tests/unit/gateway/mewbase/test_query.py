@@ -1,0 +1,150 @@
+"""A query: its results in pieces, while documents change that it has not come to."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import bson
+import pytest
+
+from gateway.log.names import binder_table
+from gateway.mewbase.binders.binder import Binder, Changed, open_binder
+from gateway.mewbase.binders.rows import Place
+from gateway.mewbase.matcher import Matcher
+from gateway.mewbase.query import Query
+from gateway.mewbase.window import Window
+from store.errors import StoreClosed
+from tests.conformance.harness import wrap_operation
+from tests.unit.gateway.stream.link_rig import Broker
+
+
+class Rig:
+    """A binder, and a query of a client that takes what is sent."""
+
+    def __init__(self, directory: Path) -> None:
+        self.broker = Broker(directory)
+        rig = self.broker.store_rig
+        self.binder: Binder = rig.run(open_binder("b", rig.store, binder_table("/", "b")))
+        self.ended: list[str] = []
+        self.results: list[dict[str, Any]] = []
+        self._position = 0
+        self._is_woken = False
+
+    def put(self, **documents: object) -> None:
+        changes = {
+            name.encode(): Changed(bson.encode({"id": name, "v": value}), None)
+            for name, value in documents.items()
+        }
+        self._position += 1
+        self.broker.store_rig.run(self.binder.change("p", Place(1, self._position), changes))
+
+    def query(
+        self, matcher: dict[str, Any] | None = None, *, kept: int = 10_000, count: int = 1_000
+    ) -> Query:
+        wanted = None if matcher is None else Matcher(bson.encode(matcher))
+        window = Window(1 << 22, 1 << 21, count)
+        found = Query(7, self.binder, wanted, window, kept, self, self.ended.append)  # type: ignore[arg-type]
+        self.broker.store_rig.run(self.binder.begin(found))
+        return found
+
+    def wake(self, _source: Query) -> None:
+        self._is_woken = True
+
+    def take(self, query: Query) -> list[object]:
+        """Take what comes; return the values of all results so far."""
+        while True:
+            self._is_woken = False
+            found = query.next(bytearray())
+            content = b"" if found is None else found.head
+            while content:
+                size = int.from_bytes(content[:4], "little")
+                self.results.append(bson.decode(content[:size])["frame"])
+                content = content[size:]
+            self.broker.loop.run_until(lambda: not query._is_reading)
+            if found is None and not self._is_woken and not query.is_sifting:
+                return [each["result"] and each["result"]["v"] for each in self.results]
+
+    @property
+    def is_over(self) -> bool:
+        return [each["last"] for each in self.results] == [False] * (len(self.results) - 1) + [True]
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    rig = Rig(tmp_path)
+    yield rig
+    rig.broker.close()
+
+
+def test_all_documents_come_in_order_and_the_last_one_says_so(rig: Rig) -> None:
+    rig.put(**{f"{number:03}": number for number in range(300)})
+    assert rig.take(rig.query()) == list(range(300))
+    assert rig.is_over
+    assert rig.ended == [""]
+    assert rig.binder.readers == set()
+
+
+def test_no_match_is_one_result_without_a_document(rig: Rig) -> None:
+    assert rig.take(rig.query()) == [None]
+    rig.put(a=1)
+    rig.results.clear()
+    assert rig.take(rig.query({"v": 2})) == [None]
+    assert rig.is_over
+
+
+def test_the_last_match_is_held_back_until_it_is_known_to_be_the_last(rig: Rig) -> None:
+    rig.put(**{f"{number:03}": number % 50 for number in range(100)})
+    assert rig.take(rig.query({"v": 7})) == [7, 7]
+    assert rig.is_over
+
+
+def test_a_query_sees_what_was_there_when_it_began(rig: Rig) -> None:
+    rig.put(a=1, b=1, c=1, d=1)
+    query = rig.query(count=1)
+    assert rig.take(query) == [1]
+    rig.put(a=2, aa=2, c=2)
+    rig.put(b=3, c=3, d=3, e=3)
+    for _ in range(3):
+        query.acknowledge()
+        rig.take(query)
+    assert [each["result"]["id"] for each in rig.results] == ["a", "b", "c", "d"]
+    assert rig.take(query) == [1, 1, 1, 1]
+    assert rig.is_over
+    rig.results.clear()
+    assert rig.take(rig.query()) == [2, 2, 3, 3, 3, 3]
+
+
+def test_a_document_that_changes_while_it_is_being_read_comes_as_it_was(rig: Rig) -> None:
+    rig.put(a=1, b=1)
+    query = rig.query()
+    query.next(bytearray())  # the read is under way
+    rig.put(a=2, b=2)
+    assert rig.take(query) == [1, 1]
+
+
+def test_a_query_for_which_too_much_is_kept_ends_with_an_error(rig: Rig) -> None:
+    rig.put(**{f"{number:03}": "x" * 50 for number in range(600)})
+    query = rig.query(kept=1_000, count=1)
+    rig.take(query)
+    rig.put(**{f"{number:03}": number for number in range(600)})
+    assert len(rig.ended) == 1
+    assert "mewbase.query_kept_bytes_max" in rig.ended[0]
+    query.acknowledge()
+    before = len(rig.results)
+    rig.take(query)
+    assert len(rig.results) == before
+    assert rig.binder.readers == set()
+
+
+def test_a_binder_that_cannot_be_read_ends_the_query_with_an_error(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def closed(_real: object, name: str, _keys: object, *, done: Any) -> None:  # noqa: ANN401
+        done(StoreClosed(name))
+
+    rig.put(a=1)
+    query = rig.query()
+    with monkeypatch.context() as patch:
+        wrap_operation(patch, rig.broker.store_rig.store, "read_table", closed)
+        assert rig.take(query) == []
+    assert rig.ended == ["the documents cannot be read: the server's log says why"]
