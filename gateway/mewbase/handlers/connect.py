@@ -57,7 +57,7 @@ def _is_served(version: str) -> bool:
 
 
 async def _log_in(link: Link, request: Request) -> str:
-    link.mechanism, data = _credentials(request)
+    link.mechanism, data = credentials_of(request)
     peer = Peer(link.ports.peer_is_loopback, link.address, PROTOCOL)
     try:
         return await link.host.authentication.log_in(link.mechanism, data, peer)
@@ -71,7 +71,7 @@ async def _log_in(link: Link, request: Request) -> str:
         raise LoginFailed(Code.NOT_AUTHENTICATED, words) from None
 
 
-def _credentials(request: Request) -> tuple[str, bytes]:
+def credentials_of(request: Request) -> tuple[str, bytes]:
     """Return the mechanism and its data; a client that sends nothing is anonymous."""
     given: dict[str, Any] = dict(request.values)
     if request.values["authInfo"] is not None:
