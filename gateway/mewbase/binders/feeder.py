@@ -5,7 +5,7 @@ update of the binder's table, so no event is taken twice, whatever ends the serv
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,7 +17,7 @@ from gateway.log.errors import LogError
 from gateway.log.log import StreamLog
 from gateway.log.records.reading import Record, RecordReader, Unreadable, reader_from
 from gateway.mewbase.binders.binder import Binder, Changed
-from gateway.mewbase.binders.folding import Batch, Folder, InThread
+from gateway.mewbase.binders.folding import Folder, InThread
 from gateway.mewbase.binders.projection import Change, Projection
 from gateway.mewbase.binders.rows import Place
 from gateway.pending import Pending, run
@@ -29,6 +29,8 @@ _PAUSE_MS: Final = 100
 _PAUSE_MS_MAX: Final = 60_000
 _NO_CHANNEL_MS: Final = 500
 """Pause before another look for a channel that does not exist."""
+_QUIET_MS: Final = 10_000
+"""Time between two lines of one projection about events that it passed over."""
 _BATCH_EVENTS: Final = 1_000
 
 
@@ -51,6 +53,51 @@ class _ChannelGone(Exception):
     """The channel was deleted, or its log has failed."""
 
 
+class PassedOver:
+    """Events of which a projection made no document; a line of the log from time to time.
+
+    Attributes:
+        count: Number of them since the start.
+    """
+
+    def __init__(self, projection: Projection, wait: Callable[[int], Pending[None]]) -> None:
+        """`wait` returns a Pending that settles after so many milliseconds."""
+        self.count = 0
+        self._projection = projection
+        self._wait = wait
+        self._untold: list[tuple[int, str]] = []
+        self._untold_count = 0
+        self._is_quiet = False
+
+    def add(self, events: Sequence[tuple[int, str]]) -> None:
+        """Count events, by their positions and what is wrong with each."""
+        if events:
+            self.count += len(events)
+            self._untold_count += len(events)
+            self._untold = self._untold or list(events[:1])
+            if not self._is_quiet:
+                self._tell()
+
+    def _tell(self) -> None:
+        """Write a line, and no other for a while."""
+        self._is_quiet = bool(self._untold)
+        if not self._untold:
+            return
+        ((first, reason),) = self._untold
+        log.warning(
+            "events make no document projection=%s channel=%s events=%d first=%d reason=%s "
+            "since_start=%d",
+            self._projection.name,
+            self._projection.channel,
+            self._untold_count,
+            first,
+            reason,
+            self.count,
+        )
+        self._untold, self._untold_count = [], 0
+        self._wait(_QUIET_MS).when_settled(self._tell)
+
+
 class Feeder:
     """Runs one projection.
 
@@ -58,7 +105,7 @@ class Feeder:
         projection: The projection.
         binder: Gets its documents.
         begun: Settled when its place in the channel is stored, or it has to wait for the channel.
-        passed_over: Number of events of which it made no document since the start.
+        passed_over: Events of which it made no document since the start.
     """
 
     def __init__(
@@ -67,7 +114,7 @@ class Feeder:
         self.projection = projection
         self.binder = binder
         self.begun: Pending[None] = Pending()
-        self.passed_over = 0
+        self.passed_over = PassedOver(projection, ports.wait)
         self._ports = ports
         self._folder = Folder(projection, change, ports.wait, ports.in_thread)
         self._stored = Place(0, 0)
@@ -231,21 +278,6 @@ class Feeder:
                     raise
                 continue  # another projection changed a document meanwhile
             self._stored = place
-            self._tell(batch)
+            self.passed_over.add(batch.passed_over)
             self._note_position(place.position)
             records = [record for record in records if record[0] >= place.position]
-
-    def _tell(self, batch: Batch) -> None:
-        count, first, reason = batch.passed_over
-        if count:
-            self.passed_over += count
-            log.warning(
-                "events make no document projection=%s channel=%s events=%d first=%d reason=%s "
-                "since_start=%d",
-                self.projection.name,
-                self.projection.channel,
-                count,
-                first,
-                reason,
-                self.passed_over,
-            )

@@ -29,7 +29,7 @@ class Batch:
         changes: Documents as they are now.
         size_bytes: Bytes of both.
         next_position: Position behind the last event that was taken.
-        passed_over: Number of events that make no document, the first one, and the reason.
+        passed_over: Position of each event that makes no document, and the reason.
     """
 
     def __init__(self) -> None:
@@ -37,12 +37,11 @@ class Batch:
         self.changes: dict[bytes, bytes] = {}
         self.size_bytes = 0
         self.next_position = 0
-        self.passed_over: tuple[int, int, str] = (0, 0, "")
+        self.passed_over: list[tuple[int, str]] = []
 
     def pass_over(self, position: int, error: NoDocument) -> None:
         """Note an event that makes no document."""
-        count, first, reason = self.passed_over
-        self.passed_over = (count + 1, first, reason) if count else (1, position, str(error))
+        self.passed_over.append((position, str(error)))
 
     def known(self, name: bytes) -> bytes | None:
         """Return a document as it is now; None if there is none."""

@@ -9,7 +9,7 @@ from typing import Any, Final
 import bson
 from bson.codec_options import CodecOptions, DatetimeConversion
 
-from gateway.broker.access.authentication import LoginRefused, Peer, Refused
+from gateway.broker.access.authentication import LoginRefused, Peer
 from gateway.mewbase.host import PROTOCOL
 from gateway.mewbase.link import Link
 from gateway.mewbase.refusals import LoginFailed
@@ -65,10 +65,7 @@ async def _log_in(link: Link, request: Request) -> str:
         line = "login refused peer=%s user=%r mechanism=%r reason=%s"
         reason = refused.reason.value
         link.say(log.warning, line, link.peer, refused.user, link.mechanism, reason)
-        words = "Authentication failed"
-        if refused.reason is Refused.MECHANISM:
-            words = "Authentication failed: username and password are needed"
-        raise LoginFailed(Code.NOT_AUTHENTICATED, words) from None
+        raise LoginFailed(Code.NOT_AUTHENTICATED, "Authentication failed") from None
 
 
 def credentials_of(request: Request) -> tuple[str, bytes]:

@@ -6,6 +6,7 @@ import random
 import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from pathlib import Path
 
 import bson
 import pytest
@@ -131,3 +132,75 @@ def test_events_that_stream_clients_damaged_are_wrapped(
         streams.confirmed()
     client.subscribe("channel1", startPos=0)
     assert [each["event"] for each in client.events(2)] == [{"data": bad}, {"data": b"\0Ss"}]
+
+
+def test_65536_subscriptions_of_a_connection_harm_no_other_client(
+    server: HutchServer, client: MewbaseClient
+) -> None:
+    before = server.rss_bytes()
+    with MewbaseClient(port_of(server)) as greedy:
+        greedy.connect()
+        asked = 65_536
+        outcomes = {True: 0, False: 0}
+        for begin in range(0, asked, 256):
+            frames = [
+                frame("SUBSCRIBE", {"channel": "channel1", "rID": begin + n, "startPos": 0})
+                for n in range(256)
+            ]
+            greedy.socket.sendall(b"".join(frames))
+            for n in range(256):
+                answer = greedy.must("SUBRESPONSE")
+                assert answer["rID"] == begin + n
+                outcomes[answer["ok"]] += 1
+            if begin % 4096 == 0:
+                client.publish("channel2", {"n": begin})
+        assert outcomes == {True: 1_000, False: asked - 1_000}
+        client.publish("channel1", {"n": 1})
+        greedy.events(1_000)
+        assert server.rss_bytes() < before + 64 * MIB
+    client.subscribe("channel1", startPos=0)
+    assert client.events(1)[0]["event"] == {"n": 1}
+
+
+def test_a_thousand_open_queries_harm_no_other_client(
+    start_mewbase: StartMewbase, tmp_path: Path
+) -> None:
+    path = tmp_path / "projections.toml"
+    path.write_text('[[projections]]\nname = "p"\nchannel = "channel1"\nbinder = "b"\nid = "id"\n')
+    server = start_mewbase(
+        "--durability",
+        "os",
+        HUTCH_MEWBASE__PROJECTIONS_FILE=str(path),
+        HUTCH_MEWBASE__QUERIES_MAX="1000",
+        HUTCH_MEWBASE__WINDOW_BYTES="65536",
+        HUTCH_MEWBASE__WINDOW_RESUME_BYTES="0",
+    )
+    with MewbaseClient(port_of(server)) as client, MewbaseClient(port_of(server)) as greedy:
+        client.connect()
+        greedy.connect()
+        for number in range(200):
+            client.publish("channel1", {"id": f"{number:03}", "data": bytes(10_000)})
+        before = server.rss_bytes()
+        for query in range(1_100):
+            greedy.send("QUERY", queryID=query, binder="b", matcher={})
+        counts: dict[int, int] = {}
+        refused = 0
+        while refused < 100 or sum(counts.values()) < 7 * 1_000:
+            fields = greedy.must("QUERYRESULT")
+            if fields["ok"]:
+                counts[fields["queryID"]] = counts.get(fields["queryID"], 0) + 1
+            else:
+                assert (fields["errCode"], fields["last"]) == (104, True)
+                refused += 1
+        assert set(counts.values()) == {7}  # 64 KiB of each
+        for number in range(200):  # what changes is kept for all of them, once
+            client.publish("channel1", {"id": f"{number:03}", "data": bytes(9_000)})
+        client.send("QUERY", queryID=1, binder="b", docID="199")
+        assert len(client.must("QUERYRESULT")["result"]["data"]) == 9_000
+        assert server.rss_bytes() < before + 192 * MIB
+        for _ in range(7):
+            greedy.send("QUERYACK", queryID=1_000)
+            greedy.send("QUERYACK", queryID=999)
+        found = [greedy.must("QUERYRESULT") for _ in range(7)]
+        assert {fields["queryID"] for fields in found} == {999}
+        assert {len(fields["result"]["data"]) for fields in found} == {10_000}

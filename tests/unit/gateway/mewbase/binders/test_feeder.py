@@ -258,13 +258,25 @@ def test_large_documents_are_stored_in_batches(rig: Rig, monkeypatch: pytest.Mon
     assert len(rig.documents()) == 100
 
 
-def test_what_makes_no_document_is_counted_and_told_once_a_batch(
+def test_what_makes_no_document_is_counted_and_told_from_time_to_time(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.WARNING)
     rig.publish("a", {"n": 1}, {"id": "t", "n": 1}, {"id": "t"}, {"id": "t", "n": 2})
     feeder = rig.feed(**SUM)
+    for _ in range(3):
+        rig.publish("a", {"id": 7.5})
+        rig.caught_up()
     assert rig.sum() == 3
-    assert feeder.passed_over == 2
-    assert caplog.text.count("events make no document projection=p0 channel=a events=2") == 1
-    assert "first=0 reason=it has no field 'id'" in caplog.text
+    assert feeder.passed_over.count == 5
+    first = "events make no document projection=p0 channel=a events=2 first=0 reason=it has no fie"
+    assert [line.startswith(first) for line in caplog.messages] == [True]
+    assert rig.end_pause() == 10_000
+    later = "events make no document projection=p0 channel=a events=3 first=4 reason="
+    assert [line.startswith(later) for line in caplog.messages] == [False, True]
+    assert caplog.messages[1].endswith("since_start=5")
+    rig.end_pause()
+    assert len(caplog.messages) == 2
+    rig.publish("a", {"id": 7.5})
+    rig.caught_up()
+    assert len(caplog.messages) == 3
