@@ -229,6 +229,13 @@ ROWS: Final = (
         "the last answer. Each request must be answered once, in order.",
     ),
     Row(
+        "mewbase_answered",
+        "mewbase, the same without storing",
+        (RATE, CPU),
+        MEWBASE_MEANING + "A server that takes each request apart and answers it, and stores "
+        "nothing; what it lacks to the row above is what storing costs.",
+    ),
+    Row(
         "mewbase_deliver",
         "mewbase, deliver 200 B",
         (RATE, CPU),

@@ -9,6 +9,8 @@
         async with client.transaction() as order:
             await order.publish("orders", {"number": 2})
             await order.publish("invoices", {"order": 2})
+        async for document in client.query("totals", {"customer": "tim"}):
+            print(document)
 
 Source: the mewbase wire protocol; docs/protocols/mewbase.md says what Hutch makes of it.
 """
@@ -16,8 +18,8 @@ Source: the mewbase wire protocol; docs/protocols/mewbase.md says what Hutch mak
 import asyncio
 import itertools
 import ssl
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager, suppress
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
@@ -116,6 +118,7 @@ class Client:
         self._sessions = itertools.count()
         self._waiting: dict[int | None, asyncio.Future[dict[str, Any]]] = {}
         self._subscriptions: dict[int, Subscription] = {}
+        self._queries: dict[int, asyncio.Queue[dict[str, Any] | None]] = {}
         self._is_over = False
         self._receiving = asyncio.create_task(self._receive())
 
@@ -208,6 +211,48 @@ class Client:
         await self._ask(kind, subID=number)
         self._subscriptions.pop(number).take(None)
 
+    async def query(
+        self, binder: str, matcher: Document | None = None
+    ) -> AsyncIterator[dict[str, Any]]:
+        """Give the documents of a binder, in the order of their ids.
+
+        They are as they were when the query began. Raises Refused or ConnectionError.
+
+        Args:
+            binder: The binder.
+            matcher: Fields that wanted documents have.
+        """
+        async with aclosing(self._results(binder=binder, matcher=matcher or {})) as results:
+            async for document in results:
+                yield document
+
+    async def find(self, binder: str, name: str) -> dict[str, Any] | None:
+        """Return the document of an id, None if there is none.
+
+        Raises Refused or ConnectionError.
+        """
+        async with aclosing(self._results(binder=binder, docID=name)) as results:
+            return await anext(results, None)
+
+    async def _results(self, **fields: object) -> AsyncGenerator[dict[str, Any], None]:
+        if self._is_over:
+            raise ConnectionError("the connection has ended")
+        number = next(self._numbers)
+        queue = self._queries[number] = asyncio.Queue()
+        try:
+            await self.send("QUERY", queryID=number, **fields)
+            is_last = False
+            while not is_last:
+                answer = await queue.get()
+                if answer is None:
+                    raise ConnectionError("the connection has ended")
+                is_last = _check(answer)["last"]
+                if answer["result"] is not None:
+                    yield answer["result"]
+                await self.send("QUERYACK", queryID=number)
+        finally:
+            del self._queries[number]
+
     async def ping(self) -> None:
         """Show that the client lives."""
         await self.send("PING")
@@ -251,6 +296,9 @@ class Client:
                 event = Event(fields["pos"], fields["timestamp"], fields["event"])
                 subscription.take(event)
             return
+        if kind == "QUERYRESULT":
+            self._take_result(fields)
+            return
         if kind == "SUBRESPONSE" and fields["ok"]:
             # Now: events may come in the same read.
             number = fields["subID"]
@@ -259,10 +307,20 @@ class Client:
         if answer is not None and not answer.done():
             answer.set_result(fields)
 
+    def _take_result(self, fields: dict[str, Any]) -> None:
+        queue = self._queries.get(fields["queryID"])
+        if queue is not None:
+            queue.put_nowait(fields)
+        elif not fields["last"]:  # its caller wants no more: let it come to its end
+            whole = {"type": "QUERYACK", "frame": {"queryID": fields["queryID"]}}
+            self._writer.write(bson.encode(whole))
+
     def _end(self) -> None:
         self._is_over = True
         for subscription in self._subscriptions.values():
             subscription.take(None)
+        for queue in self._queries.values():
+            queue.put_nowait(None)
         for answer in self._waiting.values():
             if not answer.done():
                 answer.set_exception(ConnectionError("the connection has ended"))

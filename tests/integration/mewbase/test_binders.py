@@ -231,13 +231,13 @@ def test_what_makes_no_document_is_logged_and_passed_over(start_binders: StartMe
             client.publish(channel, {"id": "a", "n": 13, "kind": 1})
     assert documents(port_of(server), "sums") == {"a": {"id": "a", "of": {"1": 26}}}
     assert documents(port_of(server), "counted") == {"a": {"id": "a", "events": 1}}
-    for projection, channel, reason in (
+    for projection, number, reason in (
         ("python", 1, "the function raised ValueError('thirteen')"),
         ("add1", 1, "the quantity is no number"),
         ("add2", 2, "it has no field 'id' with a text or a whole number"),
     ):
         server.wait_for_log(
-            f"events make no document projection={projection} channel=channel{channel} events=1 "
+            f"events make no document projection={projection} channel=channel{number} events=1 "
         )
         server.wait_for_log(f"reason={reason}")
 

@@ -81,6 +81,34 @@ def test_a_transaction_is_stored_when_its_block_ends(port: int) -> None:
     within(scenario())
 
 
+def test_documents_are_found_and_queried(start_mewbase: StartMewbase, tmp_path: Path) -> None:
+    path = tmp_path / "projections.toml"
+    path.write_text('[[projections]]\nname = "p"\nchannel = "channel1"\nbinder = "b"\nid = "id"\n')
+    server = start_mewbase(
+        HUTCH_MEWBASE__PROJECTIONS_FILE=str(path), HUTCH_MEWBASE__QUERY_RESULTS_MAX="10"
+    )
+
+    async def scenario() -> None:
+        async with await connect("127.0.0.1", port_of(server)) as client:
+            for n in range(100):
+                await client.publish("channel1", {"id": f"{n:02}", "half": n // 50})
+            found = [each["id"] async for each in client.query("b", {"half": 1})]
+            assert found == [f"{n:02}" for n in range(50, 100)]
+            async for each in client.query("b"):
+                if each["id"] == "15":
+                    break  # the rest of it is of no use
+            assert await client.find("b", "07") == {"id": "07", "half": 0}
+            assert await client.find("b", "x") is None
+            assert [each async for each in client.query("b", {"half": 2})] == []
+            with pytest.raises(Refused, match="no such binder nothing"):
+                await client.find("nothing", "x")
+            server.kill()
+            with pytest.raises(ConnectionError):
+                await client.find("b", "07")
+
+    within(scenario())
+
+
 def test_refusals_and_ends_are_raised(server: HutchServer, port: int) -> None:
     async def refused(client: Client, code: int) -> None:
         for request in (client.publish("nowhere", {}), client.subscribe("nowhere")):
