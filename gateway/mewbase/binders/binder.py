@@ -4,8 +4,8 @@ The store promises no order for keys of different lengths, and queries want one.
 """
 
 import struct
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from bisect import bisect_left, bisect_right, insort
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -18,6 +18,8 @@ from store.errors import CorruptSegment
 
 _PAGE_ROWS: Final = 100
 """Rows read at once at the start; each may have 1 MiB."""
+_INSERTED_MAX: Final = 50
+"""New ids up to which each is inserted; more are sorted in at once."""
 _WRITE: Final = "write"
 
 
@@ -40,11 +42,11 @@ class Changed:
 
     Attributes:
         content: What it becomes.
-        before: What it was; None if that was not looked at.
+        version: The version that it must have before; ANY_VERSION if it was not looked at.
     """
 
     content: bytes
-    before: Kept | None
+    version: int = ANY_VERSION
 
 
 class Reader(Protocol):
@@ -71,9 +73,6 @@ class Binder:
         self._names: list[bytes] = []
         self._locks = Locks()
         self._places: dict[str, tuple[Place, int]] = {}
-
-    def __len__(self) -> int:
-        return len(self._names)
 
     def take(self, entry: TableEntry) -> None:
         """Take over a row from before the start. Raises CorruptSegment."""
@@ -137,35 +136,34 @@ class Binder:
             _, version = self._places.get(projection, (None, NOT_EXISTS))
             entries = [TableEntry(place_key(projection), place.pack(), version)]
             for name, changed in changes.items():
-                before = ANY_VERSION if changed.before is None else changed.before.version
-                entries.append(TableEntry(document_key(name), changed.content, before))
+                entries.append(TableEntry(document_key(name), changed.content, changed.version))
             written: Pending[Sequence[int]] = Pending()
             self._store.update_table(self._table, entries, done=written.settle)
             versions = await written
             self._places[projection] = place, versions[0]
             self._add(changes)
 
-    async def _tell_readers(self, changes: Mapping[bytes, Changed]) -> None:
-        """Let open queries keep what is about to change."""
+    async def _tell_readers(self, names: Collection[bytes]) -> None:
+        """Let open queries keep what is about to change, as it is now."""
         if not self.readers:
             return
-        unknown = [name for name, changed in changes.items() if changed.before is None]
-        looked_at = dict(zip(unknown, await self.read(unknown), strict=True))
-        for name, changed in changes.items():
-            before = changed.before or looked_at[name]
+        for name, kept in zip(names, await self.read(list(names)), strict=True):
             for reader in list(self.readers):
-                reader.keep(name, before.content)
+                reader.keep(name, kept.content)
 
     def _add(self, names: Iterable[bytes]) -> None:
         """Sort ids in that are new."""
-        known, new = self._names, []
-        for name in names:
-            at = bisect_left(known, name)
-            if at == len(known) or known[at] != name:
-                new.append(name)
-        if new:
-            known += new
-            known.sort()  # two runs that are sorted already: fast
+        new = [name for name in names if not self._has(name)]
+        if len(new) <= _INSERTED_MAX:
+            for name in new:
+                insort(self._names, name)
+        else:
+            self._names += new
+            self._names.sort()
+
+    def _has(self, name: bytes) -> bool:
+        at = bisect_left(self._names, name)
+        return at < len(self._names) and self._names[at] == name
 
     async def close(self) -> None:
         """Wait until what is being written is stored."""

@@ -1,7 +1,7 @@
 """All binders of a server, and the projections that feed them."""
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
 
 from gateway.broker.virtual_host import VirtualHost
 from gateway.log import names
@@ -41,21 +41,21 @@ class Binders:
 
     async def freshen(self, binder: Binder) -> None:
         """Wait until a binder has what was published by now, but not for long."""
-        for feeder in self._feeders:
-            if feeder.binder is binder:
-                await self._first_of(feeder.caught_up())
-
-    async def _first_of(self, caught_up: Coroutine[Pending[Any], None, None]) -> None:
         either: Pending[None] = Pending()
 
         def settle(_outcome: object = None) -> None:
             if not either.is_settled:
                 either.settle(None)
 
-        run(caught_up, settle)
+        run(self._all_caught_up(binder), settle)
         if not either.is_settled:
             self._wait(_FRESH_MS).when_settled(settle)
         await either
+
+    async def _all_caught_up(self, binder: Binder) -> None:
+        for feeder in self._feeders:
+            if feeder.binder is binder:
+                await feeder.caught_up()
 
     async def stop(self) -> None:
         """Let the projections take no more events, and wait for what is being stored."""

@@ -16,7 +16,7 @@ from gateway.log.barrier import when_all_committed
 from gateway.log.errors import LogError
 from gateway.log.log import StreamLog
 from gateway.log.records.reading import Record, RecordReader, Unreadable, reader_from
-from gateway.mewbase.binders.binder import Binder, Changed
+from gateway.mewbase.binders.binder import Binder
 from gateway.mewbase.binders.folding import Folder, InThread
 from gateway.mewbase.binders.projection import Change, Projection
 from gateway.mewbase.binders.rows import Place
@@ -32,6 +32,8 @@ _NO_CHANNEL_MS: Final = 500
 _QUIET_MS: Final = 10_000
 """Time between two lines of one projection about events that it passed over."""
 _BATCH_EVENTS: Final = 1_000
+_BATCH_BYTES: Final = 1024 * 1024
+"""Events that are taken at once, and their bytes; a chunk is not parted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,9 +166,8 @@ class Feeder:
                 line = "projection waits projection=%s channel=%s error=%s"
                 log.warning(line, self.projection.name, self.projection.channel, error)
                 went_on = self._stored != before
-                pause_ms = min(
-                    2 * pause_ms if pause_ms and not went_on else _PAUSE_MS, _PAUSE_MS_MAX
-                )
+                longer_ms = _PAUSE_MS if went_on else max(2 * pause_ms, _PAUSE_MS)
+                pause_ms = min(longer_ms, _PAUSE_MS_MAX)
             self._lose_log()
             if not self._is_stopped:
                 await self._pause(pause_ms)
@@ -230,7 +231,8 @@ class Feeder:
     async def _next(self, reader: RecordReader, stream: Stream) -> list[Record]:
         """Return the next records, some chunks of them; empty at the stop."""
         found: list[Record] = []
-        while not self._is_stopped and len(found) < _BATCH_EVENTS:
+        size = 0
+        while not self._is_stopped and len(found) < _BATCH_EVENTS and size < _BATCH_BYTES:
             if stream.is_deleted or reader.failure is not None:
                 raise _ChannelGone(str(reader.failure or "it was deleted"))
             self._woken = Pending()
@@ -241,6 +243,7 @@ class Feeder:
                 log.warning(line, name, some.offset, last, some.reason)
             elif some:
                 found += some
+                size += sum(len(record) for _, _, record in some)
             elif found:
                 break
             elif reader.failure is None:
@@ -267,12 +270,8 @@ class Feeder:
         while records and not self._is_stopped:
             batch = await self._folder.fold(self.binder, records)
             place = Place(self._stored.generation, batch.next_position)
-            changes = {
-                name: Changed(content, batch.before.get(name))
-                for name, content in batch.changes.items()
-            }
             try:
-                await self.binder.change(self.projection.name, place, changes)
+                await self.binder.change(self.projection.name, place, batch.changed())
             except KeyVersionMismatch:
                 if await self.binder.place_of(self.projection.name) != self._stored:
                     raise

@@ -5,11 +5,12 @@ from typing import Final
 
 from gateway.broker.slices import Slice
 from gateway.log.records.reading import Record
-from gateway.mewbase.binders.binder import Binder, Kept
+from gateway.mewbase.binders.binder import Binder, Changed, Kept
 from gateway.mewbase.binders.projection import Change, Projection, checked
 from gateway.mewbase.documents import NoDocument
 from gateway.mewbase.events import event_of
 from gateway.pending import Pending
+from store.api import ANY_VERSION
 
 _STEP_EVENTS: Final = 32
 """Events whose documents are read at once; each may have 1 MiB."""
@@ -52,6 +53,14 @@ class Batch:
         """Change a document."""
         self.size_bytes += len(content) - len(self.changes.get(name, b""))
         self.changes[name] = content
+
+    def changed(self) -> dict[bytes, Changed]:
+        """Return what is to be stored, on the condition that it was not changed meanwhile."""
+        before = {name: kept.version for name, kept in self.before.items()}
+        return {
+            name: Changed(content, before.get(name, ANY_VERSION))
+            for name, content in self.changes.items()
+        }
 
 
 class Folder:

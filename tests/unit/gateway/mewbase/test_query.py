@@ -32,7 +32,7 @@ class Rig:
 
     def put(self, **documents: object) -> None:
         changes = {
-            name.encode(): Changed(bson.encode({"id": name, "v": value}), None)
+            name.encode(): Changed(bson.encode({"id": name, "v": value}))
             for name, value in documents.items()
         }
         self._position += 1
