@@ -32,10 +32,13 @@ from gateway.management.definitions.planning import plan_import
 from gateway.management.definitions.reading import read_definitions
 from gateway.management.errors import WrongRequest
 from gateway.management.wire import read_head
+from gateway.mewbase.binders.projection import Projection, checked
+from gateway.mewbase.documents import NoDocument
 from gateway.mewbase.events import event_of, record_of
 from gateway.mewbase.matcher import BadMatcher, Matcher
 from gateway.mewbase.wire import reading
 from gateway.mewbase.wire.errors import BadRequest, Unreadable
+from gateway.mewbase.wire.kernel.documents import is_document
 from gateway.pravega.early.session import Session
 from gateway.stream.wire import messages as m
 from gateway.stream.wire import pipeline
@@ -71,6 +74,15 @@ _FRAME_HEAD_BYTES: Final = 13
 """Size, key, version, publisher and count."""
 _CAPACITIES: Final = (1 << 14, 130, 200, 57)
 _BSON: Final = CodecOptions[dict[str, object]](datetime_conversion=DatetimeConversion.DATETIME_MS)
+_PROJECTION: Final = {"name": "p", "channel": "c", "binder": "b", "id": "id"}
+_PROJECTIONS: Final = [
+    Projection.model_validate(_PROJECTION | more)
+    for more in (
+        {},
+        {"mode": "merge", "id": "id.id"},
+        {"mode": "add", "path": "a.{id}.n", "quantity": "n"},
+    )
+]
 _ENTRIES_MAX: Final = (65_535, 65_534, 3, 1)
 
 
@@ -289,9 +301,20 @@ def _take_frame(buffer: bytearray, start: int, end: int) -> None:
     if event is not None:
         assert event_of(record_of(event)) == event
         assert event_of(event) == event
+        _fold(event)
     if matcher is not None:
         with contextlib.suppress(BadMatcher):
             Matcher(matcher).matches(matcher)
+
+
+def _fold(event: bytes) -> None:
+    """Make documents of an event, with every mode."""
+    for projection in _PROJECTIONS:
+        with contextlib.suppress(NoDocument):
+            name, fold = projection.id_of(event), projection.fold()
+            first = checked(name, fold(name, None, event))
+            second = checked(name, fold(name, first, event))
+            assert is_document(second, 0, len(second))
 
 
 def _walk_events(stored: bytes) -> None:

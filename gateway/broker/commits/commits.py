@@ -16,6 +16,7 @@ from gateway.broker.commits.limits import CHUNKS_MAX
 from gateway.broker.commits.ports import CommitsPorts
 from gateway.broker.commits.rows import LAST, HeadRow, SinkRow, head_key, pack_number
 from gateway.broker.commits.sinks import Nameless, Sinks
+from gateway.broker.commits.sources import READ_BYTES
 from gateway.broker.commits.stage import Stage
 from gateway.broker.commits.stages import Stages, require_sink
 from gateway.broker.errors import (
@@ -123,7 +124,11 @@ class Commits:
             return Committed(self._last_number)
         targets = [some.stream for some in records]
         await self._ready(targets, check)
-        parts = [ChunkPart(self.ports, some) for some in records]
+        parts = []
+        for some in records:
+            parts.append(ChunkPart(self.ports, some))
+            if parts[-1].size > READ_BYTES // 2:
+                await self.ports.wait(0)  # others have their turn
         draft = Draft(
             user=user,
             targets=targets,

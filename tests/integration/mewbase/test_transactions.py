@@ -221,6 +221,30 @@ def test_a_transaction_that_gets_too_large_can_only_be_aborted(
     assert len(events(port_of(server))) == 2
 
 
+def test_the_largest_transaction_is_stored(start_mewbase: StartMewbase) -> None:
+    """All parts are one update of a table, of 16 MiB at most."""
+    names = [f"c{number:02}" for number in range(20)]
+    server = start_mewbase("--durability", "os", HUTCH_MEWBASE__CHANNELS=",".join(names))
+    with MewbaseClient(port_of(server)) as client:
+        client.connect()
+        begin(client, 1)
+        for name in names[:16]:
+            put(client, 1, name, data=bytes(1_000_000))
+        assert client.ask("PUB", channel=names[16], sessID=1, event={"x": bytes(700_000)}, rID=5)[
+            "ok"
+        ]
+        end(client, 1)
+        for name in (names[0], names[15]):
+            client.subscribe(name, startPos=0)
+            assert len(client.events(1)[0]["event"]["data"]) == 1_000_000
+        begin(client, 1)
+        for name in names[:16]:
+            put(client, 1, name, data=bytes(1_040_000))
+        too_much = {"channel": names[16], "event": {"x": bytes(140_000)}}
+        assert code_of(client, "PUB", sessID=1, **too_much) == 4
+        end(client, 1, "ABORTTX")
+
+
 def test_a_transaction_needs_the_right_to_write_when_it_commits(
     server: HutchServer, client: MewbaseClient, port: int
 ) -> None:
