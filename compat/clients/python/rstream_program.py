@@ -49,6 +49,8 @@ from compat.clients.python.rstream_session import (
 )
 
 CODECS = {"none": CompressionType.No, "gzip": CompressionType.Gzip}
+# How long a confirm may take, in seconds, before the message is sent again.
+CONFIRM_S = 5.0
 
 
 async def publish_and_read(
@@ -252,10 +254,14 @@ async def reconnect(request: Request) -> Result:
 
 
 async def publish_persistently(producer: Producer, stream: str, one: bytes) -> None:
-    """Send one message until it is confirmed."""
+    """Send one message until it is confirmed.
+
+    The library waits for ever for the confirm of a message that the server refuses, which happens
+    where it sends before it has declared its publisher anew.
+    """
     while True:
         try:
-            await producer.send_wait(stream, AMQPMessage(body=one))
+            await asyncio.wait_for(producer.send_wait(stream, AMQPMessage(body=one)), CONFIRM_S)
         except Exception:  # noqa: BLE001 - whatever a lost connection surfaces as
             await asyncio.sleep(0.2)
         else:
