@@ -31,7 +31,6 @@ Source: RabbitMQ osiris, the log's header comment; Pravega wire protocol, Event.
 """
 
 import struct
-from array import array
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -43,15 +42,18 @@ except ImportError:  # pragma: no cover  # the wheel does not exist for every pl
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
+    from store.api import FileRegion
+
 __all__ = [
+    "ALONE_BYTES",
     "CRC_POSITION",
-    "CRC_TABLE",
     "DATA_POSITION",
     "ENTRIES_MAX",
     "EVENT_HEAD_BYTES",
     "HEADER_BYTES",
     "SEAL_BYTES",
     "ChunkHeader",
+    "Delivery",
     "Seals",
     "crc32",
     "pack_head",
@@ -68,31 +70,14 @@ DATA_POSITION: Final = EVENT_HEAD_BYTES + HEADER_BYTES
 CRC_POSITION: Final = EVENT_HEAD_BYTES + 32
 SEAL_BYTES: Final = 4
 ENTRIES_MAX: Final = 65_535
+ALONE_BYTES: Final = 64 * 1024
+"""A chunk of this size is sent alone, from its file; smaller ones from memory, and joined."""
 MAGIC_AND_VERSION: Final = 0x50
 USER_CHUNK: Final = 0
 
 _HEADER: Final = struct.Struct(">BBHIqQQIIII")
 _HEAD: Final = struct.Struct(">IIBBHIqQQIIII")
 _SEQUENCE: Final = 0
-
-
-def _crc_table() -> "array[int]":
-    """Return eight tables of 256 for the kernels' CRC-32 (IEEE, reflected 0xEDB88320)."""
-    table: list[int] = []
-    for value in range(256):
-        crc = value
-        for _ in range(8):
-            crc = (crc >> 1) ^ (0xEDB88320 if crc & 1 else 0)
-        table.append(crc)
-    for row in range(1, 8):
-        table.extend(
-            (previous >> 8) ^ table[previous & 0xFF]
-            for previous in table[(row - 1) * 256 : row * 256]
-        )
-    return array("I", table)
-
-
-CRC_TABLE: Final = _crc_table()
 
 
 class ChunkHeader(NamedTuple):
@@ -122,6 +107,34 @@ class Seals(NamedTuple):
     def behind(self, position: int) -> "Seals":
         """Return the same for the bytes from `position` on."""
         return Seals(self.seed, max(self.begin - position, 0))
+
+
+class Delivery:
+    """One chunk for a consumer: its header and data, either in memory or in a file.
+
+    Attributes:
+        chunk_id: Offset of its first record.
+        next_offset: Offset after its last record.
+        size: Bytes of header and data.
+        head: The first bytes (all of them if there is no region).
+        region: The rest.
+    """
+
+    __slots__ = ("chunk_id", "head", "next_offset", "region", "size")
+
+    def __init__(
+        self,
+        chunk_id: int,
+        next_offset: int,
+        size: int,
+        head: bytes,
+        region: "FileRegion | None" = None,
+    ) -> None:
+        self.chunk_id = chunk_id
+        self.next_offset = next_offset
+        self.size = size
+        self.head = head
+        self.region = region
 
 
 def seal_seed(segment: str) -> int:

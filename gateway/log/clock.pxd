@@ -1,4 +1,4 @@
-cdef long long _SAME_MS
+cdef long long _SAME_MS, _MS_NS
 cdef class _Run:
     cdef public long long offset, until
 cdef class Clock:

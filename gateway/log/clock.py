@@ -19,12 +19,17 @@ _STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Counts on while the machine sleeps, where the system has such a clock."""
 
 
+_MS_NS: Final = 1_000_000
+_time_ns: Final = time.time_ns
+_clock_gettime_ns: Final = time.clock_gettime_ns
+
+
 def _wall_ms() -> int:
-    return time.time_ns() // 1_000_000
+    return _time_ns() // _MS_NS
 
 
 def _steady_ms() -> int:
-    return time.clock_gettime_ns(_STEADY) // 1_000_000
+    return _clock_gettime_ns(_STEADY) // _MS_NS
 
 
 class _Run:

@@ -1,11 +1,17 @@
-from gateway.log.log cimport StreamLog
+from gateway.log.chunk cimport Delivery
+from gateway.log.log cimport Readers, StreamLog
 from gateway.log.lookahead cimport Lookahead
 
 cdef class Cursor:
     cdef public StreamLog log
     cdef public Lookahead _lookahead
-    cdef public object position, _wake, _takes_regions, _joined_bytes_max, _window_bytes, _next_offset, failure, _failed_at, _fetched_at, _sieve, _ahead_bytes
-    cdef public bint _is_waiting, _is_closed, _was_late, is_sifting
-    cpdef next(self, bytearray scratch)
-    cpdef _next(self, available, bytearray scratch)
-    cpdef _alone(self, bytes glance, event_bytes)
+    cdef public object _wake, _takes_regions, _next_offset, failure, _sieve
+    cdef public long long position, _failed_at, _fetched_at
+    cdef public Py_ssize_t _joined_bytes_max, _window_bytes, _ahead_bytes
+    cdef public bint _is_waiting, _is_closed, _was_late, is_sifting, _takes_shared
+    cpdef Delivery next(self, bytearray scratch)
+    cpdef Delivery _take_shared(self, Readers readers)
+    cpdef Delivery _find_next(self, bytearray scratch)
+    cpdef Delivery _next(self, long long available, bytearray scratch)
+    cpdef Delivery _alone(self, bytes glance, Py_ssize_t event_bytes)
+    cpdef _woken(self)

@@ -8,14 +8,14 @@ if this process did not write them. `next` then gives nothing; `wake` is called 
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from gateway.log.chunk import (
-    CRC_TABLE,
+    ALONE_BYTES,
     DATA_POSITION,
     EVENT_HEAD_BYTES,
     HEADER_BYTES,
+    Delivery,
     crc32,
     pack_header,
     unpack_header,
@@ -27,41 +27,20 @@ from gateway.log.kernel.chunks import (
     NOT_JOINABLE,
     join_chunks,
 )
-from gateway.log.log import StreamLog
+from gateway.log.log import Readers, StreamLog
 from gateway.log.lookahead import Lookahead
 from gateway.log.sieve import Sieve
 from gateway.log.skipping import find_behind, say_damaged
-from store.api import APPEND_BYTES_MAX, FileRegion
+from store.api import APPEND_BYTES_MAX
 from store.errors import NoSuchSegment, SegmentTruncated, StoreClosed, StoreError
 
 log = logging.getLogger(__name__)
 
 _GLANCE_BYTES: Final = 4096
-_ALONE_BYTES: Final = 64 * 1024
-"""A chunk of this size goes alone, from its file; smaller ones are copied and joined."""
 _WARM_BYTES: Final = 64 * 1024 * 1024
 """The last bytes of a stream that are taken to be in memory without asking."""
 _CHECK_BYTES: Final = 4 * 1024 * 1024
 """Bytes that are read and checked at once, and how far ahead of the cursor."""
-
-
-@dataclass(slots=True)
-class Delivery:
-    """One chunk for a consumer: its header and data, either in memory or in a file.
-
-    Attributes:
-        chunk_id: Offset of its first record.
-        next_offset: Offset after its last record.
-        size: Bytes of header and data.
-        head: The first bytes (all of them if there is no region).
-        region: The rest.
-    """
-
-    chunk_id: int
-    next_offset: int
-    size: int
-    head: bytes
-    region: FileRegion | None
 
 
 class Cursor:
@@ -99,6 +78,7 @@ class Cursor:
         self._failed_at = self._fetched_at = -1
         self.is_sifting = False
         self._sieve = None if wanted is None else Sieve(stream_log, wanted)
+        self._takes_shared = wanted is None
         # A reader with a filter skips most of the stream, so little is read ahead for it.
         self._ahead_bytes = 0 if wanted else _CHECK_BYTES
         self._lookahead = Lookahead(
@@ -119,11 +99,22 @@ class Cursor:
         self.is_sifting = False
         if self._is_waiting or self._is_closed or self.failure is not None:
             return None
+        readers = self.log.readers
+        if readers.shared_at == self.position and self._takes_shared and self.log.failure is None:
+            return self._take_shared(readers)
         try:
             return self._find_next(scratch)
         except StoreError as error:
             self._failed(error)
             return None
+
+    def _take_shared(self, readers: Readers) -> Delivery:
+        """Return what another reader got here, or what was in memory when it was committed."""
+        delivery = readers.shared
+        assert delivery is not None
+        self.position = readers.shared_end
+        self._next_offset = delivery.next_offset
+        return delivery
 
     def _find_next(self, scratch: bytearray) -> Delivery | None:
         """Look for the next chunk. Raises StoreError if the bytes here cannot be read."""
@@ -186,11 +177,6 @@ class Cursor:
     def _next(self, available: int, scratch: bytearray) -> Delivery | None:
         """Return the chunk at the cursor; None if it has to be fetched, or was damaged."""
         readers, begin = self.log.readers, self.position
-        shared = readers.shared
-        if shared is not None and shared[0] == begin and self._sieve is None:
-            delivery: Delivery | None
-            _, self.position, delivery = shared
-            return delivery
         if self._failed_at == begin:
             self._window_bytes = DATA_POSITION  # one chunk, and nothing behind it
         glance_bytes = min(available, self._window_bytes, _GLANCE_BYTES)
@@ -202,7 +188,7 @@ class Cursor:
         if event_bytes > available:
             self._skip_bad(MALFORMED)
             return None
-        if event_bytes >= _ALONE_BYTES:
+        if event_bytes >= ALONE_BYTES:
             return self._alone(glance, event_bytes)
         delivery = self._joined(glance, event_bytes, available, scratch)
         if delivery is not None and self._sieve is None and readers.has_company:
@@ -297,7 +283,6 @@ class Cursor:
             len(source),
             scratch,
             self._joined_bytes_max,
-            CRC_TABLE,
             self.log.seals.seed,
             self.log.seals.begin - self.position,
         )

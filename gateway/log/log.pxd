@@ -1,9 +1,13 @@
+from gateway.log.chunk cimport Delivery
 from gateway.log.open_chunk cimport OpenChunk
 cdef class Readers:
-    cdef public object _stream, _schedule, shared
+    cdef public object _stream, _schedule
+    cdef public Delivery shared
+    cdef public long long shared_at, shared_end
     cdef public list waiting
-    cdef public bint has_company, _has_odd_time
-    cpdef wake(self)
+    cdef public bint has_company, is_followed, _has_odd_time
+    cpdef committed(self, long long position, long long end, Delivery fresh)
+    cpdef _wake(self)
 
 cdef class StreamLog:
     cdef public Readers readers

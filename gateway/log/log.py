@@ -11,9 +11,9 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
-from gateway.log.chunk import ENTRIES_MAX, Seals
+from gateway.log.chunk import ALONE_BYTES, ENTRIES_MAX, Delivery, Seals
 from gateway.log.filter_pages import FilterNotes, FilterPages
 from gateway.log.index import ChunkIndex
 from gateway.log.names import OFFSETS_END, event_number
@@ -67,7 +67,11 @@ class Readers:
     Attributes:
         waiting: Called once each when the next chunk is committed.
         has_company: True if several waited last; they will want the same chunk next.
-        shared: The delivery to one reader in this turn, behind its start and its end.
+        is_followed: True if one waits, or waited when the last chunk was committed.
+        shared: A delivery for the readers that reach its place in this turn: the chunk that has
+            just been committed, or what another reader got.
+        shared_at: Its start; -1 without one.
+        shared_end: Its end.
     """
 
     def __init__(self, stream: str, schedule: Callable[[Callable[[], None]], object]) -> None:
@@ -77,19 +81,35 @@ class Readers:
         self._has_odd_time = False
         self.waiting: list[Callable[[], object]] = []
         self.has_company = False
-        self.shared: tuple[int, int, Any] | None = None
+        self.is_followed = False
+        self.shared: Delivery | None = None
+        self.shared_at = self.shared_end = -1
 
     def when_more(self, wake: Callable[[], object]) -> None:
         """Call `wake` once when the next chunk is committed."""
         self.waiting.append(wake)
+        self.is_followed = True
 
     def forget(self, wake: Callable[[], object]) -> None:
         """Cancel `when_more`."""
         if wake in self.waiting:
             self.waiting.remove(wake)
 
-    def wake(self) -> None:
-        """Wake the readers that wait."""
+    def committed(self, position: int, end: int, fresh: Delivery | None) -> None:
+        """Wake the readers that wait for the chunk in [position, end); `fresh` is it, if in memory.
+
+        They take it from there at the end of this turn, if nothing keeps them from it.
+        """
+        if fresh is None:
+            self._wake()
+            return
+        is_first = self.shared is None
+        self.shared, self.shared_at, self.shared_end = fresh, position, end
+        self._wake()
+        if is_first:
+            self._schedule(self._unshare)  # after what the readers have just scheduled
+
+    def _wake(self) -> None:
         waiting, self.waiting = self.waiting, []
         self.has_company = len(waiting) > 1
         for wake in waiting:
@@ -99,14 +119,15 @@ class Readers:
                 # One reader's error must not keep the others waiting.
                 log.exception("waking a reader failed stream=%s", self._stream)
 
-    def share(self, position: int, end: int, delivery: Any) -> None:  # noqa: ANN401 - the cursor knows
+    def share(self, position: int, end: int, delivery: Delivery) -> None:
         """Keep one reader's delivery for others that reach the same place in this turn."""
         if self.shared is None:
             self._schedule(self._unshare)
-        self.shared = position, end, delivery
+        self.shared, self.shared_at, self.shared_end = delivery, position, end
 
     def _unshare(self) -> None:
         self.shared = None
+        self.shared_at = -1
 
     def note_odd_time(self) -> bool:
         """Note that a reader asks for an implausible time; False if that was noted before."""
@@ -295,12 +316,9 @@ class StreamLog:
             return
         self._timestamp_ms = max(self._timestamp_ms, self._ports.clock_ms())
         self._next_offset += chunk.record_count
-        event = chunk.finish(
-            chunk_id=chunk_id,
-            epoch=self.epoch,
-            timestamp_ms=self._timestamp_ms,
-            seal_seed=self.seals.seed,
-        )
+        event = chunk.finish(chunk_id, self.epoch, self._timestamp_ms, self.seals.seed)
+        if self.readers.is_followed and chunk.event_bytes < ALONE_BYTES:
+            chunk.keep()
         self._in_flight.append(chunk)
         self.in_flight_bytes += chunk.event_bytes
         self._writer.append(event, event_number(self._next_offset, self.epoch), done=self.appended)
@@ -390,8 +408,12 @@ class StreamLog:
         if is_indexed:
             self._ports.grown(self)
         confirm_all(chunk.confirms)
-        if self.readers.waiting:
-            self.readers.wake()
+        readers = self.readers
+        if readers.waiting:
+            readers.committed(outcome.position, self.committed_length, chunk.fresh)
+        else:
+            readers.is_followed = False
+        chunk.fresh = None
         self._look_on()
 
     def _look_on(self) -> None:

@@ -1,3 +1,8 @@
+from gateway.log.chunk cimport Delivery
+from gateway.log.kernel.chunks cimport seal_chunk
+
+cdef Py_ssize_t _KERNEL_CRC_END
+
 cdef class ChunkBuffers:
     cdef public Py_ssize_t chunk_end_max, _large_bytes
     cdef public list _large, _small
@@ -11,8 +16,11 @@ cdef class OpenChunk:
     cdef public set filters
     cdef public object _filter_digests
     cdef public bytes packed_filters
+    cdef public Delivery fresh
     cdef public dict sequences
     cpdef bint grow(self)
     cpdef took(self, Py_ssize_t written, Py_ssize_t entries, Py_ssize_t records)
     cpdef add_confirm(self, sink, bytes tokens)
+    cpdef finish(self, long long chunk_id, unsigned long long epoch, long long timestamp_ms, unsigned int seal_seed)
+    cpdef keep(self)
     cpdef release(self)

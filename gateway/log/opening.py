@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from gateway.log.chunk import CRC_TABLE, DATA_POSITION, SEAL_BYTES, Seals, seal_seed
+from gateway.log.chunk import DATA_POSITION, SEAL_BYTES, Seals, seal_seed
 from gateway.log.errors import CorruptChunk
 from gateway.log.filter_pages import FilterPages
 from gateway.log.index import NO_END, ChunkIndex, entries_from, last_position
@@ -399,4 +399,4 @@ def _has_no_trailer(view: memoryview, chunk: Chunk) -> bool:
     place, size, _, _, _, _, data_bytes, _ = chunk
     if size != DATA_POSITION + data_bytes + SEAL_BYTES:
         return False
-    return verify_chunks(view, place, place + size, CRC_TABLE)[0] == NEEDS_BYTES
+    return verify_chunks(view, place, place + size)[0] == NEEDS_BYTES

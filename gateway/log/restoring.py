@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
-from gateway.log.chunk import CRC_TABLE, EVENT_HEAD_BYTES, Seals, seal_seed
+from gateway.log.chunk import EVENT_HEAD_BYTES, Seals, seal_seed
 from gateway.log.index import NO_END, are_sound
 from gateway.log.kernel.chunks import BAD_SEAL, check_seals, find_sealed, walk_chunks
 from gateway.log.salvage import next_chunk
@@ -220,7 +220,7 @@ def _compare(view: memoryview, seals: Seals, snapshot: Snapshot) -> tuple[bool, 
         is_there = (chunk_id, chunk_id + records, timestamp_ms) == described
         may_be_damaged = chunk_id + records != snapshot.next_offset
     if not seals.begin:
-        may_be_damaged = find_sealed(view, 0, len(view), CRC_TABLE, seals.seed) < 0
+        may_be_damaged = find_sealed(view, 0, len(view), seals.seed) < 0
     return is_there, may_be_damaged
 
 
@@ -231,7 +231,7 @@ async def chunk_at(reader: Reader, seals: Seals, position: int) -> tuple[Chunk |
 
     def look(view: memoryview) -> tuple[Chunk | None, bool]:
         _, _, chunks = walk_chunks(view, 0, len(view))
-        reason, _ = check_seals(view, 0, len(view), CRC_TABLE, seals.seed)
+        reason, _ = check_seals(view, 0, len(view), seals.seed)
         return (chunks[0] if chunks else None), reason != BAD_SEAL
 
     return await check_bytes(reader, position, min(size, APPEND_BYTES_MAX), look)

@@ -11,7 +11,6 @@ from typing import Final
 
 from gateway.log.chunk import (
     CRC_POSITION,
-    CRC_TABLE,
     DATA_POSITION,
     EVENT_HEAD_BYTES,
     Seals,
@@ -66,7 +65,7 @@ def _sealed(view: memoryview, seals: Seals) -> Iterator[int]:
     """Yield places where a chunk with its seal begins."""
     place = seals.begin or 1
     for _ in range(_SEALED_MAX):
-        place = find_sealed(view, place, len(view), CRC_TABLE, seals.seed)
+        place = find_sealed(view, place, len(view), seals.seed)
         if place < 0:
             return
         yield place

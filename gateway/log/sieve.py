@@ -11,7 +11,6 @@ from collections import deque
 from typing import Final
 
 from gateway.log.chunk import (
-    CRC_TABLE,
     DATA_POSITION,
     EVENT_HEAD_BYTES,
     HEADER_BYTES,
@@ -193,7 +192,7 @@ class Sieve:
             return self._wait_or_leave(position, end, position, _COLD_SMALL_BYTES)
         _, consumed, chunks = walk_chunks(window, 0, len(window))
         seals = self._log.seals.behind(position)
-        reason, sound = check_seals(window, seals.begin, len(window), CRC_TABLE, seals.seed)
+        reason, sound = check_seals(window, seals.begin, len(window), seals.seed)
         lets_through = self._filter.lets_through
         for place, event_size, _, _, _, _, data_bytes, trailer_bytes in chunks:
             if reason == BAD_SEAL and place >= sound:

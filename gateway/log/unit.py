@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from gateway.log.chunk import (
-    CRC_TABLE,
     DATA_POSITION,
     ENTRIES_MAX,
     EVENT_HEAD_BYTES,
@@ -98,7 +97,7 @@ def parts_of(blanks: "Buffer", seal_seed: int) -> list[Part] | None:
     reason, end, chunks = walk_chunks(view, 0, len(view))
     if reason != NEEDS_BYTES or end != len(view):
         return None
-    seals = check_seals(view, 0, end, CRC_TABLE, seal_seed)
+    seals = check_seals(view, 0, end, seal_seed)
     if seals[0] != NEEDS_BYTES or verify_data(view)[0] != NEEDS_BYTES:
         return None
     parts = []
@@ -151,6 +150,7 @@ class Unit(OpenChunk):
         self.chunk_id = 0
         self.timestamp_ms = 0
         self.packed_filters = b""
+        self.fresh = None
         self.sequences: dict[bytes, int] = {}
         self.confirms: list[tuple[ConfirmSink, bytes]] = []
 
@@ -165,7 +165,10 @@ class Unit(OpenChunk):
         self.timestamp_ms = timestamp_ms
         self.last_number = last_number
 
-    def finish(self, *, chunk_id: int, epoch: int, timestamp_ms: int, seal_seed: int) -> memoryview:
+    def keep(self) -> None:
+        """Keep nothing: readers get its chunks from the store."""
+
+    def finish(self, chunk_id: int, epoch: int, timestamp_ms: int, seal_seed: int) -> memoryview:
         """Number the chunks and return them."""
         self.first_offset = self.chunk_id = chunk_id
         self.timestamp_ms = timestamp_ms

@@ -16,7 +16,6 @@ from typing import Final, NamedTuple
 
 from gateway.log.chunk import (
     CRC_POSITION,
-    CRC_TABLE,
     DATA_POSITION,
     EVENT_HEAD_BYTES,
     Seals,
@@ -222,7 +221,7 @@ def _end_of(chunks: list[Chunk]) -> int:
 def _follow(view: memoryview, seals: Seals) -> tuple[int, int, int, int]:
     """Check all but the data of all whole chunks: as `follow_chunks`, and the seals."""
     reason, end, first, following = follow_chunks(view, 0, len(view))
-    seal_reason, seal_end = check_seals(view, seals.begin, len(view), CRC_TABLE, seals.seed)
+    seal_reason, seal_end = check_seals(view, seals.begin, len(view), seals.seed)
     if seal_reason == BAD_SEAL and seal_end <= end:
         return seal_reason, seal_end, first, following
     return reason, end, first, following
@@ -232,7 +231,7 @@ def verify_data(view: memoryview) -> tuple[int, int]:
     """Check the CRC of all whole chunks: as `verify_chunks`, faster where they are large."""
     reason, end, chunks = walk_chunks(view, 0, len(view))
     if len(chunks) * _SMALL_BYTES > len(view):
-        return verify_chunks(view, 0, len(view), CRC_TABLE)
+        return verify_chunks(view, 0, len(view))
     for place, _, _, _, _, _, data_bytes, _ in chunks:
         data = place + DATA_POSITION
         crc = int.from_bytes(view[place + CRC_POSITION : place + CRC_POSITION + 4], "big")

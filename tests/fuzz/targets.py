@@ -24,7 +24,6 @@ from typing import Final
 import bson
 from bson.codec_options import CodecOptions, DatetimeConversion
 
-from gateway.log.chunk import CRC_TABLE
 from gateway.management.definitions.errors import DefinitionsError
 from gateway.management.definitions.exporting import export_definitions
 from gateway.management.definitions.objects import Definitions
@@ -143,14 +142,12 @@ def fuzz_chunk(data: bytes) -> None:
     capacity, source = (0, 60, 300, 1 << 14)[data[0] & 3], data[1:]
     kernel = _kernel("gateway.log.kernel.chunks")
     assert kernel.walk_chunks(source, 0, len(source)) == chunk_model.walk(source)
-    assert kernel.verify_chunks(source, 0, len(source), CRC_TABLE) == chunk_model.verify(source)
+    assert kernel.verify_chunks(source, 0, len(source)) == chunk_model.verify(source)
     size, seed = len(source), chunk_model.SEED
-    assert kernel.check_seals(source, 0, size, CRC_TABLE, seed) == chunk_model.check_seals(
-        source, seed
-    )
+    assert kernel.check_seals(source, 0, size, seed) == chunk_model.check_seals(source, seed)
     target = bytearray(b"\xa5" * (capacity + 16))
     sealed_from = data[0] >> 2 or chunk_model.UNSEALED
-    joined = kernel.join_chunks(source, size, target, capacity, CRC_TABLE, seed, sealed_from)
+    joined = kernel.join_chunks(source, size, target, capacity, seed, sealed_from)
     expected, content = chunk_model.join(source, capacity, seed, sealed_from)
     assert joined == expected
     assert target == content + b"\xa5" * (len(target) - len(content)), "it wrote elsewhere"

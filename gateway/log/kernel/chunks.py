@@ -13,6 +13,8 @@ A chunk is stored as one event, all integers big-endian:
 A seal is the CRC-32 of header, trailer and filter values; the oldest chunks may be without.
 """
 
+from array import array
+
 import cython
 
 if cython.compiled:
@@ -43,6 +45,26 @@ _SUB_BATCH_FLAG = cython.declare(cython.uint, 0x80000000)
 _SUB_BATCH_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 11)
 _ENTRIES_MAX = cython.declare(cython.uint, 65535)
 _JOINED_SPAN_MS = cython.declare(cython.longlong, 1000)
+
+
+def _crc_table() -> array:
+    """Return eight tables of 256 for CRC-32 (IEEE, reflected 0xEDB88320), behind one another."""
+    table = []
+    for value in range(256):
+        crc = value
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0xEDB88320 if crc & 1 else 0)
+        table.append(crc)
+    for row in range(1, 8):
+        table.extend(
+            (previous >> 8) ^ table[previous & 0xFF]
+            for previous in table[(row - 1) * 256 : row * 256]
+        )
+    return array("I", table)
+
+
+CRC_TABLE = _crc_table()
+_TABLE = cython.declare(cython.const_uint[::1], CRC_TABLE)
 
 
 @cython.cfunc
@@ -90,11 +112,10 @@ def _i64_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cyt
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _crc32(
-    source: cython.const_uchar[::1],
+def _crc32_of(
+    source: cython.pointer(cython.const_uchar),
     position: cython.Py_ssize_t,
     end: cython.Py_ssize_t,
-    table: cython.const_uint[::1],
     before: cython.uint,
 ) -> cython.uint:
     """Return the CRC-32 (IEEE, as zlib) of [position, end), eight bytes a step by eight tables.
@@ -110,20 +131,38 @@ def _crc32(
             | (cython.cast(cython.uint, source[position + 3]) << 24)
         )
         crc = (
-            table[1792 + (crc & 0xFF)]
-            ^ table[1536 + ((crc >> 8) & 0xFF)]
-            ^ table[1280 + ((crc >> 16) & 0xFF)]
-            ^ table[1024 + (crc >> 24)]
-            ^ table[768 + source[position + 4]]
-            ^ table[512 + source[position + 5]]
-            ^ table[256 + source[position + 6]]
-            ^ table[cython.cast(cython.Py_ssize_t, source[position + 7])]
+            _TABLE[1792 + (crc & 0xFF)]
+            ^ _TABLE[1536 + ((crc >> 8) & 0xFF)]
+            ^ _TABLE[1280 + ((crc >> 16) & 0xFF)]
+            ^ _TABLE[1024 + (crc >> 24)]
+            ^ _TABLE[768 + source[position + 4]]
+            ^ _TABLE[512 + source[position + 5]]
+            ^ _TABLE[256 + source[position + 6]]
+            ^ _TABLE[cython.cast(cython.Py_ssize_t, source[position + 7])]
         )
         position += 8
     while position < end:
-        crc = table[(crc ^ source[position]) & 0xFF] ^ (crc >> 8)
+        crc = _TABLE[(crc ^ source[position]) & 0xFF] ^ (crc >> 8)
         position += 1
     return crc ^ _CRC_MASK
+
+
+@cython.cfunc
+@cython.nogil
+@cython.inline
+@cython.exceptval(check=False)
+def _crc32(
+    source: cython.const_uchar[::1],
+    position: cython.Py_ssize_t,
+    end: cython.Py_ssize_t,
+    before: cython.uint,
+) -> cython.uint:
+    """Return the same of a view."""
+    if cython.compiled:
+        if position >= end:
+            return before
+        return _crc32_of(cython.address(source[0]), position, end, before)
+    return _crc32_of(source, position, end, before)
 
 
 @cython.cfunc
@@ -155,13 +194,11 @@ def _event_size(
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _has_crc(
-    source: cython.const_uchar[::1], position: cython.Py_ssize_t, table: cython.const_uint[::1]
-) -> cython.bint:
+def _has_crc(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.bint:
     """Tell whether the data of the event at `position` matches its checksum."""
     data: cython.Py_ssize_t = position + _EVENT_AND_HEADER_BYTES
     end: cython.Py_ssize_t = data + _u32_at(source, position + 44)
-    return _crc32(source, data, end, table, 0) == _u32_at(source, position + 40)
+    return _crc32(source, data, end, 0) == _u32_at(source, position + 40)
 
 
 @cython.cfunc
@@ -171,7 +208,6 @@ def _has_seal(
     source: cython.const_uchar[::1],
     position: cython.Py_ssize_t,
     size: cython.Py_ssize_t,
-    table: cython.const_uint[::1],
     seed: cython.uint,
 ) -> cython.bint:
     """Tell whether the event of `size` bytes at `position` ends with its seal."""
@@ -180,8 +216,8 @@ def _has_seal(
     crc: cython.uint
     if rest + _u32_at(source, position + 48) > seal:
         return False
-    crc = _crc32(source, position + 8, position + 56, table, seed)
-    return _crc32(source, rest, seal, table, crc) == _u32_at(source, seal)
+    crc = _crc32(source, position + 8, position + 56, seed)
+    return _crc32(source, rest, seal, crc) == _u32_at(source, seal)
 
 
 @cython.cfunc
@@ -249,7 +285,6 @@ def verify_chunks(
     source: cython.const_uchar[::1],
     position: cython.Py_ssize_t,
     limit: cython.Py_ssize_t,
-    table: cython.const_uint[::1],
 ) -> tuple:
     """Check the CRC of every whole chunk in [position, limit); lets other threads run meanwhile.
 
@@ -266,7 +301,7 @@ def verify_chunks(
                 if size < 0:
                     reason = _MALFORMED
                 break
-            if not _has_crc(source, position, table):
+            if not _has_crc(source, position):
                 reason = _BAD_CRC
                 break
             position += size
@@ -277,7 +312,6 @@ def check_seals(
     source: cython.const_uchar[::1],
     position: cython.Py_ssize_t,
     limit: cython.Py_ssize_t,
-    table: cython.const_uint[::1],
     seed: cython.uint,
 ) -> tuple:
     """Check the seal of every whole chunk, as `verify_chunks` its CRC; the reason is BAD_SEAL."""
@@ -290,7 +324,7 @@ def check_seals(
                 if size < 0:
                     reason = _MALFORMED
                 break
-            if not _has_seal(source, position, size, table, seed):
+            if not _has_seal(source, position, size, seed):
                 reason = _BAD_SEAL
                 break
             position += size
@@ -301,7 +335,6 @@ def find_sealed(
     source: cython.const_uchar[::1],
     position: cython.Py_ssize_t,
     limit: cython.Py_ssize_t,
-    table: cython.const_uint[::1],
     seed: cython.uint,
 ) -> int:
     """Find the first whole chunk with its seal in [position, limit); -1: there is none."""
@@ -310,7 +343,7 @@ def find_sealed(
         while position + _EVENT_AND_HEADER_BYTES <= limit:
             if source[position + 8] == 0x50:
                 size = _event_size(source, position, limit)
-                if size > 0 and _has_seal(source, position, size, table, seed):
+                if size > 0 and _has_seal(source, position, size, seed):
                     break
             position += 1
     return position if position + _EVENT_AND_HEADER_BYTES <= limit else -1
@@ -438,12 +471,88 @@ def _may_follow(
     )
 
 
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _put_u32(
+    target: cython.p_uchar, position: cython.Py_ssize_t, number: cython.uint
+) -> cython.void:
+    target[position] = number >> 24
+    target[position + 1] = (number >> 16) & 0xFF
+    target[position + 2] = (number >> 8) & 0xFF
+    target[position + 3] = number & 0xFF
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
+def _put_u64(
+    target: cython.p_uchar, position: cython.Py_ssize_t, number: cython.ulonglong
+) -> cython.void:
+    _put_u32(target, position, cython.cast(cython.uint, number >> 32))
+    _put_u32(target, position + 4, cython.cast(cython.uint, number & 0xFFFFFFFF))
+
+
+def seal_chunk(
+    buffer: bytearray,
+    data_end: cython.Py_ssize_t,
+    event_end: cython.Py_ssize_t,
+    entries: cython.uint,
+    records: cython.uint,
+    timestamp_ms: cython.longlong,
+    epoch: cython.ulonglong,
+    chunk_id: cython.ulonglong,
+    crc: cython.longlong,
+    trailer_bytes: cython.uint,
+    seed: cython.uint,
+) -> cython.int:
+    """Write the head and the seal of an event whose data and trailer are in their places.
+
+    Args:
+        buffer: The event, from its front.
+        data_end: End of the data, which begins at 56.
+        event_end: End of the event, with its seal.
+        entries: As the header has it; so are the next four.
+        records: See there.
+        timestamp_ms: See there.
+        epoch: See there.
+        chunk_id: See there.
+        crc: CRC-32 of the data; -1 to have it computed, which is slow for much of it.
+        trailer_bytes: Bytes of publisher sequences behind the data.
+        seed: What the seal begins with.
+    """
+    target: cython.p_uchar = buffer
+    seal_at: cython.Py_ssize_t = event_end - _SEAL_BYTES
+    seal: cython.uint
+    if not cython.compiled:
+        timestamp_ms &= 0xFFFFFFFFFFFFFFFF  # two's complement
+    if crc < 0:
+        crc = _crc32_of(target, _EVENT_AND_HEADER_BYTES, data_end, 0)
+    _put_u32(target, 0, 0)
+    _put_u32(target, 4, cython.cast(cython.uint, event_end - _EVENT_HEAD_BYTES))
+    target[8] = 0x50
+    target[9] = 0
+    target[10] = entries >> 8
+    target[11] = entries & 0xFF
+    _put_u32(target, 12, records)
+    _put_u64(target, 16, cython.cast(cython.ulonglong, timestamp_ms))
+    _put_u64(target, 24, epoch)
+    _put_u64(target, 32, chunk_id)
+    _put_u32(target, 40, cython.cast(cython.uint, crc))
+    _put_u32(target, 44, cython.cast(cython.uint, data_end - _EVENT_AND_HEADER_BYTES))
+    _put_u32(target, 48, trailer_bytes)
+    _put_u32(target, 52, 0)
+    seal = _crc32_of(target, _EVENT_HEAD_BYTES, _EVENT_AND_HEADER_BYTES, seed)
+    seal = _crc32_of(target, data_end, seal_at, seal)
+    _put_u32(target, seal_at, seal)
+    return 0
+
+
 def join_chunks(
     source: cython.const_uchar[::1],
     limit: cython.Py_ssize_t,
     target: cython.uchar[::1],
     capacity: cython.Py_ssize_t,
-    table: cython.const_uint[::1],
     seed: cython.uint,
     sealed_from: cython.longlong,
 ) -> tuple:
@@ -457,7 +566,6 @@ def join_chunks(
         limit: Their end.
         target: Gets the data sections, from its front up to `capacity`.
         capacity: Bytes.
-        table: The CRC table of `gateway.log.chunk`.
         seed: What seals begin with.
         sealed_from: Chunks from this place on have one.
 
@@ -476,7 +584,7 @@ def join_chunks(
         if size <= 0:
             reason = _NEEDS_BYTES if size == 0 else _MALFORMED
             break
-        if position >= sealed_from and not _has_seal(source, position, size, table, seed):
+        if position >= sealed_from and not _has_seal(source, position, size, seed):
             reason = _BAD_SEAL
             break
         data_size: cython.Py_ssize_t = _u32_at(source, position + 44)
@@ -488,7 +596,7 @@ def join_chunks(
         ):
             reason = _NOT_JOINABLE
             break
-        if not _has_crc(source, position, table):
+        if not _has_crc(source, position):
             reason = _BAD_CRC
             break
         _copy(target, written, source, position + _EVENT_AND_HEADER_BYTES, data_size)

@@ -1,3 +1,4 @@
+from array import array
 from typing import Final
 
 from typing_extensions import Buffer
@@ -9,22 +10,33 @@ NOT_JOINABLE: Final = 3
 BAD_HEADER: Final = 4
 NOT_NEXT: Final = 5
 BAD_SEAL: Final = 6
+CRC_TABLE: Final[array[int]]
 
 def walk_chunks(
     source: Buffer, position: int, limit: int
 ) -> tuple[int, int, list[tuple[int, int, int, int, int, int, int, int]]]: ...
-def verify_chunks(source: Buffer, position: int, limit: int, table: Buffer) -> tuple[int, int]: ...
-def check_seals(
-    source: Buffer, position: int, limit: int, table: Buffer, seed: int
-) -> tuple[int, int]: ...
-def find_sealed(source: Buffer, position: int, limit: int, table: Buffer, seed: int) -> int: ...
+def verify_chunks(source: Buffer, position: int, limit: int) -> tuple[int, int]: ...
+def check_seals(source: Buffer, position: int, limit: int, seed: int) -> tuple[int, int]: ...
+def find_sealed(source: Buffer, position: int, limit: int, seed: int) -> int: ...
 def follow_chunks(source: Buffer, position: int, limit: int) -> tuple[int, int, int, int]: ...
 def join_chunks(
     source: Buffer,
     limit: int,
     target: bytearray,
     capacity: int,
-    table: Buffer,
     seed: int,
     sealed_from: int,
 ) -> tuple[int, int, int, int, int]: ...
+def seal_chunk(
+    buffer: bytearray,
+    data_end: int,
+    event_end: int,
+    entries: int,
+    records: int,
+    timestamp_ms: int,
+    epoch: int,
+    chunk_id: int,
+    crc: int,
+    trailer_bytes: int,
+    seed: int,
+) -> int: ...

@@ -10,8 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.log.chunk import HEADER_BYTES, unpack_header
-from gateway.log.cursor import Delivery
+from gateway.log.chunk import HEADER_BYTES, Delivery, unpack_header
 from gateway.log.entries import (
     RECORD_HEAD,
     SUB_BATCH_FLAG,

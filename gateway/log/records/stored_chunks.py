@@ -3,8 +3,14 @@
 from collections.abc import Callable
 from typing import Final
 
-from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES, HEADER_BYTES, unpack_header
-from gateway.log.cursor import Cursor, Delivery
+from gateway.log.chunk import (
+    DATA_POSITION,
+    EVENT_HEAD_BYTES,
+    HEADER_BYTES,
+    Delivery,
+    unpack_header,
+)
+from gateway.log.cursor import Cursor
 from gateway.log.kernel.chunks import MALFORMED
 from gateway.log.log import StreamLog
 from gateway.log.skipping import find_behind
@@ -25,6 +31,7 @@ class StoredChunks(Cursor):
         super().__init__(
             stream_log, position, wake, chunk_bytes_max=_WINDOW_BYTES, takes_regions=False
         )
+        self._takes_shared = False  # they may be joined
         self._window = b""
         # Positions in the segment: the window's start, and the end of its checked chunks.
         self._window_from = self._sound_to = 0

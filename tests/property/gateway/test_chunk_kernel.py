@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.log.chunk import CRC_TABLE
 from tests.property.gateway import chunk_model
 from tests.property.gateway.chunk_model import (
     BAD_CRC,
@@ -34,9 +33,7 @@ def join(
 ) -> tuple[Joined, bytes]:
     """Join on a build of the kernel; asserts that it wrote nowhere else."""
     target = bytearray([MARK]) * (capacity + 16)
-    joined: Joined = kernel.join_chunks(
-        source, len(source), target, capacity, CRC_TABLE, seed, sealed_from
-    )
+    joined: Joined = kernel.join_chunks(source, len(source), target, capacity, seed, sealed_from)
     written = joined[2]
     assert len(target) == capacity + 16
     assert target[written:] == bytes([MARK]) * (len(target) - written)
@@ -71,7 +68,7 @@ def test_walking_and_verifying_look_at_nothing_outside_their_bounds(
 
     assert kernel.walk_chunks(padded, before, limit) == (reason, position + before, moved)
     reason, position = chunk_model.verify(source)
-    found = kernel.verify_chunks(padded, before, limit, CRC_TABLE)
+    found = kernel.verify_chunks(padded, before, limit)
     assert found == (reason, position + before)
 
 
@@ -79,7 +76,7 @@ def test_walking_and_verifying_look_at_nothing_outside_their_bounds(
 def test_verifying_finds_the_first_chunk_whose_data_is_not_what_was_written(
     kernel: ModuleType, source: bytes
 ) -> None:
-    assert kernel.verify_chunks(source, 0, len(source), CRC_TABLE) == chunk_model.verify(source)
+    assert kernel.verify_chunks(source, 0, len(source)) == chunk_model.verify(source)
 
 
 @given(source=any_bytes)
@@ -95,11 +92,9 @@ def test_the_first_chunk_without_its_seal_is_found_and_the_first_with_it(
 ) -> None:
     size = len(source)
 
-    assert kernel.check_seals(source, 0, size, CRC_TABLE, SEED) == chunk_model.check_seals(
-        source, SEED
-    )
+    assert kernel.check_seals(source, 0, size, SEED) == chunk_model.check_seals(source, SEED)
     for begin in (0, 1):
-        found = kernel.find_sealed(source, begin, size, CRC_TABLE, SEED)
+        found = kernel.find_sealed(source, begin, size, SEED)
         assert found == chunk_model.find_sealed(source, begin, SEED)
 
 
@@ -124,8 +119,8 @@ def test_the_checksum_is_that_of_zlib_for_every_size_and_place(
     bad = Stored(data, 1, 1, 0, crc=zlib.crc32(data) ^ 1).event()
     end = start + len(good)
 
-    assert kernel.verify_chunks(bytes(start) + good, start, end, CRC_TABLE) == (NEEDS_BYTES, end)
-    assert kernel.verify_chunks(bytes(start) + bad, start, end, CRC_TABLE) == (BAD_CRC, start)
+    assert kernel.verify_chunks(bytes(start) + good, start, end) == (NEEDS_BYTES, end)
+    assert kernel.verify_chunks(bytes(start) + bad, start, end) == (BAD_CRC, start)
 
 
 @given(source=any_bytes, capacity=st.sampled_from([60, 1 << 14]))
@@ -134,10 +129,10 @@ def test_any_bytes_give_the_same_compiled_and_interpreted(source: bytes, capacit
 
     for name, arguments in {
         "walk_chunks": (source, 0, len(source)),
-        "verify_chunks": (source, 0, len(source), CRC_TABLE),
+        "verify_chunks": (source, 0, len(source)),
         "follow_chunks": (source, 0, len(source)),
-        "check_seals": (source, 0, len(source), CRC_TABLE, SEED),
-        "find_sealed": (source, 1, len(source), CRC_TABLE, SEED),
+        "check_seals": (source, 0, len(source), SEED),
+        "find_sealed": (source, 1, len(source), SEED),
     }.items():
         function, reference = getattr(compiled, name), getattr(interpreted, name)
         assert function(*arguments) == reference(*arguments)

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import pytest
 
 from gateway.log import log as log_module
-from gateway.log.chunk import Seals
-from gateway.log.cursor import Cursor, Delivery
+from gateway.log.chunk import Delivery, Seals
+from gateway.log.cursor import Cursor
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.index import NO_END
 from gateway.log.log import StreamLog

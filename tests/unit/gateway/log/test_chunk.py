@@ -5,7 +5,6 @@ from hypothesis import strategies as st
 
 from gateway.log import chunk
 from gateway.log.chunk import (
-    CRC_TABLE,
     ChunkHeader,
     pack_head,
     pack_header,
@@ -90,16 +89,6 @@ def test_a_trailer_stops_at_a_kind_that_it_does_not_know() -> None:
     known = pack_trailer({b"a": 1})
 
     assert list(unpack_trailer(known + b"\1\1b" + bytes(8) + known)) == [(b"a", 1)]
-
-
-def test_the_tables_for_the_kernels_are_those_of_the_ieee_polynomial() -> None:
-    assert len(CRC_TABLE) == 8 * 256
-    for value in range(256):
-        # Row n: the checksum of a byte that n zero bytes follow.
-        for row in range(8):
-            message = bytes([value]) + bytes(row)
-            nothing = zlib.crc32(bytes(row + 1))
-            assert CRC_TABLE[row * 256 + value] == zlib.crc32(message) ^ nothing
 
 
 def test_the_checksum_is_that_of_zlib() -> None:

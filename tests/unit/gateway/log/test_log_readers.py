@@ -2,6 +2,7 @@
 
 import pytest
 
+from gateway.log.chunk import Delivery
 from tests.unit.gateway.log.log_rig import LogRig, put
 
 
@@ -64,10 +65,13 @@ def test_readers_have_company_if_several_of_them_waited(rig: LogRig, count: int)
 def test_what_is_shared_is_so_until_the_end_of_the_turn(rig: LogRig) -> None:
     readers = rig.create().readers
 
-    readers.share(0, 10, "first")
-    readers.share(10, 20, "second")
-    assert readers.shared == (10, 20, "second")
-    rig.loop.run_until(lambda: readers.shared is None)
-    readers.share(20, 30, "third")
+    first, second, third = (Delivery(place, place + 1, 4, b"head") for place in range(3))
 
-    assert readers.shared == (20, 30, "third")
+    readers.share(0, 10, first)
+    readers.share(10, 20, second)
+    assert (readers.shared_at, readers.shared_end, readers.shared) == (10, 20, second)
+    rig.loop.run_until(lambda: readers.shared is None)
+    assert readers.shared_at == -1
+    readers.share(20, 30, third)
+
+    assert (readers.shared_at, readers.shared_end, readers.shared) == (20, 30, third)

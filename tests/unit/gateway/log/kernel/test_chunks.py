@@ -1,12 +1,12 @@
 """Each rule of the chunk kernel by an example, compiled and interpreted."""
 
 import threading
+import zlib
 from dataclasses import replace
 from types import ModuleType
 
 import pytest
 
-from gateway.log.chunk import CRC_TABLE
 from tests.chunks import SubBatch
 from tests.property.gateway import chunk_model
 from tests.property.gateway.chunk_model import (
@@ -40,7 +40,7 @@ def join(
     source = b"".join(each.event() for each in chunks)
     target = bytearray(LARGE)
     reason, position, written, count, records = kernel.join_chunks(
-        source, len(source), target, capacity, CRC_TABLE, 0, UNSEALED
+        source, len(source), target, capacity, 0, UNSEALED
     )
     assert position == sum(len(each.event()) for each in chunks[:count])
     assert target[:written] == b"".join(each.data for each in chunks[:count])
@@ -99,7 +99,7 @@ def test_what_cannot_be_a_chunk_is_malformed_whoever_looks(
     source = ONE.event() + chunk.event() + bytes(100)
 
     assert kernel.walk_chunks(source, 0, len(source))[:2] == (MALFORMED, ENDS[1])
-    assert kernel.verify_chunks(source, 0, len(source), CRC_TABLE) == (MALFORMED, ENDS[1])
+    assert kernel.verify_chunks(source, 0, len(source)) == (MALFORMED, ENDS[1])
     assert join(kernel, ONE, chunk, stored(bytes(200)))[:2] == (MALFORMED, 1)
 
 
@@ -120,7 +120,7 @@ def test_damage_to_any_byte_of_the_data_is_found(kernel: ModuleType, place: int)
     source = bytearray(RUN)
     source[ENDS[1] + 56 + place] ^= 0x10
 
-    found = kernel.verify_chunks(source, 0, len(source), CRC_TABLE)
+    found = kernel.verify_chunks(source, 0, len(source))
 
     assert found == (BAD_CRC, ENDS[1])
 
@@ -130,13 +130,13 @@ def test_damage_to_any_bit_of_the_checksum_is_found(kernel: ModuleType, bit: int
     source = bytearray(RUN)
     source[40 + bit // 8] ^= 1 << bit % 8
 
-    assert kernel.verify_chunks(source, 0, len(source), CRC_TABLE) == (BAD_CRC, 0)
+    assert kernel.verify_chunks(source, 0, len(source)) == (BAD_CRC, 0)
 
 
 def test_good_chunks_are_verified_to_the_end_of_the_last_whole_one(kernel: ModuleType) -> None:
-    assert kernel.verify_chunks(RUN, 0, len(RUN), CRC_TABLE) == (NEEDS_BYTES, ENDS[3])
-    assert kernel.verify_chunks(RUN, 0, len(RUN) - 1, CRC_TABLE) == (NEEDS_BYTES, ENDS[2])
-    assert kernel.verify_chunks(b"", 0, 0, CRC_TABLE) == (NEEDS_BYTES, 0)
+    assert kernel.verify_chunks(RUN, 0, len(RUN)) == (NEEDS_BYTES, ENDS[3])
+    assert kernel.verify_chunks(RUN, 0, len(RUN) - 1) == (NEEDS_BYTES, ENDS[2])
+    assert kernel.verify_chunks(b"", 0, 0) == (NEEDS_BYTES, 0)
 
 
 def test_verifying_lets_other_threads_run() -> None:
@@ -152,7 +152,7 @@ def test_verifying_lets_other_threads_run() -> None:
     thread = threading.Thread(target=count)
     thread.start()
     before = turns[0]
-    found = kernel.verify_chunks(source, 0, len(source), CRC_TABLE)
+    found = kernel.verify_chunks(source, 0, len(source))
     after = turns[0]
     is_running.set()
     thread.join()
@@ -251,7 +251,7 @@ def test_a_damaged_chunk_is_not_joined(kernel: ModuleType, bad: int, count: int)
 def test_a_run_holds_whole_chunks_only(kernel: ModuleType, end: int) -> None:
     target = bytearray(LARGE)
 
-    found = kernel.join_chunks(RUN, end, target, LARGE, CRC_TABLE, 0, UNSEALED)
+    found = kernel.join_chunks(RUN, end, target, LARGE, 0, UNSEALED)
 
     assert (found, bytes(target[: found[2]])) == chunk_model.join(RUN[:end], LARGE)
     assert found[1] == max(each for each in ENDS if each <= end)
@@ -264,7 +264,56 @@ def test_a_run_damaged_at_any_byte_does_what_the_rules_say(kernel: ModuleType, v
         source = bytearray(RUN)
         source[place] = value
 
-        found = kernel.join_chunks(source, len(source), target, LARGE, CRC_TABLE, 0, UNSEALED)
+        found = kernel.join_chunks(source, len(source), target, LARGE, 0, UNSEALED)
 
         expected = chunk_model.join(bytes(source), LARGE)
         assert (found, bytes(target[: found[2]])) == expected, place
+
+
+def test_the_tables_are_those_of_the_ieee_polynomial(kernel: ModuleType) -> None:
+    assert len(kernel.CRC_TABLE) == 8 * 256
+    for value in range(256):
+        # Row n: the checksum of a byte that n zero bytes follow.
+        for row in range(8):
+            message = bytes([value]) + bytes(row)
+            nothing = zlib.crc32(bytes(row + 1))
+            assert kernel.CRC_TABLE[row * 256 + value] == zlib.crc32(message) ^ nothing
+
+
+@pytest.mark.parametrize("is_crc_given", [False, True])
+@pytest.mark.parametrize("trailer", [b"", b"\0\1p" + bytes(8)])
+@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1_000])
+def test_a_sealed_chunk_is_what_its_parts_make(
+    kernel: ModuleType, size: int, trailer: bytes, *, is_crc_given: bool
+) -> None:
+    wanted = Stored(
+        bytes(place % 251 for place in range(size)),
+        entries=0x1234,
+        records=0x8765_4321,
+        chunk_id=0x1122_3344_5566_7788,
+        timestamp_ms=-2,
+        epoch=2**64 - 1,
+        trailer=trailer,
+        rest=b"filter",
+        seed=0xFEED_BEEF,
+    )
+    event = wanted.event()
+    data_end = 56 + len(wanted.data)
+    buffer = bytearray(b"\xff" * 56 + wanted.data + trailer + b"filter" + b"\xff" * 20)
+
+    kernel.seal_chunk(
+        buffer,
+        data_end,
+        len(event),
+        wanted.entries,
+        wanted.records,
+        wanted.timestamp_ms,
+        wanted.epoch,
+        wanted.chunk_id,
+        zlib.crc32(wanted.data) if is_crc_given else -1,
+        len(trailer),
+        wanted.seed,
+    )
+
+    assert buffer[: len(event)] == event
+    assert buffer[len(event) :] == b"\xff" * 16
