@@ -44,7 +44,8 @@ SPARK_PYTHON := $(VENV)/spark/bin/python
 WHEEL_SOURCES = pyproject.toml $(shell find gateway store pyspark_hutch -follow -name '*.py' -o -name '*.pxd')
 # What is compiled: the kernels, and the modules with a .pxd beside them.
 HOT_TYPES      := $(wildcard gateway/*/*.pxd gateway/*/*/*.pxd store/*/*.pxd)
-KERNEL_SOURCES := $(wildcard gateway/log/kernel/*.py gateway/stream/wire/kernel/*.py pyspark_hutch/kernel/*.py store/local/kernel/*.py) $(HOT_TYPES) $(HOT_TYPES:.pxd=.py)
+KERNEL_TYPES   := $(wildcard gateway/*/kernel/*.pxd gateway/*/*/kernel/*.pxd store/*/kernel/*.pxd)
+KERNEL_SOURCES := $(wildcard gateway/*/kernel/*.py gateway/*/*/kernel/*.py pyspark_hutch/kernel/*.py store/*/kernel/*.py) $(KERNEL_TYPES) $(HOT_TYPES) $(HOT_TYPES:.pxd=.py)
 KERNEL_FOLDERS := $(sort $(dir $(KERNEL_SOURCES)))
 KERNEL_FILES    = $(foreach folder,$(KERNEL_FOLDERS),$(wildcard $(folder)*.so $(folder)*.c $(folder)*.html))
 # One of pyproject's lists, as it was locked: what a changed file or an unknown version is refused by.

@@ -192,7 +192,7 @@ class Backend:
 
         return LogPorts(
             buffers=self._buffers,
-            clock_ms=self._clock,
+            clock_ms=self._clock.now_ms,
             schedule=self._schedule,
             failed=log_failed,
             **callbacks,

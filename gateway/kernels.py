@@ -10,9 +10,13 @@ from typing import Final
 
 KERNELS: Final = (
     "gateway.log.kernel.chunks",
+    "gateway.log.kernel.sealing",
     "gateway.mewbase.wire.kernel.documents",
+    "gateway.server.kernel.sending",
     "gateway.stream.wire.kernel.publish",
     "pyspark_hutch.kernel.entries",
+    "store.local.kernel.file_writes",
+    "store.local.kernel.journal_bytes",
     "store.local.kernel.syncing",
 )
 """Every kernel module, as in the `ext-modules` of pyproject.toml."""

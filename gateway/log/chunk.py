@@ -42,8 +42,6 @@ except ImportError:  # pragma: no cover  # the wheel does not exist for every pl
 if TYPE_CHECKING:
     from typing_extensions import Buffer
 
-    from store.api import FileRegion
-
 __all__ = [
     "ALONE_BYTES",
     "CRC_POSITION",
@@ -53,7 +51,6 @@ __all__ = [
     "HEADER_BYTES",
     "SEAL_BYTES",
     "ChunkHeader",
-    "Delivery",
     "Seals",
     "crc32",
     "pack_head",
@@ -107,34 +104,6 @@ class Seals(NamedTuple):
     def behind(self, position: int) -> "Seals":
         """Return the same for the bytes from `position` on."""
         return Seals(self.seed, max(self.begin - position, 0))
-
-
-class Delivery:
-    """One chunk for a consumer: its header and data, either in memory or in a file.
-
-    Attributes:
-        chunk_id: Offset of its first record.
-        next_offset: Offset after its last record.
-        size: Bytes of header and data.
-        head: The first bytes (all of them if there is no region).
-        region: The rest.
-    """
-
-    __slots__ = ("chunk_id", "head", "next_offset", "region", "size")
-
-    def __init__(
-        self,
-        chunk_id: int,
-        next_offset: int,
-        size: int,
-        head: bytes,
-        region: "FileRegion | None" = None,
-    ) -> None:
-        self.chunk_id = chunk_id
-        self.next_offset = next_offset
-        self.size = size
-        self.head = head
-        self.region = region
 
 
 def seal_seed(segment: str) -> int:

@@ -1,6 +1,11 @@
+import cython
+
 cdef long long _SAME_MS, _MS_NS
 cdef class _Run:
     cdef public long long offset, until
 cdef class Clock:
     cdef public object _wall_ms, _steady_ms, _runs
     cdef public _Run _last
+    @cython.locals(wall="long long", steady="long long", offset="long long", run=_Run)
+    cpdef long long now_ms(self) except? -1
+    cpdef _set_to(self, long long offset, long long steady)

@@ -62,6 +62,10 @@ class Clock:
 
     def __call__(self) -> int:
         """Return the time of day."""
+        return self.now_ms()
+
+    def now_ms(self) -> int:
+        """Return the time of day."""
         wall = self._wall_ms()
         steady = self._steady_ms()
         offset = wall - steady

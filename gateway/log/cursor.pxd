@@ -1,6 +1,6 @@
-from gateway.log.chunk cimport Delivery
 from gateway.log.log cimport Readers, StreamLog
 from gateway.log.lookahead cimport Lookahead
+from gateway.log.open_chunk cimport Delivery
 
 cdef class Cursor:
     cdef public StreamLog log

@@ -15,7 +15,6 @@ from gateway.log.chunk import (
     DATA_POSITION,
     EVENT_HEAD_BYTES,
     HEADER_BYTES,
-    Delivery,
     crc32,
     pack_header,
     unpack_header,
@@ -29,6 +28,7 @@ from gateway.log.kernel.chunks import (
 )
 from gateway.log.log import Readers, StreamLog
 from gateway.log.lookahead import Lookahead
+from gateway.log.open_chunk import Delivery
 from gateway.log.sieve import Sieve
 from gateway.log.skipping import find_behind, say_damaged
 from store.api import APPEND_BYTES_MAX

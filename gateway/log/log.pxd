@@ -1,5 +1,4 @@
-from gateway.log.chunk cimport Delivery
-from gateway.log.open_chunk cimport OpenChunk
+from gateway.log.open_chunk cimport Delivery, OpenChunk
 cdef class Readers:
     cdef public object _stream, _schedule
     cdef public Delivery shared

@@ -13,11 +13,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.log.chunk import ALONE_BYTES, ENTRIES_MAX, Delivery, Seals
+from gateway.log.chunk import ALONE_BYTES, ENTRIES_MAX, Seals
 from gateway.log.filter_pages import FilterNotes, FilterPages
 from gateway.log.index import ChunkIndex
 from gateway.log.names import OFFSETS_END, event_number
-from gateway.log.open_chunk import ConfirmSink, OpenChunk, confirm_all, lose_all
+from gateway.log.open_chunk import ConfirmSink, Delivery, OpenChunk, confirm_all, lose_all
 from gateway.log.ports import LogPorts
 from gateway.log.saved import Saved
 from gateway.log.sequences import PublisherSequences

@@ -1,7 +1,12 @@
-from gateway.log.chunk cimport Delivery
-from gateway.log.kernel.chunks cimport seal_chunk
+from gateway.log.kernel.sealing cimport seal_chunk
 
 cdef Py_ssize_t _KERNEL_CRC_END
+
+cdef class Delivery:
+    cdef public object chunk_id, next_offset
+    cdef public Py_ssize_t size
+    cdef public bytes head
+    cdef public object region
 
 cdef class ChunkBuffers:
     cdef public Py_ssize_t chunk_end_max, _large_bytes

@@ -10,12 +10,12 @@ from gateway.log.chunk import (
     EVENT_HEAD_BYTES,
     HEADER_BYTES,
     SEAL_BYTES,
-    Delivery,
     crc32,
     pack_trailer,
 )
 from gateway.log.filters import FILTER_BYTES_MAX, fold, pack_filters
-from gateway.log.kernel.chunks import seal_chunk
+from gateway.log.kernel.sealing import seal_chunk
+from store.api import FileRegion
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ _SMALL_BUFFERS_KEPT: Final = 256
 _LARGE_BUFFERS_KEPT: Final = 16
 _NO_BUFFER: Final = bytearray()
 
-_KERNEL_CRC_END: Final = DATA_POSITION + 512
+_KERNEL_CRC_END: Final = DATA_POSITION + 256
 """Up to here the kernel's own CRC-32 costs less than a call of the library's, which is ten times as
 fast a byte."""
 
@@ -70,6 +70,34 @@ def _confirm(sink: ConfirmSink, tokens: bytes) -> None:
     except Exception:
         # One publisher's error must not harm the others, nor the stream.
         log.exception("confirming to a publisher failed")
+
+
+class Delivery:
+    """One chunk for a consumer: its header and data, either in memory or in a file.
+
+    Attributes:
+        chunk_id: Offset of its first record.
+        next_offset: Offset after its last record.
+        size: Bytes of header and data.
+        head: The first bytes (all of them if there is no region).
+        region: The rest.
+    """
+
+    __slots__ = ("chunk_id", "head", "next_offset", "region", "size")
+
+    def __init__(
+        self,
+        chunk_id: int,
+        next_offset: int,
+        size: int,
+        head: bytes,
+        region: FileRegion | None = None,
+    ) -> None:
+        self.chunk_id = chunk_id
+        self.next_offset = next_offset
+        self.size = size
+        self.head = head
+        self.region = region
 
 
 class ChunkBuffers:

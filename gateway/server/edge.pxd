@@ -1,12 +1,17 @@
+from gateway.server.kernel.sending cimport send_bytes
+
+cdef Py_ssize_t _SMALL_SEND_BYTES
+
 cdef class PlainEdge:
     cdef public object _loop, _socket, _closed, _queue, _owner, _lingering
     cdef public int _fileno
     cdef public Py_ssize_t _region_sent
     cdef public bint _is_reading, _is_writing, _is_closed, _closes_when_sent
-    cdef public object received_bytes, sent_bytes, _stuck_at
+    cdef public long long received_bytes, sent_bytes, _stuck_at
     cpdef pause_reading(self)
     cpdef resume_reading(self)
     cpdef write(self, frame)
+    cpdef _readable(self)
     cpdef bint flush(self)
     cpdef bint _send(self)
     cpdef _send_first(self)

@@ -16,9 +16,11 @@ from typing import Final, Protocol
 
 from gateway.network.transport import TlsDetails, Transport
 from gateway.server.front import Region
+from gateway.server.kernel.sending import send_bytes
 
 _SENDFILE_BYTES: Final = 1024 * 1024
 _GATHERED_FRAMES: Final = 64
+_SMALL_SEND_BYTES: Final = 64 * 1024
 _LINGER_S: Final = 2.0
 _DISCARDED_BYTES: Final = 64 * 1024
 _MSG_MORE: Final = getattr(socket, "MSG_MORE", 0)
@@ -185,9 +187,15 @@ class PlainEdge:
 
     def _send_last(self, frame: bytes) -> None:
         """Send the only frame: the common case."""
-        sent = self._socket.send(frame)
+        size = len(frame)
+        if size > _SMALL_SEND_BYTES:
+            sent = self._socket.send(frame)  # others run meanwhile
+        else:
+            sent = send_bytes(self._fileno, frame)
+            if sent < 0:
+                raise BlockingIOError
         self.sent_bytes += sent
-        if sent == len(frame):
+        if sent == size:
             self._queue.popleft()
         else:
             self._queue[0] = memoryview(frame)[sent:]

@@ -1,4 +1,8 @@
-from gateway.stream.publishing cimport Intake
+from gateway.stream.publishing cimport Intake, take, take_with_filters
+from gateway.stream.wire.kernel.publish cimport u32_at
+
+cdef Py_ssize_t _SIZE_BYTES, _HEAD_END, _PUBLISH_HEAD_BYTES
+cdef long long _PUBLISH_V1, _PUBLISH_V2
 
 cdef class StreamFront:
     cdef public object link, _settings, _ports, _session, _step

@@ -13,21 +13,25 @@ import logging
 from typing import Final
 
 from gateway.server.front import Limits, Ports
-from gateway.stream import publishing
 from gateway.stream.dispatch import dispatch
 from gateway.stream.host import Host
 from gateway.stream.link import PROTOCOL, Link
+from gateway.stream.publishing import FRAME_HEAD_BYTES, take, take_with_filters
 from gateway.stream.session.session import Session
 from gateway.stream.wire import codec
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import State
 from gateway.stream.wire.errors import FrameTooLarge, MalformedFrame, ProtocolError
+from gateway.stream.wire.kernel.publish import u32_at
 
 log = logging.getLogger(__name__)
 
-_PUBLISH_V1: Final = b"\x00\x02\x00\x01"
-_PUBLISH_V2: Final = b"\x00\x02\x00\x02"
+_SIZE_BYTES: Final = codec.SIZE_BYTES
+_HEAD_END: Final = codec.SIZE_BYTES + codec.HEAD_BYTES
+_PUBLISH_HEAD_BYTES: Final = FRAME_HEAD_BYTES
+_PUBLISH_V1: Final = 0x0002_0001  # key and version
+_PUBLISH_V2: Final = 0x0002_0002
 _CLOSE_RESPONSE: Final = b"\x80\x16\x00\x01"
 _OPEN: Final = State.OPEN  # bound once: a look at a member of an enum costs a call
 _CLOSING: Final = State.CLOSING
@@ -72,10 +76,10 @@ class StreamFront:
         """
         if self._session.state is _CLOSING:
             return self._look_for_answer(buffer, position, end)
-        if end - position < codec.SIZE_BYTES:
+        if end - position < _SIZE_BYTES:
             return position
-        size = int.from_bytes(buffer[position : position + codec.SIZE_BYTES], "big")
-        frame_end = position + codec.SIZE_BYTES + size
+        size = u32_at(buffer, position)
+        frame_end = position + _SIZE_BYTES + size
         try:
             if size > self._session.frame_limit:
                 raise FrameTooLarge(size, self._session.frame_limit)
@@ -90,17 +94,15 @@ class StreamFront:
 
     def _take_frame(self, buffer: bytearray, position: int, frame_end: int, end: int) -> int:
         """Handle one whole frame, or a run of Publish frames; return where to go on."""
-        if self._session.state is _OPEN:
-            if buffer.startswith(_PUBLISH_V1, position + 4):
-                if frame_end - position < publishing.FRAME_HEAD_BYTES:
+        if self._session.state is _OPEN and frame_end - position >= _HEAD_END:
+            kind = u32_at(buffer, position + _SIZE_BYTES)
+            if kind in {_PUBLISH_V1, _PUBLISH_V2}:
+                if frame_end - position < _PUBLISH_HEAD_BYTES:
                     raise MalformedFrame("publish is cut short", 4)
-                intake = publishing.take(self.link, buffer, position, end)
-                self._ports.taken(intake.entries, intake.log)
-                return intake.position
-            if buffer.startswith(_PUBLISH_V2, position + 4):
-                if frame_end - position < publishing.FRAME_HEAD_BYTES:
-                    raise MalformedFrame("publish is cut short", 4)
-                intake = publishing.take_with_filters(self.link, buffer, position, frame_end)
+                if kind == _PUBLISH_V1:
+                    intake = take(self.link, buffer, position, end)
+                else:
+                    intake = take_with_filters(self.link, buffer, position, frame_end)
                 self._ports.taken(intake.entries, intake.log)
                 return intake.position
         self._ports.begin_command()

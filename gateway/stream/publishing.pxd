@@ -1,12 +1,20 @@
 from gateway.log.log cimport StreamLog
 from gateway.log.open_chunk cimport OpenChunk
-cdef Py_ssize_t _BAD_SUB_BATCH, _CAPACITY, _CHUNK_FULL, _STATE_DUPLICATES, _ENTRIES, _STATE_ENTRIES_MAX, _FRAME_BYTES_MAX, _FRAME_END, _HAS_LAST, _IS_NAMED, _LAST, _LIMIT, _MALFORMED, _POSITION, _PUBLISHER, _RECORDS, _UNCOMPRESSED_MAX, _WRITTEN
+from gateway.stream.wire.kernel.publish cimport State, confirm_of, take_filtered, take_publishes
+
+cdef int _BAD_SUB_BATCH, _CHUNK_FULL, _MALFORMED
+cdef Py_ssize_t _DUPLICATES_MAX, _PUBLISHING_ID_BYTES
+cdef State _STATE
+cdef bytearray _IDS, _DUPLICATES
 
 cdef class Publisher:
     cdef public bint _is_closed
-    cdef public object _ports, publisher_id, raw_reference, reference, stream
+    cdef public object _ports, reference, stream
+    cdef public bytes raw_reference
+    cdef public int publisher_id
     cdef public StreamLog log
     cdef public Py_ssize_t unconfirmed_count, confirmed_count, errored_count
+    cpdef confirm(self, bytes publishing_ids)
 cdef class Intake:
     cdef public Py_ssize_t position, entries
     cdef public StreamLog log
@@ -14,3 +22,7 @@ cdef class Intake:
 cpdef OpenChunk _aim(Publisher publisher, Py_ssize_t position, Py_ssize_t frame_end, Py_ssize_t limit)
 cpdef _aim_at(OpenChunk chunk)
 cpdef Py_ssize_t _account(Publisher publisher, OpenChunk chunk)
+cpdef OpenChunk _next_chunk(Publisher publisher, OpenChunk chunk)
+cpdef OpenChunk _apart(Publisher publisher, OpenChunk chunk, bint has_value)
+cpdef Intake take(link, bytearray source, Py_ssize_t position, Py_ssize_t limit)
+cpdef Intake take_with_filters(link, bytearray source, Py_ssize_t position, Py_ssize_t frame_end)

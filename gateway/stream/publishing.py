@@ -21,11 +21,10 @@ from gateway.stream.session.session import Session
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.errors import MalformedFrame
 from gateway.stream.wire.kernel import publish as kernel
+from gateway.stream.wire.kernel.publish import State, confirm_of, take_filtered, take_publishes
 
 FRAME_HEAD_BYTES: Final = 13
-_CONFIRM_HEAD: Final = struct.Struct(">IHHBI")
-_CONFIRM_KEY: Final = 0x0003
-_ERROR_HEAD: Final = _CONFIRM_HEAD
+_ERROR_HEAD: Final = struct.Struct(">IHHBI")
 _ERROR_KEY: Final = 0x0004
 _ERROR_BYTES: Final = 10
 _DUPLICATES_MAX: Final = 8192
@@ -37,28 +36,12 @@ _NO_VALUE: Final = (b"\x00\x00", b"\xff\xff")
 # One of each for the process: connections share them, but never across turns of the event loop.
 _IDS: Final = bytearray(ENTRIES_MAX * 8)
 _DUPLICATES: Final = bytearray(_DUPLICATES_MAX * 8)
-_STATE: Final = array("q", bytes(8 * kernel.STATE_SIZE))
-_U64_MASK: Final = 2**64 - 1
+_STATE: Final = State()
 
 # The kernel's numbers under names of this module: C integers when it is compiled.
 _BAD_SUB_BATCH: Final = kernel.BAD_SUB_BATCH
-_CAPACITY: Final = kernel.CAPACITY
 _CHUNK_FULL: Final = kernel.CHUNK_FULL
-_STATE_DUPLICATES: Final = kernel.DUPLICATES
-_ENTRIES: Final = kernel.ENTRIES
-_STATE_ENTRIES_MAX: Final = kernel.ENTRIES_MAX
-_FRAME_BYTES_MAX: Final = kernel.FRAME_BYTES_MAX
-_FRAME_END: Final = kernel.FRAME_END
-_HAS_LAST: Final = kernel.HAS_LAST
-_IS_NAMED: Final = kernel.IS_NAMED
-_LAST: Final = kernel.LAST
-_LIMIT: Final = kernel.LIMIT
 _MALFORMED: Final = kernel.MALFORMED
-_POSITION: Final = kernel.POSITION
-_PUBLISHER: Final = kernel.PUBLISHER
-_RECORDS: Final = kernel.RECORDS
-_UNCOMPRESSED_MAX: Final = kernel.UNCOMPRESSED_MAX
-_WRITTEN: Final = kernel.WRITTEN
 
 
 class Publisher:
@@ -103,10 +86,7 @@ class Publisher:
         count = len(publishing_ids) // 8
         self.unconfirmed_count -= count
         self.confirmed_count += count
-        self._ports.send(
-            _CONFIRM_HEAD.pack(9 + len(publishing_ids), _CONFIRM_KEY, 1, self.publisher_id, count)
-            + publishing_ids
-        )
+        self._ports.send(confirm_of(self.publisher_id, publishing_ids))
         self._ports.settled(count)
 
     def lost(self) -> None:
@@ -170,36 +150,36 @@ def _aim(publisher: Publisher, position: int, frame_end: int, limit: int) -> Ope
     """Give the kernel the place to read and the publisher's state; return the chunk."""
     log = publisher.log
     chunk = log.open_chunk(limit - position)
-    _STATE[_POSITION] = position
-    _STATE[_FRAME_END] = frame_end
-    _STATE[_LIMIT] = limit
+    _STATE.position = position
+    _STATE.frame_end = frame_end
+    _STATE.limit = limit
     reference = publisher.raw_reference
     if reference:
         last = log.last_publishing_id(reference)
-        _STATE[_HAS_LAST] = last is not None
-        _STATE[_LAST] = 0 if last is None else last - (last >> 63 << 64)
-        _STATE[_IS_NAMED] = 1
+        _STATE.has_last = last is not None
+        _STATE.last = 0 if last is None else last
+        _STATE.is_named = True
     else:
-        _STATE[_IS_NAMED] = 0
+        _STATE.is_named = False
     _aim_at(chunk)
     return chunk
 
 
 def _aim_at(chunk: OpenChunk) -> None:
     """Give the kernel the state of the open chunk."""
-    _STATE[_WRITTEN] = chunk.written
-    _STATE[_CAPACITY] = chunk.capacity
-    _STATE[_STATE_ENTRIES_MAX] = max(chunk.entries_max - chunk.entry_count, 0)
+    _STATE.written = chunk.written
+    _STATE.capacity = chunk.capacity
+    _STATE.entries_max = max(chunk.entries_max - chunk.entry_count, 0)
 
 
 def _account(publisher: Publisher, chunk: OpenChunk) -> int:
     """Note the entries that one kernel call took; return how many wait for their confirm."""
-    entries, duplicates = _STATE[_ENTRIES], _STATE[_STATE_DUPLICATES]
+    entries, duplicates = _STATE.entries, _STATE.duplicates
     if entries:
-        chunk.took(_STATE[_WRITTEN], entries, _STATE[_RECORDS])
+        chunk.took(_STATE.written, entries, _STATE.records)
         chunk.add_confirm(publisher, bytes(_IDS[: entries * 8]))
         if publisher.raw_reference:
-            chunk.note_sequence(publisher.raw_reference, _STATE[_LAST] & _U64_MASK)
+            chunk.note_sequence(publisher.raw_reference, _STATE.last)
     if duplicates:
         # Duplicates come last: the Rust client stops at an id that it knows as confirmed.
         ids = bytes(_DUPLICATES[: duplicates * 8])
@@ -213,13 +193,17 @@ def _account(publisher: Publisher, chunk: OpenChunk) -> int:
 
 def _next_chunk(publisher: Publisher, chunk: OpenChunk) -> OpenChunk:
     """Return the chunk to go on with after the kernel stopped because it was full."""
-    if _STATE[_STATE_DUPLICATES] < _DUPLICATES_MAX:
-        chunk = publisher.log.make_room(_STATE[_LIMIT] - _STATE[_POSITION])
+    if _STATE.duplicates < _DUPLICATES_MAX:
+        chunk = publisher.log.make_room(_STATE.limit - _STATE.position)
     _aim_at(chunk)
     return chunk
 
 
-def _apart(publisher: Publisher, chunk: OpenChunk, *, has_value: bool) -> OpenChunk:
+def _apart(
+    publisher: Publisher,
+    chunk: OpenChunk,
+    has_value: bool,  # noqa: FBT001 (a function in C)
+) -> OpenChunk:
     """Return a chunk for entries with filter values, or without, that has none of the other kind.
 
     Readers with a filter can then skip whole chunks. Frames of alternating kinds still share a
@@ -227,7 +211,7 @@ def _apart(publisher: Publisher, chunk: OpenChunk, *, has_value: bool) -> OpenCh
     """
     if chunk.entry_count < _APART_ENTRIES_MIN or not chunk.is_all_of_kind(has_value=not has_value):
         return chunk
-    chunk = publisher.log.begin_another(_STATE[_LIMIT] - _STATE[_POSITION])
+    chunk = publisher.log.begin_another(_STATE.limit - _STATE.position)
     _aim_at(chunk)
     return chunk
 
@@ -248,21 +232,21 @@ def take(link: Publishing, source: bytearray, position: int, limit: int) -> Inta
     if publisher is None or publisher.log.failure is not None:
         return _refuse_frame(link, source, position, ResponseCode.PUBLISHER_DOES_NOT_EXIST)
     chunk = _apart(publisher, _aim(publisher, position, 0, limit), has_value=False)
-    _STATE[_FRAME_BYTES_MAX] = link.session.frame_limit
-    _STATE[_PUBLISHER] = publisher.publisher_id
-    _STATE[_UNCOMPRESSED_MAX] = link.host.settings.sub_batch_uncompressed_bytes_max
+    _STATE.frame_bytes_max = link.session.frame_limit
+    _STATE.publisher = publisher.publisher_id
+    _STATE.uncompressed_max = link.host.settings.sub_batch_uncompressed_bytes_max
     waiting = 0
     while True:
-        reason = kernel.take_publishes(source, chunk.buffer, _IDS, _DUPLICATES, _STATE)
+        reason = take_publishes(source, chunk.buffer, _IDS, _DUPLICATES, _STATE)
         waiting += _account(publisher, chunk)
-        if chunk.filters is not None and _STATE[_ENTRIES]:
+        if chunk.filters is not None and _STATE.entries:
             chunk.filters.add(b"")
         if reason != _CHUNK_FULL:
             break
         chunk = _next_chunk(publisher, chunk)
-    position = _STATE[_POSITION]
+    position = _STATE.position
     if reason == _BAD_SUB_BATCH:
-        frame_end = _STATE[_FRAME_END]
+        frame_end = _STATE.frame_end
         ids, end = kernel.publishing_ids_of(source, position, frame_end, 1)
         publisher.errored_count += len(ids)
         _send_errors(link, publisher.publisher_id, ids, ResponseCode.PRECONDITION_FAILED)
@@ -290,16 +274,14 @@ def take_with_filters(link: Publishing, source: bytearray, position: int, frame_
         if chunk.filters is None:
             # The entries that are there already have no value.
             chunk.filters = {b""} if chunk.entry_count else set()
-        reason = kernel.take_filtered(
-            source, chunk.buffer, _IDS, _DUPLICATES, _STATE, chunk.filters
-        )
+        reason = take_filtered(source, chunk.buffer, _IDS, _DUPLICATES, _STATE, chunk.filters)
         waiting += _account(publisher, chunk)
         if reason != _CHUNK_FULL:
             break
         chunk = _next_chunk(publisher, chunk)
     chunk.bound_filters(frame_end - position)
     if reason == _MALFORMED:
-        raise MalformedFrame("an entry ends past its frame", _STATE[_POSITION])
+        raise MalformedFrame("an entry ends past its frame", _STATE.position)
     return Intake(frame_end, waiting, publisher.log)
 
 

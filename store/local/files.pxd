@@ -1,3 +1,5 @@
+from store.local.kernel.file_writes cimport write_all
+
 cdef class PosixFile:
     cdef public int fileno
     cdef public object _path

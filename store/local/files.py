@@ -22,6 +22,7 @@ from typing import Final, Protocol
 from typing_extensions import Buffer
 
 from store.errors import DiskFull, SegmentFailed, StoreError, StoreLocked
+from store.local.kernel.file_writes import write_all
 from store.local.kernel.syncing import NUMBER_BYTES, sync_on_request
 
 log = logging.getLogger(__name__)
@@ -154,12 +155,8 @@ class PosixFile:
         self._path = path
 
     def write_at(self, data: Buffer, position: int) -> None:
-        size = len(data) if type(data) is bytes else memoryview(data).nbytes
         try:
-            written = os.pwrite(self.fileno, data, position)
-            while written < size:
-                rest = memoryview(data).cast("B")[written:]
-                written += os.pwrite(self.fileno, rest, position + written)
+            write_all(self.fileno, data, position)
         except OSError as error:
             raise _translated(error, "write", self._path) from error
 

@@ -101,13 +101,18 @@ class Holes:
         """End the thread; `stop` was called before."""
         self._clock.stop_threads()
 
+    @property
+    def is_counting(self) -> bool:
+        """True if space can be given back, so that `want_checkpoint` may change its answer."""
+        return bool(self._bytes or self._catalogue.truncated)
+
     def want_checkpoint(self) -> bool:
         """Tell whether a checkpoint should be made now, so that space can be given back.
 
         If only a little later, `look` is called then.
         """
-        if not self._bytes and not self._catalogue.truncated:
-            return False  # after every round
+        if not self.is_counting:
+            return False
         self._count()
         is_short = self._catalogue.is_full or self._reserve.is_short
         if not self._bytes or not (is_short or self._bytes >= SOON_BYTES):

@@ -45,6 +45,7 @@ from typing import Final, NamedTuple
 from xxhash import xxh3_64_intdigest
 
 from store.errors import StoreError
+from store.local.kernel.journal_bytes import behind_checksum, checked_part
 
 
 class FrameForm(NamedTuple):
@@ -68,9 +69,7 @@ FRAME_HEAD_BYTES: Final = VERSION_2.head.size
 FILE_HEAD_BYTES: Final = VERSION_2.begin
 FILE_MAGIC: Final = b"hutchjn2"
 _FILE_HEAD: Final = struct.Struct("<8sQQ")
-_CHECKED_HEAD: Final = struct.Struct("<QQQII")
-_CHECKSUM: Final = struct.Struct("<Q")
-_CHECKSUM_BYTES: Final = _CHECKSUM.size
+_CHECKSUM_BYTES: Final = 8
 
 CHANGE_HEAD: Final = struct.Struct("<IBBHQ")
 _KEY_LENGTH: Final = struct.Struct("<i")
@@ -205,14 +204,14 @@ class Frame:
 def file_head(number: int, size: int, store_id: int) -> bytes:
     """Encode the head of a journal file of `size` bytes."""
     head = _FILE_HEAD.pack(FILE_MAGIC, number, size)
-    return head + _CHECKSUM.pack(xxh3_64_intdigest(head, store_id))
+    return head + xxh3_64_intdigest(head, store_id).to_bytes(_CHECKSUM_BYTES, "little")
 
 
 def frame_of(sequence: int, at_ms: int, synced: int, changes: Sequence[bytes], salt: int) -> bytes:
     """Join changes, or none, into one frame of version 2."""
     body = changes[0] if len(changes) == 1 else b"".join(changes)
-    checked = _CHECKED_HEAD.pack(sequence, at_ms, synced, len(body), len(changes)) + body
-    return _CHECKSUM.pack(xxh3_64_intdigest(checked, salt)) + checked
+    part = checked_part(sequence, at_ms, synced, body, len(changes))
+    return behind_checksum(xxh3_64_intdigest(part, salt), part)
 
 
 def sequence_at(data: bytes, position: int, salt: int, form: FrameForm = VERSION_2) -> int | None:

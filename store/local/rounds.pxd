@@ -3,6 +3,8 @@ from store.local.data_file cimport DataFile, OpenFiles
 from store.local.journal cimport Journal
 from store.local.round cimport Outcome, Round, RoundWriting
 from store.local.segment cimport Segment
+cdef Py_ssize_t LOOP_BYTES_MAX, _LOOK_BYTES
+
 cdef class Rounds:
     cdef public object _call_soon, _call_soon_threadsafe, _committed, _failed, _thread, _when_idle, _sync, _syncing
     cdef public RoundWriting _writing
@@ -11,7 +13,8 @@ cdef class Rounds:
     cdef public OpenFiles _open_files
     cdef public Round gathering
     cdef public Round in_flight
-    cdef public bint _scheduled
+    cdef public bint _scheduled, looks_soon
+    cdef public Py_ssize_t _looked_at_bytes
     cdef public list _soon
     cdef public object closed
     cpdef add(self, change, Segment segment)
@@ -23,6 +26,7 @@ cdef class Rounds:
     cpdef _sync_and_finish(self, Round round_, Outcome outcome)
     cpdef _finish(self, Round round_, Outcome outcome)
     cpdef _commit(self, Round round_, at_ms)
+    cpdef _look_between(self, Round round_)
     cpdef bint _is_overdue(self)
     cpdef _count_writes(self, Round round_, Outcome outcome)
     cpdef _end(self, Round round_)

@@ -30,6 +30,8 @@ log = logging.getLogger(__name__)
 # What the loop itself writes into the journal of a round that is synced.
 LOOP_BYTES_MAX: Final = 1024 * 1024
 
+_LOOK_BYTES: Final = 4096
+
 
 class Rounds:
     """Gathers changes and commits them."""
@@ -43,15 +45,16 @@ class Rounds:
         *,
         call_soon: Callable[..., object],
         call_soon_threadsafe: Callable[..., object],
-        committed: Callable[[Round], object],
+        committed: Callable[[Round], bool],
         failed: Callable[[StoreClosed], object],
         sync: BackgroundSync | None,
     ) -> None:
         """Begin with nothing gathered.
 
-        `committed` is called on the loop between rounds, when nothing is on its way, and `failed`
-        when the journal has failed. With `sync` a round that waits for nothing but the journal's
-        sync goes the short way.
+        `committed` is called on the loop between rounds, when nothing is on its way, and tells
+        whether it has to be called after the next round, however little that writes. `failed` is
+        called when the journal has failed. With `sync` a round that waits for nothing but the
+        journal's sync goes the short way.
         """
         self._writing = writing
         self._journal = journal
@@ -67,6 +70,9 @@ class Rounds:
         self.gathering = Round()
         self.in_flight: Round | None = None
         self._scheduled = False
+        # What is due between rounds is looked at after so many bytes of records, or at once.
+        self._looked_at_bytes = 0
+        self.looks_soon = True
         # What is to be called before any round goes on.
         self._soon: list[Callable[[], object]] = []
         # Why nothing is accepted any more.
@@ -224,7 +230,7 @@ class Rounds:
             self._fail(round_, outcome.fatal)
         elif outcome.dropped:
             self._take_back(round_, outcome)
-            self._committed(round_)
+            self.looks_soon = self._committed(round_)
         else:
             self._commit(round_, outcome.at_ms)
         if self._is_overdue():
@@ -238,17 +244,30 @@ class Rounds:
                 change.apply(at_ms)
                 self._report(change, None)
             self._end(round_)
-            self._committed(round_)
+            self._look_between(round_)
             return
         for change in round_.changes:
             change.apply(at_ms)
-        self._committed(round_)
+        self._look_between(round_)
         # The next round is on its way while the callers hear of this one.
         if self._is_overdue() and self._leaves_loop(self.gathering):
             self._close_round()
         for change in round_.changes:
             self._report(change, None)
         self._end(round_)
+
+    def _look_between(self, round_: Round) -> None:
+        """Look at what is due between rounds, unless little has been written since."""
+        self._looked_at_bytes += round_.record_bytes
+        if (
+            self.looks_soon
+            or self._looked_at_bytes >= _LOOK_BYTES
+            or round_.interval
+            or self._catalogue.discarded
+            or self._catalogue.truncated
+        ):
+            self._looked_at_bytes = 0
+            self.looks_soon = self._committed(round_)
 
     def _is_overdue(self) -> bool:
         """Tell whether a round waits although its turn of the loop is over."""

@@ -73,6 +73,10 @@ class Tuning:
         return self.open_files_max or store_descriptors(descriptor_limit())
 
 
+CHECKPOINT_BYTES_COARSE: Final = MIB
+"""From so much on, a checkpoint may come a few KiB late."""
+
+
 class CheckpointDue:
     """Tells when a checkpoint is due: after so much journal or data, or again after a failure."""
 
@@ -97,6 +101,10 @@ class CheckpointDue:
             or data_bytes >= data_limit
             or (self._again_at != math.inf and time.monotonic() >= self._again_at)
         )
+
+    def is_soon(self) -> bool:
+        """Tell whether it must be asked after every change: something failed, or a test asks."""
+        return self._again_at != math.inf or min(self._step) < CHECKPOINT_BYTES_COARSE
 
     def begun(self, journal_bytes: int, data_bytes: int) -> None:
         """Note that a checkpoint begins, after so many bytes since the opening."""
@@ -283,7 +291,8 @@ class LocalStore(TableOperations):
 
     # Between rounds
 
-    def _between_rounds(self, round_: Round) -> None:
+    def _between_rounds(self, round_: Round) -> bool:
+        """Do what is due; tell whether more may be due after the next round already."""
         if round_.interval:
             self._interval.note(round_.soon)
         if self._catalogue.discarded:
@@ -294,6 +303,7 @@ class LocalStore(TableOperations):
             self._upkeep.submit(self._journal.prepare_spare)
         self._open_files.trim()
         self._begin_checkpoint_if_due()
+        return self._reserve.is_short or self._holes.is_counting or self._due.is_soon()
 
     def _look_for_checkpoint(self) -> None:
         """Do what comes between rounds, if nothing is on its way: its end comes there."""
@@ -310,6 +320,7 @@ class LocalStore(TableOperations):
 
     def _checkpointed(self, error: StoreError | None) -> None:
         self._due.ended(error)
+        self._rounds.looks_soon = True
         self._upkeep.submit(self._journal.trim)
         if self._closing is not None:
             self._rounds.when_idle(self._close_when_idle)

@@ -1,3 +1,4 @@
+from store.local.kernel.journal_bytes cimport append_record
 from store.local.catalogue cimport Catalogue
 from store.local.changes cimport AppendChange
 from store.local.data_file cimport DataFile, OpenFiles
@@ -20,8 +21,10 @@ cdef class Staging:
     cpdef _note_write(self, DataFile file)
     cpdef bint _place_in_round(self, Segment segment, DataFile file, Py_ssize_t size, durability)
 cdef class Stored:
-    cdef public object _numbers, _positions, _sizes
-    cpdef add(self, event_number, position, size)
+    cdef long long[::1] _numbers, _positions, _sizes
+    cdef public Py_ssize_t _count, room
+    cpdef add(self, long long event_number, long long position, long long size)
+    cpdef _make_room(self)
 cdef class LocalWriter:
     cdef public object _error, _id
     cdef public Py_ssize_t _aborts

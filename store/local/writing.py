@@ -3,7 +3,7 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -27,20 +27,14 @@ from store.local.catalogue import Catalogue
 from store.local.changes import AppendChange, NoChange, gives_space, sealed_error
 from store.local.data_file import ALLOCATE_STEP_MAX, DataFile, OpenFiles
 from store.local.files import PASSING
-from store.local.records import (
-    APPEND,
-    APPEND_BYTES,
-    DURABLE,
-    HAS_WRITER,
-    INLINE,
-    KIND_APPEND,
-    NO_WRITER,
-)
+from store.local.kernel.journal_bytes import append_record
+from store.local.records import APPEND_BYTES, DURABLE, HAS_WRITER, INLINE, NO_WRITER
 from store.local.rounds import Rounds
 from store.local.segment import Extent, Segment
 from store.local.threads import Worker
 
 EVENT_NUMBER_MAX: Final = 2**63 - 1
+_FIRST_ROOM: Final = 8
 _NEVER: Final = 2**63 - 1
 """No file becomes so long; the largest that a compiled position can be."""
 
@@ -129,11 +123,9 @@ class Staging:
             record_size += size
         elif size:
             data_hash = xxh3_64_intdigest(data)
-        record = APPEND.pack(
+        record = append_record(
             record_size,
-            KIND_APPEND,
             flags,
-            0,
             segment.number,
             file_number,
             position,
@@ -268,31 +260,47 @@ class Stored:
     In arrays, and not in a dict of tuples, which would take 200 KiB for a session.
     """
 
-    __slots__ = ("_numbers", "_positions", "_sizes")
+    __slots__ = ("_count", "_numbers", "_positions", "_sizes", "room")
 
     def __init__(self) -> None:
-        self._numbers = array("q")
-        self._positions = array("q")
-        self._sizes = array("q")
+        self._count = self.room = 0
+        self._numbers = self._positions = self._sizes = array("q")
 
     def add(self, event_number: int, position: int, size: int) -> None:
         """Remember an append; its number is above all before."""
-        numbers = self._numbers
-        numbers.append(event_number)
-        self._positions.append(position)
-        self._sizes.append(size)
-        if len(numbers) >= 2 * RESEND_WINDOW:
-            # In bulk, so that an append costs no move of the others.
-            for column in (numbers, self._positions, self._sizes):
-                del column[:-RESEND_WINDOW]
+        if self._count == self.room:
+            self._make_room()
+        index = self._count
+        self._numbers[index] = event_number
+        self._positions[index] = position
+        self._sizes[index] = size
+        self._count = index + 1
+
+    def _make_room(self) -> None:
+        """Forget what is older than the window, or double the room."""
+        kept = min(self._count, RESEND_WINDOW)
+        room = min(max(2 * self.room, _FIRST_ROOM), 2 * RESEND_WINDOW)
+        start = self._count - kept
+        self._numbers = _moved(self._numbers, start, kept, room)
+        self._positions = _moved(self._positions, start, kept, room)
+        self._sizes = _moved(self._sizes, start, kept, room)
+        self._count, self.room = kept, room
 
     def find(self, event_number: int) -> Appended | None:
         """Give an append that is one of the last RESEND_WINDOW."""
-        numbers = self._numbers
-        index = bisect_left(numbers, event_number, max(0, len(numbers) - RESEND_WINDOW))
-        if index == len(numbers) or numbers[index] != event_number:
+        numbers, count = self._numbers, self._count
+        index = bisect_left(numbers, event_number, max(0, count - RESEND_WINDOW), count)
+        if index == count or numbers[index] != event_number:
             return None
         return Appended(self._positions[index], self._sizes[index], event_number)
+
+
+def _moved(column: Sequence[int], start: int, count: int, room: int) -> "array[int]":
+    """Return an array of so much room that begins with `count` numbers of another."""
+    moved = array("q", bytes(8 * room))
+    for index in range(count):
+        moved[index] = column[start + index]
+    return moved
 
 
 class LocalWriter:

@@ -13,9 +13,9 @@ A chunk is stored as one event, all integers big-endian:
 A seal is the CRC-32 of header, trailer and filter values; the oldest chunks may be without.
 """
 
-from array import array
-
 import cython
+
+from gateway.log.kernel.sealing import CRC_TABLE
 
 if cython.compiled:
     from cython.cimports.libc.string import memcpy
@@ -47,23 +47,6 @@ _ENTRIES_MAX = cython.declare(cython.uint, 65535)
 _JOINED_SPAN_MS = cython.declare(cython.longlong, 1000)
 
 
-def _crc_table() -> array:
-    """Return eight tables of 256 for CRC-32 (IEEE, reflected 0xEDB88320), behind one another."""
-    table = []
-    for value in range(256):
-        crc = value
-        for _ in range(8):
-            crc = (crc >> 1) ^ (0xEDB88320 if crc & 1 else 0)
-        table.append(crc)
-    for row in range(1, 8):
-        table.extend(
-            (previous >> 8) ^ table[previous & 0xFF]
-            for previous in table[(row - 1) * 256 : row * 256]
-        )
-    return array("I", table)
-
-
-CRC_TABLE = _crc_table()
 _TABLE = cython.declare(cython.const_uint[::1], CRC_TABLE)
 
 
@@ -112,8 +95,8 @@ def _i64_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cyt
 @cython.cfunc
 @cython.nogil
 @cython.exceptval(check=False)
-def _crc32_of(
-    source: cython.pointer(cython.const_uchar),
+def _crc32(
+    source: cython.const_uchar[::1],
     position: cython.Py_ssize_t,
     end: cython.Py_ssize_t,
     before: cython.uint,
@@ -145,24 +128,6 @@ def _crc32_of(
         crc = _TABLE[(crc ^ source[position]) & 0xFF] ^ (crc >> 8)
         position += 1
     return crc ^ _CRC_MASK
-
-
-@cython.cfunc
-@cython.nogil
-@cython.inline
-@cython.exceptval(check=False)
-def _crc32(
-    source: cython.const_uchar[::1],
-    position: cython.Py_ssize_t,
-    end: cython.Py_ssize_t,
-    before: cython.uint,
-) -> cython.uint:
-    """Return the same of a view."""
-    if cython.compiled:
-        if position >= end:
-            return before
-        return _crc32_of(cython.address(source[0]), position, end, before)
-    return _crc32_of(source, position, end, before)
 
 
 @cython.cfunc
@@ -469,83 +434,6 @@ def _may_follow(
         and entries == _u32_at(source, position + 12)
         and _is_simple(source, data_start, data_start + _u32_at(source, position + 44), entries)
     )
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _put_u32(
-    target: cython.p_uchar, position: cython.Py_ssize_t, number: cython.uint
-) -> cython.void:
-    target[position] = number >> 24
-    target[position + 1] = (number >> 16) & 0xFF
-    target[position + 2] = (number >> 8) & 0xFF
-    target[position + 3] = number & 0xFF
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _put_u64(
-    target: cython.p_uchar, position: cython.Py_ssize_t, number: cython.ulonglong
-) -> cython.void:
-    _put_u32(target, position, cython.cast(cython.uint, number >> 32))
-    _put_u32(target, position + 4, cython.cast(cython.uint, number & 0xFFFFFFFF))
-
-
-def seal_chunk(
-    buffer: bytearray,
-    data_end: cython.Py_ssize_t,
-    event_end: cython.Py_ssize_t,
-    entries: cython.uint,
-    records: cython.uint,
-    timestamp_ms: cython.longlong,
-    epoch: cython.ulonglong,
-    chunk_id: cython.ulonglong,
-    crc: cython.longlong,
-    trailer_bytes: cython.uint,
-    seed: cython.uint,
-) -> cython.int:
-    """Write the head and the seal of an event whose data and trailer are in their places.
-
-    Args:
-        buffer: The event, from its front.
-        data_end: End of the data, which begins at 56.
-        event_end: End of the event, with its seal.
-        entries: As the header has it; so are the next four.
-        records: See there.
-        timestamp_ms: See there.
-        epoch: See there.
-        chunk_id: See there.
-        crc: CRC-32 of the data; -1 to have it computed, which is slow for much of it.
-        trailer_bytes: Bytes of publisher sequences behind the data.
-        seed: What the seal begins with.
-    """
-    target: cython.p_uchar = buffer
-    seal_at: cython.Py_ssize_t = event_end - _SEAL_BYTES
-    seal: cython.uint
-    if not cython.compiled:
-        timestamp_ms &= 0xFFFFFFFFFFFFFFFF  # two's complement
-    if crc < 0:
-        crc = _crc32_of(target, _EVENT_AND_HEADER_BYTES, data_end, 0)
-    _put_u32(target, 0, 0)
-    _put_u32(target, 4, cython.cast(cython.uint, event_end - _EVENT_HEAD_BYTES))
-    target[8] = 0x50
-    target[9] = 0
-    target[10] = entries >> 8
-    target[11] = entries & 0xFF
-    _put_u32(target, 12, records)
-    _put_u64(target, 16, cython.cast(cython.ulonglong, timestamp_ms))
-    _put_u64(target, 24, epoch)
-    _put_u64(target, 32, chunk_id)
-    _put_u32(target, 40, cython.cast(cython.uint, crc))
-    _put_u32(target, 44, cython.cast(cython.uint, data_end - _EVENT_AND_HEADER_BYTES))
-    _put_u32(target, 48, trailer_bytes)
-    _put_u32(target, 52, 0)
-    seal = _crc32_of(target, _EVENT_HEAD_BYTES, _EVENT_AND_HEADER_BYTES, seed)
-    seal = _crc32_of(target, data_end, seal_at, seal)
-    _put_u32(target, seal_at, seal)
-    return 0
 
 
 def join_chunks(

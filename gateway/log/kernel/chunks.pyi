@@ -1,4 +1,3 @@
-from array import array
 from typing import Final
 
 from typing_extensions import Buffer
@@ -10,7 +9,6 @@ NOT_JOINABLE: Final = 3
 BAD_HEADER: Final = 4
 NOT_NEXT: Final = 5
 BAD_SEAL: Final = 6
-CRC_TABLE: Final[array[int]]
 
 def walk_chunks(
     source: Buffer, position: int, limit: int
@@ -27,16 +25,3 @@ def join_chunks(
     seed: int,
     sealed_from: int,
 ) -> tuple[int, int, int, int, int]: ...
-def seal_chunk(
-    buffer: bytearray,
-    data_end: int,
-    event_end: int,
-    entries: int,
-    records: int,
-    timestamp_ms: int,
-    epoch: int,
-    chunk_id: int,
-    crc: int,
-    trailer_bytes: int,
-    seed: int,
-) -> int: ...

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.log.chunk import HEADER_BYTES, Delivery, unpack_header
+from gateway.log.chunk import HEADER_BYTES, unpack_header
 from gateway.log.entries import (
     RECORD_HEAD,
     SUB_BATCH_FLAG,
@@ -20,6 +20,7 @@ from gateway.log.entries import (
 )
 from gateway.log.locating import StartKind, locate
 from gateway.log.log import StreamLog
+from gateway.log.open_chunk import Delivery
 from gateway.log.records.decompressing import BadSubBatch, decompress
 from gateway.log.records.stored_chunks import StoredChunks
 from store.errors import StoreError

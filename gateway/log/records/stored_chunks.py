@@ -7,12 +7,12 @@ from gateway.log.chunk import (
     DATA_POSITION,
     EVENT_HEAD_BYTES,
     HEADER_BYTES,
-    Delivery,
     unpack_header,
 )
 from gateway.log.cursor import Cursor
 from gateway.log.kernel.chunks import MALFORMED
 from gateway.log.log import StreamLog
+from gateway.log.open_chunk import Delivery
 from gateway.log.skipping import find_behind
 from gateway.log.verifying import verify
 

@@ -1,7 +1,6 @@
 """Calls of the Publish kernel: made by Hypothesis, and made on a build of it."""
 
 import struct
-from array import array
 from types import ModuleType
 
 from hypothesis import strategies as st
@@ -10,7 +9,6 @@ from tests.property.gateway.publish_model import Call, Outcome
 
 MARK = 0xA5
 IDS_MAX = 2_000  # more than any call here takes; the server's buffer has 65,535
-U64_MASK = 2**64 - 1
 
 
 def run(kernel: ModuleType, call: Call) -> Outcome:
@@ -18,22 +16,20 @@ def run(kernel: ModuleType, call: Call) -> Outcome:
     target = bytearray([MARK]) * call.target_bytes
     ids = bytearray([MARK]) * (IDS_MAX * 8)
     duplicates = bytearray([MARK]) * (call.duplicates_max * 8)
-    last = 0 if call.last is None else call.last
-    state = array("q", bytes(8 * kernel.STATE_SIZE))
-    state[kernel.POSITION] = call.position
-    state[kernel.FRAME_END] = call.frame_end
-    state[kernel.LIMIT] = call.end
-    state[kernel.FRAME_BYTES_MAX] = call.frame_bytes_max
-    state[kernel.PUBLISHER] = call.publisher
-    state[kernel.UNCOMPRESSED_MAX] = call.uncompressed_max
-    state[kernel.WRITTEN] = call.written
-    state[kernel.CAPACITY] = call.capacity
-    state[kernel.ENTRIES_MAX] = call.entries_max
-    state[kernel.IS_NAMED] = call.is_named
-    state[kernel.HAS_LAST] = call.last is not None
-    state[kernel.LAST] = last - (last >> 63 << 64)
-    for output in (kernel.ENTRIES, kernel.RECORDS, kernel.DUPLICATES):
-        state[output] = 77  # what an earlier call left
+    state = kernel.State()
+    state.position = call.position
+    state.frame_end = call.frame_end
+    state.limit = call.end
+    state.frame_bytes_max = call.frame_bytes_max
+    state.publisher = call.publisher
+    state.uncompressed_max = call.uncompressed_max
+    state.written = call.written
+    state.capacity = call.capacity
+    state.entries_max = call.entries_max
+    state.is_named = call.is_named
+    state.has_last = call.last is not None
+    state.last = 0 if call.last is None else call.last
+    state.entries = state.records = state.duplicates = 77  # what an earlier call left
     filters: set[bytes] = set()
     source = bytearray(call.source)
     if call.filtered:
@@ -42,18 +38,18 @@ def run(kernel: ModuleType, call: Call) -> Outcome:
         reason = kernel.take_publishes(source, target, ids, duplicates, state)
     assert bytes(source) == call.source
     assert len(target) == call.target_bytes
-    written = state[kernel.WRITTEN]
+    written = state.written
     untouched = target[: call.written] + target[written:]
     assert untouched == bytes([MARK]) * len(untouched)
     return Outcome(
         reason,
-        state[kernel.POSITION],
-        state[kernel.FRAME_END],
-        state[kernel.LAST] & U64_MASK if state[kernel.HAS_LAST] else None,
-        numbers(ids, state[kernel.ENTRIES]),
-        numbers(duplicates, state[kernel.DUPLICATES]),
+        state.position,
+        state.frame_end,
+        state.last if state.has_last else None,
+        numbers(ids, state.entries),
+        numbers(duplicates, state.duplicates),
         bytes(target[call.written : written]),
-        state[kernel.RECORDS],
+        state.records,
         filters,
     )
 

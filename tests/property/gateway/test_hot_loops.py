@@ -104,6 +104,9 @@ def python_in_hot_lines(source: Path) -> list[str]:
 def test_a_hot_loop_does_nothing_of_python(name: str, tmp_path: Path) -> None:
     copy = tmp_path / source_of(name).name
     copy.write_text(source_of(name).read_text())
+    types = source_of(name).with_suffix(".pxd")
+    if types.exists():
+        copy.with_suffix(".pxd").write_text(types.read_text())
 
     assert python_in_hot_lines(copy) == []
 

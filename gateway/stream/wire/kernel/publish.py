@@ -11,22 +11,7 @@ Cython compiles this file as it stands; uncompiled it is the reference and does 
     entry v2 | publishing id u64 | filter size u16 (0xFFFF: none) | filter | 0:1 size:31 | body
     chunk    | entry without its publishing id (and filter), otherwise byte for byte
 
-Besides bytes, a call takes and returns an array of signed 64-bit numbers, `state`:
-
-    POSITION         where to go on: a frame's start, or an entry's if FRAME_END is not 0     in out
-    FRAME_END        0, or the end of the frame whose middle POSITION is                      in out
-    LIMIT            end of what was received                                                 in
-    FRAME_BYTES_MAX  a frame with a larger size field is left to the caller                   in
-    PUBLISHER        id of the publisher whose frames are taken                               in
-    UNCOMPRESSED_MAX largest uncompressed size of a sub-batch, bytes                          in
-    WRITTEN          bytes of the target in use                                               in out
-    CAPACITY         how far entries may reach in the target; a single larger entry is taken
-                     into an empty chunk (ENTRIES_MAX is 65,535) if the target has the room   in
-    ENTRIES_MAX      how many entries the chunk still takes                                   in
-    IS_NAMED         1 if ids at or below the last are duplicates, and dropped                in
-    HAS_LAST, LAST   1 if there is a last id, and that id (u64 in two's complement)           in out
-    ENTRIES, RECORDS entries taken by this call, and the number of offsets they use           out
-    DUPLICATES       entries dropped by this call                                             out
+Besides bytes, a call takes and changes a `State`.
 """
 
 import cython
@@ -47,40 +32,6 @@ _CHUNK_FULL = cython.declare(cython.int, 2)
 _BAD_SUB_BATCH = cython.declare(cython.int, 3)
 _MALFORMED = cython.declare(cython.int, 4)
 
-# Places in `state`; a second list has the same for the compiled code.
-POSITION = 0
-FRAME_END = 1
-LIMIT = 2
-FRAME_BYTES_MAX = 3
-PUBLISHER = 4
-UNCOMPRESSED_MAX = 5
-WRITTEN = 6
-CAPACITY = 7
-ENTRIES_MAX = 8
-IS_NAMED = 9
-HAS_LAST = 10
-LAST = 11
-ENTRIES = 12
-RECORDS = 13
-DUPLICATES = 14
-STATE_SIZE = 15
-
-_POSITION = cython.declare(cython.Py_ssize_t, 0)
-_FRAME_END = cython.declare(cython.Py_ssize_t, 1)
-_LIMIT = cython.declare(cython.Py_ssize_t, 2)
-_FRAME_BYTES_MAX = cython.declare(cython.Py_ssize_t, 3)
-_PUBLISHER = cython.declare(cython.Py_ssize_t, 4)
-_UNCOMPRESSED_MAX = cython.declare(cython.Py_ssize_t, 5)
-_WRITTEN = cython.declare(cython.Py_ssize_t, 6)
-_CAPACITY = cython.declare(cython.Py_ssize_t, 7)
-_ENTRIES_MAX = cython.declare(cython.Py_ssize_t, 8)
-_IS_NAMED = cython.declare(cython.Py_ssize_t, 9)
-_HAS_LAST = cython.declare(cython.Py_ssize_t, 10)
-_LAST = cython.declare(cython.Py_ssize_t, 11)
-_ENTRIES = cython.declare(cython.Py_ssize_t, 12)
-_RECORDS = cython.declare(cython.Py_ssize_t, 13)
-_DUPLICATES = cython.declare(cython.Py_ssize_t, 14)
-
 _FRAME_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 13)  # size, key, version, publisher, count
 _PUBLISHING_ID_BYTES = cython.declare(cython.Py_ssize_t, 8)
 _SIMPLE_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 4)
@@ -93,17 +44,65 @@ _NO_FILTER = cython.declare(cython.int, 0xFFFF)
 _ENTRIES_IN_EMPTY = cython.declare(cython.Py_ssize_t, 65535)
 
 
+class State:
+    """Numbers that a call takes and changes.
+
+    Attributes:
+        position: Where to go on: a frame's start, or an entry's if `frame_end` is not 0. In, out.
+        frame_end: 0, or the end of the frame whose middle `position` is. In, out.
+        limit: End of what was received.
+        frame_bytes_max: A frame with a larger size field is left to the caller.
+        publisher: Id of the publisher whose frames are taken.
+        uncompressed_max: Largest uncompressed size of a sub-batch, bytes.
+        written: Bytes of the target in use. In, out.
+        capacity: How far entries may reach in the target. A single larger entry is taken into an
+            empty chunk (`entries_max` is 65,535) if the target has the room.
+        entries_max: Number of entries that the chunk still takes.
+        is_named: True if ids at or below the last are duplicates, and dropped.
+        has_last: True if there is a last id. In, out.
+        last: That id, u64. In, out.
+        entries: Entries taken by this call.
+        records: Number of offsets that they use.
+        duplicates: Entries dropped by this call.
+    """
+
+    __slots__ = (
+        "capacity",
+        "duplicates",
+        "entries",
+        "entries_max",
+        "frame_bytes_max",
+        "frame_end",
+        "has_last",
+        "is_named",
+        "last",
+        "limit",
+        "position",
+        "publisher",
+        "records",
+        "uncompressed_max",
+        "written",
+    )
+
+    def __init__(self) -> None:
+        self.position = self.frame_end = self.limit = self.frame_bytes_max = 0
+        self.publisher = self.uncompressed_max = 0
+        self.written = self.capacity = self.entries_max = 0
+        self.is_named = self.has_last = False
+        self.last = self.entries = self.records = self.duplicates = 0
+
+
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _u16_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.uint:
+def _u16_at(source: cython.p_uchar, position: cython.Py_ssize_t) -> cython.uint:
     return (cython.cast(cython.uint, source[position]) << 8) | source[position + 1]
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _u32_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.uint:
+def _u32_at(source: cython.p_uchar, position: cython.Py_ssize_t) -> cython.uint:
     return (
         (cython.cast(cython.uint, source[position]) << 24)
         | (cython.cast(cython.uint, source[position + 1]) << 16)
@@ -115,7 +114,7 @@ def _u32_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cyt
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _u64_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cython.ulonglong:
+def _u64_at(source: cython.p_uchar, position: cython.Py_ssize_t) -> cython.ulonglong:
     return (cython.cast(cython.ulonglong, _u32_at(source, position)) << 32) | _u32_at(
         source, position + 4
     )
@@ -124,10 +123,22 @@ def _u64_at(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> cyt
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
+def _put_u32(
+    target: cython.p_uchar, position: cython.Py_ssize_t, number: cython.uint
+) -> cython.void:
+    target[position] = number >> 24
+    target[position + 1] = (number >> 16) & 0xFF
+    target[position + 2] = (number >> 8) & 0xFF
+    target[position + 3] = number & 0xFF
+
+
+@cython.cfunc
+@cython.inline
+@cython.exceptval(check=False)
 def _copy(
-    target: cython.uchar[::1],
+    target: cython.p_uchar,
     place: cython.Py_ssize_t,
-    source: cython.const_uchar[::1],
+    source: cython.p_uchar,
     start: cython.Py_ssize_t,
     size: cython.Py_ssize_t,
 ) -> cython.void:
@@ -142,7 +153,7 @@ def _copy(
 @cython.inline
 @cython.exceptval(check=False)
 def _sub_batch_is_good(
-    source: cython.const_uchar[::1], position: cython.Py_ssize_t, uncompressed_max: cython.uint
+    source: cython.p_uchar, position: cython.Py_ssize_t, uncompressed_max: cython.uint
 ) -> cython.bint:
     """Apply the five rules for a sub-batch's head; the body is never read."""
     codec: cython.int = (source[position] >> 4) & 7
@@ -159,60 +170,32 @@ def _sub_batch_is_good(
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _as_id(number: cython.longlong) -> cython.ulonglong:
-    """Return the id of a number in two's complement."""
-    if cython.compiled:
-        return cython.cast(cython.ulonglong, number)
-    return number & 0xFFFF_FFFF_FFFF_FFFF
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _as_signed(publishing_id: cython.ulonglong) -> cython.longlong:
-    """Return an id as a number in two's complement."""
-    if cython.compiled:
-        return cython.cast(cython.longlong, publishing_id)
-    return publishing_id - (publishing_id >> 63 << 64)
-
-
-@cython.cfunc
-@cython.inline
-@cython.exceptval(check=False)
-def _put_id(
-    source: cython.const_uchar[::1],
+def _copy_id(
+    target: cython.p_uchar,
+    number: cython.Py_ssize_t,
+    source: cython.p_uchar,
     position: cython.Py_ssize_t,
-    target: cython.uchar[::1],
-    state: cython.longlong[::1],
-    counter: cython.Py_ssize_t,
-) -> cython.bint:
-    """Copy the publishing id at `position` behind those counted in `counter`; False if full."""
-    place: cython.Py_ssize_t = state[counter] * _PUBLISHING_ID_BYTES
-    if place + _PUBLISHING_ID_BYTES > len(target):
-        return False
-    _copy(target, place, source, position, _PUBLISHING_ID_BYTES)
-    state[counter] += 1
-    return True
+) -> cython.void:
+    """Copy the publishing id at `position` behind so many others."""
+    _copy(target, number * _PUBLISHING_ID_BYTES, source, position, _PUBLISHING_ID_BYTES)
 
 
 @cython.cfunc
 @cython.inline
 @cython.exceptval(check=False)
-def _fits(
-    state: cython.longlong[::1], end: cython.Py_ssize_t, target_bytes: cython.Py_ssize_t
-) -> cython.bint:
+def _fits(state: State, end: cython.Py_ssize_t, target_bytes: cython.Py_ssize_t) -> cython.bint:
     """Tell whether the chunk takes one more entry that would end at `end`."""
-    if state[_ENTRIES] == state[_ENTRIES_MAX]:
+    if state.entries == state.entries_max:
         return False
-    if end <= state[_CAPACITY]:
+    if end <= state.capacity:
         return True
-    is_empty: cython.bint = state[_ENTRIES] == 0 and state[_ENTRIES_MAX] == _ENTRIES_IN_EMPTY
+    is_empty: cython.bint = state.entries == 0 and state.entries_max == _ENTRIES_IN_EMPTY
     return is_empty and end <= target_bytes
 
 
 @cython.cfunc
 def _put_filter(
-    source: cython.const_uchar[::1],
+    source: cython.p_uchar,
     position: cython.Py_ssize_t,
     start: cython.Py_ssize_t,
     filters: set,
@@ -226,7 +209,7 @@ def _put_filter(
 @cython.inline
 @cython.exceptval(check=False)
 def _body_start(
-    source: cython.const_uchar[::1],
+    source: cython.p_uchar,
     position: cython.Py_ssize_t,
     frame_end: cython.Py_ssize_t,
     has_filters: cython.bint,
@@ -246,7 +229,7 @@ def _body_start(
 @cython.inline
 @cython.exceptval(check=False)
 def _body_size(
-    source: cython.const_uchar[::1],
+    source: cython.p_uchar,
     start: cython.Py_ssize_t,
     frame_end: cython.Py_ssize_t,
     has_filters: cython.bint,
@@ -266,19 +249,21 @@ def _body_size(
 
 @cython.cfunc
 def _take_entries(
-    source: cython.const_uchar[::1],
-    target: cython.uchar[::1],
-    ids: cython.uchar[::1],
-    duplicates: cython.uchar[::1],
-    state: cython.longlong[::1],
+    source: cython.p_uchar,
+    target: cython.p_uchar,
+    target_bytes: cython.Py_ssize_t,
+    ids: cython.p_uchar,
+    duplicates: cython.p_uchar,
+    duplicates_max: cython.Py_ssize_t,
+    state: State,
     filters: object,
 ) -> cython.int:
     """Copy the entries from POSITION to FRAME_END; return why it stopped."""
-    position: cython.Py_ssize_t = state[_POSITION]
-    frame_end: cython.Py_ssize_t = state[_FRAME_END]
-    written: cython.Py_ssize_t = state[_WRITTEN]
+    position: cython.Py_ssize_t = state.position
+    frame_end: cython.Py_ssize_t = state.frame_end
+    written: cython.Py_ssize_t = state.written
     has_filters: cython.bint = filters is not None
-    is_named: cython.bint = state[_IS_NAMED] != 0
+    is_named: cython.bint = state.is_named
     reason: cython.int = _NEEDS_BYTES
     publishing_id: cython.ulonglong = 0
     # hot: no Python operation up to the end of the loop, except for filter values
@@ -289,44 +274,43 @@ def _take_entries(
         if size == 0:
             reason = _MALFORMED
             break
-        if is_batch and not _sub_batch_is_good(source, start, state[_UNCOMPRESSED_MAX]):
+        if is_batch and not _sub_batch_is_good(source, start, state.uncompressed_max):
             reason = _BAD_SUB_BATCH
             break
         if is_named:
             publishing_id = _u64_at(source, position)
-            if state[_HAS_LAST] != 0 and publishing_id <= _as_id(state[_LAST]):
-                if not _put_id(source, position, duplicates, state, _DUPLICATES):
+            if state.has_last and publishing_id <= state.last:
+                if state.duplicates == duplicates_max:
                     reason = _CHUNK_FULL
                     break
+                _copy_id(duplicates, state.duplicates, source, position)
+                state.duplicates += 1
                 position = start + size
                 continue
-        if not _fits(state, written + size, len(target)):
+        if not _fits(state, written + size, target_bytes):
             reason = _CHUNK_FULL
             break
         if is_named:
-            state[_LAST] = _as_signed(publishing_id)
-            state[_HAS_LAST] = 1
+            state.last = publishing_id
+            state.has_last = True
         if has_filters:
             _put_filter(source, position, start, filters)
-        state[_RECORDS] += _u16_at(source, start + 1) if is_batch else 1
-        _put_id(source, position, ids, state, _ENTRIES)
+        state.records += _u16_at(source, start + 1) if is_batch else 1
+        _copy_id(ids, state.entries, source, position)
+        state.entries += 1
         _copy(target, written, source, start, size)
         if is_batch:  # the four unused bits are stored as 0
             target[written] = target[written] & 0xF0
         written += size
         position = start + size
     # end of hot
-    state[_POSITION] = position
-    state[_WRITTEN] = written
+    state.position = position
+    state.written = written
     return reason
 
 
 def take_publishes(
-    source: cython.const_uchar[::1],
-    target: cython.uchar[::1],
-    ids: cython.uchar[::1],
-    duplicates: cython.uchar[::1],
-    state: cython.longlong[::1],
+    source: bytearray, target: bytearray, ids: bytearray, duplicates: bytearray, state: State
 ) -> cython.int:
     """Copy the entries of a run of Publish v1 frames of one publisher into a chunk.
 
@@ -335,7 +319,7 @@ def take_publishes(
         target: The open chunk's buffer.
         ids: Gets the publishing ids of stored entries, 8 bytes each; room for 65,535.
         duplicates: Gets the ids of dropped entries; the call stops when it is full.
-        state: See the module's docstring.
+        state: See there.
 
     Returns:
         The reason why it stopped: one of the constants above.
@@ -345,52 +329,89 @@ def take_publishes(
     reason: cython.int = _NEEDS_BYTES
     position: cython.Py_ssize_t
     size: cython.longlong
-    state[_ENTRIES] = state[_RECORDS] = state[_DUPLICATES] = 0
+    bytes_in: cython.p_uchar = source
+    target_bytes: cython.Py_ssize_t = len(target)
+    duplicates_max: cython.Py_ssize_t = len(duplicates) // _PUBLISHING_ID_BYTES
+    state.entries = state.records = state.duplicates = 0
     while True:
-        if state[_FRAME_END] == 0:
-            position = state[_POSITION]
-            if position + _FRAME_HEAD_BYTES > state[_LIMIT]:
-                return _OTHER_FRAME if position + 4 <= state[_LIMIT] else _NEEDS_BYTES
-            size = _u32_at(source, position)
+        if state.frame_end == 0:
+            position = state.position
+            if position + _FRAME_HEAD_BYTES > state.limit:
+                return _OTHER_FRAME if position + 4 <= state.limit else _NEEDS_BYTES
+            size = _u32_at(bytes_in, position)
             if (
-                _u32_at(source, position + 4) != _PUBLISH_V1
-                or source[position + 8] != state[_PUBLISHER]
-                or size > state[_FRAME_BYTES_MAX]
+                _u32_at(bytes_in, position + 4) != _PUBLISH_V1
+                or bytes_in[position + 8] != state.publisher
+                or size > state.frame_bytes_max
                 or size < _FRAME_HEAD_BYTES - 4
             ):
                 return _OTHER_FRAME
-            if position + 4 + size > state[_LIMIT]:
+            if position + 4 + size > state.limit:
                 return _NEEDS_BYTES
-            state[_FRAME_END] = position + 4 + size
-            state[_POSITION] = position + _FRAME_HEAD_BYTES
-        reason = _take_entries(source, target, ids, duplicates, state, None)
+            state.frame_end = position + 4 + size
+            state.position = position + _FRAME_HEAD_BYTES
+        reason = _take_entries(
+            bytes_in, target, target_bytes, ids, duplicates, duplicates_max, state, None
+        )
         if reason != _NEEDS_BYTES:
             return reason
-        state[_FRAME_END] = 0
+        state.frame_end = 0
 
 
 def take_filtered(
-    source: cython.const_uchar[::1],
-    target: cython.uchar[::1],
-    ids: cython.uchar[::1],
-    duplicates: cython.uchar[::1],
-    state: cython.longlong[::1],
+    source: bytearray,
+    target: bytearray,
+    ids: bytearray,
+    duplicates: bytearray,
+    state: State,
     filters: set,
 ) -> cython.int:
     """Copy the entries of one Publish v2 frame into a chunk, and collect their filter values.
 
-    Like `take_publishes`, for a frame whose head the caller has read: POSITION is an entry's start
-    and FRAME_END the frame's end. `filters` gets the distinct values of stored entries, and b""
-    for entries without one. A sub-batch is MALFORMED here.
+    Like `take_publishes`, for a frame whose head the caller has read: `position` is an entry's
+    start and `frame_end` the frame's end. `filters` gets the distinct values of stored entries, and
+    b"" for entries without one. A sub-batch is MALFORMED here.
 
     Source: RabbitMQ stream protocol, Publish version 2.
     """
-    state[_ENTRIES] = state[_RECORDS] = state[_DUPLICATES] = 0
-    return _take_entries(source, target, ids, duplicates, state, filters)
+    duplicates_max: cython.Py_ssize_t = len(duplicates) // _PUBLISHING_ID_BYTES
+    state.entries = state.records = state.duplicates = 0
+    return _take_entries(
+        source, target, len(target), ids, duplicates, duplicates_max, state, filters
+    )
+
+
+def confirm_of(publisher_id: cython.int, ids: bytes) -> bytes:
+    """Return a PublishConfirm frame for publishing ids, 8 bytes each.
+
+    Source: RabbitMQ stream protocol, PublishConfirm.
+    """
+    size: cython.Py_ssize_t = len(ids)
+    if not cython.compiled:
+        return b"".join(
+            (
+                (9 + size).to_bytes(4, "big"),
+                b"\x00\x03\x00\x01",
+                bytes((publisher_id,)),
+                (size // 8).to_bytes(4, "big"),
+                ids,
+            )
+        )
+    head = cython.declare(cython.uchar[13])
+    _put_u32(head, 0, cython.cast(cython.uint, 9 + size))
+    _put_u32(head, 4, 0x00030001)
+    head[8] = publisher_id
+    _put_u32(head, 9, cython.cast(cython.uint, size // 8))
+    return head[:13] + ids
+
+
+def u32_at(source: bytearray, position: cython.Py_ssize_t) -> cython.longlong:
+    """Return the u32 at a position, of which all four bytes are there."""
+    return _u32_at(source, position)
 
 
 def publishing_ids_of(
-    source: cython.const_uchar[::1],
+    source: bytearray,
     position: cython.Py_ssize_t,
     frame_end: cython.Py_ssize_t,
     version: cython.int,

@@ -15,12 +15,12 @@ from typing import Any, TypeVar
 import pytest
 
 from gateway.log import log as log_module
-from gateway.log.chunk import Delivery, Seals
+from gateway.log.chunk import Seals
 from gateway.log.cursor import Cursor
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.index import NO_END
 from gateway.log.log import StreamLog
-from gateway.log.open_chunk import ChunkBuffers
+from gateway.log.open_chunk import ChunkBuffers, Delivery
 from gateway.log.opening import LogNames, LogSettings, open_log
 from gateway.log.persisting import save_log
 from gateway.log.ports import LogPorts

@@ -1,9 +1,7 @@
 """What a reader of a stream is given: joined, alone, checked, from memory or from a file."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from itertools import pairwise
-from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -444,54 +442,6 @@ def test_readers_that_wait_together_are_given_the_same_without_reading_again(rig
     assert log.readers.shared is None
     rig.commit(log, b"c")
     assert [[chunk.records() for chunk in tap.all_now()] for tap in taps] == [[[b"c"]]] * 3
-
-
-class NothingRead:
-    """A reader of the store from which nothing may be read."""
-
-    start = 0
-
-    def read_cached(self, position: int, size: int) -> bytes:
-        raise AssertionError(f"{size} bytes are read at {position}")
-
-
-def test_a_reader_that_waits_is_given_the_next_chunk_from_memory(rig: LogRig) -> None:
-    log = rig.create()
-    tap = rig.cursor(log)
-    assert tap.next() is None
-    log.reader = cast(Any, NothingRead())
-    for number in range(3):
-        put(log, [b"%d" % number, BATCH])
-        rig.loop.run_until(partial(lambda count: tap.wake_count > count, number))
-
-        chunk = tap.next()
-
-        assert chunk is not None
-        assert chunk_of(bytes_of(chunk)).records() == [b"%d" % number, b"a", b"b"]
-        assert (chunk.chunk_id, chunk.next_offset) == (3 * number, 3 * number + 3)
-        assert tap.next() is None
-
-
-def test_a_reader_that_is_late_is_given_the_chunk_from_the_store(rig: LogRig) -> None:
-    log = rig.create()
-    tap = rig.cursor(log)
-    assert tap.next() is None
-    rig.commit(log, b"a")
-    rig.loop.run_until(lambda: log.readers.shared is None)
-
-    assert [chunk.records() for chunk in tap.all_now()] == [[b"a"]]
-
-
-def test_a_chunk_is_not_kept_in_memory_for_readers_that_are_gone(rig: LogRig) -> None:
-    log = rig.create()
-    tap = rig.cursor(log)
-    assert tap.next() is None
-    assert log.readers.is_followed
-    tap.cursor.close()
-
-    rig.commit(log, b"a")
-
-    assert not log.readers.is_followed
 
 
 def test_what_one_reader_was_given_is_not_given_where_another_stands(rig: LogRig) -> None:

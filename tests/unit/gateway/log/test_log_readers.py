@@ -1,9 +1,13 @@
 """Readers at the tail of a log: woken by commits, and given the same together."""
 
+from functools import partial
+from typing import Any, cast
+
 import pytest
 
-from gateway.log.chunk import Delivery
-from tests.unit.gateway.log.log_rig import LogRig, put
+from gateway.log.open_chunk import Delivery
+from tests.chunks import SubBatch, chunk_of
+from tests.unit.gateway.log.log_rig import LogRig, bytes_of, put
 
 
 def test_a_reader_that_waits_is_woken_once_by_the_next_commit(rig: LogRig) -> None:
@@ -75,3 +79,51 @@ def test_what_is_shared_is_so_until_the_end_of_the_turn(rig: LogRig) -> None:
     readers.share(20, 30, third)
 
     assert (readers.shared_at, readers.shared_end, readers.shared) == (20, 30, third)
+
+
+class NothingRead:
+    """A reader of the store from which nothing may be read."""
+
+    start = 0
+
+    def read_cached(self, position: int, size: int) -> bytes:
+        raise AssertionError(f"{size} bytes are read at {position}")
+
+
+def test_a_reader_that_waits_is_given_the_next_chunk_from_memory(rig: LogRig) -> None:
+    log = rig.create()
+    tap = rig.cursor(log)
+    assert tap.next() is None
+    log.reader = cast(Any, NothingRead())
+    for number in range(3):
+        put(log, [b"%d" % number, SubBatch.of([b"a", b"b"])])
+        rig.loop.run_until(partial(lambda count: tap.wake_count > count, number))
+
+        chunk = tap.next()
+
+        assert chunk is not None
+        assert chunk_of(bytes_of(chunk)).records() == [b"%d" % number, b"a", b"b"]
+        assert (chunk.chunk_id, chunk.next_offset) == (3 * number, 3 * number + 3)
+        assert tap.next() is None
+
+
+def test_a_reader_that_is_late_is_given_the_chunk_from_the_store(rig: LogRig) -> None:
+    log = rig.create()
+    tap = rig.cursor(log)
+    assert tap.next() is None
+    rig.commit(log, b"a")
+    rig.loop.run_until(lambda: log.readers.shared is None)
+
+    assert [chunk.records() for chunk in tap.all_now()] == [[b"a"]]
+
+
+def test_a_chunk_is_not_kept_in_memory_for_readers_that_are_gone(rig: LogRig) -> None:
+    log = rig.create()
+    tap = rig.cursor(log)
+    assert tap.next() is None
+    assert log.readers.is_followed
+    tap.cursor.close()
+
+    rig.commit(log, b"a")
+
+    assert not log.readers.is_followed

@@ -40,17 +40,6 @@ def test_a_buffer_of_wide_items_is_written_whole(files: DirectoryFiles) -> None:
     file.close()
 
 
-def test_a_write_that_falls_short_is_continued(
-    files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = files.open("a", create=True)
-    write = os.pwrite
-    monkeypatch.setattr(os, "pwrite", lambda fd, data, at: write(fd, bytes(data)[:3], at))
-    file.write_at(b"0123456789", 5)
-    assert file.read_at(100, 5) == b"0123456789"
-    file.close()
-
-
 def test_a_read_that_falls_short_is_continued(
     files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,6 @@
 """Each rule of the chunk kernel by an example, compiled and interpreted."""
 
 import threading
-import zlib
 from dataclasses import replace
 from types import ModuleType
 
@@ -268,52 +267,3 @@ def test_a_run_damaged_at_any_byte_does_what_the_rules_say(kernel: ModuleType, v
 
         expected = chunk_model.join(bytes(source), LARGE)
         assert (found, bytes(target[: found[2]])) == expected, place
-
-
-def test_the_tables_are_those_of_the_ieee_polynomial(kernel: ModuleType) -> None:
-    assert len(kernel.CRC_TABLE) == 8 * 256
-    for value in range(256):
-        # Row n: the checksum of a byte that n zero bytes follow.
-        for row in range(8):
-            message = bytes([value]) + bytes(row)
-            nothing = zlib.crc32(bytes(row + 1))
-            assert kernel.CRC_TABLE[row * 256 + value] == zlib.crc32(message) ^ nothing
-
-
-@pytest.mark.parametrize("is_crc_given", [False, True])
-@pytest.mark.parametrize("trailer", [b"", b"\0\1p" + bytes(8)])
-@pytest.mark.parametrize("size", [0, 1, 7, 8, 9, 1_000])
-def test_a_sealed_chunk_is_what_its_parts_make(
-    kernel: ModuleType, size: int, trailer: bytes, *, is_crc_given: bool
-) -> None:
-    wanted = Stored(
-        bytes(place % 251 for place in range(size)),
-        entries=0x1234,
-        records=0x8765_4321,
-        chunk_id=0x1122_3344_5566_7788,
-        timestamp_ms=-2,
-        epoch=2**64 - 1,
-        trailer=trailer,
-        rest=b"filter",
-        seed=0xFEED_BEEF,
-    )
-    event = wanted.event()
-    data_end = 56 + len(wanted.data)
-    buffer = bytearray(b"\xff" * 56 + wanted.data + trailer + b"filter" + b"\xff" * 20)
-
-    kernel.seal_chunk(
-        buffer,
-        data_end,
-        len(event),
-        wanted.entries,
-        wanted.records,
-        wanted.timestamp_ms,
-        wanted.epoch,
-        wanted.chunk_id,
-        zlib.crc32(wanted.data) if is_crc_given else -1,
-        len(trailer),
-        wanted.seed,
-    )
-
-    assert buffer[: len(event)] == event
-    assert buffer[len(event) :] == b"\xff" * 16

@@ -400,13 +400,13 @@ def test_ids_of_a_refused_frame_are_all_its_ids_whatever_its_entries_are(
     kernel: ModuleType,
 ) -> None:
     source = frame((2**64 - 1, b"x"), (0, SubBatch(7, 0, 0, b"bad")), (5, b""))
-    found = kernel.publishing_ids_of(source, 13, len(source), 1)
+    found = kernel.publishing_ids_of(bytearray(source), 13, len(source), 1)
 
     assert found == ([2**64 - 1, 0, 5], len(source))
 
 
 def test_ids_of_a_refused_filtered_frame(kernel: ModuleType) -> None:
-    source = FILTERED.source
+    source = bytearray(FILTERED.source)
 
     assert kernel.publishing_ids_of(source, 13, len(source), 2) == ([1, 2, 3], len(source))
 
@@ -415,7 +415,7 @@ def test_ids_of_a_refused_filtered_frame(kernel: ModuleType) -> None:
 def test_ids_of_a_refused_frame_end_where_an_entry_does_not_fit(
     kernel: ModuleType, end: int
 ) -> None:
-    ids, position = kernel.publishing_ids_of(THREE, 13, end, 1)
+    ids, position = kernel.publishing_ids_of(bytearray(THREE), 13, end, 1)
 
     assert ids == [1, 2, 3][: len(ids)]
     assert position == max(each for each in THREE_ENDS if each <= end)

@@ -1,0 +1,1 @@
+"""Kernels of the server: system calls that every message needs."""

@@ -1,0 +1,3 @@
+from typing_extensions import Buffer
+
+def write_all(fileno: int, data: Buffer, position: int, piece_bytes: int = ...) -> int: ...
