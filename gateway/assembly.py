@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from gateway.awaiting import awaited, done_before
@@ -105,8 +106,13 @@ def _early_port_of(settings: Settings) -> "EarlyPort | None":
 
 def _mewbase_ports_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> "MewbasePorts | None":
     """Take the addresses of mewbase's ports, if there are any. Raises ConfigError."""
-    if settings.mewbase.port is None and settings.mewbase.tls_port is None:
+    mewbase = settings.mewbase
+    if mewbase.port is None and mewbase.tls_port is None:
         return None
+    if find_spec("bson") is None or find_spec("pymongo") is None:  # before what imports it
+        name = "mewbase.port" if mewbase.port is not None else "mewbase.tls_port"
+        reason = "needs BSON, which is not installed: pip install 'hutch-streams[mewbase]'"
+        raise ConfigError(Problem(name, reason))
     from gateway.mewbase_ports import MewbasePorts  # noqa: PLC0415  # as above
 
     return MewbasePorts(settings, loop)

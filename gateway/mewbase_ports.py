@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import Final
 
 from gateway.awaiting import awaited
@@ -47,8 +46,8 @@ class MewbasePorts:
         """Take the addresses.
 
         Raises:
-            ConfigError: An address is taken, or is not of this machine; what the port needs is
-                not installed, or a certificate is missing.
+            ConfigError: An address is taken, or is not of this machine; or a certificate is
+                missing.
         """
         mewbase = settings.mewbase
         self._check(settings)
@@ -70,10 +69,6 @@ class MewbasePorts:
     def _check(settings: Settings) -> None:
         """Raise ConfigError where a port lacks what it needs."""
         mewbase = settings.mewbase
-        name = "mewbase.port" if mewbase.port is not None else "mewbase.tls_port"
-        if find_spec("bson") is None or find_spec("pymongo") is None:
-            reason = "needs BSON, which is not installed: pip install 'hutch-streams[mewbase]'"
-            raise ConfigError(Problem(name, reason))
         if mewbase.tls_port is not None and settings.tls.certificate is None:
             raise ConfigError(Problem("mewbase.tls_port", "needs tls.certificate beside it"))
 

@@ -21,6 +21,12 @@ from tests.mewbase_client import MewbaseClient, frame
 
 FAILED = "Authentication failed"
 CONNECT = frame("CONNECT", {"version": "0.1", "authInfo": None})
+WITHOUT = """
+from importlib.machinery import PathFinder
+
+find = PathFinder.find_spec
+PathFinder.find_spec = lambda name, *more: None if name == {missing!r} else find(name, *more)
+"""
 BOOLEAN, INT32, INT64, STRING = b"\x08", b"\x10", b"\x12", b"\x02"
 
 
@@ -281,6 +287,25 @@ def test_administrators_see_the_connection_and_can_end_it(
     client.subscribe("channel1")
     client.publish("channel1", {})
     client.must("RECEV")
+@pytest.mark.parametrize("missing", ["bson", "pymongo"])
+@pytest.mark.parametrize("name", ["port", "tls_port"])
+def test_a_port_without_its_library_is_refused_in_one_line(
+    tmp_path: Path, missing: str, name: str
+) -> None:
+    (tmp_path / "sitecustomize.py").write_text(WITHOUT.format(missing=missing))
+    option = f"--mewbase-{name.replace('_', '-')}"
+    done = run_serve(
+        tmp_path / "data",
+        *("--port", "0", "--management-port", "0", option, "0"),
+        environment={"PYTHONPATH": str(tmp_path)},
+    )
+    assert done.returncode == 2, done.stderr
+    assert "Traceback" not in done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert option in last
+    assert "pip install 'hutch-streams[mewbase]'" in last
+
+
     listed = str(ctl(server, "list_connections"))
     assert "'mew'" in listed
     ctl(server, "close_connections", "--user", "mew")

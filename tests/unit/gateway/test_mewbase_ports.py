@@ -1,11 +1,10 @@
-"""Ports of mewbase name the setting that is wrong, or the package that is missing."""
+"""Ports of mewbase name the setting that is wrong."""
 
 import asyncio
 from collections.abc import Iterator
 
 import pytest
 
-from gateway import mewbase_ports
 from gateway.mewbase_ports import MewbasePorts
 from gateway.settings.errors import ConfigError
 from gateway.settings.mewbase import MewbaseSettings
@@ -24,20 +23,6 @@ def blamed(settings: MewbaseSettings, loop: asyncio.AbstractEventLoop) -> tuple[
         MewbasePorts(Settings(mewbase=settings), loop)
     (problem,) = caught.value.problems
     return problem.setting, problem.reason
-
-
-@pytest.mark.parametrize("missing", ["bson", "pymongo"])
-@pytest.mark.parametrize("name", ["port", "tls_port"])
-def test_a_port_without_its_library_is_refused_in_one_line(
-    monkeypatch: pytest.MonkeyPatch, loop: asyncio.AbstractEventLoop, missing: str, name: str
-) -> None:
-    monkeypatch.setattr(
-        mewbase_ports, "find_spec", lambda found: None if found == missing else object()
-    )
-    setting, reason = blamed(MewbaseSettings(**{name: 0}), loop)
-    assert setting == f"mewbase.{name}"
-    assert "pip install 'hutch-streams[mewbase]'" in reason
-    assert "\n" not in reason
 
 
 def test_a_port_over_tls_needs_a_certificate(loop: asyncio.AbstractEventLoop) -> None:
