@@ -126,10 +126,11 @@ class MewbaseFront:
         line = "request refused peer=%s type=%s code=%d reason=%s"
         log.debug(line, self._ports.peer, frame_type, refusal.code, refusal.reason)
         answer = SUBRESPONSE if frame_type == "SUBSCRIBE" else RESPONSE
+        as_text = False
         if self._session.is_connected or frame_type == "CONNECT":
             as_text = self.link.errors_as_text()
-        else:
-            as_text = False
+        if frame_type == "CONNECT":
+            request_id = self._session.named_in_answer(request_id)
         self._ports.send(
             writing.refused(answer, request_id, refusal.code, refusal.reason, as_text=as_text)
         )
@@ -137,13 +138,15 @@ class MewbaseFront:
     def _refuse_bad(self, error: BadRequest) -> None:
         """Answer a frame whose fields are wrong; only a query leaves the connection open."""
         refusal = Refusal(Code.BAD_REQUEST, str(error))
+        if error.frame_type == "CONNECT":
+            self._session.take_form(error.names)
         if not self._session.is_connected and error.frame_type != "CONNECT":
             refusal = _NOT_YET
         elif error.query_id is not None:
             query.refuse(self.link, error.query_id, refusal)
             return
-        is_answered = error.request_id is not None or not self._session.is_connected
-        if is_answered:
+        is_login = error.frame_type == "CONNECT" or not self._session.is_connected
+        if error.request_id is not None or is_login:
             self._refuse(error.frame_type, error.request_id, refusal)
         self._say(str(error))
         self._finish()

@@ -1,5 +1,6 @@
 """State of one connection: its login, how it reads errors, and its subscriptions' ids; no I/O."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
@@ -30,13 +31,17 @@ class Session:
         """True if a CONNECT was accepted."""
         return bool(self.user)
 
-    def take_form(self, *, has_auth_info: bool) -> None:
-        """Learn the form from a CONNECT: the client of 2016 always sends `authInfo`.
+    def take_form(self, names: Collection[bytes]) -> None:
+        """Learn the form from the fields of a CONNECT: the client of 2016 always sends `authInfo`.
 
         That client dies of an error whose number is a string, which is what the page promises.
         """
         forced = self.errors_as_text
-        self.has_page_form = not has_auth_info if forced is None else forced
+        self.has_page_form = b"authInfo" not in names if forced is None else forced
+
+    def named_in_answer(self, request_id: int | None) -> int | None:
+        """Return the request that the answer to a CONNECT names; the page wants one in any case."""
+        return 0 if request_id is None and self.has_page_form else request_id
 
     def log_in(self, user: str) -> None:
         """Note that a CONNECT of a user was accepted."""

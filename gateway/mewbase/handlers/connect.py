@@ -31,7 +31,7 @@ async def connect(link: Link, request: Request) -> None:
     A client that has logged in already may do so again, as the same user.
     """
     session, values = link.session, request.values
-    session.take_form(has_auth_info=b"authInfo" in request.names)
+    session.take_form(request.names)
     if not _is_served(values["version"]):
         reason = f"version {values['version']!r} is not served: 0 or above, below 2"
         raise LoginFailed(Code.SERVER, reason)
@@ -43,10 +43,7 @@ async def connect(link: Link, request: Request) -> None:
             raise LoginFailed(Code.NOT_AUTHENTICATED, "a connection keeps its user")
     else:
         _enter(link, user)
-    request_id = request.request_id
-    if request_id is None and session.has_page_form:
-        request_id = 0  # the page calls it mandatory
-    link.ports.send(writing.connected(request_id))
+    link.ports.send(writing.connected(session.named_in_answer(request.request_id)))
 
 
 def _is_served(version: str) -> bool:

@@ -1,6 +1,7 @@
 """Frames that cannot be taken, and the numbers of errors that clients are told."""
 
 import enum
+from collections.abc import Collection
 
 
 class Code(enum.IntEnum):
@@ -34,12 +35,20 @@ class BadRequest(Exception):
         type: Its type.
         request_id: The request that it names; None if it names none.
         query_id: The query that it names; None if it names none.
+        names: Those of all that was in it.
     """
 
     def __init__(
-        self, reason: str, *, frame_type: str, request_id: int | None, query_id: int | None = None
+        self,
+        reason: str,
+        *,
+        frame_type: str,
+        request_id: int | None,
+        query_id: int | None = None,
+        names: Collection[bytes] = (),
     ) -> None:
         super().__init__(reason)
         self.frame_type = frame_type
         self.request_id = request_id
         self.query_id = query_id
+        self.names = names

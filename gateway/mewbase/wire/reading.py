@@ -101,6 +101,7 @@ def _values(buffer: bytearray, frame: Frame, elements: Mapping[bytes, Element]) 
             frame_type=frame.type,
             request_id=values.get("rID"),
             query_id=values.get("queryID"),
+            names=elements,
         )
     return values
 

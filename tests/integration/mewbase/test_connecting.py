@@ -46,7 +46,7 @@ def test_case_2_credentials_in_the_form_of_the_page_are_checked(port: int) -> No
         client.publish("channel1", {})
     with MewbaseClient(port) as client:
         answer = client.ask("CONNECT", version="1.0", username="mew", password="wrong")
-        assert answer == {"ok": False, "errCode": "1", "errMsg": FAILED}
+        assert answer == {"rID": 0, "ok": False, "errCode": "1", "errMsg": FAILED}
         assert client.is_ended()
 
 
@@ -78,6 +78,23 @@ def test_case_4_a_version_that_is_missing_or_unknown_is_refused(
     assert answer["ok"] is False
     assert answer["errMsg"]
     assert stranger.is_ended()
+
+
+@pytest.mark.parametrize(
+    "fields", [{}, {"version": "999"}, {"version": 1}, {"version": "1.0", "username": 7}]
+)
+def test_a_refused_login_is_answered_in_its_own_form(port: int, fields: dict[str, object]) -> None:
+    for more, number, code in (({}, 0, str), ({"rID": 9}, 9, str), ({"authInfo": None}, None, int)):
+        with MewbaseClient(port) as client:
+            answer = client.ask("CONNECT", **fields, **more)
+            assert (answer["ok"], answer.get("rID")) == (False, number)
+            assert type(answer["errCode"]) is code
+            assert client.is_ended()
+    with MewbaseClient(port) as client:
+        client.connect()
+        answer = client.ask("CONNECT", **fields)
+        assert (answer["ok"], answer["rID"], type(answer["errCode"])) == (False, 0, str)
+        assert client.is_ended()
 
 
 @pytest.mark.parametrize(
@@ -270,23 +287,6 @@ def test_a_virtual_host_that_does_not_exist_is_named_at_the_start(tmp_path: Path
     assert said in done.stderr.splitlines()[-1]
 
 
-def test_a_client_that_never_logs_in_is_cut_off(start_mewbase: StartMewbase) -> None:
-    with MewbaseClient(port_of(start_mewbase(HUTCH_MEWBASE__CONNECT_TIMEOUT_MS="100"))) as client:
-        assert client.is_ended()
-
-
-def test_a_stranger_cannot_make_the_server_keep_much(stranger: MewbaseClient) -> None:
-    with suppress(ConnectionError):
-        stranger.socket.sendall(struct.pack("<i", 1 << 20) + bytes(1 << 19))
-    assert stranger.is_ended()
-
-
-def test_administrators_see_the_connection_and_can_end_it(
-    server: HutchServer, client: MewbaseClient
-) -> None:
-    client.subscribe("channel1")
-    client.publish("channel1", {})
-    client.must("RECEV")
 @pytest.mark.parametrize("missing", ["bson", "pymongo"])
 @pytest.mark.parametrize("name", ["port", "tls_port"])
 def test_a_port_without_its_library_is_refused_in_one_line(
@@ -306,6 +306,23 @@ def test_a_port_without_its_library_is_refused_in_one_line(
     assert "pip install 'hutch-streams[mewbase]'" in last
 
 
+def test_a_client_that_never_logs_in_is_cut_off(start_mewbase: StartMewbase) -> None:
+    with MewbaseClient(port_of(start_mewbase(HUTCH_MEWBASE__CONNECT_TIMEOUT_MS="100"))) as client:
+        assert client.is_ended()
+
+
+def test_a_stranger_cannot_make_the_server_keep_much(stranger: MewbaseClient) -> None:
+    with suppress(ConnectionError):
+        stranger.socket.sendall(struct.pack("<i", 1 << 20) + bytes(1 << 19))
+    assert stranger.is_ended()
+
+
+def test_administrators_see_the_connection_and_can_end_it(
+    server: HutchServer, client: MewbaseClient
+) -> None:
+    client.subscribe("channel1")
+    client.publish("channel1", {})
+    client.must("RECEV")
     listed = str(ctl(server, "list_connections"))
     assert "'mew'" in listed
     ctl(server, "close_connections", "--user", "mew")
