@@ -163,7 +163,7 @@ FRAMES: Final = (
         (
             _SUBSCRIPTION,
             _optional("pos", Kind.INT64, "this one and all before it; without it the oldest"),
-            _optional("bytes", Kind.INT32, "the event's size; ignored"),
+            _optional("bytes", Kind.ANY, "the event's size; ignored"),
         ),
     ),
     Frame(
@@ -200,7 +200,7 @@ FRAMES: Final = (
         "QUERYACK",
         Sender.CLIENT,
         "acknowledge a result",
-        (_QUERY, _optional("bytes", Kind.INT32, "the result's size; ignored")),
+        (_QUERY, _optional("bytes", Kind.ANY, "the result's size; ignored")),
     ),
     Frame("PING", Sender.CLIENT, "show that the client lives", ()),
 )

@@ -156,6 +156,7 @@ _READERS: Final = {
     frame.type: tuple(
         (field.name, field.name.encode(), _READ[field.kind], field.is_mandatory)
         for field in frame.fields
+        if field.kind is not Kind.ANY  # not looked at
     )
     for frame in REQUESTS.values()
 }
