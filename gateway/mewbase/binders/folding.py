@@ -15,11 +15,13 @@ from store.api import ANY_VERSION
 _STEP_EVENTS: Final = 32
 """Events whose documents are read at once; each may have 1 MiB."""
 _BATCH_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of documents above which a batch takes no more events; one document more than this is far
+below what one update may have, TABLE_BATCH_BYTES_MAX."""
 
 InThread = Callable[[Callable[[], None]], Pending[None]]
 """Runs a function on a thread."""
-_Named = tuple[int, bytes, str]
-"""Position of an event, the event, and the id of the document that it changes."""
+_Named = tuple[int, bytes, str | NoDocument]
+"""Position of an event, the event, and the id of its document, or the reason why it has none."""
 
 
 class Batch:
@@ -29,6 +31,7 @@ class Batch:
         before: Documents as they were when they were read.
         changes: Documents as they are now.
         size_bytes: Bytes of both.
+        changed_bytes: Bytes of the changed ones.
         next_position: Position behind the last event that was taken.
         passed_over: Position of each event that makes no document, and the reason.
     """
@@ -37,6 +40,7 @@ class Batch:
         self.before: dict[bytes, Kept] = {}
         self.changes: dict[bytes, bytes] = {}
         self.size_bytes = 0
+        self.changed_bytes = 0
         self.next_position = 0
         self.passed_over: list[tuple[int, str]] = []
 
@@ -51,7 +55,9 @@ class Batch:
 
     def put(self, name: bytes, content: bytes) -> None:
         """Change a document."""
-        self.size_bytes += len(content) - len(self.changes.get(name, b""))
+        more = len(content) - len(self.changes.get(name, b""))
+        self.size_bytes += more
+        self.changed_bytes += more
         self.changes[name] = content
 
     def changed(self) -> dict[bytes, Changed]:
@@ -96,14 +102,14 @@ class Folder:
         batch, time_slice = Batch(), Slice()
         for begin in range(0, len(records), _STEP_EVENTS):
             some = records[begin : begin + _STEP_EVENTS]
-            step = self._named(some, batch)
+            step = [self._named(record) for record in some]
             if self._reads:
-                await self._read(binder, {name.encode() for _, _, name in step}, batch)
+                names = {name.encode() for _, _, name in step if isinstance(name, str)}
+                await self._read(binder, names, batch)
             if self._is_slow:
                 await self._in_thread(lambda step=step: self._fold_step(step, batch))  # type: ignore[misc]
             else:
                 self._fold_step(step, batch)
-            batch.next_position = some[-1][0] + 1
             if batch.size_bytes > _BATCH_BYTES:
                 break
             if time_slice.is_over():
@@ -111,16 +117,13 @@ class Folder:
                 time_slice.begin()
         return batch
 
-    def _named(self, records: list[Record], batch: Batch) -> list[_Named]:
-        """Return those events that name a document."""
-        found: list[_Named] = []
-        for position, _, record in records:
-            event = event_of(record)
-            try:
-                found.append((position, event, self._projection.id_of(event)))
-            except NoDocument as error:
-                batch.pass_over(position, error)
-        return found
+    def _named(self, record: Record) -> _Named:
+        position, _, content = record
+        event = event_of(content)
+        try:
+            return position, event, self._projection.id_of(event)
+        except NoDocument as error:
+            return position, event, error
 
     @staticmethod
     async def _read(binder: Binder, names: set[bytes], batch: Batch) -> None:
@@ -130,9 +133,19 @@ class Folder:
             batch.size_bytes += len(kept.content or b"")
 
     def _fold_step(self, step: list[_Named], batch: Batch) -> None:
+        """Take the events of a step, up to one with which the documents are large."""
         for position, event, name in step:
-            raw = name.encode()
-            try:
-                batch.put(raw, checked(name, self._fold(name, batch.known(raw), event)))
-            except NoDocument as error:
-                batch.pass_over(position, error)
+            if isinstance(name, NoDocument):
+                batch.pass_over(position, name)
+            else:
+                self._fold_one(position, event, name, batch)
+            batch.next_position = position + 1
+            if batch.changed_bytes > _BATCH_BYTES:
+                break
+
+    def _fold_one(self, position: int, event: bytes, name: str, batch: Batch) -> None:
+        raw = name.encode()
+        try:
+            batch.put(raw, checked(name, self._fold(name, batch.known(raw), event)))
+        except NoDocument as error:
+            batch.pass_over(position, error)

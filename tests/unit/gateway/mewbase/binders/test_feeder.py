@@ -258,6 +258,19 @@ def test_large_documents_are_stored_in_batches(rig: Rig, monkeypatch: pytest.Mon
     assert len(rig.documents()) == 100
 
 
+def test_many_large_documents_that_change_at_once_are_stored_in_parts(rig: Rig) -> None:
+    large = bytes(900_000)
+    for number in range(20):
+        rig.publish("a", {"id": f"{number:02}", "d": large})
+    feeder = rig.feed(mode="merge")
+    rig.caught_up()
+    rig.publish("a", *({"id": f"{number:02}", "n": number} for number in range(20)), {"n": 20})
+    rig.caught_up()
+    assert [each.get("n") for each in rig.documents().values()] == list(range(20))
+    assert feeder.passed_over.count == 1
+    assert not rig.pauses or [delay_ms for delay_ms, _ in rig.pauses] == [10_000]
+
+
 def test_what_makes_no_document_is_counted_and_told_from_time_to_time(
     rig: Rig, caplog: pytest.LogCaptureFixture
 ) -> None:
