@@ -166,6 +166,8 @@ class Subscription:
                 self.is_sifting = not frames
                 break
         self._sent_count += len(frames)
+        if not frames and wanted.durable is not None:
+            self._keep_place()  # behind what it does not want: no acknowledgement may ever come
         return frames
 
     def _has_record(self) -> bool:

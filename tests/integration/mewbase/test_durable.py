@@ -15,6 +15,7 @@ from tests.integration.administrator import ctl
 from tests.integration.mewbase.conftest import port_of
 from tests.integration.server import HutchServer
 from tests.mewbase_client import MewbaseClient
+from tests.waiting import wait_until
 
 D = {"durableID": "d"}
 
@@ -170,6 +171,22 @@ def test_case_55_events_that_do_not_match_move_the_place_too(server: HutchServer
         assert client.is_silent()
         publish(client, 1, 203, type="a")
         assert client.events(1)[0]["event"]["n"] == 203
+
+
+def test_events_that_do_not_match_move_the_place_of_one_that_acknowledges_nothing(
+    server: HutchServer,
+) -> None:
+    with connected(server) as client:
+        client.subscribe("channel1", matcher={"type": "a"}, **D)
+        for count in (1, 5):
+            begin = 0 if count == 1 else 1
+            publish(client, count, begin, type="b")
+            wait_until(lambda: stored_offset(server) == begin + count - 1)  # noqa: B023
+        server.kill()
+    server.restart()
+    with connected(server) as client:
+        client.subscribe("channel1", **D)
+        assert client.is_silent()
 
 
 def test_the_place_is_a_stored_offset_that_stream_clients_see(
