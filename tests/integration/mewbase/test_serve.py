@@ -29,10 +29,11 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+def served(*arguments: str, folder: Path | None = None) -> Iterator[subprocess.Popen[str]]:
     """Run it until the block ends."""
     with subprocess.Popen(
         [SERVE, *arguments],
+        cwd=folder,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
         text=True,
@@ -69,6 +70,21 @@ def test_channels_binders_and_data_outlive_it_and_the_port_is_free_at_once(tmp_p
             for binder, found in (("binder1", {"id": "a", "n": number}), ("spare", None)):
                 client.send("QUERY", queryID=1, rID=5, binder=binder, matcher={})
                 assert client.must("QUERYRESULT")["result"] == found
+
+
+def test_paths_are_those_of_the_caller(tmp_path: Path) -> None:
+    made, port = make(tmp_path / "certificates"), free_port()
+    files = (made.server.certificate, made.server.key)
+    certificate, key = (str(each.relative_to(tmp_path)) for each in files)
+    arguments = ("--tls-cert", certificate, "--tls-key", key, "--data", "data")
+    trusted = ssl.create_default_context(cafile=str(made.ca))
+    with (
+        served("--port", str(port), "--channel", "channel1", *arguments, folder=tmp_path),
+        MewbaseClient(port, trusted) as client,
+    ):
+        client.connect()
+        client.publish("channel1", {})
+    assert (tmp_path / "data").is_dir()
 
 
 def test_users_may_come_in_by_their_passwords() -> None:
