@@ -119,6 +119,8 @@ def settings_of(found: argparse.Namespace, folder: Path) -> dict[str, str]:
         "MANAGEMENT__ENABLED": "false",
         "MEWBASE__BINDERS": ",".join(found.binder),
         "MEWBASE__CHANNELS": ",".join(found.channel),
+        # The end may take a second, whatever clients have not read.
+        "MEWBASE__CLOSE_TIMEOUT_MS": "300",
         "MEWBASE__PROJECTIONS_FILE": str(folder / "projections.toml"),
         "STORE__DATA_DIRECTORY": str(found.data or folder / "data"),
         "STREAM__PORT": "0",

@@ -8,7 +8,7 @@ import ssl
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -70,6 +70,23 @@ def test_channels_binders_and_data_outlive_it_and_the_port_is_free_at_once(tmp_p
             for binder, found in (("binder1", {"id": "a", "n": number}), ("spare", None)):
                 client.send("QUERY", queryID=1, rID=5, binder=binder, matcher={})
                 assert client.must("QUERYRESULT")["result"] == found
+
+
+def test_a_client_that_reads_nothing_does_not_delay_the_end() -> None:
+    port = free_port()
+    with ExitStack() as stack, served("--port", str(port), "--channel", "channel1"):
+        # The stack is closed last, so both are connected at the end of the server.
+        client, stalled = MewbaseClient(port), MewbaseClient(port)
+        stack.push(client)
+        stack.push(stalled)
+        client.connect()
+        for _ in range(12):
+            client.publish("channel1", {"data": bytes(900_000)})
+        stalled.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        stalled.connect()
+        for _ in range(20):
+            stalled.send("SUBSCRIBE", channel="channel1", rID=1, startPos=0)
+        time.sleep(0.5)
 
 
 def test_paths_are_those_of_the_caller(tmp_path: Path) -> None:
