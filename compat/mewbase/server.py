@@ -144,10 +144,18 @@ def by_success(request: Request) -> tuple[str, bytes]:
     return ("ANONYMOUS", b"") if given.get("success") is True else ("PLAIN", b"\0\0")
 
 
+def anyone(request: Request) -> tuple[str, bytes]:
+    """Return the login of any CONNECT: that of the anonymous user."""
+    del request
+    return "ANONYMOUS", b""
+
+
 def main(given: list[str]) -> int:
     """Serve; return the exit code."""
     found = arguments_of(given)
-    if found.auth == "success":
+    if found.auth == "none":
+        connect.credentials_of = anyone
+    elif found.auth == "success":
         connect.credentials_of = by_success
     with tempfile.TemporaryDirectory(prefix="hutch-mewbase-") as folder:
         os.environ.update(settings_of(found, Path(folder)))

@@ -104,6 +104,17 @@ def test_paths_are_those_of_the_caller(tmp_path: Path) -> None:
     assert (tmp_path / "data").is_dir()
 
 
+@pytest.mark.parametrize(
+    "fields",
+    [{"authInfo": {"username": "x", "password": "y"}}, {"authInfo": {}}, {"username": "x"}],
+)
+def test_without_a_rule_anyone_may_come_in(fields: dict[str, object]) -> None:
+    port = free_port()
+    with served("--port", str(port), "--channel", "channel1"), MewbaseClient(port) as client:
+        assert client.ask("CONNECT", version="1.0", **fields)["ok"] is True
+        client.publish("channel1", {})
+
+
 def test_users_may_come_in_by_their_passwords() -> None:
     port = free_port()
     with served("--port", str(port), "--auth", "users"):
