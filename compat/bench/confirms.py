@@ -82,7 +82,7 @@ class ConfirmArena:
                 self.confirmed += count
                 self.frames += 1
             elif key != HEARTBEAT:
-                raise _unexpected(key)
+                raise unexpected(key)
             position += 4 + size
         self._walked = position
 
@@ -131,7 +131,8 @@ class ConfirmArena:
         return ids
 
 
-def _unexpected(key: int) -> BenchError:
+def unexpected(key: int) -> BenchError:
+    """Return the error for a command that came among confirms."""
     reasons = {
         PUBLISH_ERROR: "server refused messages with a publish error",
         METADATA_UPDATE: "server took the stream away",

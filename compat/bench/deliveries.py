@@ -10,6 +10,7 @@ expected content too.
 import socket
 import ssl
 import struct
+from collections.abc import Callable
 from typing import Final, NoReturn
 
 from compat.bench.errors import BenchError, CheckFailed
@@ -53,6 +54,7 @@ class DeliveryReader:
         credit: int,
         sample_every: int = SAMPLE_EVERY,
         sample_first: int = 0,
+        send: Callable[[bytes], object] | None = None,
     ) -> None:
         """Prepare for a subscription from `first` whose stream begins at offset 0.
 
@@ -63,8 +65,10 @@ class DeliveryReader:
                 that half was used.
             sample_every: Compare the CRC of one chunk in so many; 1: of all.
             sample_first: The first chunk whose CRC is compared, counted from 0.
+            send: Takes the requests for credit, where others send on this socket too.
         """
         self._source = source
+        self._send = source.sendall if send is None else send
         self._may_discard = not isinstance(source, ssl.SSLSocket)  # all has to be opened there
         self._entry = entry_of(body_bytes)
         self._credit = credit
@@ -86,7 +90,7 @@ class DeliveryReader:
 
     def grant(self) -> None:
         """Grant the first credit: the server may begin."""
-        self._source.sendall(credit_frame(subscription_id=0, credit=self._credit))
+        self._send(credit_frame(subscription_id=0, credit=self._credit))
 
     def read_until(self, record_count: int) -> None:
         """Read until so many records have arrived in all.
@@ -109,7 +113,7 @@ class DeliveryReader:
         else:
             self._receive()
         if self._to_grant >= self._credit // 2:
-            self._source.sendall(credit_frame(subscription_id=0, credit=self._to_grant))
+            self._send(credit_frame(subscription_id=0, credit=self._to_grant))
             self._to_grant = 0
 
     def take_place(self, chunk_id: int, records: int) -> None:

@@ -23,6 +23,7 @@ from compat.bench.latency import confirm_latency, delivery_latency, fill_single
 from compat.bench.machine import REPOSITORY
 from compat.bench.management import management
 from compat.bench.mewbase import mewbase_deliver, mewbase_publish, mewbase_stalled
+from compat.bench.paced import paced
 from compat.bench.records import records
 from compat.bench.selection import drain_filtered, fill_filtered
 from compat.bench.wire import wire_append, wire_beside, wire_latency, wire_read, wire_tail
@@ -47,6 +48,7 @@ WORKS: Final[dict[Work, Callable[[Job], Figures]]] = {
     "many_streams": many_streams,
     "super_stream": super_stream,
     "fanout": fanout,
+    "paced": paced,
     "fill_filtered": fill_filtered,
     "drain_filtered": drain_filtered,
     "management": management,

@@ -16,6 +16,7 @@ Work = Literal[
     "many_streams",
     "super_stream",
     "fanout",
+    "paced",
     "fill_filtered",
     "drain_filtered",
     "management",
@@ -48,6 +49,7 @@ class Job:
         messages_per_frame: Messages in one Publish frame.
         message_count: Messages that are measured.
         warmup_count: Messages of the same kind sent before, unmeasured.
+        messages_per_s: Messages that a paced work sends in a second, to all streams together.
         window: Messages that may be unconfirmed at a time.
         repeats: How often a drain reads the stream from its beginning.
         credit: Chunks that a drain lets the server have on their way.
@@ -68,6 +70,7 @@ class Job:
     messages_per_frame: int = 1
     message_count: int = 0
     warmup_count: int = 0
+    messages_per_s: int = 0
     window: int = 1
     repeats: int = 1
     credit: int = 100

@@ -143,12 +143,13 @@ def fill_single(job: Job) -> Figures:
     return stopwatch.figures(job.message_count)
 
 
-def percentiles(times_ns: Sequence[int]) -> Figures:
-    """Return the median and the 99th percentile of latencies as `p50` and `p99`, in µs."""
+def percentiles(times_ns: Sequence[int], prefix: str = "") -> Figures:
+    """Return three percentiles of latencies as `p50`, `p99` and `p999` behind a prefix, in µs."""
     ordered = sorted(times_ns)
     return {
-        "p50": ordered[len(ordered) // 2] / 1000,
-        "p99": ordered[len(ordered) * 99 // 100] / 1000,
+        f"{prefix}p50": ordered[len(ordered) // 2] / 1000,
+        f"{prefix}p99": ordered[len(ordered) * 99 // 100] / 1000,
+        f"{prefix}p999": ordered[len(ordered) * 999 // 1000] / 1000,
     }
 
 

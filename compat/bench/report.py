@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from compat.bench.jobs import Figures
-from compat.bench.rows import ROWS, Metric, Row
+from compat.bench.row import Metric, Row
+from compat.bench.rows import ROWS
 from compat.bench.servers import HUTCH_DISK, HUTCH_OS, PRAVEGA, RABBITMQ, TITLES, ServerName
 from compat.bench.targets import TARGETS, Medians, Target, Verdict, judge
 

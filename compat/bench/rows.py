@@ -1,72 +1,32 @@
 """The rows of the table: what each measures, in which units, and in a sentence what it means."""
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final
 
-from compat.bench.servers import PRAVEGA, RABBITMQ, ServerName
-
-MIB: Final = 1 << 20
-KIB: Final = 1 << 10
-
-
-@dataclass(frozen=True, slots=True)
-class Metric:
-    """One line of a row.
-
-    Attributes:
-        key: Name of the figure that a work returns.
-        title: What the table calls it.
-        unit_size: The figure is divided by this for the table.
-        better: Which way is good.
-    """
-
-    key: str
-    title: str
-    unit_size: float
-    better: Literal["higher", "lower"]
-
-
-RATE: Final = Metric("rate", "messages/s", 1, "higher")
-# Seconds per million are microseconds per message.
-CPU: Final = Metric("cpu", "server CPU s per million", 1, "lower")
-P50: Final = Metric("p50", "p50 µs", 1, "lower")
-P99: Final = Metric("p99", "p99 µs", 1, "lower")
-RSS: Final = Metric("rss", "RSS MiB", MIB, "lower")
-PSS: Final = Metric("pss", "PSS MiB", MIB, "lower")
-CONNECTIONS: Final = Metric("connections", "connections", 1, "higher")
-LIST_CONNECTIONS: Final = Metric("connections_s", "list connections s", 1, "lower")
-LIST_STREAMS: Final = Metric("streams_s", "list streams s", 1, "lower")
-WAIT_P99: Final = Metric("wait_p99", "others' wait p99 µs", 1, "lower")
-WAIT_MAX: Final = Metric("wait_max", "others' longest wait µs", 1, "lower")
-RECORD_PUT: Final = Metric("put", "µs a record", 1, "lower")
-RECORD_PUT_CPU: Final = Metric("put_cpu", "CPU µs a record", 1, "lower")
-RECORD_READ: Final = Metric("read", "µs a record", 1, "lower")
-RECORD_READ_CPU: Final = Metric("read_cpu", "CPU µs a record", 1, "lower")
-BYTES: Final = Metric("rate", "MiB/s", MIB, "higher")
-ALONE_P50: Final = Metric("alone_p50", "alone p50 µs", 1, "lower")
-ALONE_P99: Final = Metric("alone_p99", "alone p99 µs", 1, "lower")
-BESIDE: Final = Metric("ratio", "p50 beside ÷ alone", 1, "lower")
-PSS_EACH: Final = Metric("pss_each", "PSS KiB each", KIB, "lower")
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """A row: its name on the command line, its title, its lines, and what it means.
-
-    Attributes:
-        name: Name of the row on the command line.
-        title: What the table calls it.
-        metrics: Its lines.
-        meaning: A sentence or more.
-        reference: The server that Hutch is compared with.
-    """
-
-    name: str
-    title: str
-    metrics: tuple[Metric, ...]
-    meaning: str
-    reference: ServerName = RABBITMQ
-
+from compat.bench.ordinary_rows import PACED_ROWS
+from compat.bench.row import (
+    ALONE_P50,
+    ALONE_P99,
+    BESIDE,
+    BYTES,
+    CONNECTIONS,
+    CPU,
+    LIST_CONNECTIONS,
+    LIST_STREAMS,
+    P50,
+    P99,
+    PSS,
+    PSS_EACH,
+    RATE,
+    RECORD_PUT,
+    RECORD_PUT_CPU,
+    RECORD_READ,
+    RECORD_READ_CPU,
+    RSS,
+    WAIT_MAX,
+    WAIT_P99,
+    Row,
+)
+from compat.bench.servers import PRAVEGA
 
 INGEST_MEANING: Final = (
     "One connection, one publisher without a reference, one new stream; pipelined with a bounded "
@@ -155,6 +115,7 @@ ROWS: Final = (
         "One 100-byte message on its way at a time, from its send on one connection to its "
         "arrival at a subscriber on another.",
     ),
+    *PACED_ROWS,
     Row(
         "many_streams",
         "1,000 streams at once",

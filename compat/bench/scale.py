@@ -15,6 +15,7 @@ class Scale:
         single_messages: Records of the stream of one-message chunks.
         drain_repeats: How often a measurement reads the stream.
         latency_messages: Messages of a ping-pong.
+        paced_s: How long messages are sent at each pace.
         idle_connections: Connections whose memory is measured.
         streams: Streams that are written at once.
         streams_messages: Messages to all of them together.
@@ -40,6 +41,7 @@ class Scale:
     single_messages: int
     drain_repeats: int
     latency_messages: int
+    paced_s: float
     idle_connections: int
     streams: int
     streams_messages: int
@@ -70,6 +72,7 @@ FULL: Final = Scale(
     single_messages=50_000,
     drain_repeats=5,
     latency_messages=10_000,
+    paced_s=10.0,
     idle_connections=1_000,
     streams=1_000,
     streams_messages=500_000,
@@ -99,6 +102,7 @@ QUICK: Final = Scale(
     single_messages=2_000,
     drain_repeats=2,
     latency_messages=300,
+    paced_s=0.5,
     idle_connections=100,
     streams=40,
     streams_messages=4_000,

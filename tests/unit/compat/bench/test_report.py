@@ -1,7 +1,7 @@
 import pytest
 
 from compat.bench import report
-from compat.bench.rows import CPU, RATE
+from compat.bench.row import CPU, RATE
 from compat.bench.servers import HUTCH_DISK, HUTCH_OS, RABBITMQ
 from compat.bench.targets import Medians
 

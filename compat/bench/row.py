@@ -1,0 +1,73 @@
+"""A row of the table and its figures."""
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from compat.bench.servers import RABBITMQ, ServerName
+
+MIB: Final = 1 << 20
+KIB: Final = 1 << 10
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One line of a row.
+
+    Attributes:
+        key: Name of the figure that a work returns.
+        title: What the table calls it.
+        unit_size: The figure is divided by this for the table.
+        better: Which way is good.
+    """
+
+    key: str
+    title: str
+    unit_size: float
+    better: Literal["higher", "lower"]
+
+
+RATE: Final = Metric("rate", "messages/s", 1, "higher")
+# Seconds per million are microseconds per message.
+CPU: Final = Metric("cpu", "server CPU s per million", 1, "lower")
+P50: Final = Metric("p50", "p50 µs", 1, "lower")
+P99: Final = Metric("p99", "p99 µs", 1, "lower")
+DELIVERY_P50: Final = Metric("p50", "to delivery p50 µs", 1, "lower")
+DELIVERY_P99: Final = Metric("p99", "to delivery p99 µs", 1, "lower")
+DELIVERY_P999: Final = Metric("p999", "to delivery p99.9 µs", 1, "lower")
+CONFIRM_P50: Final = Metric("confirm_p50", "to confirm p50 µs", 1, "lower")
+CONFIRM_P99: Final = Metric("confirm_p99", "to confirm p99 µs", 1, "lower")
+RSS: Final = Metric("rss", "RSS MiB", MIB, "lower")
+PSS: Final = Metric("pss", "PSS MiB", MIB, "lower")
+CONNECTIONS: Final = Metric("connections", "connections", 1, "higher")
+LIST_CONNECTIONS: Final = Metric("connections_s", "list connections s", 1, "lower")
+LIST_STREAMS: Final = Metric("streams_s", "list streams s", 1, "lower")
+WAIT_P99: Final = Metric("wait_p99", "others' wait p99 µs", 1, "lower")
+WAIT_MAX: Final = Metric("wait_max", "others' longest wait µs", 1, "lower")
+RECORD_PUT: Final = Metric("put", "µs a record", 1, "lower")
+RECORD_PUT_CPU: Final = Metric("put_cpu", "CPU µs a record", 1, "lower")
+RECORD_READ: Final = Metric("read", "µs a record", 1, "lower")
+RECORD_READ_CPU: Final = Metric("read_cpu", "CPU µs a record", 1, "lower")
+BYTES: Final = Metric("rate", "MiB/s", MIB, "higher")
+ALONE_P50: Final = Metric("alone_p50", "alone p50 µs", 1, "lower")
+ALONE_P99: Final = Metric("alone_p99", "alone p99 µs", 1, "lower")
+BESIDE: Final = Metric("ratio", "p50 beside ÷ alone", 1, "lower")
+PSS_EACH: Final = Metric("pss_each", "PSS KiB each", KIB, "lower")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A row: its name on the command line, its title, its lines, and what it means.
+
+    Attributes:
+        name: Name of the row on the command line.
+        title: What the table calls it.
+        metrics: Its lines.
+        meaning: A sentence or more.
+        reference: The server that Hutch is compared with.
+    """
+
+    name: str
+    title: str
+    metrics: tuple[Metric, ...]
+    meaning: str
+    reference: ServerName = RABBITMQ
