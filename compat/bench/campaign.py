@@ -86,7 +86,7 @@ def measure(
                     continue
                 results = _measure_one(server, step, scale, rows & set(step.rows), outcome)
                 for row, figures in results.items():
-                    report(f"round {number + 1}  {server.name:10}  {row:16}  {_line_of(figures)}")
+                    report(f"round {number + 1}  {server.name:10}  {row:23}  {_line_of(figures)}")
                 await_quiet(servers)
     return outcome
 

@@ -44,7 +44,8 @@ def shared_parser(
         rounds: What becomes of the rounds, and how many there are by default.
         page: File that is written when all is measured.
     """
-    names = "\n".join(f"  {name:18}{title}" for name, title in titles.items())
+    width = max(map(len, titles))
+    names = "\n".join(f"  {name:{width}}  {title}" for name, title in titles.items())
     parser = argparse.ArgumentParser(
         prog=f"python -m {program}",
         description=description,

@@ -86,20 +86,19 @@ class ConfirmArena:
             position += 4 + size
         self._walked = position
 
-    def check(
-        self, *, block_count: int, block_messages: int, slot_is_publisher: bool = False
-    ) -> None:
+    def check(self, *, block_count: int, block_messages: int, slots_of_publisher: int = 0) -> None:
         """Require every id of the sendings of a block exactly once, in any order.
 
         Args:
             block_count: How often the block was sent.
             block_messages: Messages in the block.
-            slot_is_publisher: Whether the id's slot must name the confirm's publisher too.
+            slots_of_publisher: With several publishers, how many slots of the block each has, in
+                the order of their ids; the confirm must be for the right one too.
 
         Raises:
             CheckFailed: An id is missing, twice or never sent.
         """
-        received = self._ids(slot_is_publisher=slot_is_publisher)
+        received = self._ids(slots_of_publisher)
         expected = array("Q")
         for number in range(block_count):
             expected.extend(ids_of_block(number, block_messages))
@@ -115,7 +114,7 @@ class ConfirmArena:
             f"{len(received) - len(set(received))} more than once"
         )
 
-    def _ids(self, *, slot_is_publisher: bool) -> "array[int]":
+    def _ids(self, slots_of_publisher: int) -> "array[int]":
         ids = array("Q")
         position = 0
         while position < self._walked:
@@ -124,7 +123,9 @@ class ConfirmArena:
                 some = array("Q")
                 some.frombytes(self._view[position + CONFIRM_HEAD.size : position + 4 + size])
                 some.byteswap()
-                if slot_is_publisher and any(slot_of(number) != publisher for number in some):
+                if slots_of_publisher and any(
+                    slot_of(number) // slots_of_publisher != publisher for number in some
+                ):
                     raise CheckFailed(f"publisher {publisher} got a confirm of another's")
                 ids.extend(some)
             position += 4 + size

@@ -48,7 +48,7 @@ def idle_connections(job: Job) -> Figures:
 
 
 def many_streams(job: Job) -> Figures:
-    """Publish one message to each of many streams in turn, at full speed.
+    """Publish a frame to each of many streams in turn, at full speed.
 
     The streams are spread over the connections evenly, at most 256 on each, and every
     connection has its own window.
@@ -58,8 +58,10 @@ def many_streams(job: Job) -> Figures:
     """
     names = [f"{job.stream}-{index}" for index in range(job.stream_count)]
     share = job.stream_count // job.connection_count
-    rounds = -(-job.message_count // job.stream_count)
-    warmup_rounds = -(-job.warmup_count // job.stream_count)
+    per_frame = job.messages_per_frame
+    rounds = -(-job.message_count // (job.stream_count * per_frame))
+    warmup_rounds = -(-job.warmup_count // (job.stream_count * per_frame))
+    block_count = warmup_rounds + rounds
     with ExitStack() as stack:
         admin = stack.enter_context(Connection(job.address))
         began = time.perf_counter()
@@ -73,22 +75,23 @@ def many_streams(job: Job) -> Figures:
             for publisher_id, name in enumerate(names[index * share : (index + 1) * share]):
                 connection.declare_publisher(publisher_id, name)
             block = PublishBlock(
-                body_bytes=job.body_bytes, messages_per_frame=1, publisher_ids=range(share)
+                body_bytes=job.body_bytes, messages_per_frame=per_frame, publisher_ids=range(share)
             )
-            block_count = warmup_rounds + rounds
             pumps.append(Pump(connection, block, block_count=block_count, window=job.window))
         stopwatch = _publish(job, pumps, warmup_rounds=warmup_rounds, rounds=rounds)
         for pump in pumps:
             pump.arena.check(
-                block_count=warmup_rounds + rounds, block_messages=share, slot_is_publisher=True
+                block_count=block_count,
+                block_messages=share * per_frame,
+                slots_of_publisher=per_frame,
             )
         for name in names[: share * job.connection_count]:
             last = admin.stream_stats(name)["committed_offset"]
-            if last != warmup_rounds + rounds - 1:
+            if last != block_count * per_frame - 1:
                 raise CheckFailed(f"stream {name} ends at offset {last}")
         for name in names:
             admin.delete(name)
-    figures = stopwatch.figures(rounds * share * job.connection_count)
+    figures = stopwatch.figures(rounds * share * per_frame * job.connection_count)
     return figures | {"create_ms_each": create_s / job.stream_count * 1000}
 
 

@@ -4,7 +4,7 @@ from compat.bench.connection import Connection
 from compat.bench.errors import CheckFailed
 from compat.bench.frames import PublishBlock
 from compat.bench.jobs import Figures, Job
-from compat.bench.pump import Pump, run
+from compat.bench.pump import SEND_BYTES_MAX, Pump, run
 from compat.bench.stopwatch import Stopwatch
 
 
@@ -24,7 +24,14 @@ def ingest(job: Job) -> Figures:
         warmup_blocks = -(-job.warmup_count // block.message_count)
         timed_blocks = -(-job.message_count // block.message_count)
         block_count = warmup_blocks + timed_blocks
-        pump = Pump(connection, block, block_count=block_count, window=job.window)
+        pump = Pump(
+            connection,
+            block,
+            block_count=block_count,
+            window=job.window,
+            as_they_come=job.as_they_come,
+            send_bytes_max=job.send_bytes_max or SEND_BYTES_MAX,
+        )
         pump.begin(warmup_blocks)
         run([pump])
         pump.begin(timed_blocks)

@@ -51,6 +51,8 @@ class Job:
         warmup_count: Messages of the same kind sent before, unmeasured.
         messages_per_s: Messages that a paced work sends in a second, to all streams together.
         window: Messages that may be unconfirmed at a time.
+        as_they_come: Whether an ingest sends as soon as there is room for a message.
+        send_bytes_max: The longest send of an ingest; 0 for no limit.
         repeats: How often a drain reads the stream from its beginning.
         credit: Chunks that a drain lets the server have on their way.
         check_all: Whether a drain compares the CRC of all chunks instead of a sample.
@@ -72,6 +74,8 @@ class Job:
     warmup_count: int = 0
     messages_per_s: int = 0
     window: int = 1
+    as_they_come: bool = False
+    send_bytes_max: int = 0
     repeats: int = 1
     credit: int = 100
     check_all: bool = False

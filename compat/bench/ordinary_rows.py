@@ -1,5 +1,6 @@
 """Rows of what users do: ordinary rates, windows and numbers of streams."""
 
+from dataclasses import dataclass
 from typing import Final
 
 from compat.bench.row import (
@@ -9,12 +10,83 @@ from compat.bench.row import (
     DELIVERY_P50,
     DELIVERY_P99,
     DELIVERY_P999,
+    RATE,
     Row,
 )
 
 # Messages in a second.
 PACES: Final = (1_000, 10_000, 50_000)
 PACE_OF_PAIRS: Final = 10_000
+# Streams, and messages per frame.
+STREAMS: Final = ((100, 1), (100, 20), (100, 100), (1_000, 1), (1_000, 20), (1_000, 100))
+CONNECTIONS_OF_STREAMS: Final = 4
+FRAMES_OF_EACH_STREAM: Final = 10
+# RabbitMQ stops reading a connection that has 50,000 unconfirmed.
+WINDOW_OF_STREAMS: Final = 40_000
+
+
+@dataclass(frozen=True, slots=True)
+class Windowed:
+    """An ingest with a small window, or with small sends, whose messages leave as they come.
+
+    Attributes:
+        body_bytes: Size of every message's body.
+        per_frame: Messages in a frame.
+        window: Messages that may be unconfirmed.
+        send_bytes_max: The longest send; 0 for no limit.
+    """
+
+    body_bytes: int
+    per_frame: int
+    window: int
+    send_bytes_max: int = 0
+
+    @property
+    def row(self) -> str:
+        """Return the name of its row."""
+        return f"ingest_{self.body_bytes}x{self.per_frame}_of_{self.window}"
+
+
+WINDOWED: Final = (
+    Windowed(100, 1, 1_000),
+    Windowed(100, 1, 10_000),
+    Windowed(100, 100, 1_000),
+    Windowed(100, 100, 10_000),
+    Windowed(1024, 100, 20_000, send_bytes_max=128 << 10),
+)
+
+WINDOWED_MEANING: Final = (
+    "As for the other ingests, but with at most so many unconfirmed messages, and each confirm "
+    "lets messages out at once, however few they are: sends are as small as the server's confirms "
+    "make them. The others wait until a quarter of a large window is free."
+)
+_SIZES: Final = {100: "100 B", 1024: "1 KiB"}
+_SMALL_SENDS: Final = " Sends have at most 128 KiB."
+WINDOWED_ROWS: Final = tuple(
+    Row(
+        case.row,
+        f"ingest {_SIZES[case.body_bytes]}, {case.per_frame} per frame, window {case.window:,}",
+        (RATE, CPU),
+        WINDOWED_MEANING + (_SMALL_SENDS if case.send_bytes_max else ""),
+    )
+    for case in WINDOWED
+)
+
+STREAMS_MEANING: Final = (
+    f"100 B; a frame to each of the streams in turn, over {CONNECTIONS_OF_STREAMS} connections "
+    f"that share them evenly, with a publisher for each stream. {FRAMES_OF_EACH_STREAM} frames may "
+    f"be unconfirmed for each publisher, and {WINDOW_OF_STREAMS:,} messages on a connection. Every "
+    "id must be confirmed once to its own publisher, and every stream must end at its last offset."
+)
+STREAMS_ROWS: Final = tuple(
+    Row(
+        f"streams_{streams}x{per_frame}",
+        f"{streams:,} streams at once, {per_frame} per frame",
+        (RATE, CPU),
+        STREAMS_MEANING,
+    )
+    for streams, per_frame in STREAMS
+)
 
 PACED_MEANING: Final = (
     "100 B, one message in a frame, each sent at a time that is fixed beforehand; messages that "

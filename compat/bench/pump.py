@@ -18,6 +18,8 @@ from compat.bench.frames import PublishBlock
 STALL_LIMIT_S: Final = 60.0
 # Sending only when this part of the window is free keeps sends large.
 SEND_WHEN_FREE: Final = 4
+# No send is longer than a block.
+SEND_BYTES_MAX: Final = 1 << 30
 
 
 class Pump:
@@ -28,7 +30,14 @@ class Pump:
     """
 
     def __init__(
-        self, connection: Connection, block: PublishBlock, *, block_count: int, window: int
+        self,
+        connection: Connection,
+        block: PublishBlock,
+        *,
+        block_count: int,
+        window: int,
+        as_they_come: bool = False,
+        send_bytes_max: int = SEND_BYTES_MAX,
     ) -> None:
         """Make a pump for so many sendings of a block.
 
@@ -38,13 +47,17 @@ class Pump:
             block_count: Sendings in all.
             window: Messages that may be unconfirmed, rounded down to whole frames, at
                 least one.
+            as_they_come: Whether each confirm lets a message out at once, however few they are.
+            send_bytes_max: The longest send.
         """
         self._socket = connection.socket
         self._socket.settimeout(0.0)
         self._block = block
         self.arena = ConfirmArena(block_count * block.message_count)
         self._window_frames = max(1, window // block.messages_per_frame)
-        self._send_from = max(1, self._window_frames // SEND_WHEN_FREE) * block.frame_bytes
+        worth_it = max(1, self._window_frames // SEND_WHEN_FREE) * block.frame_bytes
+        self._send_from = 1 if as_they_come else worth_it
+        self._send_bytes_max = send_bytes_max
         # Sendings that `step` works towards, and the one that is under way.
         self._blocks_wanted = 0
         self._block_number = -1
@@ -77,7 +90,7 @@ class Pump:
         left = self._blocks_wanted * len(block.view) - self._bytes_sent
         free = (confirmed_frames + self._window_frames) * block.frame_bytes - self._bytes_sent
         allowed = min(free, left)
-        return allowed if allowed >= min(self._send_from, left) else 0
+        return min(allowed, self._send_bytes_max) if allowed >= min(self._send_from, left) else 0
 
     def _send(self, allowed: int) -> int:
         block = self._block

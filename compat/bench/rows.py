@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from compat.bench.ordinary_rows import PACED_ROWS
+from compat.bench.ordinary_rows import PACED_ROWS, STREAMS_ROWS, WINDOWED_ROWS
 from compat.bench.row import (
     ALONE_P50,
     ALONE_P99,
@@ -80,6 +80,7 @@ ROWS: Final = (
     Row("ingest_100x100", "ingest 100 B, 100 per frame", (RATE, CPU), INGEST_MEANING),
     Row("ingest_100x1000", "ingest 100 B, 1,000 per frame", (RATE, CPU), INGEST_MEANING),
     Row("ingest_1024x100", "ingest 1 KiB, 100 per frame", (RATE, CPU), INGEST_MEANING),
+    *WINDOWED_ROWS,
     Row("drain_large", "drain, large chunks", (RATE, CPU), DRAIN_MEANING),
     Row(
         "drain_restarted",
@@ -116,13 +117,7 @@ ROWS: Final = (
         "arrival at a subscriber on another.",
     ),
     *PACED_ROWS,
-    Row(
-        "many_streams",
-        "1,000 streams at once",
-        (RATE, CPU),
-        "One 100-byte message to each of 1,000 streams in turn, over four connections with 250 "
-        "publishers each, 10 unconfirmed messages for each publisher.",
-    ),
+    *STREAMS_ROWS,
     Row(
         "super_stream",
         "super stream of 3 partitions",

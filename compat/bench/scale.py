@@ -11,14 +11,16 @@ class Scale:
     Attributes:
         rounds: Measurements of each server, in turn; the table has their medians.
         ingest_messages: By (body bytes, messages per frame).
+        windowed_messages: The same, with small windows or small sends.
         drain_messages: Records of the stream of large chunks.
         single_messages: Records of the stream of one-message chunks.
         drain_repeats: How often a measurement reads the stream.
         latency_messages: Messages of a ping-pong.
         paced_s: How long messages are sent at each pace.
         idle_connections: Connections whose memory is measured.
-        streams: Streams that are written at once.
-        streams_messages: Messages to all of them together.
+        streams: Streams that are written at once, by the numbers that rows are called after.
+        streams_messages: Messages to all of them together, by that number and by messages per
+            frame.
         partitions_messages: Messages to the partitions of a super stream together.
         fanout_messages: By consumers, the messages published to them.
         filtered_messages: Records of the stream of which a tenth is wanted.
@@ -37,14 +39,15 @@ class Scale:
 
     rounds: int
     ingest_messages: dict[tuple[int, int], int]
+    windowed_messages: dict[tuple[int, int], int]
     drain_messages: int
     single_messages: int
     drain_repeats: int
     latency_messages: int
     paced_s: float
     idle_connections: int
-    streams: int
-    streams_messages: int
+    streams: dict[int, int]
+    streams_messages: dict[tuple[int, int], int]
     partitions_messages: int
     fanout_messages: dict[int, int]
     filtered_messages: int
@@ -68,14 +71,22 @@ FULL: Final = Scale(
         (100, 1000): 8_000_000,
         (1024, 100): 800_000,
     },
+    windowed_messages={(100, 1): 1_000_000, (100, 100): 2_000_000, (1024, 100): 800_000},
     drain_messages=8_000_000,
     single_messages=50_000,
     drain_repeats=5,
     latency_messages=10_000,
     paced_s=10.0,
     idle_connections=1_000,
-    streams=1_000,
-    streams_messages=500_000,
+    streams={100: 100, 1_000: 1_000},
+    streams_messages={
+        (100, 1): 300_000,
+        (100, 20): 1_000_000,
+        (100, 100): 2_000_000,
+        (1_000, 1): 300_000,
+        (1_000, 20): 1_000_000,
+        (1_000, 100): 2_000_000,
+    },
     partitions_messages=8_000_000,
     fanout_messages={10: 4_000_000, 100: 800_000},
     filtered_messages=8_000_000,
@@ -98,14 +109,22 @@ QUICK: Final = Scale(
         (100, 1000): 100_000,
         (1024, 100): 20_000,
     },
+    windowed_messages={(100, 1): 20_000, (100, 100): 50_000, (1024, 100): 20_000},
     drain_messages=200_000,
     single_messages=2_000,
     drain_repeats=2,
     latency_messages=300,
     paced_s=0.5,
     idle_connections=100,
-    streams=40,
-    streams_messages=4_000,
+    streams={100: 8, 1_000: 12},
+    streams_messages={
+        (100, 1): 4_000,
+        (100, 20): 20_000,
+        (100, 100): 50_000,
+        (1_000, 1): 4_000,
+        (1_000, 20): 20_000,
+        (1_000, 100): 50_000,
+    },
     partitions_messages=100_000,
     fanout_messages={10: 100_000, 100: 20_000},
     filtered_messages=200_000,

@@ -24,8 +24,6 @@ WINDOWS: Final = {1: 10_000, 100: 40_000, 1000: 100_000}
 WARMUP_PART: Final = 20
 LARGE_CREDIT: Final = 100
 SINGLE_CREDIT: Final = 20_000
-CONNECTIONS_OF_STREAMS: Final = 4
-WINDOW_OF_EACH_STREAM: Final = 10
 PARTITIONS: Final = 3
 SMALL_BYTES: Final = 100
 # TLS costs the generator more than the server, and this part is enough to measure.
@@ -76,7 +74,7 @@ def ingest(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
     for (body_bytes, per_frame), count in scale.ingest_messages.items():
         row = ingest_row(body_bytes, per_frame)
         if row in wanted:
-            results[row] = perform(_ingest(server, body_bytes, per_frame, count))
+            results[row] = perform(ingest_job(server, body_bytes, per_frame, count))
     return results
 
 
@@ -141,22 +139,6 @@ def latencies(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
             )
         )
     return results
-
-
-def many_streams(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
-    """Write many streams at once."""
-    job = Job(
-        work="many_streams",
-        address=server.address,
-        pids=server.pids,
-        stream=STREAM,
-        stream_count=scale.streams,
-        connection_count=CONNECTIONS_OF_STREAMS,
-        message_count=scale.streams_messages,
-        warmup_count=scale.streams_messages // WARMUP_PART,
-        window=WINDOW_OF_EACH_STREAM * scale.streams // CONNECTIONS_OF_STREAMS,
-    )
-    return {"many_streams": perform(job)}
 
 
 def super_stream(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
@@ -244,7 +226,7 @@ def tls_ingest(server: Server, scale: Scale, wanted: Collection[str]) -> Results
         row = f"tls_{ingest_row(SMALL_BYTES, per_frame)}"
         if row in wanted:
             count = scale.ingest_messages[SMALL_BYTES, per_frame] // TLS_PART
-            job = _ingest(server, SMALL_BYTES, per_frame, count)
+            job = ingest_job(server, SMALL_BYTES, per_frame, count)
             results[row] = perform(replace(job, address=tls_address_of(server)))
     return results
 
@@ -283,7 +265,8 @@ def tls_address_of(server: Server) -> Address:
     return server.tls_address
 
 
-def _ingest(server: Server, body_bytes: int, messages_per_frame: int, count: int) -> Job:
+def ingest_job(server: Server, body_bytes: int, messages_per_frame: int, count: int) -> Job:
+    """Return the job of an ingest at full speed."""
     return Job(
         work="ingest",
         address=server.address,
@@ -338,7 +321,6 @@ STEPS: Final = (
     Step(("drain_large", "drain_restarted", "drain_cold"), drain_large),
     Step(("drain_single",), drain_single),
     Step(("confirm_latency", "delivery_latency"), latencies),
-    Step(("many_streams",), many_streams),
     Step(("super_stream",), super_stream),
     Step(("fanout_10",), fanout),
     Step(("fanout_100",), fanout),

@@ -81,7 +81,7 @@ def test_a_confirm_for_another_publisher_is_found(pair: Pair) -> None:
     arena = arena_of(pair, confirm(0, publisher=0) + confirm(1, publisher=0), 2)
     arena.check(block_count=1, block_messages=2)
     with pytest.raises(CheckFailed, match="another's"):
-        arena.check(block_count=1, block_messages=2, slot_is_publisher=True)
+        arena.check(block_count=1, block_messages=2, slots_of_publisher=1)
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,9 @@
 import pytest
 
 from compat.bench.campaign import STEPS
+from compat.bench.ordinary_rows import STREAMS, WINDOWED
 from compat.bench.rows import ROWS
-from compat.bench.scale import FULL, QUICK
+from compat.bench.scale import FULL, QUICK, Scale
 from compat.bench.servers import HUTCH_OS, RABBITMQ, ServerName
 from compat.bench.steps import ingest_row
 from compat.bench.targets import TARGETS, Target, judge
@@ -52,8 +53,10 @@ def test_every_row_is_measured_by_one_step_in_the_order_of_the_table() -> None:
 
 
 @pytest.mark.parametrize("scale", [FULL, QUICK])
-def test_every_ingest_has_its_row(scale: object) -> None:
-    del scale
+def test_every_ingest_and_every_number_of_streams_has_its_row_and_counts(scale: Scale) -> None:
     rows = {row.name for row in ROWS}
-    assert {ingest_row(*key) for key in FULL.ingest_messages} <= rows
-    assert FULL.ingest_messages.keys() == QUICK.ingest_messages.keys()
+    assert {ingest_row(*key) for key in scale.ingest_messages} <= rows
+    assert {f"streams_{count}x{per}" for count, per in scale.streams_messages} <= rows
+    assert set(STREAMS) == set(scale.streams_messages)
+    assert {(case.body_bytes, case.per_frame) for case in WINDOWED} == set(scale.windowed_messages)
+    assert FULL.ingest_messages.keys() == scale.ingest_messages.keys()

@@ -48,6 +48,19 @@ def test_ingest_publishes_whole_blocks_and_cleans_up(per_frame: int, window: int
         assert server.streams == {}
 
 
+@pytest.mark.parametrize("per_frame", [1, 100])
+@pytest.mark.parametrize("window", [1, 100, 1_000])
+def test_an_ingest_whose_messages_leave_as_they_come_sends_little_at_a_time(
+    per_frame: int, window: int
+) -> None:
+    with StandIn() as server:
+        # A cut frame must be completed even where the window has no room for another.
+        job = job_of("ingest", server, messages_per_frame=per_frame, window=window)
+        job = replace(job, as_they_come=True, send_bytes_max=700, message_count=1_000)
+        assert WORKS["ingest"](replace(job, warmup_count=0))["stored"] >= 1_000
+        assert server.streams == {}
+
+
 @pytest.mark.parametrize(
     ("fault", "error"),
     [
@@ -120,20 +133,24 @@ def test_idle_connections_are_opened_and_closed() -> None:
         assert server.connection_count == 21
 
 
-def test_many_streams_get_a_message_each_in_turn() -> None:
+@pytest.mark.parametrize("per_frame", [1, 20])
+def test_many_streams_get_a_frame_each_in_turn(per_frame: int) -> None:
     with StandIn() as server:
         job = job_of("many_streams", server, stream_count=12, connection_count=3)
-        figures = WORKS["many_streams"](replace(job, message_count=600, warmup_count=12, window=8))
+        job = replace(job, messages_per_frame=per_frame, window=8 * per_frame)
+        figures = WORKS["many_streams"](replace(job, message_count=600, warmup_count=12))
         assert figures["rate"] > 0
         assert server.streams == {}
 
 
+@pytest.mark.parametrize("per_frame", [1, 20])
 @pytest.mark.parametrize("fault", ["confirms for another publisher", "loses a message"])
-def test_many_streams_find_what_a_server_does_wrong(fault: Fault) -> None:
+def test_many_streams_find_what_a_server_does_wrong(fault: Fault, per_frame: int) -> None:
     with StandIn(fault) as server:
         job = job_of("many_streams", server, stream_count=4, connection_count=1)
+        job = replace(job, messages_per_frame=per_frame, window=8 * per_frame)
         with pytest.raises(CheckFailed):
-            WORKS["many_streams"](replace(job, message_count=40, warmup_count=0, window=8))
+            WORKS["many_streams"](replace(job, message_count=40 * per_frame, warmup_count=0))
 
 
 def test_partitions_are_written_in_turn_over_one_connection() -> None:
