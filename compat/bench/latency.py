@@ -95,9 +95,11 @@ def confirm_latency(job: Job) -> Figures:
 
 
 def delivery_latency(job: Job) -> Figures:
-    """Time one message after the other, from its send to a subscriber on another connection."""
+    """Time one message after the other, from its send to a subscriber on another connection.
+
+    The next one is sent when the confirm has come too.
+    """
     times = array("q")
-    clock = time.perf_counter_ns
     with Connection(job.address) as publisher, Connection(job.address) as subscriber:
         _create(publisher, job.stream)
         subscriber.subscribe(0, job.stream, offset_type=OFFSET_NEXT)
@@ -107,14 +109,23 @@ def delivery_latency(job: Job) -> Figures:
         )
         reader.grant()
         ping = PingPong(publisher, job.stream, job.body_bytes)
-        for number in range(job.warmup_count + job.message_count):
-            began = clock()
-            ping.publish()
-            reader.read_until(number + 1)
-            times.append(clock() - began)
-            ping.await_confirm()
+        for _ in range(job.warmup_count):
+            _delivery_ns(ping, reader)
+        stopwatch = Stopwatch(job.pids)
+        with stopwatch:
+            for _ in range(job.message_count):
+                times.append(_delivery_ns(ping, reader))
     _finish(job)
-    return percentiles(times[job.warmup_count :])
+    return stopwatch.figures(job.message_count) | percentiles(times)
+
+
+def _delivery_ns(ping: PingPong, reader: DeliveryReader) -> int:
+    began = time.perf_counter_ns()
+    ping.publish()
+    reader.read_until(reader.records + 1)
+    ended = time.perf_counter_ns()
+    ping.await_confirm()
+    return ended - began
 
 
 def fill_single(job: Job) -> Figures:
