@@ -22,12 +22,17 @@ from compat.bench.pravega import Pravega
 from compat.bench.rabbitmq import Rabbitmq
 from compat.bench.servers import PRAVEGA, RABBITMQ, TITLES, Server, properties_of
 from compat.bench.settings import Settings, parse
+from compat.bench.surroundings import busy_cores, warm_memory
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; return the exit status."""
     settings = parse(arguments)
     settings.data.mkdir(parents=True, exist_ok=True)
+    busy = busy_cores()
+    if busy >= report.DISTURBED_SHARE:
+        _say(f"warning: {report.busy_warning(busy)}")
+    warm_memory(settings.scale.touched_part, _say)
     fsync_ms = fsync_ms_of(settings.data)
     servers = _servers(settings)
     try:
@@ -48,6 +53,7 @@ def main(arguments: Sequence[str]) -> int:
         date=datetime.now(UTC).date().isoformat(),
         fsync_ms=fsync_ms,
         failures=outcome.failures,
+        busy_cores=busy,
     )
     _show(run)
     if settings.json is not None:
@@ -88,6 +94,8 @@ def _show(run: report.Run) -> None:
     _say("")
     for line in report.verdicts_of(run.medians, run.fsync_ms):
         _say(line)
+    for line in report.warnings_of(run):
+        _say(f"WARNING {line}")
     for line in run.failures:
         _say(f"FAILED {line}")
 
@@ -99,6 +107,7 @@ def _write_samples(path: Path, outcome: Outcome, run: report.Run) -> None:
         "command": run.command,
         "date": run.date,
         "fsync_ms": run.fsync_ms,
+        "busy_cores": run.busy_cores,
         "medians": run.medians,
         "samples": outcome.samples,
         "failures": outcome.failures,

@@ -48,6 +48,7 @@ class Run:
         date: When, as year, month and day.
         fsync_ms: A small fsync on the data's disk.
         failures: Measurements that could not be made.
+        busy_cores: Cores that other processes used before the first measurement.
     """
 
     medians: Medians
@@ -58,6 +59,7 @@ class Run:
     date: str
     fsync_ms: float
     failures: Sequence[str]
+    busy_cores: float = 0.0
 
 
 def tables_of(medians: Medians) -> list[str]:
@@ -95,8 +97,7 @@ def cell(figures: Figures, metric: Metric) -> str:
     if value is None:
         return NOTHING
     is_bottleneck = metric.key == "rate" and figures["generator_share"] >= BOTTLENECK_SHARE
-    is_disturbed = figures.get("others_share", 0.0) >= DISTURBED_SHARE
-    marks = BOTTLENECK_MARK * is_bottleneck + DISTURBED_MARK * is_disturbed
+    marks = BOTTLENECK_MARK * is_bottleneck + DISTURBED_MARK * is_disturbed(figures)
     return short(value / metric.unit_size) + marks
 
 
@@ -154,6 +155,38 @@ def verdicts_of(medians: Medians, fsync_ms: float) -> list[str]:
     return aligned(lines)
 
 
+def warnings_of(run: Run) -> list[str]:
+    """Return a sentence for each sign that the machine was not quiet; none if it was."""
+    found = []
+    if run.busy_cores >= DISTURBED_SHARE:
+        found.append(busy_warning(run.busy_cores))
+    disturbed = [
+        row.title
+        for row in ROWS
+        if any(is_disturbed(figures) for figures in run.medians.get(row.name, {}).values())
+    ]
+    if disturbed:
+        found.append(
+            f"The machine was not quiet: other processes disturbed {len(disturbed)} of "
+            f"{len(run.medians)} rows, whose figures are marked {DISTURBED_MARK} and are not to be "
+            f"compared: {'; '.join(disturbed)}."
+        )
+    return found
+
+
+def busy_warning(cores: float) -> str:
+    """Return the sentence for other processes that used so much before the first measurement."""
+    return (
+        f"The machine was not quiet before the first measurement: other processes used "
+        f"{cores:.2f} cores."
+    )
+
+
+def is_disturbed(figures: Figures) -> bool:
+    """Tell whether other work on the machine is in these figures."""
+    return figures.get("others_share", 0.0) >= DISTURBED_SHARE
+
+
 def title_of(target: Target) -> str:
     """Return a target as a phrase."""
     row = next(row for row in ROWS if row.name == target.row)
@@ -174,6 +207,7 @@ def page_of(run: Run) -> str:
     parts = [
         "# Benchmarks",
         "Written by `make bench`; not edited by hand.",
+        *(f"**Warning.** {warning}" for warning in warnings_of(run)),
         INTRODUCTION.format(rounds=run.rounds),
         "\n".join(f"- {title}: {text}" for title, text in facts.items()),
         "## Figures",

@@ -34,6 +34,7 @@ class Scale:
         mewbase_events: Events that are published, or delivered, by mewbase's protocol.
         mewbase_stalled: Subscribers that take nothing.
         mewbase_waiting: Events of 1 KiB that each of them wants.
+        touched_part: Part of the free memory that is touched before all else.
         settle_s: How long a fresh server is left alone before its memory is read.
     """
 
@@ -59,6 +60,7 @@ class Scale:
     mewbase_events: int
     mewbase_stalled: int
     mewbase_waiting: int
+    touched_part: float
     settle_s: float
 
 
@@ -98,6 +100,7 @@ FULL: Final = Scale(
     mewbase_events=300_000,
     mewbase_stalled=1_000,
     mewbase_waiting=100_000,
+    touched_part=0.6,
     settle_s=10.0,
 )
 
@@ -136,5 +139,6 @@ QUICK: Final = Scale(
     mewbase_events=5_000,
     mewbase_stalled=50,
     mewbase_waiting=10_000,
+    touched_part=0.0,
     settle_s=1.0,
 )

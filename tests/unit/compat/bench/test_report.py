@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from compat.bench import report
@@ -53,20 +55,38 @@ def test_numbers_keep_three_digits(value: float, text: str) -> None:
     assert report.short(value) == text
 
 
+RUN = report.Run(
+    medians=MEDIANS,
+    rounds=3,
+    machine={"CPU": "2 x Fast"},
+    versions={"RabbitMQ": "4.3.6"},
+    command="python -m compat.bench",
+    date="2026-01-02",
+    fsync_ms=0.05,
+    failures=["rabbitmq, drain_large: it went away"],
+)
+
+
 def test_the_page_says_what_was_measured_where_and_how() -> None:
-    run = report.Run(
-        medians=MEDIANS,
-        rounds=3,
-        machine={"CPU": "2 x Fast"},
-        versions={"RabbitMQ": "4.3.6"},
-        command="python -m compat.bench",
-        date="2026-01-02",
-        fsync_ms=0.05,
-        failures=["rabbitmq, drain_large: it went away"],
-    )
-    page = report.page_of(run)
+    page = report.page_of(RUN)
     for part in ("3 rounds", "2 x Fast", "4.3.6", "`python -m compat.bench`", "went away"):
         assert part in page
     assert "**drain, large chunks**" in page
     assert "ingest 100 B, 1 per frame**" not in page
     assert "at least 1 times" in page
+
+
+def test_a_machine_that_is_not_quiet_is_warned_of_at_the_top() -> None:
+    before, meanwhile = report.warnings_of(replace(RUN, busy_cores=0.25))
+    assert "0.25 cores" in before
+    assert "1 of 1 rows" in meanwhile
+    assert "drain, large chunks" in meanwhile
+    page = report.page_of(RUN)
+    assert page.index("**Warning.** The machine was not quiet") < page.index("Hutch and RabbitMQ")
+
+
+def test_a_quiet_machine_needs_no_warning() -> None:
+    figures = {"rate": 1.0, "cpu": 1.0, "generator_share": 0.1, "others_share": 0.24}
+    quiet = replace(RUN, medians={"drain_large": {HUTCH_OS: figures}}, busy_cores=0.24)
+    assert report.warnings_of(quiet) == []
+    assert "Warning" not in report.page_of(quiet)
