@@ -62,7 +62,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help setup run test quick check lint types imports docs lock newest fmt proto kernel kernel-clean test-both \
-        integration coverage flaky wheel test-spark spark-cluster spark-chaos test-oldest-spark compat differential broker bench bench-spark sim soak mewbase-kills filter-rates damage password-times fuzz network-fuzz \
+        integration coverage flaky wheel test-spark spark-cluster spark-chaos test-oldest-spark compat differential broker bench perf-test bench-spark sim soak mewbase-kills filter-rates damage password-times fuzz network-fuzz \
         dedup-schedules sanitize clean
 
 help: ## list these commands
@@ -158,6 +158,9 @@ broker: $(STAMPS)/test ## start a reference RabbitMQ and keep it until interrupt
 
 bench: $(STAMPS)/test $(STAMPS)/kernel ## Hutch against RabbitMQ on this machine (let it be quiet)
 	$(BIN)/python -m compat.bench $(ARGS)
+
+perf-test: $(STAMPS)/test $(STAMPS)/kernel ## the official stream-perf-test on both servers (HUTCH_PERF_TEST=its jar)
+	$(BIN)/python -m compat.bench --no-pravega --only perf_test_20000 --only perf_test_full $(ARGS)
 
 bench-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## Spark on streams against its own Parquet (let the machine be quiet)
 	$(SPARK_PYTHON) -m compat.spark_bench $(ARGS)

@@ -18,6 +18,7 @@ from compat.bench.campaign import Outcome, measure
 from compat.bench.errors import BenchError
 from compat.bench.hutch import Hutch
 from compat.bench.machine import describe_machine, fsync_ms_of
+from compat.bench.perf_test import split_rows
 from compat.bench.pravega import Pravega
 from compat.bench.rabbitmq import Rabbitmq
 from compat.bench.servers import PRAVEGA, RABBITMQ, TITLES, Server, properties_of
@@ -28,6 +29,11 @@ from compat.bench.surroundings import busy_cores, warm_memory
 def main(arguments: Sequence[str]) -> int:
     """Run the benchmark; return the exit status."""
     settings = parse(arguments)
+    rows, skipped = split_rows(settings.rows)
+    for line in skipped:
+        _say(f"skipped {line}")
+    if not rows:
+        return 0
     settings.data.mkdir(parents=True, exist_ok=True)
     busy = busy_cores()
     if busy >= report.DISTURBED_SHARE:
@@ -36,7 +42,7 @@ def main(arguments: Sequence[str]) -> int:
     fsync_ms = fsync_ms_of(settings.data)
     servers = _servers(settings)
     try:
-        outcome = measure(servers, settings.scale, settings.rows, _say)
+        outcome = measure(servers, settings.scale, rows, _say)
         versions = {TITLES[server.name]: _version_of(server) for server in servers}
     except BenchError as error:
         _say(f"bench: {error}")
@@ -53,6 +59,7 @@ def main(arguments: Sequence[str]) -> int:
         date=datetime.now(UTC).date().isoformat(),
         fsync_ms=fsync_ms,
         failures=outcome.failures,
+        skipped=skipped,
         busy_cores=busy,
     )
     _show(run)

@@ -11,6 +11,7 @@ from compat.bench.errors import BenchError
 from compat.bench.jobs import Figures
 from compat.bench.mewbase_steps import MEWBASE_STEPS
 from compat.bench.ordinary_steps import ORDINARY_STEPS
+from compat.bench.perf_test import PERF_TEST_STEPS
 from compat.bench.scale import Scale
 from compat.bench.servers import Server, ServerName
 from compat.bench.steps import STEPS as STREAM_STEPS
@@ -18,7 +19,7 @@ from compat.bench.steps import Results, Step
 from compat.bench.usage import cpu_seconds, tree_of
 from compat.bench.wire_steps import WIRE_STEPS
 
-STEPS: Final = (*STREAM_STEPS, *ORDINARY_STEPS, *MEWBASE_STEPS, *WIRE_STEPS)
+STEPS: Final = (*STREAM_STEPS, *ORDINARY_STEPS, *PERF_TEST_STEPS, *MEWBASE_STEPS, *WIRE_STEPS)
 # A server is quiet when it uses less than this of one core.
 QUIET_SHARE: Final = 0.05
 QUIET_LOOK_S: Final = 0.25

@@ -7,6 +7,7 @@ from compat.bench.row import (
     CONFIRM_P50,
     CONFIRM_P99,
     CPU,
+    CPU_SECONDS,
     DELIVERY_P50,
     DELIVERY_P99,
     DELIVERY_P999,
@@ -17,6 +18,7 @@ from compat.bench.row import (
 # Messages in a second.
 PACES: Final = (1_000, 10_000, 50_000)
 PACE_OF_PAIRS: Final = 10_000
+PERF_TEST_PACE: Final = 20_000
 # Streams, and messages per frame.
 STREAMS: Final = ((100, 1), (100, 20), (100, 100), (1_000, 1), (1_000, 20), (1_000, 100))
 CONNECTIONS_OF_STREAMS: Final = 4
@@ -120,5 +122,25 @@ PACED_ROWS: Final = (
         f"Ten streams, each with a connection for its publisher and its consumer, and "
         f"{PACE_OF_PAIRS // 10:,} messages/s: at full speed the work would be that of the ingests, "
         "while at an ordinary rate a server is woken for a message or two. " + PACED_MEANING,
+    ),
+)
+
+PERF_TEST_MEANING: Final = (
+    "The official stream-perf-test with one producer and one consumer of a new stream, for 12 "
+    "seconds, its start included. It checks nothing; messages/s are those that its summary says "
+    "were consumed, and the CPU is the server's from the start of the program to its end."
+)
+PERF_TEST_ROWS: Final = (
+    Row(
+        "perf_test_20000",
+        f"stream-perf-test, {PERF_TEST_PACE:,} messages/s",
+        (CPU_SECONDS, CPU),
+        PERF_TEST_MEANING + f" `--rate {PERF_TEST_PACE} --batch-size 1`.",
+    ),
+    Row(
+        "perf_test_full",
+        "stream-perf-test, 100 B at full speed",
+        (RATE, CPU),
+        PERF_TEST_MEANING + " `--size 100`.",
     ),
 )

@@ -48,6 +48,7 @@ class Run:
         date: When, as year, month and day.
         fsync_ms: A small fsync on the data's disk.
         failures: Measurements that could not be made.
+        skipped: Rows that cannot be measured here, with the reason.
         busy_cores: Cores that other processes used before the first measurement.
     """
 
@@ -59,6 +60,7 @@ class Run:
     date: str
     fsync_ms: float
     failures: Sequence[str]
+    skipped: Sequence[str] = ()
     busy_cores: float = 0.0
 
 
@@ -96,7 +98,7 @@ def cell(figures: Figures, metric: Metric) -> str:
     value = figures.get(metric.key)
     if value is None:
         return NOTHING
-    is_bottleneck = metric.key == "rate" and figures["generator_share"] >= BOTTLENECK_SHARE
+    is_bottleneck = metric.key == "rate" and figures.get("generator_share", 0.0) >= BOTTLENECK_SHARE
     marks = BOTTLENECK_MARK * is_bottleneck + DISTURBED_MARK * is_disturbed(figures)
     return short(value / metric.unit_size) + marks
 
@@ -218,8 +220,9 @@ def page_of(run: Run) -> str:
         "## What each row means",
         "\n".join(f"- **{row.title}**: {row.meaning}" for row in _without_repeats(run.medians)),
     ]
-    if run.failures:
-        parts += ["## Not measured", "\n".join(f"- {line}" for line in run.failures)]
+    missing = [*run.failures, *run.skipped]
+    if missing:
+        parts += ["## Not measured", "\n".join(f"- {line}" for line in missing)]
     return "\n\n".join(parts) + "\n"
 
 

@@ -29,6 +29,7 @@ class Metric:
 RATE: Final = Metric("rate", "messages/s", 1, "higher")
 # Seconds per million are microseconds per message.
 CPU: Final = Metric("cpu", "server CPU s per million", 1, "lower")
+CPU_SECONDS: Final = Metric("cpu_s", "server CPU s", 1, "lower")
 P50: Final = Metric("p50", "p50 µs", 1, "lower")
 P99: Final = Metric("p99", "p99 µs", 1, "lower")
 DELIVERY_P50: Final = Metric("p50", "to delivery p50 µs", 1, "lower")

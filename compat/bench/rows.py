@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from compat.bench.ordinary_rows import PACED_ROWS, STREAMS_ROWS, WINDOWED_ROWS
+from compat.bench.ordinary_rows import PACED_ROWS, PERF_TEST_ROWS, STREAMS_ROWS, WINDOWED_ROWS
 from compat.bench.row import (
     ALONE_P50,
     ALONE_P99,
@@ -118,6 +118,7 @@ ROWS: Final = (
     ),
     *PACED_ROWS,
     *STREAMS_ROWS,
+    *PERF_TEST_ROWS,
     Row(
         "super_stream",
         "super stream of 3 partitions",

@@ -17,6 +17,7 @@ class Scale:
         drain_repeats: How often a measurement reads the stream.
         latency_messages: Messages of a ping-pong.
         paced_s: How long messages are sent at each pace.
+        perf_test_s: How long each run of stream-perf-test takes.
         idle_connections: Connections whose memory is measured.
         streams: Streams that are written at once, by the numbers that rows are called after.
         streams_messages: Messages to all of them together, by that number and by messages per
@@ -46,6 +47,7 @@ class Scale:
     drain_repeats: int
     latency_messages: int
     paced_s: float
+    perf_test_s: int
     idle_connections: int
     streams: dict[int, int]
     streams_messages: dict[tuple[int, int], int]
@@ -79,6 +81,7 @@ FULL: Final = Scale(
     drain_repeats=5,
     latency_messages=10_000,
     paced_s=10.0,
+    perf_test_s=12,
     idle_connections=1_000,
     streams={100: 100, 1_000: 1_000},
     streams_messages={
@@ -118,6 +121,7 @@ QUICK: Final = Scale(
     drain_repeats=2,
     latency_messages=300,
     paced_s=0.5,
+    perf_test_s=2,
     idle_connections=100,
     streams={100: 8, 1_000: 12},
     streams_messages={

@@ -1,6 +1,7 @@
 """The timed part of a work: wall clock, the server's CPU time and the generator's own."""
 
 import os
+import resource
 import time
 from collections.abc import Sequence
 from types import TracebackType
@@ -28,7 +29,7 @@ class Stopwatch:
         self._entries += 1
         self._machine_cpu_s -= machine_busy_seconds()
         self._server_cpu_s -= cpu_seconds(self._pids)
-        self._own_cpu_s -= time.process_time()
+        self._own_cpu_s -= _own_cpu_seconds()
         self._seconds -= time.perf_counter()
         return self
 
@@ -39,7 +40,7 @@ class Stopwatch:
         trace: TracebackType | None,
     ) -> None:
         self._seconds += time.perf_counter()
-        self._own_cpu_s += time.process_time()
+        self._own_cpu_s += _own_cpu_seconds()
         self._server_cpu_s += cpu_seconds(self._pids)
         self._machine_cpu_s += machine_busy_seconds()
 
@@ -64,3 +65,9 @@ class Stopwatch:
             others_s = self._machine_cpu_s - self._server_cpu_s - self._own_cpu_s - blur_s
             figures["others_share"] = max(0.0, others_s / self._seconds)
         return figures
+
+
+def _own_cpu_seconds() -> float:
+    """Return what this process has used, with its children that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime

@@ -76,6 +76,11 @@ def test_the_page_says_what_was_measured_where_and_how() -> None:
     assert "at least 1 times" in page
 
 
+def test_the_page_says_which_rows_were_skipped() -> None:
+    page = report.page_of(replace(RUN, failures=[], skipped=["perf_test_full: no jar"]))
+    assert page.rstrip().endswith("## Not measured\n\n- perf_test_full: no jar")
+
+
 def test_a_machine_that_is_not_quiet_is_warned_of_at_the_top() -> None:
     before, meanwhile = report.warnings_of(replace(RUN, busy_cores=0.25))
     assert "0.25 cores" in before
