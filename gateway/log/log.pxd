@@ -1,4 +1,4 @@
-from gateway.log.open_chunk cimport Delivery, OpenChunk
+from gateway.log.open_chunk cimport ChunkSizes, Delivery, OpenChunk
 cdef class Readers:
     cdef public object _stream, _schedule
     cdef public Delivery shared
@@ -9,17 +9,17 @@ cdef class Readers:
     cpdef _wake(self)
 
 cdef class StreamLog:
+    cdef public ChunkSizes _sizes
     cdef public Readers readers
     cdef public object stream, reader, index, sequences, seals, failure, _writer, _ports, read_only, saved
     cdef public OpenChunk _open, _held
     cdef public bint _is_scheduled
     cdef public object _in_flight
     cdef public list _drained
-    cdef public Py_ssize_t in_flight_bytes, _burst_entries_max, _since_snapshot
+    cdef public Py_ssize_t in_flight_bytes, _since_snapshot
     cdef public long long epoch, _next_offset, _timestamp_ms, _committed_timestamp_ms, committed_next_offset, committed_length, first_chunk_id, last_chunk_id, last_chunk_position, trusted_position, trusted_offset
     cpdef OpenChunk open_chunk(self, Py_ssize_t bytes_expected)
     cpdef OpenChunk make_room(self, Py_ssize_t bytes_expected)
-    cpdef _size_bursts(self, Py_ssize_t entry_count)
     cpdef _append(self, OpenChunk chunk)
     cpdef send(self, OpenChunk chunk)
     cpdef _issue(self, OpenChunk chunk)

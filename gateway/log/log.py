@@ -17,7 +17,14 @@ from gateway.log.chunk import ALONE_BYTES, ENTRIES_MAX, Seals
 from gateway.log.filter_pages import FilterNotes, FilterPages
 from gateway.log.index import ChunkIndex
 from gateway.log.names import OFFSETS_END, event_number
-from gateway.log.open_chunk import ConfirmSink, Delivery, OpenChunk, confirm_all, lose_all
+from gateway.log.open_chunk import (
+    ChunkSizes,
+    ConfirmSink,
+    Delivery,
+    OpenChunk,
+    confirm_all,
+    lose_all,
+)
 from gateway.log.ports import LogPorts
 from gateway.log.saved import Saved
 from gateway.log.sequences import PublisherSequences
@@ -32,11 +39,6 @@ SNAPSHOT_BYTES: Final = 64 * 1024 * 1024
 """After so many bytes a snapshot is stored: it bounds the next opening's scan."""
 SNAPSHOT_CHUNK_BYTES: Final = 4096
 """A chunk counts for no less, so that there are at most 16,384 chunks to scan."""
-
-_BURST_ENTRIES_MIN: Final = 256
-"""Entries of a chunk at first, when a batch read in one go is less than half a chunk. Whenever such
-chunks are full, the number doubles, as in the reference. Credit counts chunks, and `last` means the
-last chunk, so one large batch must not be a single chunk."""
 
 DRAINED_BYTES: Final = 8 * 1024 * 1024
 """A publisher that waits because too much is on its way goes on at this much or less."""
@@ -163,7 +165,7 @@ class StreamLog:
         self._drained: list[Callable[[], object]] = []
         self.readers = Readers(stream, ports.schedule)
         self.in_flight_bytes = 0
-        self._burst_entries_max = _BURST_ENTRIES_MIN
+        self._sizes = ChunkSizes()
         self.epoch = state.epoch
         # Issued: includes chunks on their way. Committed: may be confirmed and seen.
         self._next_offset = state.next_offset
@@ -234,12 +236,14 @@ class StreamLog:
         if self.failure is not None:
             raise self.failure
         if self._open is None:
-            self._open = OpenChunk(self._ports.buffers, bytes_expected)
+            # What is expected may be for a thousand streams.
+            room = min(bytes_expected, self._sizes.bytes_usual)
+            self._open = OpenChunk(self._ports.buffers, room)
         if not self._is_scheduled:
             self._is_scheduled = True
             self._ports.schedule(self.flush)
         is_burst = 2 * bytes_expected <= self._ports.buffers.chunk_end_max
-        self._open.entries_max = self._burst_entries_max if is_burst else ENTRIES_MAX
+        self._open.entries_max = self._sizes.burst_entries_max if is_burst else ENTRIES_MAX
         return self._open
 
     def make_room(self, bytes_expected: int) -> OpenChunk:
@@ -288,16 +292,9 @@ class StreamLog:
         else:
             sink.confirm(tokens)
 
-    def _size_bursts(self, entry_count: int) -> None:
-        """Adapt the size of the next chunks to the number of entries that this one has."""
-        if entry_count >= self._burst_entries_max:
-            self._burst_entries_max = min(2 * entry_count, ENTRIES_MAX)
-        elif 4 * entry_count < self._burst_entries_max:
-            self._burst_entries_max = max(self._burst_entries_max // 2, _BURST_ENTRIES_MIN)
-
     def _append(self, chunk: OpenChunk) -> None:
         self._open = None
-        self._size_bursts(chunk.entry_count)
+        self._sizes.note(chunk.written, chunk.entry_count)
         self.send(chunk)
 
     def send(self, chunk: OpenChunk) -> None:

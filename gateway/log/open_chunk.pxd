@@ -1,6 +1,6 @@
-from gateway.log.kernel.sealing cimport seal_chunk
+from gateway.log.kernel.sealing cimport seal_chunk, unfilled
 
-cdef Py_ssize_t _KERNEL_CRC_END
+cdef Py_ssize_t _KERNEL_CRC_END, _KEPT_BYTES
 
 cdef class Delivery:
     cdef public object chunk_id, next_offset
@@ -9,9 +9,16 @@ cdef class Delivery:
     cdef public object region
 
 cdef class ChunkBuffers:
-    cdef public Py_ssize_t chunk_end_max, _large_bytes
-    cdef public list _large, _small
+    cdef public Py_ssize_t chunk_end_max
+    cdef public list _sizes, _kept
+    cpdef bytearray take(self, Py_ssize_t bytes_expected)
+    cpdef bytearray _take_of(self, Py_ssize_t index)
+    cpdef bytearray take_larger(self, bytearray buffer)
     cpdef give_back(self, bytearray buffer)
+cdef class ChunkSizes:
+    cdef public Py_ssize_t burst_entries_max, bytes_usual
+    cpdef note(self, Py_ssize_t written, Py_ssize_t entry_count)
+
 cdef class OpenChunk:
     cdef public ChunkBuffers _buffers
     cdef public Py_ssize_t _filter_bytes_uncounted, capacity, entries_max, entry_count, event_bytes, record_count, sequence_bytes, written

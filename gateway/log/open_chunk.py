@@ -14,7 +14,7 @@ from gateway.log.chunk import (
     pack_trailer,
 )
 from gateway.log.filters import FILTER_BYTES_MAX, fold, pack_filters
-from gateway.log.kernel.sealing import seal_chunk
+from gateway.log.kernel.sealing import seal_chunk, unfilled
 from store.api import FileRegion
 
 log = logging.getLogger(__name__)
@@ -23,10 +23,14 @@ TRAILER_BYTES_MAX: Final = 64 * 1024
 """A chunk is closed when its trailer has this size, so that readers meet few large trailers."""
 
 _EXCESS_BYTES: Final = 1024 + 128
-_SMALL_BUFFER_BYTES: Final = 16 * 1024
-_SMALL_BUFFERS_KEPT: Final = 256
-_LARGE_BUFFERS_KEPT: Final = 16
+_BUFFER_SIZES: Final = (4 * 1024, 16 * 1024, 64 * 1024, 256 * 1024)
+_KEPT_BYTES: Final = 8 * 1024 * 1024
+"""Bytes of each size that are kept for the next chunks."""
 _NO_BUFFER: Final = bytearray()
+_BURST_ENTRIES_MIN: Final = 256
+"""Entries of a chunk at first, when a batch read in one go is less than half a chunk. Whenever such
+chunks are full, the number doubles, as in the reference. Credit counts chunks, and `last` means the
+last chunk, so one large batch must not be a single chunk."""
 
 _KERNEL_CRC_END: Final = DATA_POSITION + 256
 """Up to here the kernel's own CRC-32 costs less than a call of the library's, which is ten times as
@@ -103,9 +107,9 @@ class Delivery:
 class ChunkBuffers:
     """Buffers for open chunks, used again and again: fresh megabytes cost page faults.
 
-    A chunk begins in a small buffer, so that a thousand streams with a record each stay small. It
-    begins in a large one if that is at hand and may be needed. Large buffers are rarely allocated:
-    the expected size is only an upper bound, the rest of a read that may be for a thousand streams.
+    There are several sizes, each four times the one before. A chunk begins in the smallest that
+    holds what is expected, and moves on when it is full. So the memory in use follows the bytes
+    that wait, and not the number of streams.
     """
 
     def __init__(self, chunk_bytes_max: int) -> None:
@@ -114,27 +118,55 @@ class ChunkBuffers:
         A single large entry may exceed that a little.
         """
         self.chunk_end_max = chunk_bytes_max + DATA_POSITION - HEADER_BYTES
-        self._large_bytes = chunk_bytes_max + _EXCESS_BYTES + TRAILER_BYTES_MAX + FILTER_BYTES_MAX
-        self._large: list[bytearray] = []
-        self._small: list[bytearray] = []
+        largest = chunk_bytes_max + _EXCESS_BYTES + TRAILER_BYTES_MAX + FILTER_BYTES_MAX
+        self._sizes = [*(size for size in _BUFFER_SIZES if size < largest), largest]
+        self._kept: list[list[bytearray]] = [[] for _ in self._sizes]
 
     def take(self, bytes_expected: int) -> bytearray:
-        """Return a buffer to begin with; its content does not matter."""
-        if bytes_expected > _SMALL_BUFFER_BYTES // 2 and self._large:
-            return self._large.pop()
-        return self._small.pop() if self._small else bytearray(_SMALL_BUFFER_BYTES)
+        """Return the smallest buffer with so much room, or the largest; its content is any."""
+        for index, size in enumerate(self._sizes):
+            if size >= bytes_expected:
+                return self._take_of(index)
+        return self._take_of(len(self._sizes) - 1)
 
-    def take_large(self) -> bytearray:
-        """Return a large buffer; its content does not matter."""
-        return self._large.pop() if self._large else bytearray(self._large_bytes)
+    def _take_of(self, index: int) -> bytearray:
+        kept = self._kept[index]
+        return kept.pop() if kept else unfilled(self._sizes[index])
+
+    def take_larger(self, buffer: bytearray) -> bytearray | None:
+        """Return a buffer of the next size; None if there is none."""
+        index = self._sizes.index(len(buffer)) + 1
+        return self._take_of(index) if index < len(self._sizes) else None
 
     def give_back(self, buffer: bytearray) -> None:
         """Take a buffer back; it may not be used any more."""
-        if len(buffer) == _SMALL_BUFFER_BYTES:
-            if len(self._small) < _SMALL_BUFFERS_KEPT:
-                self._small.append(buffer)
-        elif len(self._large) < _LARGE_BUFFERS_KEPT:
-            self._large.append(buffer)
+        size = len(buffer)
+        kept = self._kept[self._sizes.index(size)]
+        if len(kept) * size < _KEPT_BYTES:
+            kept.append(buffer)
+
+
+class ChunkSizes:
+    """Sizes of the next chunks of a log, by those of the last.
+
+    Attributes:
+        burst_entries_max: Entries of a chunk, when a batch read in one go is less than half a one.
+        bytes_usual: Bytes that the next chunk is expected to have at most.
+    """
+
+    __slots__ = ("burst_entries_max", "bytes_usual")
+
+    def __init__(self) -> None:
+        self.burst_entries_max = _BURST_ENTRIES_MIN
+        self.bytes_usual = 0
+
+    def note(self, written: int, entry_count: int) -> None:
+        """Note the bytes and the entries of a chunk that is complete."""
+        self.bytes_usual = 2 * written
+        if entry_count >= self.burst_entries_max:
+            self.burst_entries_max = min(2 * entry_count, ENTRIES_MAX)
+        elif 4 * entry_count < self.burst_entries_max:
+            self.burst_entries_max = max(self.burst_entries_max // 2, _BURST_ENTRIES_MIN)
 
 
 class OpenChunk:
@@ -198,14 +230,14 @@ class OpenChunk:
         )
 
     def grow(self) -> bool:
-        """Move to a large buffer; False if it is in one already."""
-        if len(self.buffer) > _SMALL_BUFFER_BYTES:
+        """Move to a larger buffer; False if there is none."""
+        larger = self._buffers.take_larger(self.buffer)
+        if larger is None:
             return False
-        large = self._buffers.take_large()
-        large[: self.written] = memoryview(self.buffer)[: self.written]
+        larger[: self.written] = memoryview(self.buffer)[: self.written]
         self._buffers.give_back(self.buffer)
-        self.buffer = large
-        self.capacity = self._buffers.chunk_end_max
+        self.buffer = larger
+        self.capacity = min(self._buffers.chunk_end_max, len(larger))
         return True
 
     def took(self, written: int, entries: int, records: int) -> None:
@@ -259,8 +291,8 @@ class OpenChunk:
             self.packed_filters = pack_filters(self.filters, self._filter_digests)
             rest += self.packed_filters
         event_end = data_end + len(rest) + SEAL_BYTES
-        while event_end > len(self.buffer):
-            self.grow()
+        while event_end > len(self.buffer) and self.grow():
+            pass
         view = memoryview(self.buffer)
         if rest:
             view[data_end : event_end - SEAL_BYTES] = rest

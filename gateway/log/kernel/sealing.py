@@ -10,6 +10,9 @@ from array import array
 
 import cython
 
+if cython.compiled:
+    from cython.cimports.cpython.bytearray import PyByteArray_FromStringAndSize
+
 _EVENT_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 8)
 _SEAL_BYTES = cython.declare(cython.Py_ssize_t, 4)
 _DATA_POSITION = cython.declare(cython.Py_ssize_t, 56)
@@ -72,6 +75,13 @@ def _put_u64(
 ) -> cython.void:
     _put_u32(target, position, cython.cast(cython.uint, number >> 32))
     _put_u32(target, position + 4, cython.cast(cython.uint, number & _U32_MASK))
+
+
+def unfilled(size: cython.Py_ssize_t) -> bytearray:
+    """Return a bytearray with any content: to fill it with zeros costs as much as to use it."""
+    if cython.compiled:
+        return PyByteArray_FromStringAndSize(cython.NULL, size)
+    return bytearray(size)
 
 
 def seal_chunk(

@@ -3,6 +3,7 @@ from typing import Final
 
 CRC_TABLE: Final[array[int]]
 
+def unfilled(size: int) -> bytearray: ...
 def seal_chunk(
     buffer: bytearray,
     data_end: int,

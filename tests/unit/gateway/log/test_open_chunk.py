@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import pytest
 
 from gateway.log.chunk import DATA_POSITION, ENTRIES_MAX
@@ -18,9 +20,7 @@ LARGE = 100_000
 
 
 def open_chunk(expected: int = SMALL, *, chunk_bytes_max: int = CHUNK) -> OpenChunk:
-    buffers = ChunkBuffers(chunk_bytes_max)
-    buffers.give_back(buffers.take_large())
-    return OpenChunk(buffers, expected)
+    return OpenChunk(ChunkBuffers(chunk_bytes_max), expected)
 
 
 def fill(chunk: OpenChunk, *entries: bytes) -> None:
@@ -98,7 +98,7 @@ def test_a_small_chunk_filled_to_its_end_still_gets_its_trailer(free: int) -> No
 
 
 def test_a_large_chunk_filled_to_its_end_still_gets_the_largest_trailer_and_filter_values() -> None:
-    chunk = open_chunk(LARGE)
+    chunk = open_chunk(2 * FRAME)
     body = bytes(FRAME - 17)  # the largest entry that fits a Publish frame, too large for a chunk
     fill(chunk, body)
     number = 0
@@ -117,7 +117,7 @@ def test_a_large_chunk_filled_to_its_end_still_gets_the_largest_trailer_and_filt
 
 
 def test_header_and_data_of_a_full_chunk_fill_a_deliver_of_the_largest_frame_exactly() -> None:
-    chunk = open_chunk(LARGE)
+    chunk = open_chunk(2 * FRAME)
     fill(chunk, bytes(chunk.capacity - DATA_POSITION - 4))
     assert chunk.is_full
 
@@ -135,12 +135,11 @@ def test_a_small_chunk_is_bounded_by_a_small_maximum_too(chunk_bytes_max: int) -
     assert len(finished(chunk)) - 8 - 4 <= chunk_bytes_max
 
 
-def test_a_chunk_that_grows_keeps_what_it_holds_and_grows_once() -> None:
+def test_a_chunk_that_grows_keeps_what_it_holds() -> None:
     chunk = open_chunk()
     fill(chunk, b"before")
 
     assert chunk.grow()
-    assert not chunk.grow()
     fill(chunk, b"after")
 
     ((found, _),) = chunks_in(finished(chunk))
@@ -165,9 +164,10 @@ def test_buffers_are_used_again_and_not_hoarded() -> None:
     first.release()
 
     assert OpenChunk(buffers, LARGE).buffer is buffer
-    for each in [OpenChunk(buffers, SMALL) for _ in range(1_000)]:
-        each.release()
-    assert len(buffers._small) < 1_000
+    for size in (SMALL, LARGE, FRAME):
+        for each in [OpenChunk(buffers, size) for _ in range(100 if size == FRAME else 3_000)]:
+            each.release()
+    assert sum(len(each) for kept in buffers._kept for each in kept) < 40 << 20
 
 
 def test_confirms_of_a_sink_are_gathered_in_order_and_sinks_come_in_the_order_of_their_first() -> (
@@ -217,13 +217,18 @@ def test_a_sink_that_cannot_take_its_confirms_keeps_them_from_nobody_else(
     assert len(caplog.records) == 2
 
 
-def test_a_large_buffer_is_made_for_who_needs_it_not_for_who_may() -> None:
+def test_a_chunk_begins_in_a_buffer_for_what_is_expected_and_moves_on_by_steps() -> None:
     buffers = ChunkBuffers(CHUNK)
-    many = [OpenChunk(buffers, LARGE) for _ in range(100)]
-    assert max(len(each.buffer) for each in many) < 100_000
+    assert len(OpenChunk(buffers, 10 * FRAME).buffer) > FRAME
+    chunk = OpenChunk(buffers, SMALL)
+    fill(chunk, b"kept")
+    sizes = [len(chunk.buffer)]
+    assert sizes[0] < 10_000
 
-    assert many[0].grow()
-    many[0].release()
+    while chunk.grow():
+        sizes.append(len(chunk.buffer))
+        assert chunk.capacity == min(sizes[-1], buffers.chunk_end_max)
 
-    assert len(OpenChunk(buffers, LARGE).buffer) > FRAME
-    assert len(OpenChunk(buffers, LARGE).buffer) < 100_000
+    assert sizes[-1] > FRAME
+    assert all(size <= 8 * before for before, size in pairwise(sizes))
+    assert chunk.buffer[chunk.written - 4 : chunk.written] == b"kept"
