@@ -114,6 +114,11 @@ class Subscription:
             self._rest()
 
     @property
+    def is_closed(self) -> bool:
+        """True if it delivers nothing more: it has ended, or another connection has its place."""
+        return self._is_closed
+
+    @property
     def durable(self) -> Durable | None:
         """The keeper of its place; None if it is not durable."""
         return self._wanted.durable

@@ -127,8 +127,10 @@ async def end_subscription(link: Link, request: Request) -> None:
     subscription = link.subscriptions.get(number)
     if subscription is None:
         raise Refusal(Code.NO_SUBSCRIPTION, f"no subscription {number}")
+    is_taken_over = subscription.is_closed  # the place is another connection's by now
     link.drop(subscription)
     link.unwatch_if_unused(subscription.stream)
-    if subscription.durable is not None and request.type == "UNSUBSCRIBE":
+    forgets = request.type == "UNSUBSCRIBE" and not is_taken_over
+    if subscription.durable is not None and forgets:
         await durable.forget(link.streams.logs, subscription.stream, subscription.durable.name)
     link.ports.send(writing.stored(request.values["rID"]))

@@ -157,6 +157,22 @@ def test_case_54_the_later_connection_gets_the_events(
     assert client.is_silent()
 
 
+@pytest.mark.parametrize("kind", ["SUBCLOSE", "UNSUBSCRIBE"])
+def test_the_earlier_connection_cannot_touch_the_place_of_the_later_one(
+    client: MewbaseClient, other: MewbaseClient, kind: str
+) -> None:
+    publish(client, 5)
+    earlier = client.subscribe("channel1", startPos=0, **D)
+    client.events(5)
+    later = other.subscribe("channel1", **D)
+    other.events(5)
+
+    assert client.ask(kind, subID=earlier, rID=1)["ok"] is True
+    other.send("ACKEV", subID=later, pos=2)
+    other.ask("SUBCLOSE", subID=later, rID=1)
+    assert first_of(other, startPos=0, **D) == 3
+
+
 def test_case_55_events_that_do_not_match_move_the_place_too(server: HutchServer) -> None:
     with connected(server) as client:
         publish(client, 3, type="a")
