@@ -297,6 +297,11 @@ class StreamLog:
         self._sizes.note(chunk.written, chunk.entry_count)
         self.send(chunk)
 
+    def close_chunk(self) -> None:
+        """Append the open chunk, so that all that was put lies before what is sent next."""
+        if self._open is not None and self._open.entry_count:
+            self._append(self._open)
+
     def send(self, chunk: OpenChunk) -> None:
         """Append a chunk or a unit, at once or at the end of a hold."""
         if self._held is None:
@@ -329,8 +334,7 @@ class StreamLog:
         stored, and `appended` takes the outcome.
         """
         assert self._held is None, "one hold at a time"
-        if self._open is not None and self._open.entry_count:
-            self._append(self._open)
+        self.close_chunk()
         self.confirm_when_committed(before, b"")
         self._timestamp_ms = max(self._timestamp_ms, self._ports.clock_ms())
         unit.begin(self._next_offset, self._timestamp_ms, self._writer.event_number)

@@ -108,6 +108,7 @@ async def _append_small(stream_log: StreamLog, source: UnitSource, mark: int) ->
     unit = Unit(mark, blanks, parts)
     stored = Barrier()
     unit.confirms.append((stored, b""))
+    stream_log.close_chunk()
     if stream_log.failure is None:
         stream_log.send(unit)
         await stored.passed

@@ -52,6 +52,18 @@ def test_a_unit_lies_between_the_live_chunks_around_it(rig: LogRig) -> None:
     reopened(rig, log)
 
 
+def test_a_unit_lies_behind_all_that_was_put_before(rig: LogRig) -> None:
+    log = rig.create()
+    put(log, [b"under way"])
+    log.flush()
+    put(log, [b"in the open chunk"])
+
+    append(rig, log, [blank(b"unit")], 1)
+    rig.settle(log)
+
+    assert records_of(rig) == [b"under way", b"in the open chunk", b"unit"]
+
+
 def test_the_first_chunk_of_a_stream_may_be_of_a_unit(rig: LogRig) -> None:
     log = rig.create()
 
