@@ -11,6 +11,7 @@ of it. Events are looked at as the bytes that they are, so no value is beyond it
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from gateway.mewbase.documents import (
     ARRAY,
@@ -22,9 +23,12 @@ from gateway.mewbase.documents import (
 )
 from gateway.mewbase.wire.reading import Element
 
+MATCHER_BYTES_MAX: Final = 16 * 1024
+"""Largest matcher: some 2,000 keys, which take less than 1 MiB and some milliseconds to read."""
+
 
 class BadMatcher(ValueError):
-    """A matcher with a key that begins with $: there are no operators."""
+    """A matcher that is too large, or has a key that begins with $: there are no operators."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +37,7 @@ class _Value:
 
     Attributes:
         code: Its type.
-        raw: Its bytes.
+        raw: Its bytes; empty if it is a document or an array.
         number: It as a number; None if it is none.
         fields: What is in it; None if it is no document and no array.
     """
@@ -49,6 +53,10 @@ class Matcher:
 
     def __init__(self, matcher: bytes) -> None:
         """Read a whole document; an empty one matches all. Raises BadMatcher."""
+        if len(matcher) > MATCHER_BYTES_MAX:
+            raise BadMatcher(
+                f"the matcher has {len(matcher)} bytes, and {MATCHER_BYTES_MAX} are the most"
+            )
         self._wanted = _fields(matcher, 0, len(matcher))
 
     def matches(self, event: bytes) -> bool:
@@ -73,7 +81,9 @@ def _value(source: bytes, element: Element) -> _Value:
     code, start, end = element
     is_compound = code in {DOCUMENT, ARRAY}
     fields = _fields(source, start, end) if is_compound else None
-    return _Value(code, source[start:end], number_of(source, element), fields)
+    return _Value(
+        code, b"" if is_compound else source[start:end], number_of(source, element), fields
+    )
 
 
 def _is_within(

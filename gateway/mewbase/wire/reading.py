@@ -70,7 +70,7 @@ def read(buffer: bytearray, start: int, end: int) -> Request:
     """
     found = documents.frame(buffer, start, end)
     if found is None:
-        raise Unreadable("a frame is no BSON document")
+        raise Unreadable("a frame is no BSON document, or has more than 1,000 fields")
     kind, elements = found
     if kind is None or elements is None:
         raise Unreadable("a frame has no `type` or no `frame`")

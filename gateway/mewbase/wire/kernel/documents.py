@@ -31,6 +31,8 @@ if cython.compiled:
 _DEPTH_MAX = cython.declare(cython.int, 100)
 _BAD = cython.declare(cython.Py_ssize_t, -1)
 _SMALLEST = cython.declare(cython.Py_ssize_t, 5)
+_FIELDS_MAX = cython.declare(cython.Py_ssize_t, 1000)
+_ANY = cython.declare(cython.Py_ssize_t, -1)
 _OLD_BINARY = cython.declare(cython.int, 2)
 
 
@@ -250,16 +252,17 @@ def elements(source: cython.const_uchar[::1], start: int, end: int) -> dict | No
     Returns:
         For each name, as bytes, the type and where its value begins and ends.
     """
-    return _elements(source, start, end, False)  # noqa: FBT003  # compiled, it has no keywords
+    return _elements(source, start, end, _ANY, False)  # noqa: FBT003  # compiled, no keywords
 
 
 def frame(source: cython.const_uchar[::1], start: int, end: int) -> tuple | None:
     """Return type and elements of a frame in [start, end); None if it is no document.
 
     A frame is a document of a string `type` and a document `frame`, in any order. What is missing,
-    or of another type, is None in the answer.
+    or of another type, is None in the answer. Each of the two has at most 1,000 elements: 16 MiB of
+    them would take half a gigabyte of memory, and seconds in which no other client has a turn.
     """
-    outer = _elements(source, start, end, True)  # noqa: FBT003  # as above
+    outer = _elements(source, start, end, _FIELDS_MAX, True)  # noqa: FBT003  # as above
     if outer is None:
         return None
     kind = None
@@ -269,7 +272,7 @@ def frame(source: cython.const_uchar[::1], start: int, end: int) -> tuple | None
     code, value, stop = outer.get(b"frame", (0, 0, 0))
     inner = None
     if code == 0x03:
-        inner = _elements(source, value, stop, False)  # noqa: FBT003  # as above
+        inner = _elements(source, value, stop, _FIELDS_MAX, False)  # noqa: FBT003  # as above
         if inner is None:
             return None
     return kind, inner
@@ -280,19 +283,27 @@ def _elements(
     source: cython.const_uchar[::1],
     start: cython.Py_ssize_t,
     end: cython.Py_ssize_t,
+    most: cython.Py_ssize_t,
     leaves_frame: cython.bint,
 ) -> dict | None:
-    """Return the elements; of a document named `frame` perhaps only the size is looked at."""
+    """Return the elements; None if there are more than `most`, unless that is negative.
+
+    Of a document named `frame` perhaps only the size is looked at.
+    """
     stop: cython.Py_ssize_t = end - 1
     position: cython.Py_ssize_t = start + 4
     name_start: cython.Py_ssize_t
     value: cython.Py_ssize_t
     size: cython.Py_ssize_t
+    count: cython.Py_ssize_t = 0
     code: cython.int
     if end - start < _SMALLEST or _i32_at(source, start) != end - start or source[stop]:
         return None
     found = {}
     while position < stop:
+        if count == most:
+            return None
+        count += 1
         code = source[position]
         name_start = position + 1
         value = _name_end(source, name_start, stop)

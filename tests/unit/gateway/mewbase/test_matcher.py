@@ -9,7 +9,7 @@ from bson import Decimal128, Int64, ObjectId
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.mewbase.matcher import BadMatcher, Matcher
+from gateway.mewbase.matcher import MATCHER_BYTES_MAX, BadMatcher, Matcher
 
 NOW = dt.datetime(2016, 12, 1, tzinfo=dt.UTC)
 ID = ObjectId("0123456789abcdef01234567")
@@ -124,3 +124,13 @@ def wants(wanted: dict[str, Any], found: dict[str, Any]) -> bool:
 def test_bytes_match_as_values_do(wanted: dict[str, Any], found: dict[str, Any]) -> None:
     assert matches(wanted, found) == wants(wanted, found)
     assert matches(found, found)
+
+
+def test_a_matcher_has_a_largest_size() -> None:
+    rest = len(bson.encode({"a": ""}))
+    for size in (MATCHER_BYTES_MAX - 1, MATCHER_BYTES_MAX):
+        wanted = {"a": "x" * (size - rest)}
+        assert len(bson.encode(wanted)) == size
+        assert matches(wanted, wanted)
+    with pytest.raises(BadMatcher, match="are the most"):
+        Matcher(bson.encode({"a": "x" * (MATCHER_BYTES_MAX + 1 - rest)}))

@@ -153,6 +153,16 @@ def test_the_parts_of_a_frame_are_found_in_any_order() -> None:
         assert None in found
 
 
+@pytest.mark.parametrize(("count", "is_frame"), [(999, True), (1_000, True), (1_001, False)])
+def test_a_frame_has_at_most_1000_fields(count: int, *, is_frame: bool) -> None:
+    many = dict.fromkeys(map(str, range(count)))
+    inner = bson.encode({"type": "PING", "frame": many})
+    assert (documents.frame(inner, 0, len(inner)) is not None) is is_frame
+    outer = bson.encode({"type": "PING", "frame": {}} | dict.fromkeys(list(many)[2:]))
+    assert (documents.frame(outer, 0, len(outer)) is not None) is is_frame
+    assert len(documents.elements(bson.encode(many), 0, len(bson.encode(many))) or ()) == count
+
+
 def test_what_is_broken_anywhere_is_no_frame() -> None:
     bad = document(b"\x20a\0")
     for content in (
