@@ -11,6 +11,7 @@ from typing import Final
 KERNELS: Final = (
     "gateway.log.kernel.chunks",
     "gateway.log.kernel.sealing",
+    "gateway.log.kernel.soundness",
     "gateway.mewbase.wire.kernel.documents",
     "gateway.server.kernel.sending",
     "gateway.stream.wire.kernel.publish",

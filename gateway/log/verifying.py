@@ -33,6 +33,7 @@ from gateway.log.kernel.chunks import (
     verify_chunks,
     walk_chunks,
 )
+from gateway.log.kernel.soundness import are_sound
 
 _SMALL_BYTES: Final = 4096
 """Below this average size a kernel checks the chunks: no cost to start, but more per byte."""
@@ -88,14 +89,17 @@ def verify(
     """
     if marks:
         first, last = _by_marks(marks, seals, first, len(view))
-    reason, end, found, following = _follow(view, seals)
-    crc_reason, crc_end = verify_data(view[:end])
-    if crc_reason == BAD_CRC:
-        reason, end = crc_reason, crc_end
-    elif reason == NEEDS_BYTES:
+    is_sound, end, found, following = are_sound(view, len(view), seals.begin, seals.seed)
+    reason = NEEDS_BYTES
+    if is_sound:
         is_at_end = last is None or end < len(view) or last == following
         if end and is_at_end and found == (found if first is None and not marks else first):
             return Verified(reason, end, found, following)
+    else:  # find out what is wrong, and where
+        reason, end, found, following = _follow(view, seals)
+        crc_reason, crc_end = verify_data(view[:end])
+        if crc_reason == BAD_CRC:
+            reason, end = crc_reason, crc_end
     return _with_following(view, seals, _judge(view, seals, (reason, end), first, last, marks))
 
 
