@@ -262,14 +262,15 @@ class Reader(Protocol):
     ) -> None:
         """Read bytes on a thread of the store, hand them to `look` there, report what it returned.
 
-        `look` must be thread-safe and must not keep the view; what it raises (if not a StoreError)
-        is a programming error. `size` may be above READ_BYTES_MAX (up to APPEND_BYTES_MAX); the
-        view is shorter where the committed bytes end. Bytes that are lost because a file is too
-        short are an error, or zeros if `fills`.
+        `look` must be thread-safe and must not keep the view, whose bytes change afterwards; what
+        it raises (if not a StoreError) is a programming error. `size` may be above READ_BYTES_MAX
+        (up to APPEND_BYTES_MAX); the view is shorter where the committed bytes end. Bytes that are
+        lost because a file is too short are an error, or zeros if `fills`.
 
         Afterwards `read_cached` gives the bytes at least once, in pieces perhaps, whatever else is
         in memory; unless CHECKS_KEPT others, or CHECKED_BYTES_KEPT bytes of others, were checked
-        meanwhile. `is_cached` may say no all the same.
+        meanwhile, or all the bytes were in memory when they were read and have been dropped since:
+        then the next check fetches them and gives them. `is_cached` may say no all the same.
         """
         ...
 

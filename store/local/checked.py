@@ -3,9 +3,15 @@
 import threading
 from collections import deque
 from collections.abc import Sequence
+from typing import Final
 
 from store.api import CHECKED_BYTES_KEPT, CHECKS_KEPT
 from store.local.segment import Place
+
+_PIECE_BYTES: Final = 8 * 1024 * 1024
+"""Buffers of this size are used again, for half as much or more: a new one costs as much as reading
+into it."""
+_SPARE_MAX: Final = 2
 
 
 class Checked:
@@ -13,11 +19,23 @@ class Checked:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._kept: deque[tuple[Sequence[Place], bytes]] = deque()
+        self._kept: deque[tuple[Sequence[Place], memoryview]] = deque()
         self._bytes = 0
+        self._spare: list[bytearray] = []
 
-    def keep(self, places: Sequence[Place], data: bytes) -> None:
-        """Keep the bytes of places that were read in one go; those of the oldest are let go."""
+    def room(self, size: int) -> memoryview:
+        """Give a buffer for bytes that will be kept or given back, with any content."""
+        if not _PIECE_BYTES // 2 < size <= _PIECE_BYTES:
+            return memoryview(bytearray(size))
+        with self._lock:
+            buffer = self._spare.pop() if self._spare else None
+        return memoryview(bytearray(_PIECE_BYTES) if buffer is None else buffer)[:size]
+
+    def keep(self, places: Sequence[Place], data: memoryview) -> None:
+        """Keep the bytes of places that were read in one go; those of the oldest are let go.
+
+        `data` came from `room`, and no thread needs it any more but to read it here.
+        """
         with self._lock:
             self._kept.append((places, data))
             self._bytes += len(data)
@@ -26,7 +44,22 @@ class Checked:
                 len(self._kept) > CHECKS_KEPT
                 or self._bytes - len(self._kept[0][1]) >= CHECKED_BYTES_KEPT
             ):
-                self._bytes -= len(self._kept.popleft()[1])
+                self._bytes -= len(self._kept[0][1])
+                self._reuse(self._kept.popleft()[1])
+
+    def give_back(self, data: memoryview) -> None:
+        """Take back what `room` gave, and what will not be kept."""
+        with self._lock:
+            self._reuse(data)
+
+    def _reuse(self, data: memoryview) -> None:
+        buffer = data.obj
+        if (
+            isinstance(buffer, bytearray)
+            and len(buffer) == _PIECE_BYTES
+            and len(self._spare) < _SPARE_MAX
+        ):
+            self._spare.append(buffer)
 
     def find(self, wanted: Place) -> bytes | None:
         """Give bytes from the start of a place on, perhaps not all; None if they are not kept."""
@@ -37,6 +70,6 @@ class Checked:
                     skipped = wanted.position - place.position
                     if place.file is wanted.file and 0 <= skipped < place.size:
                         size = min(wanted.size, place.size - skipped)
-                        return data[begin + skipped : begin + skipped + size]
+                        return bytes(data[begin + skipped : begin + skipped + size])
                     begin += place.size
         return None

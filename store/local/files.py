@@ -68,6 +68,17 @@ class File(Protocol):
         """Like read_at, but None if the bytes are not in memory (RWF_NOWAIT)."""
         ...
 
+    def read_into(self, buffer: memoryview, position: int, *, waits: bool = True) -> int:
+        """Fill a buffer; gives how much of it: less at the end of the file.
+
+        Without `waits` it gives what is in memory (RWF_NOWAIT), up to the first byte that is not.
+        """
+        ...
+
+    def will_read(self, size: int, position: int) -> None:
+        """Have the system begin to read bytes from the disk; they need not be there."""
+        ...
+
     def allocate(self, position: int, size: int) -> None:
         """Reserve zeroed space (fallocate); where the file system cannot, do nothing. DiskFull."""
         ...
@@ -186,6 +197,22 @@ class PosixFile:
                 return self.read_at(size, position)
             raise _translated(error, "read", self._path) from error
         return bytes(memoryview(buffer)[:count])
+
+    def read_into(self, buffer: memoryview, position: int, *, waits: bool = True) -> int:
+        got, flags = 0, 0 if waits else os.RWF_NOWAIT
+        try:
+            while got < len(buffer) and (
+                count := os.preadv(self.fileno, [buffer[got:]], position + got, flags)
+            ):
+                got += count
+        except OSError as error:
+            if waits or error.errno not in {errno.EAGAIN, errno.EOPNOTSUPP}:
+                raise _translated(error, "read", self._path) from error
+        return got
+
+    def will_read(self, size: int, position: int) -> None:
+        with contextlib.suppress(OSError):  # a hint
+            os.posix_fadvise(self.fileno, position, size, os.POSIX_FADV_WILLNEED)
 
     def allocate(self, position: int, size: int) -> None:
         failure = _fallocate(self.fileno, 0, position, size)

@@ -139,6 +139,14 @@ class OverlayFile:
     def read_cached_at(self, size: int, position: int) -> bytes | None:
         return self._found().read(size, position)
 
+    def read_into(self, buffer: memoryview, position: int, *, waits: bool = True) -> int:  # noqa: ARG002
+        data = self._found().read(len(buffer), position)
+        buffer[: len(data)] = data
+        return len(data)
+
+    def will_read(self, size: int, position: int) -> None:
+        """Do nothing: it is only a hint."""
+
     def allocate(self, position: int, size: int) -> None:
         """Do nothing: there is always room."""
 

@@ -34,6 +34,9 @@ T = TypeVar("T")
 # Data that is in memory is checked by a thread of its own, so that a cold reader delays no hot one.
 COLD_THREADS: Final = 2
 
+# A reader that wants so much at once goes on with what follows.
+AHEAD_FROM: Final = 1024 * 1024
+
 # Distance of the pages that are probed to guess whether a run of bytes is in memory.
 PROBE_STEP: Final = 256 * 1024
 
@@ -101,7 +104,10 @@ class Reading:
     ) -> None:
         """Read places on a thread, hand their bytes to `look` there, and report what it gives.
 
-        `keeps`: `cached` gives the bytes then, whatever the system keeps in memory.
+        `look` must not keep the view: its buffer is used again.
+
+        `keeps`: `cached` gives the bytes then, whatever the system keeps in memory. What was in
+        memory is left to the system.
         """
         for place in places:
             self._open_files.begin_read(place.file, place.position)
@@ -109,10 +115,13 @@ class Reading:
 
         def job() -> None:
             try:
-                data = self._bytes_of(places, fills=fills)
-                if keeps:
+                data = self._checked.room(sum(place.size for place in places))
+                was_in_memory = self._read_into(data, places, hot=hot, fills=fills)
+                result: T | StoreError = look(data.toreadonly())
+                if keeps and not was_in_memory:
                     self._checked.keep(places, data)
-                result: T | StoreError = look(memoryview(data))
+                else:
+                    self._checked.give_back(data)
             except StoreError as error:
                 result = error
             except Exception as error:  # noqa: BLE001 (raised again on the loop: a caller's bug)
@@ -122,19 +131,27 @@ class Reading:
 
         (self._hot if hot else self._cold).submit(job)
 
-    def _bytes_of(self, places: list[Place], *, fills: bool) -> bytes:
-        parts = []
+    def _read_into(self, data: memoryview, places: list[Place], *, hot: bool, fills: bool) -> bool:
+        """Read places into a buffer; tell whether all of them were in memory."""
+        begin, was_in_memory = 0, hot
         for file, position, size in places:
-            data = self._open_files.open(file).read_at(size, position)
-            if len(data) != size and fills:
+            handle, part = self._open_files.open(file), data[begin : begin + size]
+            got = handle.read_into(part, position, waits=False) if hot else 0
+            if got < size:
+                was_in_memory = False
+                if size >= AHEAD_FROM:
+                    # All at once, and what follows while this is looked at.
+                    handle.will_read(2 * size, position)
+                got += handle.read_into(part[got:], position + got)
+            if got != size and fills:
                 if file not in self._short:
                     self._short.add(file)
                     log.error("data file is too short file=%d position=%d", file.number, position)
-                data += bytes(size - len(data))
-            elif len(data) != size:
+                part[got:] = bytes(size - got)
+            elif got != size:
                 raise CorruptSegment(f"data file {file.number} ends before byte {position + size}")
-            parts.append(data)
-        return parts[0] if len(parts) == 1 else b"".join(parts)
+            begin += size
+        return was_in_memory
 
     def _loaded(self, places: list[Place], done: Done[T], result: T | StoreError) -> None:
         self._end(places)

@@ -397,6 +397,14 @@ class MemoryFile:
         inode = self._inode
         return None if self._disk.is_cold else self._disk.read(inode, size, position)
 
+    def read_into(self, buffer: memoryview, position: int, *, waits: bool = True) -> int:
+        data = self.read_at(len(buffer), position) if waits or not self._disk.is_cold else b""
+        buffer[: len(data)] = data
+        return len(data)
+
+    def will_read(self, size: int, position: int) -> None:
+        """Do nothing: it is only a hint."""
+
     def allocate(self, position: int, size: int) -> None:
         self._disk.allocate(self._inode, position + size)
 

@@ -49,6 +49,10 @@ class FailingFile(PosixFile):
         self.disk.look(size, position)
         return super().read_at(size, position)
 
+    def read_into(self, buffer: memoryview, position: int, *, waits: bool = True) -> int:
+        self.disk.look(len(buffer), position)
+        return super().read_into(buffer, position, waits=waits)
+
     def read_cached_at(self, size: int, position: int) -> bytes | None:
         self.disk.look(size, position)
         return super().read_cached_at(size, position)

@@ -52,6 +52,47 @@ def test_a_read_that_falls_short_is_continued(
     file.close()
 
 
+def test_a_buffer_is_filled_up_to_the_end_of_the_file(
+    files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = files.open("a", create=True)
+    file.write_at(b"0123456789", 0)
+    buffer = bytearray(8)
+    for waits in (True, False):
+        assert file.read_into(memoryview(buffer), 1, waits=waits) == 8
+        assert buffer == b"12345678"
+        assert file.read_into(memoryview(buffer), 7, waits=waits) == 3
+        assert file.read_into(memoryview(buffer), 10, waits=waits) == 0
+    read = os.preadv
+    monkeypatch.setattr(os, "preadv", lambda fd, parts, at, *_: read(fd, [parts[0][:3]], at))
+    assert file.read_into(memoryview(buffer), 2) == 8
+    assert buffer == b"23456789"
+    file.will_read(100, 0)
+    file.close()
+    file.will_read(100, 0)
+
+
+@pytest.mark.parametrize("number", [11, 95])
+def test_only_what_is_in_memory_is_read_without_waiting(
+    files: DirectoryFiles, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    file = files.open("a", create=True)
+    file.write_at(b"0123456789", 0)
+    read = os.preadv
+
+    def first_bytes(fd: int, parts: list[memoryview], at: int, flags: int = 0) -> int:
+        if flags and at >= 4:
+            raise OSError(number, os.strerror(number))
+        return read(fd, [parts[0][: 4 - at]] if flags else parts, at)
+
+    monkeypatch.setattr(os, "preadv", first_bytes)
+    buffer = bytearray(10)
+    assert file.read_into(memoryview(buffer), 0, waits=False) == 4
+    assert file.read_into(memoryview(buffer), 0) == 10
+    assert buffer == b"0123456789"
+    file.close()
+
+
 def test_what_was_just_written_is_in_memory(files: DirectoryFiles) -> None:
     file = files.open("a", create=True)
     file.write_at(b"x" * 10_000, 0)
@@ -103,6 +144,7 @@ def test_a_closed_file_touches_no_other_that_has_its_number(
     calls: tuple[Callable[[], object], ...] = (
         lambda: closed.write_at(b"x", 0),
         lambda: closed.read_at(1, 0),
+        lambda: closed.read_into(memoryview(bytearray(1)), 0),
         lambda: closed.read_cached_at(1, 0),
         lambda: closed.allocate(0, 8_192),
         closed.size,

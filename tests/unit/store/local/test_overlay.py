@@ -84,6 +84,12 @@ def test_bytes_are_written_over_the_real_ones_and_cut_as_in_a_file(tmp_path: Pat
     assert file.read_at(1 << 20, 0) == content
     assert file.read_at(10, PAGE_BYTES - 5) == content[PAGE_BYTES - 5 : PAGE_BYTES + 5]
 
+    buffer = bytearray(20)
+    assert file.read_into(memoryview(buffer), PAGE_BYTES - 5) == 20
+    assert buffer == content[PAGE_BYTES - 5 : PAGE_BYTES + 15]
+    assert file.read_into(memoryview(buffer), file.size() - 3) == 3
+    file.will_read(20, 0)
+
     file.cut(PAGE_BYTES + 1)
     file.cut(3 * PAGE_BYTES)
     expected = bytes(content[: PAGE_BYTES + 1]).ljust(3 * PAGE_BYTES, b"\0")

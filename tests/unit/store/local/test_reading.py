@@ -16,7 +16,7 @@ from store.errors import (
     StoreError,
 )
 from store.local.files import DirectoryFiles
-from tests.simulation.disk import Disk
+from tests.simulation.disk import Disk, MemoryFile
 from tests.unit.store.local.opened import KIB, WRITER, Opened, opened
 
 
@@ -369,3 +369,57 @@ def test_a_file_that_is_missing_is_told_by_whatever_reads_it(*, is_cold: bool) -
     assert isinstance(looked.result, StoreError)
     assert rig.content("b") == b"x" * 10 * KIB
     rig.close(may_fail=True)
+
+
+# What is kept of what was checked
+
+
+def test_what_was_in_memory_when_it_was_checked_is_left_to_the_system() -> None:
+    disk = Disk()
+    rig = opened(disk, data_file_bytes=10)
+    rig.create("a", b"0123456789")
+    rig.fill("a", b"abc")
+    reader = rig.reader("a")
+    assert rig.do(reader.check, 0, 13, bytes) == b"0123456789abc"
+    disk.is_cold = True
+    assert reader.read_cached(0, 13) is None
+
+    assert rig.do(reader.check, 0, 13, bytes) == b"0123456789abc"
+    assert reader.read_cached(0, 13) == b"0123456789"
+    assert reader.read_cached(10, 3) == b"abc"
+    rig.close()
+
+
+def test_what_only_seemed_to_be_in_memory_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk()
+    rig = opened(disk)
+    rig.create("a", b"0123456789")
+    reader = rig.reader("a")
+    disk.is_cold = True
+    with monkeypatch.context() as patch:
+        patch.setattr(MemoryFile, "read_cached_at", lambda *_: b"x")
+        pending = rig.start(reader.check, 2, 5, bytes)
+    rig.wait(pending)
+
+    assert pending.value == b"23456"
+    assert reader.read_cached(2, 5) == b"23456"
+    rig.close()
+
+
+def test_a_large_cold_piece_is_asked_for_with_what_follows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    disk = Disk()
+    rig = opened(disk)
+    rig.create("a", bytes(3 << 20))
+    asked: list[tuple[int, int]] = []
+    monkeypatch.setattr(
+        MemoryFile, "will_read", lambda _, size, position: asked.append((size, position))
+    )
+    reader = rig.reader("a")
+    assert rig.do(reader.check, 0, 1 << 20, len) == 1 << 20
+    disk.is_cold = True
+    assert rig.do(reader.check, 1 << 20, 1 << 20, len) == 1 << 20
+    assert rig.do(reader.check, 0, 1_000, len) == 1_000
+    assert asked == [(2 << 20, 1 << 20)]
+    rig.close()
