@@ -27,7 +27,7 @@ from gateway.log.kernel.chunks import (
     join_chunks,
 )
 from gateway.log.log import Readers, StreamLog
-from gateway.log.lookahead import Lookahead
+from gateway.log.lookahead import PIECES_AHEAD, Lookahead
 from gateway.log.open_chunk import Delivery
 from gateway.log.sieve import Sieve
 from gateway.log.skipping import find_behind, say_damaged
@@ -39,8 +39,9 @@ log = logging.getLogger(__name__)
 _GLANCE_BYTES: Final = 4096
 _WARM_BYTES: Final = 64 * 1024 * 1024
 """The last bytes of a stream that are taken to be in memory without asking."""
-_CHECK_BYTES: Final = 4 * 1024 * 1024
-"""Bytes that are read and checked at once, and how far ahead of the cursor."""
+_CHECK_BYTES: Final = 8 * 1024 * 1024
+"""Bytes that are read and checked at once."""
+_AHEAD_BYTES: Final = PIECES_AHEAD * _CHECK_BYTES
 
 
 class Cursor:
@@ -143,7 +144,7 @@ class Cursor:
                 self._is_waiting = True
         if delivery is not None:
             self._next_offset = delivery.next_offset
-        if self._sieve is None and self.position + _CHECK_BYTES > ahead.verified_to:
+        if self._sieve is None and self.position + _AHEAD_BYTES > ahead.verified_to:
             ahead.go_on(self.position)
         return delivery
 

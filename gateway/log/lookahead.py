@@ -8,6 +8,7 @@ chunks are noted for the reader, which skips them when it reaches them.
 import logging
 from bisect import insort
 from collections.abc import Callable
+from typing import Final
 
 from gateway.log.chunk import DATA_POSITION, EVENT_HEAD_BYTES
 from gateway.log.index import NO_END
@@ -21,6 +22,9 @@ from store.api import APPEND_BYTES_MAX
 from store.errors import StoreError
 
 log = logging.getLogger(__name__)
+
+PIECES_AHEAD: Final = 2
+"""Pieces of `ahead_bytes` that are checked, or being checked, ahead of a reader."""
 
 
 class Lookahead:
@@ -85,10 +89,16 @@ class Lookahead:
         return False
 
     def go_on(self, position: int) -> None:
-        """Verify the chunks ahead of a reader at `position`, unless a check is under way."""
+        """Verify the chunks ahead of a reader at `position`, unless a check is under way.
+
+        One check follows another up to PIECES_AHEAD, so that neither the disk nor the thread that
+        checks waits for the reader.
+        """
         self._reader_at = position
         begin = self.verified_to
         if self._is_checking or begin >= self._log.trusted_position:
+            return
+        if begin - position > (PIECES_AHEAD - 1) * self._ahead_bytes:
             return
         if self._failed_at != begin:
             self._check(begin, self._log.index.span_end(begin, self._ahead_bytes))
@@ -148,6 +158,8 @@ class Lookahead:
             self._search(position, outcome.reason)
             return
         self._settled()
+        if outcome.end and self._ahead_bytes and self._failed_at < 0:
+            self.go_on(self._reader_at)
 
     def _verified(self, position: int, outcome: Verified) -> None:
         """Note that chunks from `position` on are sound."""

@@ -208,3 +208,25 @@ def test_verifying_finds_the_first_bad_chunk_whether_chunks_are_small_or_large(
 
     bad = b"".join(events)
     assert verify(memoryview(bad), SEALS)[:2] == (1, place * len(events[0]))
+
+
+def test_damage_in_large_pieces_that_are_checked_ahead_is_found_before_it_is_delivered(
+    make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bodies = [bytes([number]) * 1_000_000 for number in range(24)]
+    damaged = (0, 9, 10, 23)
+    event_bytes = 60 + 4 + len(bodies[0])
+    places = [(number * event_bytes + 500_000, 0x55) for number in damaged]
+    rig = damaged_rig(make_rig, *places, bodies=bodies, saves_snapshot=True)
+    checked: list[int] = []
+
+    def watched(view: memoryview, *rest: Any) -> Any:  # noqa: ANN401 - what verify takes and gives
+        checked.append(len(view))
+        return verify(view, *rest)
+
+    monkeypatch.setattr("gateway.log.lookahead.verify", watched)
+    delivered = rig.cursor(rig.open()).all_now()
+
+    expected = [(n, body) for n, body in enumerate(bodies) if n not in damaged]
+    assert offsets_and_records(delivered) == expected
+    assert max(checked) > 4 * len(bodies[0])

@@ -8,7 +8,7 @@ import pytest
 from gateway.log import index as index_module
 from gateway.log.index import NO_END
 from gateway.log.log import StreamLog
-from gateway.log.lookahead import Lookahead
+from gateway.log.lookahead import PIECES_AHEAD, Lookahead
 from store.errors import StoreError
 from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import LogRig
@@ -73,24 +73,39 @@ def test_a_reader_that_waits_is_woken_once_when_its_chunk_was_verified(rig: LogR
 
 
 def test_a_reader_that_does_not_wait_is_not_woken(rig: LogRig) -> None:
-    reader = Reader(rig.open(), ahead_bytes=2 * EVENT_BYTES)
+    reader = Reader(rig.open(), ahead_bytes=EVENT_BYTES)
 
     reader.ahead.go_on(0)
     settle(rig, reader)
 
-    assert (reader.wake_count, reader.ahead.verified_to) == (0, 2 * EVENT_BYTES)
+    assert (reader.wake_count, reader.ahead.verified_to) == (0, PIECES_AHEAD * EVENT_BYTES)
+
+
+def test_pieces_are_verified_one_after_another_up_to_a_bound_ahead_of_the_reader(
+    rig: LogRig,
+) -> None:
+    reader = Reader(rig.open(), ahead_bytes=EVENT_BYTES)
+    reader.ahead.go_on(0)
+    settle(rig, reader)
+
+    reader.ahead.go_on(EVENT_BYTES - 1)
+    assert not reader.ahead._is_checking
+    reader.ahead.go_on(EVENT_BYTES)
+    settle(rig, reader)
+
+    assert reader.ahead.verified_to == (PIECES_AHEAD + 1) * EVENT_BYTES
 
 
 def test_what_was_verified_for_one_reader_is_so_for_others(rig: LogRig) -> None:
     log = rig.open()
-    first = Reader(log, ahead_bytes=3 * EVENT_BYTES)
+    first = Reader(log, ahead_bytes=EVENT_BYTES)
     first.ahead.go_on(0)
     settle(rig, first)
 
     second = Reader(log)
 
-    assert second.ahead.is_verified(2 * EVENT_BYTES)
-    assert not second.ahead.is_verified(3 * EVENT_BYTES)
+    assert second.ahead.is_verified((PIECES_AHEAD - 1) * EVENT_BYTES)
+    assert not second.ahead.is_verified(PIECES_AHEAD * EVENT_BYTES)
 
 
 def test_the_end_of_what_an_earlier_process_wrote_is_the_end_of_all_checks(rig: LogRig) -> None:
