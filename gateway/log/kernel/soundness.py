@@ -243,6 +243,7 @@ def are_sound(
     following: cython.ulonglong = 0
     is_sound: cython.bint = False
     with cython.nogil:
+        # hot: no Python operation up to the end of the loop
         while True:
             size = _event_size(source, position, limit)
             if size <= 0:
@@ -262,4 +263,5 @@ def are_sound(
             if not cython.compiled:
                 following &= 0xFFFFFFFFFFFFFFFF
             position += size
+        # end of hot
     return is_sound, position, first, following
