@@ -3,7 +3,7 @@
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
@@ -295,12 +295,10 @@ class Stored:
         return Appended(self._positions[index], self._sizes[index], event_number)
 
 
-def _moved(column: Sequence[int], start: int, count: int, room: int) -> "array[int]":
+def _moved(column: Buffer, start: int, count: int, room: int) -> "array[int]":
     """Return an array of so much room that begins with `count` numbers of another."""
-    moved = array("q", bytes(8 * room))
-    for index in range(count):
-        moved[index] = column[start + index]
-    return moved
+    numbers = bytes(memoryview(column)[start : start + count])
+    return array("q", numbers + bytes(8 * (room - count)))
 
 
 class LocalWriter:
