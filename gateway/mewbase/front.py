@@ -112,7 +112,7 @@ class MewbaseFront:
         """Answer an error of a handler."""
         if self._is_over:
             return
-        refusal = refusal_of(error)
+        refusal = refusal_of(error, is_storing=request.type in ("PUB", "COMMITTX"))
         if refusal is None:
             log.error("handler failed peer=%s", self._ports.peer, exc_info=error)
             self._is_over = True

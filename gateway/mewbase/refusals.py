@@ -31,15 +31,23 @@ _CODES: Final[dict[type[Exception], Code]] = {
 }
 
 
-def refusal_of(error: BaseException) -> Refusal | None:
-    """Return the refusal that an error is to a client; None if it is a fault of ours."""
+def refusal_of(error: BaseException, *, is_storing: bool = False) -> Refusal | None:
+    """Return the refusal that an error is to a client; None if it is a fault of ours.
+
+    Args:
+        error: What went wrong.
+        is_storing: Whether the request was to store events: a failure of the store means to its
+            client that nothing is stored.
+    """
     if isinstance(error, Refusal):
         return error
     if isinstance(error, broker.StreamDoesNotExist):
         return no_channel(str(error))
     for kind, code in _CODES.items():
         if isinstance(error, kind):
-            return Refusal(code, str(error) or "the server's log says why")
+            is_lost = is_storing and code is Code.SERVER
+            reason = str(error) or "the server's log says why"
+            return Refusal(Code.NOT_STORED if is_lost else code, reason)
     return None
 
 

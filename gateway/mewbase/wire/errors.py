@@ -32,10 +32,10 @@ class BadRequest(Exception):
     """A frame whose fields are not what it needs: answered if it names a request, then the end.
 
     Attributes:
-        type: Its type.
+        frame_type: Its type.
         request_id: The request that it names; None if it names none.
         query_id: The query that it names; None if it names none.
-        names: Those of all that was in it.
+        names: The names of all fields in it.
     """
 
     def __init__(

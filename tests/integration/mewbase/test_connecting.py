@@ -264,7 +264,7 @@ def test_a_second_login_is_checked_and_keeps_the_user(client: MewbaseClient) -> 
     assert client.is_ended()
 
 
-def test_clients_without_credentials_are_refused_where_nobody_is_anonymous(
+def test_clients_without_credentials_are_refused_where_anonymous_is_not_set(
     start_server: StartServer,
 ) -> None:
     server = start_server("--mewbase-port", "0")
