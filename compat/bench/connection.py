@@ -60,8 +60,13 @@ class Address(NamedTuple):
 class Connection:
     """A connection that is open; a context manager that closes it."""
 
-    def __init__(self, address: Address) -> None:
-        """Connect and shake hands, without heartbeats.
+    def __init__(self, address: Address, *, heartbeat_s: int = 0) -> None:
+        """Connect and shake hands.
+
+        Args:
+            address: Where to.
+            heartbeat_s: After how many seconds of silence either side is to say something; 0 for
+                no heartbeats. Nothing here sends them by itself.
 
         Raises:
             BenchError: The server refused, or hung up.
@@ -75,7 +80,7 @@ class Connection:
         try:
             if address.ca:
                 self.socket = over_tls(self.socket, address.ca)
-            self.server_properties = self._shake_hands(address)
+            self.server_properties = self._shake_hands(address, heartbeat_s)
         except BaseException:
             self.socket.close()
             raise
@@ -161,7 +166,7 @@ class Connection:
         chunk_id: int = struct.unpack_from(">Q", body, 2)[0]
         return chunk_id
 
-    def _shake_hands(self, address: Address) -> dict[str, str]:
+    def _shake_hands(self, address: Address, heartbeat_s: int) -> dict[str, str]:
         properties = self._ask(PEER_PROPERTIES, text_map({"product": "compat.bench"}))
         self._ask(SASL_HANDSHAKE, b"")
         secret = f"\0{address.user}\0{address.password}".encode()
@@ -170,7 +175,7 @@ class Connection:
         if key != TUNE:
             raise BenchError(f"expected the server's tune, got command {key:#06x}")
         (frame_bytes_max,) = struct.unpack_from(">I", body)
-        self.socket.sendall(frame(TUNE, struct.pack(">II", frame_bytes_max, 0)))
+        self.socket.sendall(frame(TUNE, struct.pack(">II", frame_bytes_max, heartbeat_s)))
         self._ask(OPEN, text("/"))
         return _map_of(properties)
 

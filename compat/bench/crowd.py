@@ -1,22 +1,29 @@
 """The works with many of a kind: idle connections, streams and partitions written at once."""
 
+import itertools
 import resource
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Final
 
 from compat.bench.connection import Connection
 from compat.bench.errors import CheckFailed
-from compat.bench.frames import PublishBlock
+from compat.bench.frames import HEARTBEAT, PublishBlock, frame
 from compat.bench.jobs import Figures, Job
 from compat.bench.pump import Pump, run
 from compat.bench.stopwatch import Stopwatch
-from compat.bench.usage import memory_of, tree_of
+from compat.bench.usage import cpu_seconds, memory_of, tree_of
 
 # Long enough for a server to collect what the handshakes left behind.
 SETTLE_S: Final = 3.0
 # Descriptors beyond the connections: pipes, the poller, and some to spare.
 DESCRIPTORS_BESIDES: Final = 100
+# Opening one takes RabbitMQ a tenth of a second, most of which it waits.
+OPENED_AT_ONCE: Final = 32
+OPENING_S: Final = 60.0
+HEARTBEAT_S: Final = 60
 # Frames in a block that goes to several partitions: about 1 MiB of small messages.
 BLOCK_FRAMES: Final = 90
 
@@ -45,6 +52,63 @@ def idle_connections(job: Job) -> Figures:
         "pss": grown,
         "pss_each": grown / job.connection_count,
     }
+
+
+def idle_cpu(job: Job) -> Figures:
+    """Measure the CPU of a server that holds streams and connections of which nothing is asked.
+
+    Opening ends after a minute, with as many connections as there are by then.
+
+    Returns:
+        `connections`, how many there were; `quiet` and `heartbeats`, the parts of a core that the
+        server used without heartbeats, and with heartbeats in both directions.
+    """
+    allow_descriptors(job.connection_count)
+    names = [f"{job.stream}-{index}" for index in range(job.stream_count)]
+    figures = {}
+    with Connection(job.address) as admin:
+        for name in names:
+            admin.delete_if_there(name)
+            admin.create(name)
+        for key, heartbeat_s in (("quiet", 0), ("heartbeats", HEARTBEAT_S)):
+            with ExitStack() as stack:
+                connections = open_connections(job, stack, heartbeat_s=heartbeat_s)
+                figures[key] = _idle_share(job, connections, heartbeat_s)
+                figures["connections"] = float(len(connections))
+        for name in names:
+            admin.delete(name)
+    return figures
+
+
+def _idle_share(job: Job, connections: Sequence[Connection], heartbeat_s: int) -> float:
+    """Return the part of a core that the server uses in `seconds`, after a short while."""
+    pids = tree_of(job.pids)
+    senders = itertools.cycle(connections)
+    used_s, began = 0.0, 0.0
+    for length_s in (min(SETTLE_S, job.seconds), job.seconds):
+        used_s, began = cpu_seconds(pids), time.perf_counter()
+        if not heartbeat_s:
+            time.sleep(length_s)
+        while time.perf_counter() < began + length_s:
+            next(senders).socket.sendall(frame(HEARTBEAT, b""))
+            time.sleep(heartbeat_s / len(connections))
+    return (cpu_seconds(pids) - used_s) / (time.perf_counter() - began)
+
+
+def open_connections(job: Job, stack: ExitStack, *, heartbeat_s: int = 0) -> list[Connection]:
+    """Open connections, which `stack` closes; return those that there are after a minute."""
+    deadline = time.monotonic() + OPENING_S
+
+    def open_one(_number: int) -> Connection | None:
+        if time.monotonic() >= deadline:
+            return None
+        return Connection(job.address, heartbeat_s=heartbeat_s)
+
+    with ThreadPoolExecutor(OPENED_AT_ONCE) as pool:
+        opened = [one for one in pool.map(open_one, range(job.connection_count)) if one is not None]
+    for connection in opened:
+        stack.enter_context(connection)
+    return opened
 
 
 def many_streams(job: Job) -> Figures:

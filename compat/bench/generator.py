@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Final
 
 from compat.bench.connection import Connection
-from compat.bench.crowd import idle_connections, many_streams, super_stream
+from compat.bench.crowd import idle_connections, idle_cpu, many_streams, super_stream
 from compat.bench.drain import drain
 from compat.bench.errors import BenchError
 from compat.bench.fanout import fanout
@@ -45,6 +45,7 @@ WORKS: Final[dict[Work, Callable[[Job], Figures]]] = {
     "confirm_latency": confirm_latency,
     "delivery_latency": delivery_latency,
     "idle_connections": idle_connections,
+    "idle_cpu": idle_cpu,
     "many_streams": many_streams,
     "super_stream": super_stream,
     "fanout": fanout,

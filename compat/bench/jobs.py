@@ -13,6 +13,7 @@ Work = Literal[
     "confirm_latency",
     "delivery_latency",
     "idle_connections",
+    "idle_cpu",
     "many_streams",
     "super_stream",
     "fanout",
@@ -50,6 +51,7 @@ class Job:
         message_count: Messages that are measured.
         warmup_count: Messages of the same kind sent before, unmeasured.
         messages_per_s: Messages that a paced work sends in a second, to all streams together.
+        seconds: How long an idle server is watched.
         window: Messages that may be unconfirmed at a time.
         as_they_come: Whether an ingest sends as soon as there is room for a message.
         send_bytes_max: The longest send of an ingest; 0 for no limit.
@@ -73,6 +75,7 @@ class Job:
     message_count: int = 0
     warmup_count: int = 0
     messages_per_s: int = 0
+    seconds: float = 0.0
     window: int = 1
     as_they_come: bool = False
     send_bytes_max: int = 0

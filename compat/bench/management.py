@@ -5,14 +5,13 @@ import http.client
 import json
 import math
 import time
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from multiprocessing import get_context
 from multiprocessing.connection import Connection as Pipe
 from typing import Final
 
 from compat.bench.connection import Connection
-from compat.bench.crowd import SETTLE_S, allow_descriptors
+from compat.bench.crowd import SETTLE_S, allow_descriptors, open_connections
 from compat.bench.errors import BenchError, CheckFailed
 from compat.bench.jobs import Figures, Job
 
@@ -21,9 +20,6 @@ HTTP_TIMEOUT_S: Final = 60.0
 # RabbitMQ gathers what it says of connections and queues every 5 s.
 STATISTICS_S: Final = 15.0
 BESIDE_S: Final = 1.0
-# Opening one takes RabbitMQ a tenth of a second, most of which it waits.
-OPENED_AT_ONCE: Final = 32
-OPENING_S: Final = 60.0
 
 
 def management(job: Job) -> Figures:
@@ -49,7 +45,7 @@ def management(job: Job) -> Figures:
         for name in names:
             admin.delete_if_there(name)
             admin.create(name)
-        count = _open(job, stack)
+        count = len(open_connections(job, stack))
         time.sleep(SETTLE_S)
         _await_list(job, "connections", count)
         _await_list(job, "queues", job.stream_count)
@@ -57,22 +53,6 @@ def management(job: Job) -> Figures:
         for name in names:
             admin.delete(name)
     return {"connections": count, **figures}
-
-
-def _open(job: Job, stack: ExitStack) -> int:
-    """Open connections, which `stack` closes; return how many there are in the end."""
-    deadline = time.monotonic() + OPENING_S
-
-    def open_one(_number: int) -> Connection | None:
-        return Connection(job.address) if time.monotonic() < deadline else None
-
-    count = 0
-    with ThreadPoolExecutor(OPENED_AT_ONCE) as pool:
-        for connection in pool.map(open_one, range(job.connection_count)):
-            if connection is not None:
-                stack.enter_context(connection)
-                count += 1
-    return count
 
 
 def _listed_beside(job: Job, stream: str) -> Figures:

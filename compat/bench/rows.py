@@ -10,12 +10,14 @@ from compat.bench.row import (
     BYTES,
     CONNECTIONS,
     CPU,
+    HEARTBEATS,
     LIST_CONNECTIONS,
     LIST_STREAMS,
     P50,
     P99,
     PSS,
     PSS_EACH,
+    QUIET,
     RATE,
     RECORD_PUT,
     RECORD_PUT_CPU,
@@ -75,6 +77,14 @@ ROWS: Final = (
         (PSS, PSS_EACH),
         "By how much the server's resident memory grows with 1,000 connections that are open and "
         "silent. Socket buffers belong to the kernel and are not counted.",
+    ),
+    Row(
+        "idle_cpu",
+        "idle, 10,000 connections, 1,000 streams",
+        (CONNECTIONS, QUIET, HEARTBEATS),
+        "CPU that the server uses in a minute in which no client asks for anything, in percent of "
+        "one core. With as many connections as were open after a minute, which the row tells. "
+        "Heartbeats go in both directions.",
     ),
     Row("ingest_100x1", "ingest 100 B, 1 per frame", (RATE, CPU), INGEST_MEANING),
     Row("ingest_100x100", "ingest 100 B, 100 per frame", (RATE, CPU), INGEST_MEANING),

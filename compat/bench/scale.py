@@ -25,6 +25,7 @@ class Scale:
         partitions_messages: Messages to the partitions of a super stream together.
         fanout_messages: By consumers, the messages published to them.
         filtered_messages: Records of the stream of which a tenth is wanted.
+        idle_s: How long a server with these connections and streams is watched while it is idle.
         management_connections: Connections that are listed over HTTP; no more are opened than the
             system lets both sides have.
         management_streams: Streams that are listed.
@@ -54,6 +55,7 @@ class Scale:
     partitions_messages: int
     fanout_messages: dict[int, int]
     filtered_messages: int
+    idle_s: float
     management_connections: int
     management_streams: int
     records: int
@@ -95,6 +97,7 @@ FULL: Final = Scale(
     partitions_messages=8_000_000,
     fanout_messages={10: 4_000_000, 100: 800_000},
     filtered_messages=8_000_000,
+    idle_s=60.0,
     management_connections=10_000,
     management_streams=1_000,
     records=2_000_000,
@@ -135,6 +138,7 @@ QUICK: Final = Scale(
     partitions_messages=100_000,
     fanout_messages={10: 100_000, 100: 20_000},
     filtered_messages=200_000,
+    idle_s=1.0,
     management_connections=200,
     management_streams=40,
     records=50_000,

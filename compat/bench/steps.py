@@ -68,6 +68,11 @@ def idle_connections(server: Server, scale: Scale, _wanted: Collection[str]) -> 
     return {"idle_connections": perform(job)}
 
 
+def idle_cpu(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
+    """Watch a server with many connections and streams that do nothing."""
+    return {"idle_cpu": perform(replace(_crowd(server, scale), work="idle_cpu"))}
+
+
 def ingest(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
     """Publish into a new stream for each size and number per frame."""
     results = {}
@@ -204,8 +209,13 @@ def drain_filtered(server: Server, scale: Scale, _wanted: Collection[str]) -> Re
 
 def management(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
     """List many connections and streams over HTTP."""
+    return {"management": perform(_crowd(server, scale))}
+
+
+def _crowd(server: Server, scale: Scale) -> Job:
+    """Return the job of many connections and streams."""
     _, descriptors = resource.getrlimit(resource.RLIMIT_NOFILE)
-    job = Job(
+    return Job(
         work="management",
         address=server.address,
         pids=server.pids,
@@ -213,10 +223,10 @@ def management(server: Server, scale: Scale, _wanted: Collection[str]) -> Result
         stream_count=scale.management_streams,
         # Hutch leaves a third of what the system allows to its store.
         connection_count=min(scale.management_connections, descriptors * 3 // 5),
+        seconds=scale.idle_s,
         repeats=scale.drain_repeats,
         management_port=server.management_port,
     )
-    return {"management": perform(job)}
 
 
 def tls_ingest(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
@@ -314,6 +324,7 @@ def _drain(
 STEPS: Final = (
     Step(("idle_memory",), idle_memory, once=True),
     Step(("idle_connections",), idle_connections, once=True),
+    Step(("idle_cpu",), idle_cpu, once=True),
     Step(("ingest_100x1",), ingest),
     Step(("ingest_100x100",), ingest),
     Step(("ingest_100x1000",), ingest),

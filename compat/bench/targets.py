@@ -52,6 +52,8 @@ TARGETS: Final = (
     Target("fanout_100",      "rate", HUTCH_OS,   RABBITMQ,  "at least", 2),
     Target("ingest_100x1000", "rate", HUTCH_DISK, HUTCH_OS,  "at least", 0.7),
     Target("ingest_1024x100", "rate", HUTCH_DISK, HUTCH_OS,  "at least", 0.7),
+    Target("idle_cpu",        "quiet", HUTCH_OS,  None,      "at most",  0.005),
+    Target("idle_cpu",        "heartbeats", HUTCH_OS, None,  "at most",  0.015),
     Target("management",      "connections_s", HUTCH_OS, None, "at most", 1),
     Target("management",      "streams_s",     HUTCH_OS, None, "at most", 1),
     Target("management",      "wait_max",      HUTCH_OS, None, "at most", 20_000),

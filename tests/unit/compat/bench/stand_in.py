@@ -59,6 +59,7 @@ class StandIn:
         self.partitions: dict[str, list[str]] = {}
         self.lock = threading.Condition()
         self.connection_count = 0
+        self.heartbeat_count = 0
         self._listener = socket.create_server(("127.0.0.1", port))
         self.address = Address("127.0.0.1", self._listener.getsockname()[1])
         self._sockets: list[socket.socket] = []
@@ -132,6 +133,8 @@ class Peer:
             with self.server.lock:
                 self.credit += struct.unpack_from(">H", body, 1)[0]
                 self.server.lock.notify_all()
+        elif key == 0x17:
+            self.server.heartbeat_count += 1
         elif key != 0x14:
             (correlation,) = struct.unpack_from(">I", body)
             answer = self.answer(key, body[4:])

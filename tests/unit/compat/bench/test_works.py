@@ -1,5 +1,6 @@
 """The works against a server that behaves, and against one that errs."""
 
+import os
 import threading
 from dataclasses import replace
 from typing import Any
@@ -131,6 +132,21 @@ def test_idle_connections_are_opened_and_closed() -> None:
         figures = WORKS["idle_connections"](job_of("idle_connections", server, connection_count=20))
         assert figures["pss_each"] * 20 == pytest.approx(figures["pss"])
         assert server.connection_count == 21
+
+
+def test_idle_connections_send_heartbeats_in_the_second_part_only(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(crowd, "HEARTBEAT_S", 2)
+    with StandIn() as server:
+        job = job_of("idle_cpu", server, connection_count=20, stream_count=3, seconds=0.3)
+        figures = WORKS["idle_cpu"](replace(job, pids=(os.getpid(),)))
+        assert figures["connections"] == 20
+        assert figures["quiet"] >= 0
+        assert figures["heartbeats"] >= 0
+        assert server.connection_count == 1 + 2 * 20
+        assert server.streams == {}
+    assert 1 <= server.heartbeat_count <= 7  # one every 0.1 s
 
 
 @pytest.mark.parametrize("per_frame", [1, 20])
