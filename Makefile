@@ -156,7 +156,7 @@ differential: $(STAMPS)/test $(STAMPS)/kernel ## a hundred thousand drawn sequen
 broker: $(STAMPS)/test ## start a reference RabbitMQ and keep it until interrupted
 	$(BIN)/python -m compat.broker $(ARGS)
 
-bench: $(STAMPS)/test $(STAMPS)/kernel ## Hutch against RabbitMQ on this machine (let it be quiet)
+bench: $(STAMPS)/bench $(STAMPS)/kernel ## Hutch against RabbitMQ on this machine (let it be quiet)
 	$(BIN)/python -m compat.bench $(ARGS)
 
 perf-test: $(STAMPS)/test $(STAMPS)/kernel ## the official stream-perf-test on both servers (HUTCH_PERF_TEST=its jar)
@@ -241,7 +241,12 @@ $(STAMPS)/test: $(STAMPS)/run
 	@$(PIP) $(LOCKED)/test.txt
 	@touch $@
 
-$(STAMPS)/test-spark: $(STAMPS)/test
+$(STAMPS)/bench: $(STAMPS)/test
+	@echo "make: installing what draws the bench's plots"
+	@$(PIP) $(LOCKED)/bench.txt
+	@touch $@
+
+$(STAMPS)/test-spark: $(STAMPS)/bench
 	@echo "make: installing Spark, which takes half a minute"
 	@$(PIP) --no-build-isolation $(LOCKED)/test-spark.txt
 	@touch $@

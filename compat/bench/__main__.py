@@ -10,10 +10,11 @@ import signal
 import sys
 import tempfile
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from compat.bench import report
+from compat.bench import plots, report
 from compat.bench.campaign import Outcome, measure
 from compat.bench.errors import BenchError
 from compat.bench.hutch import Hutch
@@ -66,8 +67,7 @@ def main(arguments: Sequence[str]) -> int:
     if settings.json is not None:
         _write_samples(settings.json, outcome, run)
     if settings.page is not None and not outcome.failures:
-        settings.page.write_text(report.page_of(run))
-        _say(f"wrote {settings.page.name}")
+        _write_page(settings.page, run)
     return 1 if outcome.failures else 0
 
 
@@ -120,6 +120,19 @@ def _write_samples(path: Path, outcome: Outcome, run: report.Run) -> None:
         "failures": outcome.failures,
     }
     path.write_text(json.dumps(content, indent=1) + "\n")
+
+
+def _write_page(page: Path, run: report.Run) -> None:
+    """Write the page, and the plots beside it."""
+    page.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        drawn = plots.draw(run.medians, page.parent)
+    except ImportError:
+        drawn = []
+        _say("no plots: matplotlib is missing (make bench installs it)")
+    run = replace(run, plots={name: plots.TEXTS[name] for name in drawn})
+    page.write_text(report.page_of(run))
+    _say(f"wrote {', '.join([page.name, *drawn])}")
 
 
 def _say(line: str) -> None:

@@ -1,7 +1,7 @@
 """The table of medians, the verdicts and the page `docs/benchmarks.md`, as text."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from compat.bench.jobs import Figures
@@ -50,6 +50,7 @@ class Run:
         failures: Measurements that could not be made.
         skipped: Rows that cannot be measured here, with the reason.
         busy_cores: Cores that other processes used before the first measurement.
+        plots: Files of pictures beside the page, and the text that stands for each.
     """
 
     medians: Medians
@@ -62,6 +63,7 @@ class Run:
     failures: Sequence[str]
     skipped: Sequence[str] = ()
     busy_cores: float = 0.0
+    plots: Mapping[str, str] = field(default_factory=dict)
 
 
 def tables_of(medians: Medians) -> list[str]:
@@ -215,6 +217,7 @@ def page_of(run: Run) -> str:
         "## Figures",
         "\n".join(tables_of(run.medians)),
         LEGEND,
+        *(f"![{text}]({name})" for name, text in run.plots.items()),
         "## Targets",
         "\n".join(verdicts_of(run.medians, run.fsync_ms)),
         "## What each row means",

@@ -95,3 +95,9 @@ def test_a_quiet_machine_needs_no_warning() -> None:
     quiet = replace(RUN, medians={"drain_large": {HUTCH_OS: figures}}, busy_cores=0.24)
     assert report.warnings_of(quiet) == []
     assert "Warning" not in report.page_of(quiet)
+
+
+def test_the_page_shows_the_plots_with_the_texts_that_stand_for_them() -> None:
+    page = report.page_of(replace(RUN, plots={"a.svg": "Latency"}))
+    assert "![Latency](a.svg)" in page
+    assert "![" not in report.page_of(RUN)
