@@ -144,7 +144,9 @@ class Server:
         self._settings = settings
         self._stop = stop
         self._loop = loop
-        self._schedule = Schedule(loop, busy_poll_us=settings.stream.busy_poll_us)
+        self._schedule = Schedule(
+            loop, busy_poll_us=settings.stream.busy_poll_us, rest_us=settings.stream.rest_us
+        )
         self.backend = Backend(
             settings,
             loop,

@@ -34,6 +34,7 @@ HOT_OBJECTS: Final = (
     "gateway.server.delivery",
     "gateway.server.edge",
     "gateway.server.inbox",
+    "gateway.server.rest",
     "gateway.server.schedule",
     "gateway.stream.consuming",
     "gateway.stream.front",

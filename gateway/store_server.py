@@ -45,7 +45,9 @@ class StoreServer:
         self._settings = settings
         self._loop = loop
         self._stop = stop
-        self._schedule = Schedule(loop, busy_poll_us=settings.stream.busy_poll_us)
+        self._schedule = Schedule(
+            loop, busy_poll_us=settings.stream.busy_poll_us, rest_us=settings.stream.rest_us
+        )
         self._served = ServedStore(settings.store, loop, self._schedule, stop)
         self._users = _users_of(settings.wire)
         port = settings.wire.port

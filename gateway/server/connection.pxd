@@ -1,8 +1,11 @@
 from gateway.server.inbox cimport Inbox
+from gateway.server.rest cimport Rest
+
 cdef class Connection:
     cdef public object peer, peer_is_loopback, certificate_user, takes_regions, front
     cdef public object _shared, _limits, _edge, _keeper, _delivery, _timers, _heartbeats
     cdef public Inbox _inbox
+    cdef public Rest _rest
     cdef public int _pause
     cdef public Py_ssize_t _unconfirmed_count, _backlog_bytes, _commands_left
     cdef public bint _is_stranger, _gives_commands, _is_flush_scheduled, _is_delivery_scheduled

@@ -77,6 +77,7 @@ class Connection:
         self.certificate_user = certificate_user
         self.takes_regions = edge.takes_regions
         self._shared = shared
+        self._rest = shared.schedule.rest
         self._limits = kind.limits
         self._edge = edge
         self._keeper = keeper
@@ -114,6 +115,7 @@ class Connection:
 
     def received(self, size: int) -> None:
         """Handle what was read."""
+        self._rest.received_bytes += size
         buffer, end = self._inbox.received(size)
         self._handle(buffer, 0, end)
 

@@ -1,6 +1,9 @@
+from gateway.server.rest cimport Rest
+
 cdef int _PASSES
 
 cdef class Schedule:
+    cdef public Rest rest
     cdef public object _loop
     cdef public list _actions
     cdef public bint _is_armed, _is_polling

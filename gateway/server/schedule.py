@@ -8,6 +8,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
+from gateway.server.rest import Rest
+
 log = logging.getLogger(__name__)
 
 _PASSES: Final = 4
@@ -21,9 +23,15 @@ _TURNS_WITHOUT_POLL: Final = 16
 
 
 class Schedule:
-    """Calls to make at the end of this turn of the event loop."""
+    """Calls to make at the end of this turn of the event loop.
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, *, busy_poll_us: int = 0) -> None:
+    Attributes:
+        rest: Rests at the end of turns, under load.
+    """
+
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, *, busy_poll_us: int = 0, rest_us: int = 0
+    ) -> None:
         """Begin with nothing to do.
 
         Args:
@@ -31,7 +39,9 @@ class Schedule:
             busy_poll_us: How long the loop looks for more before it sleeps, after it had something
                 to do. To wake a sleeping processor takes as long as a message does; a client that
                 answers at once finds this one awake. After waits in vain it waits less often.
+            rest_us: How long the loop rests at the end of a turn, where that saves work.
         """
+        self.rest = Rest(rest_us)
         self._loop = loop
         self._actions: list[Callable[[], object]] = []
         self._is_armed = False
@@ -63,7 +73,7 @@ class Schedule:
                     log.exception("scheduled action failed")
             if not self._actions:
                 self._is_armed = False
-                if self._busy_poll_ns:
+                if not self.rest.at_end_of_turn() and self._busy_poll_ns:
                     self._poll_busily()
                 return
         self._loop.call_soon(self._run)

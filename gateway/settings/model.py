@@ -165,6 +165,15 @@ class StreamSettings(ConnectionSettings):
         ge=0,
         le=1_000,
     )
+    rest_us: Integer = _setting(
+        100,
+        "How long the server rests, at the end of what it had to do, before it looks for more. It "
+        "does so where many messages come by themselves, since several at once cost little more "
+        "than one; where clients wait for answers it finds that out, and does not. 0 for never.",
+        unit="microseconds",
+        ge=0,
+        le=1_000,
+    )
     receive_buffer_bytes: Integer = _setting(
         MIB,
         "The one buffer that all connections are read into, in turn: larger is faster for large "
