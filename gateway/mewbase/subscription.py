@@ -41,10 +41,10 @@ class Wanted:
     """The events that a subscription wants.
 
     Attributes:
-        position: None before this one.
-        since_ms: None that was stored earlier, in milliseconds since 1970.
-        matcher: None that it does not match; None for all.
-        durable: Keeps the place; None for a subscription that ends with its connection.
+        position: The first one may have this position.
+        since_ms: Events that were stored before this time are left out; in milliseconds since 1970.
+        matcher: Events that it does not match are left out. None takes them all.
+        durable: Keeps the place. None for a subscription that ends with its connection.
     """
 
     position: int

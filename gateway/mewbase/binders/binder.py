@@ -113,7 +113,7 @@ class Binder:
     # Changing
 
     async def place_of(self, projection: str) -> Place | None:
-        """Return how far a projection has come, by the store; None if it is new."""
+        """Return the stored place of a projection; None if it is new."""
         found: Pending[Sequence[TableEntry | None]] = Pending()
         self._store.read_table(self._table, [place_key(projection)], done=found.settle)
         (row,) = await found

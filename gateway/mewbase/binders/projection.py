@@ -27,13 +27,13 @@ from gateway.mewbase.wire.reading import Element
 from gateway.mewbase.wire.writing import document, text
 
 Change = Callable[[dict[str, Any] | None, dict[str, Any]], Mapping[str, Any] | None]
-"""A function of a user: gets the document, None for a new one, and the event; returns the document.
+"""A function of a user. It gets the document and the event, and returns the new document.
 
-None leaves the document as it is.
+The document is None where there is none yet. A result of None leaves the document as it is.
 """
 
 Fold = Callable[[str, bytes | None, bytes], bytes]
-"""Makes the document of an id from what it was, None for a new one, and an event."""
+"""Makes a document from its id, its old bytes (None if it is new) and an event."""
 
 _OPTIONS: Final[CodecOptions[dict[str, Any]]] = CodecOptions(
     datetime_conversion=DatetimeConversion.DATETIME_AUTO, tz_aware=True

@@ -64,7 +64,7 @@ def test_subscriptions_of_a_connection_are_limited(start_mewbase: StartMewbase) 
 def test_a_document_that_is_too_deep_ends_the_connection(
     client: MewbaseClient, other: MewbaseClient
 ) -> None:
-    client.publish("channel1", deep(90))
+    client.publish("channel1", deep(99))
     other.send("PUB", channel="channel1", event=deep(100), rID=1)
     assert other.is_ended()
     client.publish("channel1", {})

@@ -18,7 +18,7 @@ Cython compiles this file as it stands; uncompiled it is the reference and does 
     09 date        8 bytes                    12 int64       8 bytes
     FF, 7F         nothing                    13 decimal128  16 bytes
 
-Texts are UTF-8. A document is at most 100 deep, itself included.
+Texts are UTF-8. A document is at most 100 deep, itself included; so is each value of a frame.
 
 Source: BSON specification, version 1.1.
 """
@@ -288,7 +288,8 @@ def _elements(
 ) -> dict | None:
     """Return the elements; None if there are more than `most`, unless that is negative.
 
-    Of a document named `frame` perhaps only the size is looked at.
+    Of a document named `frame` perhaps only the size is looked at. Where elements are limited, it
+    is a frame that is read, and does not count for the depth of its values.
     """
     stop: cython.Py_ssize_t = end - 1
     position: cython.Py_ssize_t = start + 4
@@ -296,6 +297,7 @@ def _elements(
     value: cython.Py_ssize_t
     size: cython.Py_ssize_t
     count: cython.Py_ssize_t = 0
+    depth: cython.int = 1 if most == _ANY else 0
     code: cython.int
     if end - start < _SMALLEST or _i32_at(source, start) != end - start or source[stop]:
         return None
@@ -314,7 +316,7 @@ def _elements(
             size = _i32_at(source, value)
             position = value + size if 0 <= size <= stop - value else _BAD
         else:
-            position = _value_end(source, code, value, stop, 1)
+            position = _value_end(source, code, value, stop, depth)
         if position < 0:
             return None
         found[name] = (code, value, position)
