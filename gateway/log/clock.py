@@ -19,17 +19,10 @@ _STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Counts on while the machine sleeps, where the system has such a clock."""
 
 
+# Bound once: a look-up by name costs as much as the reading.
 _MS_NS: Final = 1_000_000
 _time_ns: Final = time.time_ns
 _clock_gettime_ns: Final = time.clock_gettime_ns
-
-
-def _wall_ms() -> int:
-    return _time_ns() // _MS_NS
-
-
-def _steady_ms() -> int:
-    return _clock_gettime_ns(_STEADY) // _MS_NS
 
 
 class _Run:
@@ -54,10 +47,11 @@ class Clock:
         wall_ms: Callable[[], int] | None = None,
         steady_ms: Callable[[], int] | None = None,
     ) -> None:
-        self._wall_ms = wall_ms or _wall_ms
-        self._steady_ms = steady_ms or _steady_ms
-        steady = self._steady_ms()
-        self._runs = deque([_Run(self._wall_ms() - steady, steady)])
+        """Read the clocks of the system, or others."""
+        self._wall_ms = wall_ms
+        self._steady_ms = steady_ms
+        steady = self._read_steady_ms()
+        self._runs = deque([_Run(self._read_wall_ms() - steady, steady)])
         self._last = self._runs[-1]
 
     def __call__(self) -> int:
@@ -66,8 +60,8 @@ class Clock:
 
     def now_ms(self) -> int:
         """Return the time of day."""
-        wall = self._wall_ms()
-        steady = self._steady_ms()
+        wall = self._read_wall_ms()
+        steady = self._read_steady_ms()
         offset = wall - steady
         run = self._last
         if -_SAME_MS < offset - run.offset < _SAME_MS:
@@ -76,6 +70,18 @@ class Clock:
         else:
             self._set_to(offset, steady)
         return wall
+
+    def _read_wall_ms(self) -> int:
+        if self._wall_ms is not None:
+            return self._wall_ms()
+        now_ns = _time_ns()
+        return now_ns // _MS_NS
+
+    def _read_steady_ms(self) -> int:
+        if self._steady_ms is not None:
+            return self._steady_ms()
+        now_ns = _clock_gettime_ns(_STEADY)
+        return now_ns // _MS_NS
 
     def _set_to(self, offset: int, steady: int) -> None:
         self._last = _Run(offset, steady)

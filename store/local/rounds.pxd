@@ -3,7 +3,7 @@ from store.local.data_file cimport DataFile, OpenFiles
 from store.local.journal cimport Journal
 from store.local.round cimport Outcome, Round, RoundWriting
 from store.local.segment cimport Segment
-cdef Py_ssize_t LOOP_BYTES_MAX, _LOOK_BYTES
+cdef Py_ssize_t LOOP_BYTES_MAX, WAITED_BYTES_MAX, _LOOK_BYTES
 
 cdef class Rounds:
     cdef public object _call_soon, _call_soon_threadsafe, _committed, _failed, _thread, _when_idle, _sync, _syncing
@@ -20,10 +20,10 @@ cdef class Rounds:
     cpdef add(self, change, Segment segment)
     cpdef _put(self, change)
     cpdef _run_soon(self)
-    cpdef _close_round(self)
+    cpdef _close_round(self, bint is_alone=*)
     cpdef bint _needs_thread(self, Round round_)
     cpdef bint _leaves_loop(self, Round round_)
-    cpdef _sync_and_finish(self, Round round_, Outcome outcome)
+    cpdef _sync_and_finish(self, Round round_, Outcome outcome, bint is_alone)
     cpdef _finish(self, Round round_, Outcome outcome)
     cpdef _commit(self, Round round_, at_ms)
     cpdef _look_between(self, Round round_)

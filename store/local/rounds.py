@@ -6,7 +6,8 @@
 
 One round is on its way at a time; meanwhile the next one gathers. A round that needs no late write,
 no sync of data and no new journal file is written by the loop itself, if nothing is on its way; if
-it is to be synced, only that is done by another thread.
+it is to be synced, only that is done by another thread. For a single change, and while the disk is
+quick, the loop syncs too: there is little else that it could do meanwhile.
 """
 
 import logging
@@ -18,7 +19,7 @@ from store.errors import DiskFull, StoreClosed, StoreError
 from store.local.catalogue import Catalogue
 from store.local.changes import AppendChange, Change, Key, Later
 from store.local.data_file import OpenFiles
-from store.local.files import BackgroundSync
+from store.local.files import JournalSync
 from store.local.journal import Journal
 from store.local.records import APPEND_BYTES
 from store.local.round import Outcome, Round, RoundWriting
@@ -29,6 +30,9 @@ log = logging.getLogger(__name__)
 
 # What the loop itself writes into the journal of a round that is synced.
 LOOP_BYTES_MAX: Final = 1024 * 1024
+
+# Bytes of the records of a round whose sync the loop may wait for: small, so that it is quick.
+WAITED_BYTES_MAX: Final = 4096
 
 _LOOK_BYTES: Final = 4096
 
@@ -47,7 +51,7 @@ class Rounds:
         call_soon_threadsafe: Callable[..., object],
         committed: Callable[[Round], bool],
         failed: Callable[[StoreClosed], object],
-        sync: BackgroundSync | None,
+        sync: JournalSync | None,
     ) -> None:
         """Begin with nothing gathered.
 
@@ -152,7 +156,12 @@ class Rounds:
         for call in calls:
             self._guarded(call)
 
-    def _close_round(self) -> None:
+    def _close_round(self, is_alone: bool = True) -> None:  # noqa: FBT001, FBT002 (a function in C)
+        """Bring the changes that were gathered on their way, unless others are.
+
+        `is_alone` is false where the callers of an earlier round may not have heard of it yet, or
+        where this one has waited for it.
+        """
         if self._soon:
             self._run_soon()
         self._scheduled = False
@@ -171,7 +180,7 @@ class Rounds:
         if not round_.must_sync and outcome.fatal is None:
             self._finish(round_, outcome)
         elif outcome.fatal is None:
-            self._sync_and_finish(round_, outcome)
+            self._sync_and_finish(round_, outcome, is_alone)
         else:
             # Not at once: the callers of the round before may not have heard of it yet.
             self._call_soon(self._finish, round_, outcome)
@@ -187,7 +196,7 @@ class Rounds:
         """Tell whether the loop is free for other work while a round is on its way."""
         return round_.must_sync or self._needs_thread(round_)
 
-    def _sync_and_finish(self, round_: Round, outcome: Outcome) -> None:
+    def _sync_and_finish(self, round_: Round, outcome: Outcome, is_alone: bool) -> None:  # noqa: FBT001 (as above)
         """Have the journal synced, where nothing but that is left to do for a round."""
         sync = self._sync
         fileno = self._journal.begin_sync() if sync is not None and sync.start() else None
@@ -196,7 +205,15 @@ class Rounds:
             self._thread.submit(partial(self._on_thread, round_, work))
             return
         self._syncing = (round_, outcome)
-        sync.sync(fileno, self._synced)
+        if (
+            is_alone
+            and len(round_.changes) == 1
+            and round_.record_bytes <= WAITED_BYTES_MAX
+            and sync.is_quick()
+        ):
+            self._synced(sync.sync_now(fileno))
+        else:
+            sync.sync(fileno, self._synced)
 
     def _synced(self, failure: StoreError | None) -> None:
         assert self._syncing is not None
@@ -234,7 +251,7 @@ class Rounds:
         else:
             self._commit(round_, outcome.at_ms)
         if self._is_overdue():
-            self._close_round()
+            self._close_round(False)  # noqa: FBT003 (as above)
         self._note_idle()
 
     def _commit(self, round_: Round, at_ms: int) -> None:
@@ -251,7 +268,7 @@ class Rounds:
         self._look_between(round_)
         # The next round is on its way while the callers hear of this one.
         if self._is_overdue() and self._leaves_loop(self.gathering):
-            self._close_round()
+            self._close_round(False)  # noqa: FBT003 (as above)
         for change in round_.changes:
             self._report(change, None)
         self._end(round_)

@@ -19,9 +19,9 @@ from store.local.compaction import Compactor
 from store.local.data_file import OpenFiles
 from store.local.disposal import Disposal
 from store.local.files import (
-    BackgroundSync,
     File,
     Files,
+    JournalSync,
     Watch,
     descriptor_limit,
     store_descriptors,
@@ -166,7 +166,7 @@ class LocalStore(TableOperations):
             call_soon_threadsafe=call_soon_threadsafe,
             failed=self._journal_failed,
         )
-        self._sync = None if watch is None else BackgroundSync(watch)
+        self._sync = None if watch is None else JournalSync(watch)
         self._rounds = Rounds(
             RoundWriting(files, journal, open_files, reserve, now_ms),
             journal,

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,8 +10,8 @@ import pytest
 from store.errors import DiskFull, SegmentFailed, StoreError, StoreLocked
 from store.local.files import (
     PASSING,
-    BackgroundSync,
     DirectoryFiles,
+    JournalSync,
     OutOfDescriptors,
     PosixFile,
     descriptor_limit,
@@ -301,7 +302,7 @@ def test_a_sync_in_the_background_that_cannot_start_leaves_nothing_open(
     monkeypatch: pytest.MonkeyPatch, left: int
 ) -> None:
     watched: list[int] = []
-    sync = BackgroundSync(lambda fileno, _: watched.append(fileno))
+    sync = JournalSync(lambda fileno, _: watched.append(fileno))
     pipe, pipes = os.pipe, iter(range(left))
 
     def scarce() -> tuple[int, int]:
@@ -318,3 +319,41 @@ def test_a_sync_in_the_background_that_cannot_start_leaves_nothing_open(
     assert sync.start()
     assert len(set(watched)) == 1
     sync.stop()
+
+
+def test_a_disk_is_quick_after_many_quick_syncs_until_a_slow_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now_ns = 0
+    takes_ns = 150_000
+
+    def takes_its_time(_: int) -> None:
+        nonlocal now_ns
+        now_ns += takes_ns
+
+    monkeypatch.setattr(os, "fdatasync", takes_its_time)
+    monkeypatch.setattr(time, "perf_counter_ns", lambda: now_ns)
+    sync = JournalSync(lambda *_: None)
+
+    def syncs_until(*, is_quick: bool) -> int:
+        count = 0
+        while sync.is_quick() is not is_quick:
+            assert sync.sync_now(1) is None
+            count += 1
+        return count
+
+    assert syncs_until(is_quick=True) > 40
+    takes_ns = 50_000_000
+    assert syncs_until(is_quick=False) == 1
+    takes_ns = 150_000
+    assert syncs_until(is_quick=True) > 30
+
+
+def test_a_sync_that_fails_at_once_tells_why(tmp_path: Path) -> None:
+    closed = os.open(tmp_path / "file", os.O_CREAT)
+    os.close(closed)
+
+    failure = JournalSync(lambda *_: None).sync_now(closed)
+
+    assert isinstance(failure, SegmentFailed)
+    assert "Bad file descriptor" in str(failure)

@@ -1,4 +1,4 @@
-"""Rounds that wait for nothing but a sync of the journal: on a thread without interpreter."""
+"""Rounds that wait for nothing but a sync of the journal: by a thread, or by the loop itself."""
 
 import os
 from collections.abc import Callable
@@ -23,6 +23,11 @@ class Syncs:
         self.asked: list[Done] = []
         self.rig = rig
         monkeypatch.setattr(rig.store._sync, "sync", self._sync)
+
+    def are_quick(self, monkeypatch: pytest.MonkeyPatch, failure: StoreError | None) -> None:
+        """From now on the disk is quick; what the loop itself syncs ends with `failure`."""
+        monkeypatch.setattr(self.rig.store._sync, "is_quick", lambda: True)
+        monkeypatch.setattr(self.rig.store._sync, "sync_now", lambda _: failure)
 
     def _sync(self, _fileno: int, done: Done) -> None:
         self.asked.append(done)
@@ -99,6 +104,83 @@ def test_after_a_failed_sync_nothing_is_acknowledged_any_more(
     for each in (lost, behind):
         each.error(StoreClosed)
     rig.refused(StoreClosed, session.append, b"fourth", 4)
+    monkeypatch.undo()
+    rig.close()
+
+
+def test_while_the_disk_is_quick_the_loop_syncs_an_append_that_comes_alone(
+    rig: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = rig.session("a")
+    rig.do(session.append, b"first", 1)
+    syncs = Syncs(rig, monkeypatch)
+    syncs.are_quick(monkeypatch, None)
+
+    pending = rig.start(session.append, b"second", 2)
+    rig.loop.turn()
+
+    assert pending.value.event_number == 2
+    assert syncs.asked == []
+    monkeypatch.undo()
+    rig.close()
+
+
+@pytest.mark.parametrize("sizes", [(1, 1), (5_000,)])
+def test_a_thread_syncs_appends_that_come_together_and_large_ones(
+    rig: Opened, monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...]
+) -> None:
+    sessions = [rig.session(f"{number}") for number in range(len(sizes))]
+    for session in sessions:
+        rig.do(session.append, b"first", 1)
+    syncs = Syncs(rig, monkeypatch)
+    syncs.are_quick(monkeypatch, None)
+
+    pending = [
+        rig.start(session.append, bytes(size), 2)
+        for session, size in zip(sessions, sizes, strict=True)
+    ]
+    rig.loop.turn()
+
+    assert len(syncs.asked) == 1
+    assert not any(each.is_done for each in pending)
+    syncs.end()
+    rig.wait(*pending)
+    monkeypatch.undo()
+    rig.close()
+
+
+def test_an_append_that_waited_for_another_is_not_acknowledged_before_it(
+    rig: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = rig.session("a")
+    rig.do(session.append, b"first", 1)
+    syncs = Syncs(rig, monkeypatch)
+    heard: list[int] = []
+
+    session.append(b"second", 2, done=lambda _: heard.append(2))
+    rig.loop.turn()
+    session.append(b"third", 3, done=lambda _: heard.append(3))
+    rig.loop.turn()
+    syncs.are_quick(monkeypatch, None)
+    syncs.end()
+    assert heard == [2]
+
+    syncs.end()
+    assert heard == [2, 3]
+    monkeypatch.undo()
+    rig.close()
+
+
+def test_after_a_failed_sync_by_the_loop_nothing_is_acknowledged_any_more(
+    rig: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = rig.session("a")
+    rig.do(session.append, b"first", 1)
+    syncs = Syncs(rig, monkeypatch)
+    syncs.are_quick(monkeypatch, SegmentFailed("sync failed: Input/output error"))
+
+    rig.refused(StoreClosed, session.append, b"second", 2)
+    rig.refused(StoreClosed, session.append, b"third", 3)
     monkeypatch.undo()
     rig.close()
 
