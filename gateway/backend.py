@@ -139,7 +139,7 @@ class Backend:
             store,
             openings,
             self._log_ports,
-            self._schedule,
+            self._schedule.add,
             self._clock,
             self.served.fatal,
             references_max=settings.publisher_references_max,
@@ -193,7 +193,7 @@ class Backend:
         return LogPorts(
             buffers=self._buffers,
             clock_ms=self._clock.now_ms,
-            schedule=self._schedule,
+            schedule=self._schedule.add,
             failed=log_failed,
             **callbacks,
         )

@@ -17,7 +17,7 @@ from gateway.log.checking_derived import (
     check_filter_pages,
     load_snapshot,
 )
-from gateway.log.chunk import DATA_POSITION, Seals, unpack_trailer
+from gateway.log.chunk import DATA_POSITION, Seals, next_offset_and_epoch, unpack_trailer
 from gateway.log.kernel.chunks import (
     BAD_CRC,
     BAD_HEADER,
@@ -27,7 +27,7 @@ from gateway.log.kernel.chunks import (
     NOT_NEXT,
     walk_chunks,
 )
-from gateway.log.names import next_offset_and_epoch, writer_of
+from gateway.log.names import writer_of
 from gateway.log.opening import LogNames
 from gateway.log.restoring import check_bytes, find_chunk, is_older, read_whole, seals_of
 from gateway.log.sequences import MARKS_END

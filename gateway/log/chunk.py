@@ -27,6 +27,8 @@ the name of the segment, so a chunk of another stream is not taken for one of th
 from before the store was taken over has no seal: see `Seals`. Chunks that will be merged into
 another segment are sealed for that one: their writer uses the target's `seal_seed`.
 
+The append of a chunk has an event number: the offset behind the chunk, and the leader's epoch.
+
 Source: RabbitMQ osiris, the log's header comment; Pravega wire protocol, Event.
 """
 
@@ -47,12 +49,17 @@ __all__ = [
     "CRC_POSITION",
     "DATA_POSITION",
     "ENTRIES_MAX",
+    "EPOCH_BITS",
     "EVENT_HEAD_BYTES",
     "HEADER_BYTES",
+    "LAST_NUMBER",
+    "OFFSETS_END",
     "SEAL_BYTES",
     "ChunkHeader",
     "Seals",
     "crc32",
+    "event_number",
+    "next_offset_and_epoch",
     "pack_head",
     "pack_header",
     "pack_trailer",
@@ -69,6 +76,15 @@ SEAL_BYTES: Final = 4
 ENTRIES_MAX: Final = 65_535
 ALONE_BYTES: Final = 64 * 1024
 """A chunk of this size is sent alone, from its file; smaller ones from memory, and joined."""
+EPOCH_BITS: Final = 16
+OFFSETS_END: Final = 1 << 47
+"""Offsets are below this."""
+LAST_NUMBER: Final = (OFFSETS_END << EPOCH_BITS) - 1
+"""The event number that says that the offsets are used up; it says nothing of the epoch."""
+# The same: C integers when it is compiled.
+_EPOCH_BITS: Final = EPOCH_BITS
+_OFFSETS_END: Final = OFFSETS_END
+_LAST_NUMBER: Final = LAST_NUMBER
 MAGIC_AND_VERSION: Final = 0x50
 USER_CHUNK: Final = 0
 
@@ -137,6 +153,23 @@ def unpack_header(source: "Buffer", position: int) -> ChunkHeader:
     return ChunkHeader(
         entries, records, timestamp_ms, epoch, chunk_id, crc, data_bytes, trailer_bytes
     )
+
+
+def event_number(next_offset: int, epoch: int) -> int:
+    """Return an append's event number: the next offset (47 bits) and the leader's epoch (16 bits).
+
+    The last number stands for a stream whose offsets are used up, whatever its epoch.
+    """
+    if next_offset >= _OFFSETS_END:
+        return _LAST_NUMBER
+    return next_offset << _EPOCH_BITS | epoch
+
+
+def next_offset_and_epoch(number: int) -> tuple[int, int]:
+    """Return the next offset and the epoch of an event number."""
+    if number == LAST_NUMBER:
+        return OFFSETS_END, (1 << EPOCH_BITS) - 1
+    return number >> EPOCH_BITS, number & ((1 << EPOCH_BITS) - 1)
 
 
 def pack_trailer(sequences: Mapping[bytes, int]) -> bytes:

@@ -6,8 +6,9 @@ stream that is not in use costs three looks into the store, however much of it a
 
 from dataclasses import dataclass
 
+from gateway.log.chunk import next_offset_and_epoch
 from gateway.log.log import StreamLog
-from gateway.log.names import next_offset_and_epoch, writer_of
+from gateway.log.names import writer_of
 from gateway.log.restoring import chunk_at, seals_of
 from gateway.pending import Pending
 from store.api import ABSENT, Reader, SegmentInfo, SegmentStore

@@ -1,4 +1,10 @@
+import cython
+
+from gateway.log.chunk cimport event_number
 from gateway.log.open_chunk cimport ChunkSizes, Delivery, OpenChunk
+
+cdef long long _OFFSETS_END
+
 cdef class Readers:
     cdef public object _stream, _schedule
     cdef public Delivery shared
@@ -23,5 +29,6 @@ cdef class StreamLog:
     cpdef _append(self, OpenChunk chunk)
     cpdef send(self, OpenChunk chunk)
     cpdef _issue(self, OpenChunk chunk)
+    @cython.locals(position="long long", size="Py_ssize_t")
     cpdef bint _show(self, OpenChunk chunk, appended)
     cpdef _look_on(self)

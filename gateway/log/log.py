@@ -13,10 +13,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.log.chunk import ALONE_BYTES, ENTRIES_MAX, Seals
+from gateway.log.chunk import ALONE_BYTES, OFFSETS_END, Seals, event_number
 from gateway.log.filter_pages import FilterNotes, FilterPages
 from gateway.log.index import ChunkIndex
-from gateway.log.names import OFFSETS_END, event_number
 from gateway.log.open_chunk import (
     ChunkSizes,
     ConfirmSink,
@@ -39,6 +38,8 @@ SNAPSHOT_BYTES: Final = 64 * 1024 * 1024
 """After so many bytes a snapshot is stored: it bounds the next opening's scan."""
 SNAPSHOT_CHUNK_BYTES: Final = 4096
 """A chunk counts for no less, so that there are at most 16,384 chunks to scan."""
+
+_OFFSETS_END: Final = OFFSETS_END  # a C integer when it is compiled
 
 DRAINED_BYTES: Final = 8 * 1024 * 1024
 """A publisher that waits because too much is on its way goes on at this much or less."""
@@ -165,7 +166,7 @@ class StreamLog:
         self._drained: list[Callable[[], object]] = []
         self.readers = Readers(stream, ports.schedule)
         self.in_flight_bytes = 0
-        self._sizes = ChunkSizes()
+        self._sizes = ChunkSizes(ports.buffers)
         self.epoch = state.epoch
         # Issued: includes chunks on their way. Committed: may be confirmed and seen.
         self._next_offset = state.next_offset
@@ -236,14 +237,11 @@ class StreamLog:
         if self.failure is not None:
             raise self.failure
         if self._open is None:
-            # What is expected may be for a thousand streams.
-            room = min(bytes_expected, self._sizes.bytes_usual)
-            self._open = OpenChunk(self._ports.buffers, room)
+            self._open = self._sizes.begin(bytes_expected)
         if not self._is_scheduled:
             self._is_scheduled = True
             self._ports.schedule(self.flush)
-        is_burst = 2 * bytes_expected <= self._ports.buffers.chunk_end_max
-        self._open.entries_max = self._sizes.burst_entries_max if is_burst else ENTRIES_MAX
+        self._open.entries_max = self._sizes.entries_max(bytes_expected)
         return self._open
 
     def make_room(self, bytes_expected: int) -> OpenChunk:
@@ -313,7 +311,7 @@ class StreamLog:
 
     def _issue(self, chunk: OpenChunk) -> None:
         chunk_id = self._next_offset
-        if chunk_id + chunk.record_count > OFFSETS_END:
+        if chunk_id + chunk.record_count > _OFFSETS_END:
             self._drop(chunk)
             return
         self._timestamp_ms = max(self._timestamp_ms, self._ports.clock_ms())
@@ -427,21 +425,22 @@ class StreamLog:
 
     def _show(self, chunk: OpenChunk, appended: Appended) -> bool:
         """Show a chunk to readers; tell whether the index has an entry for it."""
-        is_indexed = self.index.offer(chunk.chunk_id, chunk.timestamp_ms, appended.position)
+        position, size = appended.position, appended.size
+        is_indexed = self.index.offer(chunk.chunk_id, chunk.timestamp_ms, position)
         filters = chunk.packed_filters
         notes = self.saved.filter_notes
         if filters or notes.has_values:
-            notes.note(appended.position, appended.size, chunk.chunk_id, filters)
+            notes.note(position, size, chunk.chunk_id, filters)
         if self.last_chunk_id < 0:
             self.first_chunk_id = chunk.chunk_id
         self.last_chunk_id = chunk.chunk_id
-        self.last_chunk_position = appended.position
+        self.last_chunk_position = position
         self.committed_next_offset = chunk.chunk_id + chunk.record_count
-        self.committed_length = appended.position + appended.size
+        self.committed_length = position + size
         self._committed_timestamp_ms = chunk.timestamp_ms
         for reference, publishing_id in chunk.sequences.items():
             self.sequences.record(reference, publishing_id)
-        self._since_snapshot += max(appended.size, SNAPSHOT_CHUNK_BYTES)
+        self._since_snapshot += max(size, SNAPSHOT_CHUNK_BYTES)
         return is_indexed
 
     def _show_unit(self, unit: Unit, appended: Appended) -> bool:

@@ -168,27 +168,3 @@ def generation_of(key: bytes) -> int | None:
 def writer_of(segment: str) -> uuid.UUID:
     """Return the one writer id under which every leader writes a segment."""
     return uuid.uuid5(uuid.NAMESPACE_URL, segment)
-
-
-EPOCH_BITS: Final = 16
-
-
-OFFSETS_END: Final = 1 << 47
-"""Offsets are below this."""
-LAST_NUMBER: Final = (OFFSETS_END << EPOCH_BITS) - 1
-"""The number that says that the offsets are used up; it says nothing of the epoch."""
-
-
-def event_number(next_offset: int, epoch: int) -> int:
-    """Return an append's event number: the next offset (47 bits) and the leader's epoch (16 bits).
-
-    The last number stands for a stream whose offsets are used up, whatever its epoch.
-    """
-    return min(next_offset << EPOCH_BITS | epoch, LAST_NUMBER)
-
-
-def next_offset_and_epoch(number: int) -> tuple[int, int]:
-    """Return the next offset and the epoch of an event number."""
-    if number == LAST_NUMBER:
-        return OFFSETS_END, (1 << EPOCH_BITS) - 1
-    return number >> EPOCH_BITS, number & ((1 << EPOCH_BITS) - 1)

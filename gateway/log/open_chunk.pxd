@@ -1,9 +1,9 @@
-from gateway.log.kernel.sealing cimport seal_chunk, unfilled
+from gateway.log.kernel.sealing cimport copy_of, seal_chunk, unfilled
 
 cdef Py_ssize_t _KERNEL_CRC_END, _KEPT_BYTES
 
 cdef class Delivery:
-    cdef public object chunk_id, next_offset
+    cdef public long long chunk_id, next_offset
     cdef public Py_ssize_t size
     cdef public bytes head
     cdef public object region
@@ -15,8 +15,13 @@ cdef class ChunkBuffers:
     cpdef bytearray _take_of(self, Py_ssize_t index)
     cpdef bytearray take_larger(self, bytearray buffer)
     cpdef give_back(self, bytearray buffer)
+cdef class OpenChunk
+
 cdef class ChunkSizes:
+    cdef public ChunkBuffers _buffers
     cdef public Py_ssize_t burst_entries_max, bytes_usual
+    cpdef OpenChunk begin(self, Py_ssize_t bytes_expected)
+    cpdef Py_ssize_t entries_max(self, Py_ssize_t bytes_expected)
     cpdef note(self, Py_ssize_t written, Py_ssize_t entry_count)
 
 cdef class OpenChunk:

@@ -14,7 +14,7 @@ from gateway.log.chunk import (
     pack_trailer,
 )
 from gateway.log.filters import FILTER_BYTES_MAX, fold, pack_filters
-from gateway.log.kernel.sealing import seal_chunk, unfilled
+from gateway.log.kernel.sealing import copy_of, seal_chunk, unfilled
 from store.api import FileRegion
 
 log = logging.getLogger(__name__)
@@ -154,11 +154,21 @@ class ChunkSizes:
         bytes_usual: Bytes that the next chunk is expected to have at most.
     """
 
-    __slots__ = ("burst_entries_max", "bytes_usual")
+    __slots__ = ("_buffers", "burst_entries_max", "bytes_usual")
 
-    def __init__(self) -> None:
+    def __init__(self, buffers: ChunkBuffers) -> None:
+        self._buffers = buffers
         self.burst_entries_max = _BURST_ENTRIES_MIN
         self.bytes_usual = 0
+
+    def begin(self, bytes_expected: int) -> "OpenChunk":
+        """Return a new chunk; what is expected may be for a thousand streams."""
+        return OpenChunk(self._buffers, min(bytes_expected, self.bytes_usual))
+
+    def entries_max(self, bytes_expected: int) -> int:
+        """Return how many entries a chunk gets that so many bytes are to fill."""
+        is_burst = 2 * bytes_expected <= self._buffers.chunk_end_max
+        return self.burst_entries_max if is_burst else ENTRIES_MAX
 
     def note(self, written: int, entry_count: int) -> None:
         """Note the bytes and the entries of a chunk that is complete."""
@@ -317,7 +327,7 @@ class OpenChunk:
     def keep(self) -> None:
         """Keep what a consumer gets of the finished chunk: readers wait for it."""
         end = self.written
-        head = bytes(memoryview(self.buffer)[EVENT_HEAD_BYTES:end])
+        head = copy_of(self.buffer, EVENT_HEAD_BYTES, end)
         next_offset = self.chunk_id + self.record_count
         self.fresh = Delivery(self.chunk_id, next_offset, end - EVENT_HEAD_BYTES, head)
 

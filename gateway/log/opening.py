@@ -15,7 +15,14 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeVar
 
-from gateway.log.chunk import DATA_POSITION, SEAL_BYTES, Seals, seal_seed
+from gateway.log.chunk import (
+    DATA_POSITION,
+    SEAL_BYTES,
+    Seals,
+    event_number,
+    next_offset_and_epoch,
+    seal_seed,
+)
 from gateway.log.errors import CorruptChunk
 from gateway.log.filter_pages import FilterPages
 from gateway.log.index import NO_END, ChunkIndex, entries_from, last_position
@@ -27,7 +34,7 @@ from gateway.log.kernel.chunks import (
     walk_chunks,
 )
 from gateway.log.log import LogState, StreamLog
-from gateway.log.names import event_number, next_offset_and_epoch, writer_of
+from gateway.log.names import writer_of
 from gateway.log.ports import LogPorts
 from gateway.log.restoring import (
     check_bytes,

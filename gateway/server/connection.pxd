@@ -1,9 +1,15 @@
+from gateway.server.delivery cimport Delivery
+from gateway.server.edge cimport PlainEdge
 from gateway.server.inbox cimport Inbox
 from gateway.server.rest cimport Rest
+from gateway.server.schedule cimport Schedule
 
 cdef class Connection:
     cdef public object peer, peer_is_loopback, certificate_user, takes_regions, front
-    cdef public object _shared, _limits, _edge, _keeper, _delivery, _timers, _heartbeats
+    cdef public object _shared, _limits, _keeper, _timers, _heartbeats
+    cdef public PlainEdge _edge
+    cdef public Delivery _delivery
+    cdef public Schedule _schedule
     cdef public Inbox _inbox
     cdef public Rest _rest
     cdef public int _pause

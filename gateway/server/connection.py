@@ -77,6 +77,7 @@ class Connection:
         self.certificate_user = certificate_user
         self.takes_regions = edge.takes_regions
         self._shared = shared
+        self._schedule = shared.schedule
         self._rest = shared.schedule.rest
         self._limits = kind.limits
         self._edge = edge
@@ -212,7 +213,7 @@ class Connection:
         if not self._pause & Pause.UNCONFIRMED:
             return
         if self._unconfirmed_count <= self._limits.unconfirmed_resume:
-            self._shared.schedule(self._resume_unconfirmed)
+            self._schedule.add(self._resume_unconfirmed)
 
     def _resume_unconfirmed(self) -> None:
         self._resume(Pause.UNCONFIRMED)
@@ -258,7 +259,7 @@ class Connection:
         self._backlog_bytes += len(frame)
         if not self._is_flush_scheduled and not self._is_handling:
             self._is_flush_scheduled = True
-            self._shared.schedule(self._flush_scheduled)
+            self._schedule.add(self._flush_scheduled)
 
     def _flush_scheduled(self) -> None:
         self._is_flush_scheduled = False
@@ -268,7 +269,7 @@ class Connection:
         """Send what is queued; stop reading from a client that does not read."""
         if self._is_over:
             return
-        if self._edge.is_drained or self._edge.flush():
+        if self._edge.flush():
             self._backlog_bytes = 0
         elif self._backlog_bytes > self._limits.backlog_bytes_max:
             log.warning("client does not read, cut off peer=%s", self.peer)
@@ -281,7 +282,7 @@ class Connection:
         self._delivery.wake(source)
         if not self._is_delivery_scheduled:
             self._is_delivery_scheduled = True
-            self._shared.schedule(self._deliver_scheduled)
+            self._schedule.add(self._deliver_scheduled)
 
     def _deliver_scheduled(self) -> None:
         self._is_delivery_scheduled = False
@@ -290,8 +291,7 @@ class Connection:
     def _serve(self) -> None:
         if self._is_over or self._is_done:
             return
-        self._edge.flush()
-        if self._delivery.serve() and not self._is_delivery_scheduled:
+        if self._edge.flush() and self._delivery.serve() and not self._is_delivery_scheduled:
             self._is_delivery_scheduled = True
             self._shared.loop.call_soon(self._deliver_scheduled)
 

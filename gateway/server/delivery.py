@@ -26,9 +26,12 @@ class Delivery:
             self._ready.append(source)
 
     def serve(self) -> bool:
-        """Send while the socket takes it; True if there is more to do in a later turn."""
+        """Send while the socket takes it; True if there is more to do in a later turn.
+
+        Everything queued before has been sent.
+        """
         for _ in range(_PIECES_A_TURN):
-            if not self._ready or not self._edge.is_drained:
+            if not self._ready:
                 return False
             source = self._ready.popleft()
             source.is_queued = False
@@ -40,7 +43,9 @@ class Delivery:
             self._edge.write(piece.head)
             if piece.region is not None:
                 self._edge.write_region(piece.region)
-            self._edge.flush()
+            is_drained = self._edge.flush()
             if source.wants_more:
                 self.wake(source)
-        return bool(self._ready) and self._edge.is_drained
+            if not is_drained:
+                return False
+        return bool(self._ready)

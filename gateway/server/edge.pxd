@@ -1,4 +1,4 @@
-from gateway.server.kernel.sending cimport send_bytes
+from gateway.server.kernel.sending cimport receive_into, send_bytes
 
 cdef Py_ssize_t _SMALL_SEND_BYTES
 

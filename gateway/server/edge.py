@@ -16,7 +16,7 @@ from typing import Final, Protocol
 
 from gateway.network.transport import TlsDetails, Transport
 from gateway.server.front import Region
-from gateway.server.kernel.sending import send_bytes
+from gateway.server.kernel.sending import receive_into, send_bytes
 
 _SENDFILE_BYTES: Final = 1024 * 1024
 _GATHERED_FRAMES: Final = 64
@@ -121,17 +121,14 @@ class PlainEdge:
         if self._owner is None:
             return
         try:
-            size = self._socket.recv_into(self._owner.place())
-        except (BlockingIOError, InterruptedError):
-            return
+            size = receive_into(self._fileno, self._owner.place())
         except OSError:
+            size = 0
+        if size > 0:
+            self.received_bytes += size
+            self._owner.received(size)
+        elif size == 0:
             self.abort()
-            return
-        if size == 0:
-            self.abort()
-            return
-        self.received_bytes += size
-        self._owner.received(size)
 
     # Writing
 

@@ -9,4 +9,5 @@ cdef class Schedule:
     cdef public bint _is_armed, _is_polling
     cdef public long long _busy_poll_ns, _polls_until_ns
     cdef public int _vain_polls, _turns_without_poll
+    cpdef add(self, action)
     cpdef _poll_busily(self)

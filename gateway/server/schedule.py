@@ -51,7 +51,7 @@ class Schedule:
         self._vain_polls = 0
         self._turns_without_poll = 0
 
-    def __call__(self, action: Callable[[], object]) -> None:
+    def add(self, action: Callable[[], object]) -> None:
         """Run `action` at the end of this turn, after what was asked for before."""
         self._actions.append(action)
         if not self._is_armed:
@@ -60,7 +60,7 @@ class Schedule:
 
     def call_soon(self, action: Callable[..., object], *arguments: Any) -> None:  # noqa: ANN401
         """Call a function soon, like an event loop's `call_soon`."""
-        self(partial(action, *arguments) if arguments else action)
+        self.add(partial(action, *arguments) if arguments else action)
 
     def _run(self) -> None:
         for _ in range(_PASSES):

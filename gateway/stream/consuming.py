@@ -1,7 +1,6 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
 """A subscription: a cursor with credit, and the frames that it becomes: the hot path out."""
 
-import struct
 from collections.abc import Mapping
 from typing import Final, Protocol
 
@@ -12,11 +11,8 @@ from gateway.log.filters import filter_of
 from gateway.log.log import StreamLog
 from gateway.server.front import Ports
 from gateway.stream.session.session import Session
+from gateway.stream.wire.kernel.publish import deliver_of
 from store.api import FileRegion
-
-_HEAD_V1: Final = struct.Struct(">IHHB")
-_HEAD_V2: Final = struct.Struct(">IHHBQ")
-_DELIVER_KEY: Final = 0x0008
 
 DELIVER_HEAD_BYTES: Final = 13
 """Key, version, subscription and committed chunk id of a Deliver v2: with it the largest chunk
@@ -123,17 +119,14 @@ class Subscription:
         self.credit -= 1
         self.next_offset = chunk.next_offset
         self.consumed += chunk.next_offset - chunk.chunk_id
-        if self._session.deliver_version == 1:
-            head = _HEAD_V1.pack(5 + chunk.size, _DELIVER_KEY, 1, self.subscription_id)
-        else:
-            head = _HEAD_V2.pack(
-                13 + chunk.size,
-                _DELIVER_KEY,
-                2,
-                self.subscription_id,
-                self.log.last_chunk_id,
-            )
-        return Deliver(head + chunk.head, chunk.region)
+        head = deliver_of(
+            self._session.deliver_version,
+            self.subscription_id,
+            self.log.last_chunk_id,
+            chunk.size,
+            chunk.head,
+        )
+        return Deliver(head, chunk.region)
 
     @property
     def is_sifting(self) -> bool:

@@ -1,3 +1,6 @@
+import cython
+
+from gateway.log.kernel.sealing cimport copy_of
 from gateway.log.log cimport StreamLog
 from gateway.log.open_chunk cimport OpenChunk
 from gateway.stream.wire.kernel.publish cimport State, confirm_of, take_filtered, take_publishes
@@ -12,6 +15,7 @@ cdef class Publisher:
     cdef public object _ports, reference, stream
     cdef public bytes raw_reference
     cdef public int publisher_id
+    cdef public Py_ssize_t _frame_bytes_max, _uncompressed_max
     cdef public StreamLog log
     cdef public Py_ssize_t unconfirmed_count, confirmed_count, errored_count
     cpdef confirm(self, bytes publishing_ids)
@@ -24,5 +28,6 @@ cpdef _aim_at(OpenChunk chunk)
 cpdef Py_ssize_t _account(Publisher publisher, OpenChunk chunk)
 cpdef OpenChunk _next_chunk(Publisher publisher, OpenChunk chunk)
 cpdef OpenChunk _apart(Publisher publisher, OpenChunk chunk, bint has_value)
+@cython.locals(publishers=dict, publisher=Publisher, chunk=OpenChunk)
 cpdef Intake take(link, bytearray source, Py_ssize_t position, Py_ssize_t limit)
 cpdef Intake take_with_filters(link, bytearray source, Py_ssize_t position, Py_ssize_t frame_end)

@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from gateway.broker.connections import PublisherDetails
 from gateway.broker.streams import Stream
 from gateway.log.chunk import ENTRIES_MAX
+from gateway.log.kernel.sealing import copy_of
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import OpenChunk
 from gateway.server.front import Ports
@@ -48,8 +49,10 @@ class Publisher:
     """A declared publisher; gets the confirms of what it published."""
 
     __slots__ = (
+        "_frame_bytes_max",
         "_is_closed",
         "_ports",
+        "_uncompressed_max",
         "confirmed_count",
         "errored_count",
         "log",
@@ -67,7 +70,21 @@ class Publisher:
         stream: Stream,
         log: StreamLog,
         ports: Ports,
+        *,
+        frame_bytes_max: int,
+        uncompressed_max: int,
     ) -> None:
+        """Begin without entries.
+
+        Args:
+            publisher_id: The client's number for it.
+            reference: Its name; empty if duplicates are not dropped.
+            stream: The stream, as administrators see it.
+            log: The stream's log, which gets the entries.
+            ports: The connection.
+            frame_bytes_max: A Publish frame with a larger size field is refused.
+            uncompressed_max: Largest uncompressed size of a sub-batch, bytes.
+        """
         self.publisher_id = publisher_id
         self.reference = reference
         self.raw_reference = reference.encode("utf-8", "surrogateescape")
@@ -77,6 +94,8 @@ class Publisher:
         self.confirmed_count = 0
         self.errored_count = 0
         self._ports = ports
+        self._frame_bytes_max = frame_bytes_max
+        self._uncompressed_max = uncompressed_max
         self._is_closed = False
 
     def confirm(self, publishing_ids: bytes) -> None:
@@ -174,15 +193,16 @@ def _aim_at(chunk: OpenChunk) -> None:
 
 def _account(publisher: Publisher, chunk: OpenChunk) -> int:
     """Note the entries that one kernel call took; return how many wait for their confirm."""
-    entries, duplicates = _STATE.entries, _STATE.duplicates
+    entries = _STATE.entries
+    duplicates = _STATE.duplicates
     if entries:
         chunk.took(_STATE.written, entries, _STATE.records)
-        chunk.add_confirm(publisher, bytes(_IDS[: entries * 8]))
+        chunk.add_confirm(publisher, copy_of(_IDS, 0, entries * 8))
         if publisher.raw_reference:
             chunk.note_sequence(publisher.raw_reference, _STATE.last)
     if duplicates:
         # Duplicates come last: the Rust client stops at an id that it knows as confirmed.
-        ids = bytes(_DUPLICATES[: duplicates * 8])
+        ids = copy_of(_DUPLICATES, 0, duplicates * 8)
         if entries:
             chunk.add_confirm(publisher, ids)
         else:
@@ -228,13 +248,14 @@ def take(link: Publishing, source: bytearray, position: int, limit: int) -> Inta
     Raises:
         MalformedFrame: An entry does not fit its frame; entries before it are stored.
     """
-    publisher = link.publishers.get(source[position + 8])
+    publishers = link.publishers
+    publisher = publishers.get(source[position + 8])
     if publisher is None or publisher.log.failure is not None:
         return _refuse_frame(link, source, position, ResponseCode.PUBLISHER_DOES_NOT_EXIST)
     chunk = _apart(publisher, _aim(publisher, position, 0, limit), has_value=False)
-    _STATE.frame_bytes_max = link.session.frame_limit
+    _STATE.frame_bytes_max = publisher._frame_bytes_max  # noqa: SLF001 (of this module)
     _STATE.publisher = publisher.publisher_id
-    _STATE.uncompressed_max = link.host.settings.sub_batch_uncompressed_bytes_max
+    _STATE.uncompressed_max = publisher._uncompressed_max  # noqa: SLF001
     waiting = 0
     while True:
         reason = take_publishes(source, chunk.buffer, _IDS, _DUPLICATES, _STATE)

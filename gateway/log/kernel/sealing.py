@@ -11,7 +11,11 @@ from array import array
 import cython
 
 if cython.compiled:
-    from cython.cimports.cpython.bytearray import PyByteArray_FromStringAndSize
+    from cython.cimports.cpython.bytearray import (
+        PyByteArray_AS_STRING,
+        PyByteArray_FromStringAndSize,
+    )
+    from cython.cimports.cpython.bytes import PyBytes_FromStringAndSize
 
 _EVENT_HEAD_BYTES = cython.declare(cython.Py_ssize_t, 8)
 _SEAL_BYTES = cython.declare(cython.Py_ssize_t, 4)
@@ -82,6 +86,13 @@ def unfilled(size: cython.Py_ssize_t) -> bytearray:
     if cython.compiled:
         return PyByteArray_FromStringAndSize(cython.NULL, size)
     return bytearray(size)
+
+
+def copy_of(buffer: bytearray, begin: cython.Py_ssize_t, end: cython.Py_ssize_t) -> bytes:
+    """Return the bytes in [begin, end) of a buffer, which has them all."""
+    if cython.compiled:
+        return PyBytes_FromStringAndSize(PyByteArray_AS_STRING(buffer) + begin, end - begin)
+    return bytes(buffer[begin:end])
 
 
 def seal_chunk(

@@ -3,6 +3,7 @@ from typing import Final
 
 CRC_TABLE: Final[array[int]]
 
+def copy_of(buffer: bytearray, begin: int, end: int) -> bytes: ...
 def unfilled(size: int) -> bytearray: ...
 def seal_chunk(
     buffer: bytearray,

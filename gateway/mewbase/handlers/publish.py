@@ -1,7 +1,7 @@
 """PUB: an event into a channel."""
 
 from gateway.broker.access.model import Right
-from gateway.log.names import OFFSETS_END
+from gateway.log.chunk import OFFSETS_END
 from gateway.log.records.writing import NoRoom, RecordTooLarge
 from gateway.mewbase.handlers import transact
 from gateway.mewbase.link import Link

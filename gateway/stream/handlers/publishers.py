@@ -4,8 +4,8 @@ Source: RabbitMQ stream protocol; order of checks and codes as observed on Rabbi
 """
 
 from gateway.log.barrier import when_all_committed
+from gateway.log.chunk import OFFSETS_END
 from gateway.log.log import StreamLog
-from gateway.log.names import OFFSETS_END
 from gateway.stream.handlers.streams import OK
 from gateway.stream.link import IDS_MAX, Link
 from gateway.stream.publishing import Publisher
@@ -47,7 +47,15 @@ async def declare_publisher(link: Link, request: m.DeclarePublisher) -> m.Status
     _require_disk(link)
     link.require(Permission.WRITE, request.stream)
     link.watch(stream)
-    publisher = Publisher(request.publisher_id, request.reference, stream, stream_log, link.ports)
+    publisher = Publisher(
+        request.publisher_id,
+        request.reference,
+        stream,
+        stream_log,
+        link.ports,
+        frame_bytes_max=link.session.frame_limit,
+        uncompressed_max=link.host.settings.sub_batch_uncompressed_bytes_max,
+    )
     link.publishers[request.publisher_id] = publisher
     if request.reference:
         link.references.add(slot)

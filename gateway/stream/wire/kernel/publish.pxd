@@ -8,4 +8,5 @@ cdef class State:
 cpdef int take_publishes(bytearray source, bytearray target, bytearray ids, bytearray duplicates, State state) except -1
 cpdef int take_filtered(bytearray source, bytearray target, bytearray ids, bytearray duplicates, State state, set filters) except -1
 cpdef bytes confirm_of(int publisher_id, bytes ids)
+cpdef bytes deliver_of(int version, int subscription_id, unsigned long long committed_chunk_id, Py_ssize_t chunk_bytes, bytes head)
 cpdef long long u32_at(bytearray source, Py_ssize_t position) except -1

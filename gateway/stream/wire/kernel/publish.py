@@ -17,6 +17,7 @@ Besides bytes, a call takes and changes a `State`.
 import cython
 
 if cython.compiled:
+    from cython.cimports.cpython.bytes import PyBytes_AS_STRING, PyBytes_FromStringAndSize
     from cython.cimports.libc.string import memcpy
 
 # Reasons why a call stopped. After each of them only the caller can go on.
@@ -403,6 +404,42 @@ def confirm_of(publisher_id: cython.int, ids: bytes) -> bytes:
     head[8] = publisher_id
     _put_u32(head, 9, cython.cast(cython.uint, size // 8))
     return head[:13] + ids
+
+
+def deliver_of(
+    version: cython.int,
+    subscription_id: cython.int,
+    committed_chunk_id: cython.ulonglong,
+    chunk_bytes: cython.Py_ssize_t,
+    head: bytes,
+) -> bytes:
+    """Return a Deliver frame, or its beginning.
+
+    Args:
+        version: 1, or 2 with the id of the last chunk that is committed.
+        subscription_id: The client's number for it.
+        committed_chunk_id: That id.
+        chunk_bytes: Size of the chunk, header and data.
+        head: The first bytes of the chunk, or all.
+
+    Source: RabbitMQ stream protocol, Deliver.
+    """
+    place: cython.int = 9 if version == 1 else 17
+    body_bytes: cython.Py_ssize_t = place - 4 + chunk_bytes
+    if not cython.compiled:
+        begin = body_bytes.to_bytes(4, "big") + b"\x00\x08\x00" + bytes((version, subscription_id))
+        return begin + (b"" if version == 1 else committed_chunk_id.to_bytes(8, "big")) + head
+    size: cython.Py_ssize_t = len(head)
+    frame: bytes = PyBytes_FromStringAndSize(cython.NULL, place + size)
+    target: cython.p_uchar = cython.cast(cython.p_uchar, PyBytes_AS_STRING(frame))
+    _put_u32(target, 0, cython.cast(cython.uint, body_bytes))
+    _put_u32(target, 4, cython.cast(cython.uint, 0x00080000 + version))
+    target[8] = subscription_id
+    if version != 1:
+        _put_u32(target, 9, cython.cast(cython.uint, committed_chunk_id >> 32))
+        _put_u32(target, 13, cython.cast(cython.uint, committed_chunk_id))
+    memcpy(target + place, PyBytes_AS_STRING(head), size)
+    return frame
 
 
 def u32_at(source: bytearray, position: cython.Py_ssize_t) -> cython.longlong:

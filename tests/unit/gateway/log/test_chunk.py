@@ -1,8 +1,9 @@
 import zlib
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from gateway.broker.openings import EPOCH_MAX
 from gateway.log import chunk
 from gateway.log.chunk import (
     ChunkHeader,
@@ -93,3 +94,16 @@ def test_a_trailer_stops_at_a_kind_that_it_does_not_know() -> None:
 
 def test_the_checksum_is_that_of_zlib() -> None:
     assert chunk.crc32(b"entries") == zlib.crc32(b"entries")
+
+
+@given(st.integers(0, 2**47 - 1), st.integers(0, EPOCH_MAX))
+@example(2**47 - 1, EPOCH_MAX)
+def test_an_event_number_holds_offset_and_epoch(next_offset: int, epoch: int) -> None:
+    number = chunk.event_number(next_offset, epoch)
+
+    assert 0 <= number < 2**63
+    assert chunk.next_offset_and_epoch(number) == (next_offset, epoch)
+
+
+def test_event_numbers_grow_with_the_offset_and_then_with_the_epoch() -> None:
+    assert chunk.event_number(5, 0xFFFF) < chunk.event_number(6, 1) < chunk.event_number(6, 2)

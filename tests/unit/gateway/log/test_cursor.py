@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from gateway.log import cursor as cursor_module
 from gateway.log import index as index_module
+from gateway.log.chunk import event_number
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.log import StreamLog
-from gateway.log.names import event_number, writer_of
+from gateway.log.names import writer_of
 from store.errors import NoSuchSegment
 from tests.chunks import Chunk, Entry, SubBatch, chunk_of
 from tests.unit.gateway.log.conftest import MakeRig, reopened_on

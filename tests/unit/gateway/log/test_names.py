@@ -5,7 +5,6 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from gateway.broker.openings import EPOCH_MAX
 from gateway.log import names
 
 stream_names = st.text(min_size=1, max_size=300) | st.binary(min_size=1, max_size=300).map(
@@ -88,16 +87,3 @@ def test_keys_of_a_generation_are_its_own() -> None:
 
 def test_a_segment_has_one_writer_id_forever() -> None:
     assert names.writer_of("a") == uuid.uuid5(uuid.NAMESPACE_URL, "a")
-
-
-@given(st.integers(0, 2**47 - 1), st.integers(0, EPOCH_MAX))
-@example(2**47 - 1, EPOCH_MAX)
-def test_an_event_number_holds_offset_and_epoch(next_offset: int, epoch: int) -> None:
-    number = names.event_number(next_offset, epoch)
-
-    assert 0 <= number < 2**63
-    assert names.next_offset_and_epoch(number) == (next_offset, epoch)
-
-
-def test_event_numbers_grow_with_the_offset_and_then_with_the_epoch() -> None:
-    assert names.event_number(5, 0xFFFF) < names.event_number(6, 1) < names.event_number(6, 2)

@@ -10,8 +10,9 @@ import pytest
 
 from gateway.log import index as index_module
 from gateway.log import opening as opening_module
+from gateway.log.chunk import event_number
 from gateway.log.errors import CorruptChunk
-from gateway.log.names import event_number, writer_of
+from gateway.log.names import writer_of
 from store.errors import CorruptSegment, NoSuchSegment, StoreError
 from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import (

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from gateway.log import index as index_module
-from gateway.log.chunk import Seals, seal_seed
+from gateway.log.chunk import Seals, event_number, seal_seed
 from gateway.log.errors import CorruptChunk
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.locating import StartKind, locate
-from gateway.log.names import event_number, writer_of
+from gateway.log.names import writer_of
 from gateway.log.opening import LogNames
 from gateway.log.retention import Limits, find_cut
 from gateway.log.verifying import verify

@@ -12,13 +12,13 @@ from typing import Any, cast
 
 from gateway.server.connection import Connection
 from gateway.server.edge import Owner, PlainEdge
-from gateway.server.front import Limits
+from gateway.server.front import Limits, Region
 from gateway.server.schedule import Schedule
 from gateway.server.shared import Shared
 from gateway.stream.front import StreamFront, StreamKind
 from gateway.stream.link import Link
 from gateway.stream.wire.codec import Decoded, decode_reply
-from store.api import FileRegion, SegmentStore
+from store.api import SegmentStore
 from tests.conformance.harness import Loop
 from tests.conformance.model import Model
 from tests.conformance.model_store import ModelStore
@@ -88,29 +88,27 @@ class TimedLoop(Loop):
 
 
 @dataclass(eq=False)
-class Edge:
+class Edge(PlainEdge):
     """A socket that takes everything, or so many bytes."""
 
     takes_regions: bool = False
     room: int = 1 << 62
     """How many bytes the peer takes until it reads again."""
     sent: bytearray = field(default_factory=bytearray)
-    received_bytes: int = 0
     is_reading: bool = False
     is_closed: bool = False
     """FIN was sent, or the connection was cut."""
     is_aborted: bool = False
     owner: Owner | None = None
-    _queue: list[bytes] = field(default_factory=list)
+    _unsent: list[bytes] = field(default_factory=list)
     _closes_when_sent: bool = False
 
-    @property
-    def sent_bytes(self) -> int:
-        return len(self.sent)
+    def __post_init__(self) -> None:
+        self.received_bytes = self.sent_bytes = 0
 
     @property
     def is_drained(self) -> bool:
-        return not self._queue
+        return not self._unsent
 
     def start(self, owner: Owner) -> None:
         self.owner = owner
@@ -124,23 +122,24 @@ class Edge:
 
     def write(self, frame: bytes | memoryview) -> None:
         if not self.is_closed:
-            self._queue.append(bytes(frame))
+            self._unsent.append(bytes(frame))
 
-    def write_region(self, region: FileRegion) -> None:
+    def write_region(self, region: Region) -> None:
         raise AssertionError(region)
 
     def flush(self) -> bool:
         if self.is_closed:
             return False
-        while self._queue:
-            piece = self._queue[0][: self.room]
+        while self._unsent:
+            piece = self._unsent[0][: self.room]
             self.sent += piece
+            self.sent_bytes = len(self.sent)
             self.room -= len(piece)
-            rest = self._queue[0][len(piece) :]
+            rest = self._unsent[0][len(piece) :]
             if rest:
-                self._queue[0] = rest
+                self._unsent[0] = rest
                 return False
-            self._queue.pop(0)
+            self._unsent.pop(0)
         if self._closes_when_sent:
             self._end()
         return True
@@ -160,7 +159,7 @@ class Edge:
 
     def abort(self) -> None:
         self.is_aborted = True
-        self._queue.clear()
+        self._unsent.clear()
         self._end()
 
     def _end(self) -> None:

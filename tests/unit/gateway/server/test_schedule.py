@@ -22,7 +22,7 @@ def test_actions_are_done_in_order_and_not_at_once(loop: TimedLoop) -> None:
     schedule = schedule_on(loop)
     done: list[int] = []
     for number in range(3):
-        schedule(lambda number=number: done.append(number))  # type: ignore[misc]  # bound at once
+        schedule.add(lambda number=number: done.append(number))  # type: ignore[misc]  # bound at once
     assert done == []
 
     loop.run_all()
@@ -36,10 +36,10 @@ def test_what_an_action_asks_for_is_done_after_the_others(loop: TimedLoop) -> No
 
     def first() -> None:
         done.append("first")
-        schedule(lambda: done.append("third"))
+        schedule.add(lambda: done.append("third"))
 
-    schedule(first)
-    schedule(lambda: done.append("second"))
+    schedule.add(first)
+    schedule.add(lambda: done.append("second"))
 
     loop.run_all()
 
@@ -54,9 +54,9 @@ def test_actions_that_ask_for_each_other_for_ever_leave_turns_to_the_rest(
 
     def again() -> None:
         count[0] += 1
-        schedule(again)
+        schedule.add(again)
 
-    schedule(again)
+    schedule.add(again)
     for _ in range(10):
         loop.turn()
 
@@ -72,11 +72,11 @@ def test_an_action_that_fails_is_logged_and_the_others_are_done(
     def fail() -> None:
         raise KeyError("our bug")
 
-    schedule(lambda: done.append("before"))
-    schedule(fail)
-    schedule(lambda: done.append("after"))
+    schedule.add(lambda: done.append("before"))
+    schedule.add(fail)
+    schedule.add(lambda: done.append("after"))
     loop.run_all()
-    schedule(lambda: done.append("later"))
+    schedule.add(lambda: done.append("later"))
     loop.run_all()
 
     assert done == ["before", "after", "later"]
@@ -104,7 +104,7 @@ def test_the_loop_is_kept_awake_for_a_moment_and_less_often_where_that_is_in_vai
     schedule = Schedule(any_loop, busy_poll_us=50)
 
     def is_awake_after_something() -> bool:
-        schedule(lambda: None)
+        schedule.add(lambda: None)
         loop.turn()
         return bool(loop._ready)
 

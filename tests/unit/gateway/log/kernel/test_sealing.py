@@ -61,3 +61,12 @@ def test_the_tables_are_those_of_the_ieee_polynomial(kernel: ModuleType) -> None
             message = bytes([value]) + bytes(row)
             nothing = zlib.crc32(bytes(row + 1))
             assert kernel.CRC_TABLE[row * 256 + value] == zlib.crc32(message) ^ nothing
+
+
+def test_a_copy_has_the_bytes_between_two_places(kernel: ModuleType) -> None:
+    buffer = bytearray(b"0123456789")
+
+    copied = kernel.copy_of(buffer, 2, 5)
+    buffer[3] = 0
+
+    assert copied == b"234"

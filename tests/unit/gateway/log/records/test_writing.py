@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import pytest
 
+from gateway.log.chunk import OFFSETS_END
 from gateway.log.filters import FILTER_BYTES_MAX
 from gateway.log.log import StreamLog
-from gateway.log.names import OFFSETS_END
 from gateway.log.records.writing import (
     RECORD_BYTES_MAX,
     NoRoom,

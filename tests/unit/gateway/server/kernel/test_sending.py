@@ -1,6 +1,7 @@
-"""Sends on a socket, compiled and interpreted."""
+"""Sends and receives on a socket, compiled and interpreted."""
 
 import socket
+import struct
 from collections.abc import Iterator
 from types import ModuleType
 
@@ -51,3 +52,39 @@ def test_a_peer_that_is_gone_is_an_error(
 
     with pytest.raises(BrokenPipeError):
         kernel.send_bytes(ours.fileno(), b"x")
+
+
+def test_bytes_are_received_as_far_as_there_is_room(
+    kernel: ModuleType, pair: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = pair
+    room = bytearray(8)
+    theirs.sendall(b"hello")
+
+    assert kernel.receive_into(ours.fileno(), memoryview(room)[1:4]) == 3
+    assert kernel.receive_into(ours.fileno(), memoryview(room)[4:]) == 2
+
+    assert room == b"\0hello\0\0"
+
+
+def test_an_empty_socket_gives_nothing_and_a_closed_one_its_end(
+    kernel: ModuleType, pair: tuple[socket.socket, socket.socket]
+) -> None:
+    ours, theirs = pair
+    room = memoryview(bytearray(8))
+
+    assert kernel.receive_into(ours.fileno(), room) == -1
+    theirs.close()
+    assert kernel.receive_into(ours.fileno(), room) == 0
+
+
+def test_a_connection_that_was_reset_is_an_error(kernel: ModuleType) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        theirs = socket.create_connection(server.getsockname())
+        ours, _ = server.accept()
+        with ours:
+            ours.settimeout(5)
+            theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            theirs.close()
+            with pytest.raises(ConnectionResetError):
+                kernel.receive_into(ours.fileno(), memoryview(bytearray(8)))

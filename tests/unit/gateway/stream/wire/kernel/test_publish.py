@@ -420,3 +420,18 @@ def test_ids_of_a_refused_frame_end_where_an_entry_does_not_fit(
     assert ids == [1, 2, 3][: len(ids)]
     assert position == max(each for each in THREE_ENDS if each <= end)
     assert position == THREE_ENDS[len(ids)]
+
+
+@pytest.mark.parametrize(
+    ("version", "frame"),
+    [
+        (1, "00000015 0008 0001 07 68656164"),
+        (2, "0000001d 0008 0002 07 0102030405060708 68656164"),
+    ],
+)
+def test_a_deliver_frame_says_how_long_the_chunk_is(
+    kernel: ModuleType, version: int, frame: str
+) -> None:
+    made = kernel.deliver_of(version, 7, 0x0102030405060708, 16, b"head")
+
+    assert made == bytes.fromhex(frame)
