@@ -1,3 +1,5 @@
+import cython
+
 from gateway.log.log cimport Readers, StreamLog
 from gateway.log.lookahead cimport Lookahead
 from gateway.log.open_chunk cimport Delivery
@@ -11,6 +13,7 @@ cdef class Cursor:
     cdef public bint _is_waiting, _is_closed, _was_late, is_sifting, _takes_shared
     cpdef Delivery next(self, bytearray scratch)
     cpdef Delivery _take_shared(self, Readers readers)
+    @cython.locals(available="long long")
     cpdef Delivery _find_next(self, bytearray scratch)
     cpdef Delivery _next(self, long long available, bytearray scratch)
     cpdef Delivery _alone(self, bytes glance, Py_ssize_t event_bytes)

@@ -28,6 +28,7 @@ cdef class StreamLog:
     cpdef OpenChunk make_room(self, Py_ssize_t bytes_expected)
     cpdef _append(self, OpenChunk chunk)
     cpdef send(self, OpenChunk chunk)
+    @cython.locals(chunk_id="long long")
     cpdef _issue(self, OpenChunk chunk)
     @cython.locals(position="long long", size="Py_ssize_t")
     cpdef bint _show(self, OpenChunk chunk, appended)

@@ -1,3 +1,5 @@
+import cython
+
 from gateway.log.kernel.sealing cimport copy_of, seal_chunk, unfilled
 
 cdef Py_ssize_t _KERNEL_CRC_END, _KEPT_BYTES
@@ -11,9 +13,11 @@ cdef class Delivery:
 cdef class ChunkBuffers:
     cdef public Py_ssize_t chunk_end_max
     cdef public list _sizes, _kept
+    @cython.locals(index="Py_ssize_t")
     cpdef bytearray take(self, Py_ssize_t bytes_expected)
     cpdef bytearray _take_of(self, Py_ssize_t index)
     cpdef bytearray take_larger(self, bytearray buffer)
+    @cython.locals(size="Py_ssize_t")
     cpdef give_back(self, bytearray buffer)
 cdef class OpenChunk
 
@@ -38,6 +42,8 @@ cdef class OpenChunk:
     cpdef bint grow(self)
     cpdef took(self, Py_ssize_t written, Py_ssize_t entries, Py_ssize_t records)
     cpdef add_confirm(self, sink, bytes tokens)
+    @cython.locals(data_end="Py_ssize_t", event_end="Py_ssize_t")
     cpdef finish(self, long long chunk_id, unsigned long long epoch, long long timestamp_ms, unsigned int seal_seed)
+    @cython.locals(end="Py_ssize_t", next_offset="long long")
     cpdef keep(self)
     cpdef release(self)

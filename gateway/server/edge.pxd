@@ -1,3 +1,5 @@
+import cython
+
 from gateway.server.kernel.sending cimport receive_into, send_bytes
 
 cdef Py_ssize_t _SMALL_SEND_BYTES
@@ -11,10 +13,12 @@ cdef class PlainEdge:
     cpdef pause_reading(self)
     cpdef resume_reading(self)
     cpdef write(self, frame)
+    @cython.locals(size="Py_ssize_t")
     cpdef _readable(self)
     cpdef bint flush(self)
     cpdef bint _send(self)
     cpdef _send_first(self)
+    @cython.locals(size="Py_ssize_t", sent="Py_ssize_t")
     cpdef _send_last(self, bytes frame)
     cpdef _send_bytes(self)
     cpdef _send_region(self, region)

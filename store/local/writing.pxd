@@ -1,3 +1,5 @@
+import cython
+
 from store.local.kernel.journal_bytes cimport append_record
 from store.local.catalogue cimport Catalogue
 from store.local.changes cimport AppendChange
@@ -14,8 +16,10 @@ cdef class Staging:
     cdef public Py_ssize_t written_bytes
     cdef public bint is_short
     cdef public object ask_for_room
+    @cython.locals(position="long long", record_size="Py_ssize_t", flags="int", file_number="long long")
     cpdef append(self, AppendChange change, data, Py_ssize_t size, durability)
     cpdef make_durable(self, Segment segment)
+    @cython.locals(position="long long", place="long long")
     cpdef DataFile _write(self, AppendChange change, data, Py_ssize_t size)
     cpdef _write_later(self, AppendChange change, DataFile file, data)
     cpdef _note_write(self, DataFile file)
