@@ -321,7 +321,7 @@ class Connection:
             self._heartbeats.stop()
         edge = self._edge
         self._heartbeats = Heartbeats(
-            self._shared.loop,
+            self._shared.heartbeats,
             interval_s,
             HeartbeatPorts(
                 lambda: edge.sent_bytes,

@@ -240,7 +240,7 @@ class PlainEdge:
 
     def is_stuck_on_deleted(self) -> bool:
         """Tell whether it sends from a deleted file, and nothing went out since the last call."""
-        if not any(map(_is_of_deleted, self._queue)):
+        if not self._queue or not any(map(_is_of_deleted, self._queue)):
             self._stuck_at = -1
             return False
         is_stuck = self._stuck_at == self.sent_bytes

@@ -11,9 +11,44 @@ last byte.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 _LOOKS_IN_VAIN_MAX: Final = 2
+_COARSE_S: Final = 10.0
+"""Delay from which on half a second more or less is no matter."""
+_LOOKS_A_TURN: Final = 50
+"""Looks of a whole second that are made before other work has its turn."""
+
+
+class HeartbeatTimers:
+    """Timers of all connections. Long ones go off at whole seconds, so that one serves many."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._due: dict[int, dict[Callable[[], object], None]] = {}
+
+    def call_later(self, delay_s: float, look: Callable[[], object]) -> Callable[[], object]:
+        """Call `look` after a delay; return what cancels that."""
+        if delay_s < _COARSE_S:
+            return self._loop.call_later(delay_s, look).cancel
+        now_s = self._loop.time()
+        second = round(now_s + delay_s)
+        looks = self._due.get(second)
+        if looks is None:
+            looks = self._due[second] = {}
+            self._loop.call_later(second - now_s, self._look, second)
+        looks[look] = None
+        return partial(looks.pop, look, None)
+
+    def _look(self, second: int) -> None:
+        self._look_on(self._due.pop(second))
+
+    def _look_on(self, looks: dict[Callable[[], object], None]) -> None:
+        for _ in range(min(len(looks), _LOOKS_A_TURN)):
+            looks.popitem()[0]()
+        if looks:
+            self._loop.call_soon(self._look_on, looks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,28 +65,26 @@ class HeartbeatPorts:
 class Heartbeats:
     """The two timers of one connection."""
 
-    def __init__(
-        self, loop: asyncio.AbstractEventLoop, interval_s: int, ports: HeartbeatPorts
-    ) -> None:
-        self._loop = loop
+    def __init__(self, timers: HeartbeatTimers, interval_s: int, ports: HeartbeatPorts) -> None:
+        self._timers = timers
         self._interval_s = interval_s
         self._ports = ports
         self._sent_seen: int | None = None
         self._received_seen = -1
         self._looks_in_vain = 0
-        self._timers: dict[str, asyncio.TimerHandle] = {}
+        self._cancel: dict[str, Callable[[], object]] = {}
         if interval_s > 0:
             self._arm("send", interval_s / 2, self._look_at_sent)
             self._arm("receive", interval_s, self._look_at_received)
 
     def stop(self) -> None:
         """Cancel both timers."""
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+        for cancel in self._cancel.values():
+            cancel()
+        self._cancel.clear()
 
     def _arm(self, name: str, delay_s: float, look: Callable[[], None]) -> None:
-        self._timers[name] = self._loop.call_later(delay_s, look)
+        self._cancel[name] = self._timers.call_later(delay_s, look)
 
     def _look_at_sent(self) -> None:
         self._arm("send", self._interval_s / 2, self._look_at_sent)

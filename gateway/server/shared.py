@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from gateway.server.heartbeats import HeartbeatTimers
 from gateway.server.in_flight import InFlight
 from gateway.server.schedule import Schedule
 
@@ -24,6 +25,7 @@ class Shared:
 
     loop: asyncio.AbstractEventLoop
     schedule: Schedule
+    heartbeats: HeartbeatTimers
     receive_buffer: bytearray
     scratch: bytearray
     say: Say

@@ -24,15 +24,36 @@ log = logging.getLogger(__name__)
 
 _BACKLOG: Final = 128
 _STOP_S: Final = 1.0
+_TICK_S: Final = 1.0
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn, which leaves signals to the process."""
+    """uvicorn, which leaves signals to the process, and sleeps while nothing is asked."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._is_stopped = asyncio.Event()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Capture none."""
         yield
+
+    async def main_loop(self) -> None:
+        """Set the date that answers carry once a second, until the end.
+
+        uvicorn's own wakes an idle server ten times a second.
+        """
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TICK_S):
+                    await self._is_stopped.wait()
+
+    def stop(self) -> None:
+        """End without waiting for clients."""
+        self.should_exit = True
+        self.force_exit = True
+        self._is_stopped.set()
 
 
 class HttpServer:
@@ -72,8 +93,7 @@ class HttpServer:
         """Stop answering."""
         if self._task is None:
             return
-        self._uvicorn.should_exit = True
-        self._uvicorn.force_exit = True
+        self._uvicorn.stop()
         with suppress(TimeoutError, asyncio.CancelledError):
             async with asyncio.timeout(_STOP_S):
                 await self._task

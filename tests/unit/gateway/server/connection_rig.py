@@ -13,6 +13,7 @@ from typing import Any, cast
 from gateway.server.connection import Connection
 from gateway.server.edge import Owner, PlainEdge
 from gateway.server.front import Limits, Region
+from gateway.server.heartbeats import HeartbeatTimers
 from gateway.server.schedule import Schedule
 from gateway.server.shared import Shared
 from gateway.stream.front import StreamFront, StreamKind
@@ -47,6 +48,9 @@ class TimedLoop(Loop):
         self.now_s = 0.0
         self._timers: list[tuple[float, int, Timer, Callable[[], object]]] = []
         self._numbers = itertools.count()
+
+    def time(self) -> float:
+        return self.now_s
 
     def call_later(self, delay_s: float, callback: Callable[..., object], *args: object) -> Timer:
         timer = Timer()
@@ -207,6 +211,7 @@ class Server:
         self.shared = Shared(
             loop=loop,
             schedule=Schedule(loop),
+            heartbeats=HeartbeatTimers(loop),
             receive_buffer=bytearray(receive_buffer_bytes),
             scratch=bytearray(MIB),
             say=host.authentication.refusals.say,

@@ -1,11 +1,13 @@
 """When heartbeats are sent, and when silence ends a connection."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import pytest
 
-from gateway.server.heartbeats import HeartbeatPorts, Heartbeats
+from gateway.server.heartbeats import HeartbeatPorts, Heartbeats, HeartbeatTimers
 from tests.unit.gateway.server.connection_rig import TimedLoop
 
 
@@ -29,7 +31,7 @@ class Line:
             self._send,
             self._fail,
         )
-        return Heartbeats(loop, interval_s, ports)
+        return Heartbeats(HeartbeatTimers(loop), interval_s, ports)
 
     def _send(self) -> None:
         self.sent_at.append(self.loop.now_s)
@@ -134,3 +136,62 @@ def test_nothing_happens_after_the_end(line: Line) -> None:
 
     assert (line.sent_at, line.failed_at) == ([0.5], [])
     assert line.loop.timer_count == 0
+
+
+def test_long_delays_of_many_share_the_timers_of_whole_seconds() -> None:
+    loop: Any = TimedLoop()
+    timers = HeartbeatTimers(loop)
+    called_at: list[float] = []
+
+    def look() -> Callable[[], None]:
+        return lambda: called_at.append(loop.now_s)
+
+    for index in range(1_000):
+        loop.now_s = 100 + index / 1_000
+        timers.call_later(30, look())
+
+    assert loop.timer_count == 2
+    loop.pass_time(40)
+    assert set(called_at) == {130.0, 131.0}
+    assert len(called_at) == 1_000
+
+
+def test_short_delays_are_exact() -> None:
+    loop: Any = TimedLoop()
+    timers = HeartbeatTimers(loop)
+    called_at: list[float] = []
+    loop.now_s = 0.3
+
+    timers.call_later(9.5, lambda: called_at.append(loop.now_s))
+    loop.pass_time(20)
+
+    assert called_at == [9.8]
+
+
+def test_a_long_delay_that_is_cancelled_ends_without_a_call() -> None:
+    loop: Any = TimedLoop()
+    timers = HeartbeatTimers(loop)
+    called: list[str] = []
+    cancel = timers.call_later(30, lambda: called.append("cancelled"))
+    timers.call_later(30, lambda: called.append("kept"))
+
+    cancel()
+    loop.pass_time(31)
+    cancel()
+
+    assert called == ["kept"]
+
+
+def test_others_have_their_turn_between_the_looks_of_a_second() -> None:
+    loop: Any = TimedLoop()
+    timers = HeartbeatTimers(loop)
+    called: list[int] = []
+    for index in range(1_000):
+        timers.call_later(30, partial(called.append, index))
+    loop.call_later(30, lambda: loop.call_soon(lambda: counts.append(len(called))))
+    counts: list[int] = []
+
+    loop.pass_time(31)
+
+    assert len(called) == 1_000
+    assert 0 < counts[0] <= 100
