@@ -21,7 +21,6 @@ from gateway.network.addresses import shown
 from gateway.network.listening import Place
 from gateway.server.certificate_user import naming_of
 from gateway.server.deleted_files import let_go_of_deleted
-from gateway.server.heartbeats import HeartbeatTimers
 from gateway.server.listener import Listener
 from gateway.server.listeners import Listeners
 from gateway.server.schedule import Schedule
@@ -237,7 +236,6 @@ class Server:
         self.shared = shared = Shared(
             loop=self._loop,
             schedule=self._schedule,
-            heartbeats=HeartbeatTimers(self._loop),
             receive_buffer=bytearray(self._settings.stream.receive_buffer_bytes),
             scratch=bytearray(chunk_bytes_max(self._settings.stream)),
             say=say,

@@ -15,7 +15,6 @@ from gateway.early_port import EarlyPort
 from gateway.pravega.controller.rights import LogIn
 from gateway.pravega.early.host import is_of_the_server
 from gateway.served_store import ServedStore
-from gateway.server.heartbeats import HeartbeatTimers
 from gateway.server.listeners import Listeners
 from gateway.server.schedule import Schedule
 from gateway.server.shared import Shared
@@ -74,7 +73,6 @@ class StoreServer:
         shared = Shared(
             loop=self._loop,
             schedule=self._schedule,
-            heartbeats=HeartbeatTimers(self._loop),
             receive_buffer=bytearray(self._settings.stream.receive_buffer_bytes),
             scratch=bytearray(_SCRATCH_BYTES),
             say=say,

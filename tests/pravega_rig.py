@@ -15,7 +15,6 @@ from gateway.pravega.front import PravegaKind
 from gateway.pravega.guard import Guard, Ownership
 from gateway.pravega.host import Host
 from gateway.server.front import Kind, Limits
-from gateway.server.heartbeats import HeartbeatTimers
 from gateway.server.listener import Listener
 from gateway.server.schedule import Schedule
 from gateway.server.shared import Shared
@@ -83,7 +82,6 @@ class WireServer:
         shared = Shared(
             loop=loop,
             schedule=schedule,
-            heartbeats=HeartbeatTimers(loop),
             receive_buffer=bytearray(1 << 20),
             scratch=bytearray(1 << 16),
             say=self._say,

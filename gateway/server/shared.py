@@ -25,8 +25,11 @@ class Shared:
 
     loop: asyncio.AbstractEventLoop
     schedule: Schedule
-    heartbeats: HeartbeatTimers
     receive_buffer: bytearray
     scratch: bytearray
     say: Say
     in_flight: InFlight = field(default_factory=InFlight)
+    heartbeats: HeartbeatTimers = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "heartbeats", HeartbeatTimers(self.loop))

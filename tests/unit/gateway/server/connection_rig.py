@@ -13,7 +13,6 @@ from typing import Any, cast
 from gateway.server.connection import Connection
 from gateway.server.edge import Owner, PlainEdge
 from gateway.server.front import Limits, Region
-from gateway.server.heartbeats import HeartbeatTimers
 from gateway.server.schedule import Schedule
 from gateway.server.shared import Shared
 from gateway.stream.front import StreamFront, StreamKind
@@ -211,7 +210,6 @@ class Server:
         self.shared = Shared(
             loop=loop,
             schedule=Schedule(loop),
-            heartbeats=HeartbeatTimers(loop),
             receive_buffer=bytearray(receive_buffer_bytes),
             scratch=bytearray(MIB),
             say=host.authentication.refusals.say,
