@@ -62,7 +62,7 @@ def test_case_47_a_closed_subscription_goes_on_where_it_was(client: MewbaseClien
 
 
 @pytest.mark.parametrize("way", ["dropped", "stopped", "killed"])
-def test_case_48_and_case_49_it_goes_on_after_a_connection_or_a_server_is_gone(
+def test_case_48_it_goes_on_after_a_connection_or_a_server_is_gone(
     server: HutchServer, way: str
 ) -> None:
     with connected(server) as client:
@@ -81,6 +81,21 @@ def test_case_48_and_case_49_it_goes_on_after_a_connection_or_a_server_is_gone(
         assert [each["event"]["n"] for each in events] == list(range(50, 100))
         assert [each["pos"] for each in events] == list(range(50, 100))
         assert client.is_silent()
+
+
+def test_case_49_events_that_were_not_acknowledged_come_again_with_the_same_positions(
+    server: HutchServer,
+) -> None:
+    with connected(server) as client:
+        publish(client, 3)
+        client.subscribe("channel1", startPos=0, **D)
+        delivered = client.events(3)
+    with connected(server) as client:
+        client.subscribe("channel1", startPos=0, **D)
+        again = client.events(3)
+    for each in (*delivered, *again):
+        del each["subID"]
+    assert again == delivered
 
 
 def test_case_50_a_subscription_that_is_ended_is_forgotten(client: MewbaseClient) -> None:
