@@ -13,4 +13,5 @@ cdef class Subscription:
     cdef public Py_ssize_t credit
     cdef public long long consumed, next_offset
     cdef public bint is_queued, is_single, _is_closed
+    cpdef add_credit(self, Py_ssize_t credit)
     cpdef next(self, bytearray scratch)

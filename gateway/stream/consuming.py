@@ -32,6 +32,10 @@ class Reader(Protocol):
         """Drop the subscriptions to a stream whose next part cannot be read."""
         ...
 
+    def reads_at(self, stream: Stream, offset: int) -> None:
+        """Note that the user reads there."""
+        ...
+
 
 class Deliver:
     """A Deliver frame: bytes, then perhaps a region of a file."""
@@ -103,9 +107,11 @@ class Subscription:
 
     def add_credit(self, credit: int) -> None:
         """Allow more chunks (or fewer: i16)."""
+        had_credit = self.credit > 0
         self.credit += credit
-        if self.credit > 0:
+        if not had_credit and self.credit > 0:  # else it waits for nothing but a commit
             self._ports.wake(self)
+        self._reader.reads_at(self.stream, self.next_offset)
 
     def next(self, scratch: bytearray) -> Deliver | None:
         """Return the next frame; None without credit, or while there is none."""

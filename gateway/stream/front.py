@@ -3,8 +3,9 @@
 
     size (u32, of what follows) | key (u16) | version (u16) | the rest
 
-Publish frames go to the kernel in runs; every other command goes to its handler by itself. A breach
-of the protocol ends the connection: with a Close once it is open, without an answer before.
+Publish frames go to the kernel in runs. Credit, which clients send for each chunk, goes straight to
+its subscription unless it may need an answer. Every other command goes to its handler by itself. A
+breach of the protocol ends the connection: with a Close once it is open, without an answer before.
 
 Source: RabbitMQ stream protocol, Frame Structure, Close.
 """
@@ -32,6 +33,10 @@ _HEAD_END: Final = codec.SIZE_BYTES + codec.HEAD_BYTES
 _PUBLISH_HEAD_BYTES: Final = FRAME_HEAD_BYTES
 _PUBLISH_V1: Final = 0x0002_0001  # key and version
 _PUBLISH_V2: Final = 0x0002_0002
+_CREDIT: Final = 0x0009_0001
+_CREDIT_ID_AT: Final = _HEAD_END
+_CREDIT_AT: Final = _CREDIT_ID_AT + 1
+_CREDIT_END: Final = _CREDIT_AT + 2
 _CLOSE_RESPONSE: Final = b"\x80\x16\x00\x01"
 _OPEN: Final = State.OPEN  # bound once: a look at a member of an enum costs a call
 _CLOSING: Final = State.CLOSING
@@ -105,9 +110,24 @@ class StreamFront:
                     intake = take_with_filters(self.link, buffer, position, frame_end)
                 self._ports.taken(intake.entries, intake.log)
                 return intake.position
+            if kind == _CREDIT and self._take_credit(buffer, position, frame_end):
+                return frame_end
         self._ports.begin_command()
         dispatch(self.link, memoryview(buffer)[position + 4 : frame_end], self._handled)
         return frame_end
+
+    def _take_credit(self, buffer: bytearray, position: int, frame_end: int) -> bool:
+        """Handle a Credit frame; False if its handler must, which can answer."""
+        if frame_end - position != _CREDIT_END:
+            return False
+        subscription = self.link.subscriptions.get(buffer[position + _CREDIT_ID_AT])
+        if subscription is None or subscription.is_single:
+            return False
+        place = slice(position + _CREDIT_AT, frame_end)
+        self._ports.begin_command()
+        subscription.add_credit(int.from_bytes(buffer[place], "big", signed=True))
+        self._ports.end_command()
+        return True
 
     def frame_bytes(self, buffer: bytearray, position: int, end: int) -> int:
         """Return the size of the unfinished frame at `position`; 0 if its size is not there."""

@@ -120,6 +120,10 @@ class Link(Visit):
 
     # Streams that this link uses
 
+    def reads_at(self, stream: Stream, offset: int) -> None:
+        """Note that the user reads there: plans that hold the place go on holding it."""
+        self.streams.logs.holds.renew(self.user, stream.entry.generation, offset)
+
     def written(self) -> set[Stream]:
         """Return the streams to which it has publishers."""
         return {publisher.stream for publisher in self.publishers.values()}

@@ -9,7 +9,6 @@ from typing import Final
 
 from gateway.broker.errors import BrokerError, PreconditionFailed, StreamNotAvailable
 from gateway.broker.groups import NO_PARTITION
-from gateway.broker.stream import Stream
 from gateway.log.locating import Start
 from gateway.logs import InHost
 from gateway.stream.consuming import Subscription
@@ -82,13 +81,8 @@ def _kept(link: Link, given: Mapping[str, str]) -> Properties:
         raise Refusal(ResponseCode.PRECONDITION_FAILED, str(error)) from None
 
 
-def _renew_holds(link: Link, stream: Stream, offset: int) -> None:
-    """Note that the user reads there: plans that hold the place go on holding it."""
-    link.streams.logs.holds.renew(link.user, stream.entry.generation, offset)
-
-
 def _begin(link: Link, subscription: Subscription, start: Start) -> None:
-    _renew_holds(link, subscription.stream, start.offset)
+    link.reads_at(subscription.stream, start.offset)
     subscription.begin(
         start.position,
         chunk_bytes_max=link.host.settings.chunk_bytes_max,
@@ -134,7 +128,6 @@ async def credit(link: Link, request: m.Credit) -> m.CreditRefused | None:
         code = ResponseCode.SUBSCRIPTION_ID_DOES_NOT_EXIST
         return m.CreditRefused(code, request.subscription_id)
     subscription.add_credit(request.credit)
-    _renew_holds(link, subscription.stream, subscription.next_offset)
     if subscription.is_single and not subscription.is_reading:
         return m.CreditRefused(ResponseCode.PRECONDITION_FAILED, request.subscription_id)
     return None

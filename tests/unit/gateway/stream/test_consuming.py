@@ -132,6 +132,18 @@ def test_a_commit_wakes_the_connection_once_there_is_credit(client: LinkRig) -> 
     assert delivered_ids(client) == [2]
 
 
+def test_credit_beside_some_that_is_left_wakes_nothing(client: LinkRig) -> None:
+    subscribe(client, 2)
+    assert delivered_ids(client) == []
+    client.ports.woken.clear()
+
+    client.tell("credit", m.Credit(1, 1))
+
+    assert client.ports.woken == []
+    publish_chunks(client, 3)
+    assert delivered_ids(client) == [0, 2, 4]
+
+
 def test_subscriptions_have_their_own_credit_and_place(client: LinkRig) -> None:
     publish_chunks(client, 3)
     subscribe(client, 1)

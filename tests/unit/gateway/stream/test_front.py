@@ -14,6 +14,7 @@ from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import decode_reply, encode_reply
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.errors import UnexpectedCommand
+from gateway.stream.wire.offsets import FIRST
 from tests.chunks import filtered_body, publish_body
 from tests.property.gateway.conversations import HANDSHAKE, frame_of
 from tests.unit.gateway.stream.link_rig import Broker, Ports
@@ -176,6 +177,34 @@ def test_a_publish_cut_short_breaks_the_protocol(client: Client, version: int) -
 
     assert client.names() == ["close"]
     assert client.connection.runs == []
+
+
+@pytest.mark.parametrize("credit", [1, -3, 32767, -32768])
+def test_credit_goes_to_its_subscription(client: Client, credit: int) -> None:
+    client.send(frame_of("subscribe", m.Subscribe(7, "s", FIRST, 5, {})))
+    client.names()
+
+    assert client.send(frame_of("credit", m.Credit(7, credit)) * 2) == b""
+
+    assert client.front.link.subscriptions[7].credit == 5 + 2 * credit
+    assert client.names() == []
+
+
+@pytest.mark.parametrize("end", [-1, 1])
+def test_credit_that_is_too_short_or_too_long_breaks_the_protocol(client: Client, end: int) -> None:
+    client.send(frame_of("subscribe", m.Subscribe(7, "s", FIRST, 5, {})))
+    client.names()
+    body = (frame_of("credit", m.Credit(7, 1)) + b"\0")[4 : 12 + end - 1]
+
+    client.send(len(body).to_bytes(4) + body)
+
+    assert client.names() == ["close"]
+
+
+def test_credit_of_a_subscription_that_is_not_there_is_refused(client: Client) -> None:
+    client.send(frame_of("credit", m.Credit(7, 1)))
+
+    assert client.names() == ["credit"]
 
 
 @pytest.mark.parametrize("version", [1, 2])
