@@ -33,6 +33,7 @@ HOT_OBJECTS: Final = (
     "gateway.server.connection",
     "gateway.server.delivery",
     "gateway.server.edge",
+    "gateway.server.front",
     "gateway.server.inbox",
     "gateway.server.rest",
     "gateway.server.schedule",

@@ -9,30 +9,23 @@ from gateway.broker.access.authentication import LoginRefused, Peer
 from gateway.broker.connections import ConnectionDetails
 from gateway.broker.visit import Host, Visit
 from gateway.pending import run
-from gateway.server.front import Limits, Ports
+from gateway.server.front import Limits, Piece, Ports, Source
 
 LINE_BYTES_MAX = 256 * 1024
 STEP_MS = 300
 
 
-class Text(NamedTuple):
-    head: bytes
-    region: None = None
-
-
-class Again:
-    is_queued = is_sifting = False
-
+class Again(Source):
     def __init__(self, count: int, text: bytes) -> None:
+        super().__init__()
         self.left, self.text = count, text
 
-    @property
     def wants_more(self) -> bool:
         return self.left > 0
 
-    def next(self, scratch: bytearray) -> Text:  # noqa: ARG002 - it has its text
+    def next(self, scratch: bytearray) -> Piece:  # noqa: ARG002 - it has its text
         self.left -= 1
-        return Text(self.text)
+        return Piece(self.text)
 
 
 class Echo(Visit):

@@ -15,6 +15,7 @@ cdef class Cursor:
     cpdef Delivery _take_shared(self, Readers readers)
     @cython.locals(available="long long")
     cpdef Delivery _find_next(self, bytearray scratch)
+    cpdef _step_over(self)
     cpdef Delivery _next(self, long long available, bytearray scratch)
     cpdef Delivery _alone(self, bytes glance, Py_ssize_t event_bytes)
     cpdef _woken(self)

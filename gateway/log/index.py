@@ -44,11 +44,17 @@ class ChunkIndex:
         self._span_bytes = min(span_bytes, SPAN_BYTES)
 
     def offer(
-        self, offset: int, timestamp_ms: int, position: int, *, verified: bool = True
+        self,
+        offset: int,
+        timestamp_ms: int,
+        position: int,
+        verified: bool = True,  # noqa: FBT001, FBT002 (a function in C)
     ) -> bool:
         """Add a chunk if it is far enough behind the last entry; return whether it was added."""
-        if self.positions and position - self.positions[-1] < self._span_bytes:
-            return False
+        if self.positions:
+            last = self.positions[-1]
+            if position - last < self._span_bytes:
+                return False
         self._take(offset, timestamp_ms, position, verified=verified)
         return True
 

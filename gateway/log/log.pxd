@@ -1,12 +1,14 @@
 import cython
 
 from gateway.log.chunk cimport event_number
-from gateway.log.open_chunk cimport ChunkSizes, Delivery, OpenChunk
+from gateway.log.index cimport ChunkIndex
+from gateway.log.open_chunk cimport ChunkSizes, Delivery, OpenChunk, confirm_all
 
 cdef long long _OFFSETS_END
+cdef Py_ssize_t _ALONE_BYTES
 
 cdef class Readers:
-    cdef public object _stream, _schedule
+    cdef public object _stream, schedule
     cdef public Delivery shared
     cdef public long long shared_at, shared_end
     cdef public list waiting
@@ -17,19 +19,21 @@ cdef class Readers:
 cdef class StreamLog:
     cdef public ChunkSizes _sizes
     cdef public Readers readers
-    cdef public object stream, reader, index, sequences, seals, failure, _writer, _ports, read_only, saved
+    cdef public ChunkIndex index
+    cdef public object stream, reader, sequences, seals, failure, _writer, _ports, read_only, saved
     cdef public OpenChunk _open, _held
     cdef public bint _is_scheduled
-    cdef public object _in_flight
-    cdef public list _drained
+    cdef public list _in_flight, _drained
     cdef public Py_ssize_t in_flight_bytes, _since_snapshot
     cdef public long long epoch, _next_offset, _timestamp_ms, _committed_timestamp_ms, committed_next_offset, committed_length, first_chunk_id, last_chunk_id, last_chunk_position, trusted_position, trusted_offset
     cpdef OpenChunk open_chunk(self, Py_ssize_t bytes_expected)
     cpdef OpenChunk make_room(self, Py_ssize_t bytes_expected)
     cpdef _append(self, OpenChunk chunk)
     cpdef send(self, OpenChunk chunk)
-    @cython.locals(chunk_id="long long")
+    @cython.locals(chunk_id="long long", now_ms="long long")
     cpdef _issue(self, OpenChunk chunk)
     @cython.locals(position="long long", size="Py_ssize_t")
+    @cython.locals(chunk=OpenChunk, readers=Readers, is_indexed="bint")
+    cpdef appended(self, outcome)
     cpdef bint _show(self, OpenChunk chunk, appended)
     cpdef _look_on(self)

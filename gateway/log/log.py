@@ -8,7 +8,6 @@ The store's acknowledgement commits the chunk: confirms go out and waiting curso
 """
 
 import logging
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -39,7 +38,9 @@ SNAPSHOT_BYTES: Final = 64 * 1024 * 1024
 SNAPSHOT_CHUNK_BYTES: Final = 4096
 """A chunk counts for no less, so that there are at most 16,384 chunks to scan."""
 
-_OFFSETS_END: Final = OFFSETS_END  # a C integer when it is compiled
+# Numbers of C when it is compiled.
+_OFFSETS_END: Final = OFFSETS_END
+_ALONE_BYTES: Final = ALONE_BYTES
 
 DRAINED_BYTES: Final = 8 * 1024 * 1024
 """A publisher that waits because too much is on its way goes on at this much or less."""
@@ -80,7 +81,7 @@ class Readers:
     def __init__(self, stream: str, schedule: Callable[[Callable[[], None]], object]) -> None:
         """Begin; `schedule` calls a function at the end of this turn of the event loop."""
         self._stream = stream
-        self._schedule = schedule
+        self.schedule = schedule
         self._has_odd_time = False
         self.waiting: list[Callable[[], object]] = []
         self.has_company = False
@@ -110,7 +111,7 @@ class Readers:
         self.shared, self.shared_at, self.shared_end = fresh, position, end
         self._wake()
         if is_first:
-            self._schedule(self._unshare)  # after what the readers have just scheduled
+            self.schedule(self._unshare)  # after what the readers have just scheduled
 
     def _wake(self) -> None:
         waiting, self.waiting = self.waiting, []
@@ -125,7 +126,7 @@ class Readers:
     def share(self, position: int, end: int, delivery: Delivery) -> None:
         """Keep one reader's delivery for others that reach the same place in this turn."""
         if self.shared is None:
-            self._schedule(self._unshare)
+            self.schedule(self._unshare)
         self.shared, self.shared_at, self.shared_end = delivery, position, end
 
     def _unshare(self) -> None:
@@ -162,7 +163,7 @@ class StreamLog:
         self._ports = ports
         self._open: OpenChunk | None = None
         self._is_scheduled = False
-        self._in_flight: deque[OpenChunk] = deque()
+        self._in_flight: list[OpenChunk] = []
         self._drained: list[Callable[[], object]] = []
         self.readers = Readers(stream, ports.schedule)
         self.in_flight_bytes = 0
@@ -240,7 +241,7 @@ class StreamLog:
             self._open = self._sizes.begin(bytes_expected)
         if not self._is_scheduled:
             self._is_scheduled = True
-            self._ports.schedule(self.flush)
+            self.readers.schedule(self.flush)
         self._open.entries_max = self._sizes.entries_max(bytes_expected)
         return self._open
 
@@ -314,15 +315,17 @@ class StreamLog:
         if chunk_id + chunk.record_count > _OFFSETS_END:
             self._drop(chunk)
             return
-        self._timestamp_ms = max(self._timestamp_ms, self._ports.clock_ms())
+        now_ms = self._ports.clock_ms()
+        self._timestamp_ms = max(self._timestamp_ms, now_ms)
         self._next_offset += chunk.record_count
         event = chunk.finish(chunk_id, self.epoch, self._timestamp_ms, self.seals.seed)
-        if self.readers.is_followed and chunk.event_bytes < ALONE_BYTES:
+        if self.readers.is_followed and chunk.event_bytes < _ALONE_BYTES:
             chunk.keep()
         self._in_flight.append(chunk)
         self.in_flight_bytes += chunk.event_bytes
         self._writer.append(event, event_number(self._next_offset, self.epoch), done=self.appended)
-        event.release()
+        if type(event) is memoryview:
+            event.release()
         chunk.release()
 
     def hold(self, unit: Unit, before: ConfirmSink) -> None:
@@ -346,7 +349,7 @@ class StreamLog:
         """
         unit, self._held = self._held, None
         self._writer = writer or self._writer
-        waiting, self._in_flight = self._in_flight, deque()
+        waiting, self._in_flight = self._in_flight, []
         for chunk in waiting:
             self.in_flight_bytes -= chunk.event_bytes
             if self.failure is not None:
@@ -363,7 +366,7 @@ class StreamLog:
         self._next_offset = OFFSETS_END
         lose_all(chunk.confirms)
         chunk.release()
-        self._ports.schedule(self._exhausted)
+        self.readers.schedule(self._exhausted)
 
     def _exhausted(self) -> None:
         self.fail(SegmentFailed("the stream has no offsets left"))
@@ -391,14 +394,15 @@ class StreamLog:
 
     def appended(self, outcome: Appended | StoreError) -> None:
         """Take the outcome of the oldest append under way: commit its chunks, or fail."""
-        chunk = self._in_flight.popleft()
+        chunk = self._in_flight.pop(0)
         self.in_flight_bytes -= chunk.event_bytes
-        if isinstance(outcome, StoreError) or self.failure is not None:
-            if isinstance(outcome, StoreError):
+        if not isinstance(outcome, Appended) or self.failure is not None:
+            if not isinstance(outcome, Appended):
                 self.fail(outcome)
             lose_all(chunk.confirms)
             return
-        if isinstance(chunk, Unit):
+        if chunk.is_unit:
+            assert isinstance(chunk, Unit)
             is_indexed = self._show_unit(chunk, outcome)
         else:
             is_indexed = self._show(chunk, outcome)
@@ -409,7 +413,7 @@ class StreamLog:
         confirm_all(chunk.confirms)
         readers = self.readers
         if readers.waiting:
-            readers.committed(outcome.position, self.committed_length, chunk.fresh)
+            readers.committed(self.last_chunk_position, self.committed_length, chunk.fresh)
         else:
             readers.is_followed = False
         chunk.fresh = None
@@ -419,7 +423,7 @@ class StreamLog:
         """Go on with the open chunk, and with publishers, if there is room for them."""
         if not self._in_flight and self._open is not None and not self._is_scheduled:
             self._is_scheduled = True
-            self._ports.schedule(self.flush)
+            self.readers.schedule(self.flush)
         if self._drained and self.in_flight_bytes <= DRAINED_BYTES:
             self._tell_drained()
 

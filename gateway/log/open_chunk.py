@@ -26,7 +26,12 @@ _EXCESS_BYTES: Final = 1024 + 128
 _BUFFER_SIZES: Final = (4 * 1024, 16 * 1024, 64 * 1024, 256 * 1024)
 _KEPT_BYTES: Final = 8 * 1024 * 1024
 """Bytes of each size that are kept for the next chunks."""
+_COPIED_BYTES: Final = 4096
+"""A complete event of so many bytes is copied: that costs less than a view of it."""
 _NO_BUFFER: Final = bytearray()
+_ENTRIES_MAX: Final = ENTRIES_MAX  # numbers of C when it is compiled
+_SEAL_BYTES: Final = SEAL_BYTES
+_EVENT_HEAD_BYTES: Final = EVENT_HEAD_BYTES
 _BURST_ENTRIES_MIN: Final = 256
 """Entries of a chunk at first, when a batch read in one go is less than half a chunk. Whenever such
 chunks are full, the number doubles, as in the reference. Credit counts chunks, and `last` means the
@@ -124,10 +129,16 @@ class ChunkBuffers:
 
     def take(self, bytes_expected: int) -> bytearray:
         """Return the smallest buffer with so much room, or the largest; its content is any."""
-        for index, size in enumerate(self._sizes):
+        return self._take_of(self._index_of(bytes_expected))
+
+    def _index_of(self, bytes_expected: int) -> int:
+        """Return the number of the smallest size with so much room, or of the largest."""
+        last = len(self._sizes) - 1
+        for index in range(last):
+            size = self._sizes[index]
             if size >= bytes_expected:
-                return self._take_of(index)
-        return self._take_of(len(self._sizes) - 1)
+                return index
+        return last
 
     def _take_of(self, index: int) -> bytearray:
         kept = self._kept[index]
@@ -135,13 +146,13 @@ class ChunkBuffers:
 
     def take_larger(self, buffer: bytearray) -> bytearray | None:
         """Return a buffer of the next size; None if there is none."""
-        index = self._sizes.index(len(buffer)) + 1
+        index = self._index_of(len(buffer)) + 1
         return self._take_of(index) if index < len(self._sizes) else None
 
     def give_back(self, buffer: bytearray) -> None:
         """Take a buffer back; it may not be used any more."""
         size = len(buffer)
-        kept = self._kept[self._sizes.index(size)]
+        kept = self._kept[self._index_of(size)]
         if len(kept) * size < _KEPT_BYTES:
             kept.append(buffer)
 
@@ -198,6 +209,7 @@ class OpenChunk:
         "event_bytes",
         "filters",
         "fresh",
+        "is_unit",
         "packed_filters",
         "record_count",
         "sequence_bytes",
@@ -208,12 +220,12 @@ class OpenChunk:
 
     def __init__(self, buffers: ChunkBuffers, bytes_expected: int) -> None:
         self._buffers = buffers
-        self.buffer = buffers.take(bytes_expected)
+        self.buffer = self._buffers.take(bytes_expected)
         # Trailer and filter values come behind the entries: `finish` makes room for them.
-        self.capacity = min(buffers.chunk_end_max, len(self.buffer))
+        self._set_capacity()
         self.written = DATA_POSITION
         # The log lowers this where it wants smaller chunks.
-        self.entries_max = ENTRIES_MAX
+        self.entries_max = _ENTRIES_MAX
         self.entry_count = 0
         self.record_count = 0
         self.sequences: dict[bytes, int] = {}
@@ -227,6 +239,7 @@ class OpenChunk:
         self.timestamp_ms = 0
         self.event_bytes = 0
         self.fresh: Delivery | None = None
+        self.is_unit = False
         # In order; grouped by sink when they are due.
         self.confirms: list[tuple[ConfirmSink, bytes]] = []
 
@@ -235,7 +248,7 @@ class OpenChunk:
         """True if it should be appended although an append is under way."""
         return (
             self.written >= self._buffers.chunk_end_max
-            or self.entry_count == ENTRIES_MAX
+            or self.entry_count == _ENTRIES_MAX
             or self.sequence_bytes >= TRAILER_BYTES_MAX
         )
 
@@ -247,8 +260,12 @@ class OpenChunk:
         larger[: self.written] = memoryview(self.buffer)[: self.written]
         self._buffers.give_back(self.buffer)
         self.buffer = larger
-        self.capacity = min(self._buffers.chunk_end_max, len(larger))
+        self._set_capacity()
         return True
+
+    def _set_capacity(self) -> None:
+        room = len(self.buffer)
+        self.capacity = min(self._buffers.chunk_end_max, room)
 
     def took(self, written: int, entries: int, records: int) -> None:
         """Note the entries that the kernel has copied."""
@@ -289,23 +306,28 @@ class OpenChunk:
             self._filter_digests = self._filter_digests or set()
             fold(self.filters, self._filter_digests)
 
-    def finish(self, chunk_id: int, epoch: int, timestamp_ms: int, seal_seed: int) -> memoryview:
+    def finish(
+        self, chunk_id: int, epoch: int, timestamp_ms: int, seal_seed: int
+    ) -> bytes | memoryview:
         """Complete the event in the buffer and return it; call `release` when it was taken.
 
-        The chunk's other fields stay until it is committed and confirmed. `seal_seed` is that of
-        the segment in which it will lie.
+        It is a copy if it is small, and a view if not. The chunk's other fields stay until it is
+        committed and confirmed. `seal_seed` is that of the segment in which it will lie.
         """
         data_end = self.written
         rest = trailer = pack_trailer(self.sequences) if self.sequences else b""
         if self.filters is not None:
             self.packed_filters = pack_filters(self.filters, self._filter_digests)
             rest += self.packed_filters
-        event_end = data_end + len(rest) + SEAL_BYTES
+        rest_bytes = len(rest)
+        event_end = data_end + rest_bytes + _SEAL_BYTES
         while event_end > len(self.buffer) and self.grow():
             pass
-        view = memoryview(self.buffer)
         if rest:
-            view[data_end : event_end - SEAL_BYTES] = rest
+            memoryview(self.buffer)[data_end : event_end - SEAL_BYTES] = rest
+        crc = -1
+        if data_end > _KERNEL_CRC_END:
+            crc = crc32(memoryview(self.buffer)[DATA_POSITION:data_end])
         seal_chunk(
             self.buffer,
             data_end,
@@ -315,21 +337,23 @@ class OpenChunk:
             timestamp_ms,
             epoch,
             chunk_id,
-            -1 if data_end <= _KERNEL_CRC_END else crc32(view[DATA_POSITION:data_end]),
+            crc,
             len(trailer),
             seal_seed,
         )
         self.chunk_id = chunk_id
         self.timestamp_ms = timestamp_ms
         self.event_bytes = event_end
-        return view[:event_end]
+        if event_end <= _COPIED_BYTES:
+            return copy_of(self.buffer, 0, event_end)
+        return memoryview(self.buffer)[:event_end]
 
     def keep(self) -> None:
         """Keep what a consumer gets of the finished chunk: readers wait for it."""
         end = self.written
-        head = copy_of(self.buffer, EVENT_HEAD_BYTES, end)
+        head = copy_of(self.buffer, _EVENT_HEAD_BYTES, end)
         next_offset = self.chunk_id + self.record_count
-        self.fresh = Delivery(self.chunk_id, next_offset, end - EVENT_HEAD_BYTES, head)
+        self.fresh = Delivery(self.chunk_id, next_offset, len(head), head)
 
     def release(self) -> None:
         """Give the buffer back."""

@@ -151,6 +151,7 @@ class Unit(OpenChunk):
         self.timestamp_ms = 0
         self.packed_filters = b""
         self.fresh = None
+        self.is_unit = True
         self.sequences: dict[bytes, int] = {}
         self.confirms: list[tuple[ConfirmSink, bytes]] = []
 

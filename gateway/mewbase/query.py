@@ -12,11 +12,10 @@ from typing import Final
 from gateway.broker.slices import Slice
 from gateway.mewbase.binders.binder import Binder, Kept
 from gateway.mewbase.matcher import Matcher
-from gateway.mewbase.subscription import Events
 from gateway.mewbase.window import Window
 from gateway.mewbase.wire.writing import result
 from gateway.pending import run
-from gateway.server.front import Ports
+from gateway.server.front import Piece, Ports, Source
 
 log = logging.getLogger(__name__)
 
@@ -27,13 +26,11 @@ _NAME_BYTES: Final = 64
 """Memory that an id takes in a set, besides its bytes."""
 
 
-class Query:
-    """One query of a connection; a `Source` of the server, and a `Reader` of its binder.
+class Query(Source):
+    """One query of a connection, and a `Reader` of its binder.
 
     Attributes:
         number: Its id on the connection.
-        is_queued: Whether the server will ask it; the server's own note.
-        is_sifting: True if `next` gave nothing, but must look further for a match.
     """
 
     def __init__(
@@ -57,9 +54,8 @@ class Query:
             ports: The connection.
             ended: Called at the end.
         """
+        super().__init__()
         self.number = number
-        self.is_queued = False
-        self.is_sifting = False
         self._binder = binder
         self._matcher = matcher
         self._window = window
@@ -110,16 +106,15 @@ class Query:
         self.close()
         self._ended(reason)
 
-    @property
     def wants_more(self) -> bool:
-        """True if the client takes more."""
+        """Tell whether the client takes more."""
         return not self._is_closed and not self._window.is_full
 
-    def next(self, scratch: bytearray) -> Events | None:
+    def next(self, scratch: bytearray) -> Piece | None:
         """Return the next results; None while there are none, or too many are on their way."""
         del scratch
         self.is_sifting = False
-        if not self.wants_more:
+        if not self.wants_more():
             return None
         frames = self._matches()
         if not self._found and not self._window.is_full:
@@ -129,7 +124,7 @@ class Query:
                 self._ended("")
             elif not frames:
                 self._read()
-        return Events(b"".join(frames)) if frames else None
+        return Piece(b"".join(frames)) if frames else None
 
     def _matches(self) -> list[bytes]:
         """Return the frames of the next piece; sets `is_sifting` if it found none in its time."""

@@ -16,7 +16,7 @@ from gateway.mewbase.matcher import Matcher
 from gateway.mewbase.window import Window
 from gateway.mewbase.wire.writing import received
 from gateway.pending import run
-from gateway.server.front import Ports, Region
+from gateway.server.front import Piece, Ports, Source
 
 log = logging.getLogger(__name__)
 
@@ -24,16 +24,6 @@ _PIECE_BYTES: Final = 64 * 1024
 """Frames are joined to pieces of about this size."""
 _REST_MS: Final = 100
 """Time after which a client that takes nothing costs no memory."""
-
-
-class Events:
-    """Some RECEV frames: what the server sends in one piece."""
-
-    __slots__ = ("head", "region")
-
-    def __init__(self, head: bytes) -> None:
-        self.head = head
-        self.region: Region | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,14 +43,12 @@ class Wanted:
     durable: Durable | None = None
 
 
-class Subscription:
-    """One subscription of a connection; a `Source` of the server.
+class Subscription(Source):
+    """One subscription of a connection.
 
     Attributes:
         number: Its id on the connection.
         stream: The channel's stream.
-        is_queued: Whether the server will ask it; the server's own note.
-        is_sifting: True if `next` gave nothing, but must look further for an event that is wanted.
     """
 
     def __init__(
@@ -74,10 +62,9 @@ class Subscription:
         failed: Callable[[], object],
     ) -> None:
         """Begin without a reader; `failed` is called if the channel cannot be read further."""
+        super().__init__()
         self.number = number
         self.stream = stream
-        self.is_queued = False
-        self.is_sifting = False
         self._log = stream_log
         self._wanted = wanted
         self._window = window
@@ -129,17 +116,16 @@ class Subscription:
             oldest = self._window.oldest
             self._wanted.durable.move(self._next_position if oldest is None else oldest)
 
-    @property
     def wants_more(self) -> bool:
-        """True if the client takes more."""
+        """Tell whether the client takes more."""
         return not self._is_closed and not self._window.is_full
 
-    def next(self, scratch: bytearray) -> Events | None:
+    def next(self, scratch: bytearray) -> Piece | None:
         """Return the next events; None while there are none, or too many are on their way."""
         del scratch
         self.is_sifting = False
         self._cancel_rest()
-        if not self.wants_more:
+        if not self.wants_more():
             return None
         if self._reader is None:
             self._open()
@@ -149,7 +135,7 @@ class Subscription:
             self._rest()
         elif self._place < len(self._records):
             self._keep_reader = self._ports.later(_REST_MS, self._rest)
-        return Events(b"".join(frames)) if frames else None
+        return Piece(b"".join(frames)) if frames else None
 
     def _frames(self) -> list[bytes]:
         """Return the frames of the next piece; sets `is_sifting` if it found none in its time."""

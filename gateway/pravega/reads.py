@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from gateway.server.front import Piece, Source
 from store.api import READ_BYTES_MAX, Cancel, ReadResult
 from store.errors import PositionOutOfRange, SegmentSealed, StoreClosed, StoreError
 from store.wire.codec import encode
@@ -21,23 +22,14 @@ _AHEAD: Final = 4
 """Reads that are answered before the client has taken what came before."""
 
 
-class Frame(NamedTuple):
-    """An encoded answer, as the server sends it."""
-
-    head: bytes
-    region: None = None
-
-
-class Reads:
-    """Takes reads, and gives their answers to the server; a `Source`.
+class Reads(Source):
+    """Takes reads, and gives their answers to the server.
 
     Answers come in the order in which the store has them.
     """
 
-    is_queued = False
-    is_sifting = False
-
     def __init__(self, desk: Desk, ports: Ports) -> None:
+        super().__init__()
         self._desk = desk
         self._ports = ports
         self._asked: deque[ReadSegment] = deque()
@@ -121,15 +113,14 @@ class Reads:
         self._ready.append(encode(answer))
         self._ports.wake(self)
 
-    def next(self, scratch: bytearray) -> Frame | None:  # noqa: ARG002  # it has its bytes
+    def next(self, scratch: bytearray) -> Piece | None:  # noqa: ARG002  # it has its bytes
         """Return the next answer."""
-        frame = Frame(self._ready.popleft()) if self._ready else None
+        frame = Piece(self._ready.popleft()) if self._ready else None
         self._go_on()
         return frame
 
-    @property
     def wants_more(self) -> bool:
-        """True if there is another answer."""
+        """Tell whether there is another answer."""
         return bool(self._ready)
 
     # The end

@@ -1,10 +1,13 @@
 from gateway.server.delivery cimport Delivery
-from gateway.server.edge cimport PlainEdge
+from gateway.server.edge cimport Owner, PlainEdge
+from gateway.server.front cimport Source
 from gateway.server.inbox cimport Inbox
 from gateway.server.rest cimport Rest
 from gateway.server.schedule cimport Schedule
 
-cdef class Connection:
+cdef Py_ssize_t _NOTED_BYTES
+
+cdef class Connection(Owner):
     cdef public object peer, peer_is_loopback, certificate_user, takes_regions, front
     cdef public object _shared, _limits, _keeper, _timers, _heartbeats
     cdef public PlainEdge _edge
@@ -13,7 +16,7 @@ cdef class Connection:
     cdef public Inbox _inbox
     cdef public Rest _rest
     cdef public int _pause
-    cdef public Py_ssize_t _unconfirmed_count, _backlog_bytes, _commands_left
+    cdef public Py_ssize_t _unconfirmed_count, _unconfirmed_max, _backlog_bytes, _commands_left
     cdef public bint _is_stranger, _gives_commands, _is_flush_scheduled, _is_delivery_scheduled
     cdef public bint _is_handling, _is_done, _is_ending, _is_over
     cpdef place(self)
@@ -28,5 +31,5 @@ cdef class Connection:
     cpdef _resume(self, int reason)
     cpdef send(self, frame)
     cpdef _flush(self)
-    cpdef wake(self, source)
+    cpdef wake(self, Source source)
     cpdef _serve(self)

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 from gateway.network.transport import Transport
 from gateway.pending import Pending
 from gateway.server.delivery import Delivery
-from gateway.server.edge import PlainEdge
+from gateway.server.edge import Owner, PlainEdge
 from gateway.server.front import Backlog, Kind, Source
 from gateway.server.heartbeats import HeartbeatPorts, Heartbeats
 from gateway.server.in_flight import NOTED_BYTES
@@ -25,6 +25,7 @@ log = logging.getLogger(__name__)
 
 _IN_FLIGHT_BYTES_MAX: Final = 32 * 1024 * 1024
 _STRANGER_READ_BYTES: Final = 16 * 1024  # the rest stays with the system until the login
+_NOTED_BYTES: Final = NOTED_BYTES  # a number of C when it is compiled
 _COMMANDS_A_TURN: Final = 64
 _COMMANDS_READ_BYTES: Final = 512 * 1024  # a frame of staged records; one costs what many cost
 
@@ -58,7 +59,7 @@ class Keeper(Protocol):
         ...
 
 
-class Connection:
+class Connection(Owner):
     """Owns the edge and the front of one client, and is the front's `Ports`."""
 
     def __init__(
@@ -80,6 +81,7 @@ class Connection:
         self._schedule = shared.schedule
         self._rest = shared.schedule.rest
         self._limits = kind.limits
+        self._unconfirmed_max = kind.limits.unconfirmed_max
         self._edge = edge
         self._keeper = keeper
         self._inbox = Inbox(shared.receive_buffer)
@@ -191,11 +193,11 @@ class Connection:
         """Note messages that wait for their confirm, and what they went into."""
         self._unconfirmed_count += count
         self._gives_commands = False
-        if self._unconfirmed_count >= self._limits.unconfirmed_max:
+        if self._unconfirmed_count >= self._unconfirmed_max:
             self._pause_for(Pause.UNCONFIRMED)
         if backlog is None:
             self._count_command()  # refused, which is work for nothing
-        elif backlog.in_flight_bytes > NOTED_BYTES:
+        elif backlog.in_flight_bytes > _NOTED_BYTES:
             self._bound_in_flight(backlog)
 
     def _bound_in_flight(self, backlog: Backlog) -> None:

@@ -1,10 +1,14 @@
+import cython
+
 from gateway.server.edge cimport PlainEdge
+from gateway.server.front cimport Piece, Source
 
 cdef int _PIECES_A_TURN
 
 cdef class Delivery:
     cdef public PlainEdge _edge
-    cdef public object _ready
+    cdef public list _ready
     cdef public bytearray _scratch
-    cpdef wake(self, source)
-    cpdef bint serve(self)
+    cpdef wake(self, Source source)
+    @cython.locals(source=Source, piece=Piece)
+    cpdef bint serve(self) except -1

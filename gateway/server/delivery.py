@@ -1,7 +1,6 @@
 # cython: language_level=3, annotation_typing=False, nonecheck=True
 """The order in which a connection's sources are asked, and how much each sends in one turn."""
 
-from collections import deque
 from typing import Final
 
 from gateway.server.edge import PlainEdge
@@ -17,7 +16,7 @@ class Delivery:
     def __init__(self, edge: PlainEdge, scratch: bytearray) -> None:
         self._edge = edge
         self._scratch = scratch
-        self._ready: deque[Source] = deque()
+        self._ready: list[Source] = []
 
     def wake(self, source: Source) -> None:
         """Put a source in line."""
@@ -33,7 +32,7 @@ class Delivery:
         for _ in range(_PIECES_A_TURN):
             if not self._ready:
                 return False
-            source = self._ready.popleft()
+            source = self._ready.pop(0)
             source.is_queued = False
             piece = source.next(self._scratch)
             if piece is None:
@@ -44,7 +43,7 @@ class Delivery:
             if piece.region is not None:
                 self._edge.write_region(piece.region)
             is_drained = self._edge.flush()
-            if source.wants_more:
+            if source.wants_more():
                 self.wake(source)
             if not is_drained:
                 return False

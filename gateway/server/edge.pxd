@@ -4,8 +4,14 @@ from gateway.server.kernel.sending cimport receive_into, send_bytes
 
 cdef Py_ssize_t _SMALL_SEND_BYTES
 
+cdef class Owner:
+    cpdef place(self)
+    cpdef received(self, Py_ssize_t size)
+
 cdef class PlainEdge:
-    cdef public object _loop, _socket, _closed, _queue, _owner, _lingering
+    cdef public object _loop, _socket, _closed, _lingering
+    cdef public list _queue
+    cdef public Owner _owner
     cdef public int _fileno
     cdef public Py_ssize_t _region_sent
     cdef public bint _is_reading, _is_writing, _is_closed, _closes_when_sent

@@ -10,9 +10,8 @@ import asyncio
 import contextlib
 import os
 import socket
-from collections import deque
 from collections.abc import Callable
-from typing import Final, Protocol
+from typing import Final
 
 from gateway.network.transport import TlsDetails, Transport
 from gateway.server.front import Region
@@ -26,24 +25,24 @@ _DISCARDED_BYTES: Final = 64 * 1024
 _MSG_MORE: Final = getattr(socket, "MSG_MORE", 0)
 
 
-class Owner(Protocol):
+class Owner:
     """The owner of an edge: is told what happens on the socket."""
 
     def place(self) -> memoryview:
         """Return where the next bytes are to be read to."""
-        ...
+        raise NotImplementedError
 
     def received(self, size: int) -> None:
         """Handle the bytes that were read to `place()`."""
-        ...
+        raise NotImplementedError
 
     def writable(self) -> None:
-        """Everything queued has been sent."""
-        ...
+        """Go on: everything queued has been sent."""
+        raise NotImplementedError
 
     def lost(self) -> None:
-        """The peer is gone, or the socket was closed. Called once."""
-        ...
+        """Learn that the peer is gone, or that the socket was closed. Called once."""
+        raise NotImplementedError
 
 
 class PlainEdge:
@@ -65,7 +64,7 @@ class PlainEdge:
         self._socket = connected
         self._closed = closed
         self._fileno = connected.fileno()
-        self._queue: deque[bytes | memoryview | Region] = deque()
+        self._queue: list[bytes | memoryview | Region] = []
         self._region_sent = 0
         self._owner: Owner | None = None
         self._is_reading = False
@@ -193,7 +192,7 @@ class PlainEdge:
                 raise BlockingIOError
         self.sent_bytes += sent
         if sent == size:
-            self._queue.popleft()
+            self._queue.pop()
         else:
             self._queue[0] = memoryview(frame)[sent:]
 
@@ -210,16 +209,14 @@ class PlainEdge:
         else:
             sent = self._socket.sendmsg(frames, (), flags)
         self.sent_bytes += sent
-        while sent:
-            first = self._queue[0]
-            assert isinstance(first, bytes | memoryview)
-            if sent < len(first):
-                self._queue[0] = memoryview(first)[sent:]
-                return
-            sent -= len(first)
-            self._queue.popleft()
-        while self._queue and isinstance(self._queue[0], bytes | memoryview) and not self._queue[0]:
-            self._queue.popleft()
+        whole = 0
+        for frame in frames:
+            if sent < len(frame):
+                self._queue[whole] = memoryview(frame)[sent:]
+                break
+            sent -= len(frame)
+            whole += 1
+        del self._queue[:whole]
 
     def _send_region(self, region: Region) -> None:
         left = region.size - self._region_sent
@@ -235,7 +232,7 @@ class PlainEdge:
         self._region_sent += sent
         if sent == left:
             self._region_sent = 0
-            self._queue.popleft()
+            self._queue.pop(0)
             region.release()
 
     def is_stuck_on_deleted(self) -> bool:

@@ -1,3 +1,4 @@
+# cython: language_level=3, annotation_typing=False, nonecheck=True
 """The seam between the server and a protocol: what each gives the other.
 
 A front is one protocol. The server owns sockets and time, a front owns meaning. Each port has a
@@ -55,24 +56,28 @@ class Backlog(Protocol):
         ...
 
 
-class Piece(Protocol):
+class Piece:
     """Something to send: bytes, then perhaps a region of a file."""
 
-    @property
-    def head(self) -> bytes: ...
+    __slots__ = ("head", "region")
 
-    @property
-    def region(self) -> Region | None: ...
+    def __init__(self, head: bytes, region: Region | None = None) -> None:
+        self.head = head
+        self.region = region
 
 
-class Source(Protocol):
+class Source:
     """Something of a connection that is delivered from, in turn with its others.
 
     Attributes:
         is_queued: Whether the server will ask it; the server's own note.
+        is_sifting: True if `next` gave nothing but wants to go on looking, after others had their
+            turn.
     """
 
-    is_queued: bool
+    def __init__(self) -> None:
+        self.is_queued = False
+        self.is_sifting = False
 
     def next(self, scratch: bytearray) -> Piece | None:
         """Return what to send next, None if there is nothing now.
@@ -80,17 +85,11 @@ class Source(Protocol):
         Args:
             scratch: Room that all connections use in turn; its content does not matter.
         """
-        ...
+        raise NotImplementedError
 
-    @property
-    def is_sifting(self) -> bool:
-        """True if `next` gave nothing but wants to go on looking, after others had their turn."""
-        ...
-
-    @property
     def wants_more(self) -> bool:
-        """True if the client takes more, after `next` gave something."""
-        ...
+        """Tell whether the client takes more, after `next` gave something."""
+        raise NotImplementedError
 
 
 # What the server gives to a front.

@@ -197,7 +197,7 @@ class TlsEdge(PlainEdge):
         size = min(len(first), len(place))
         if size == len(first):
             place[:size] = first
-            self._queue.popleft()
+            self._queue.pop(0)
         else:
             view = memoryview(first)
             place[:size] = view[:size]
@@ -212,7 +212,7 @@ class TlsEdge(PlainEdge):
         self._region_sent += size
         if size == left:
             self._region_sent = 0
-            self._queue.popleft()
+            self._queue.pop(0)
             region.release()
         return size
 

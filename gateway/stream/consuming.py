@@ -9,10 +9,9 @@ from gateway.broker.streams import Stream
 from gateway.log.cursor import Cursor
 from gateway.log.filters import filter_of
 from gateway.log.log import StreamLog
-from gateway.server.front import Ports
+from gateway.server.front import Piece, Ports, Source
 from gateway.stream.session.session import Session
 from gateway.stream.wire.kernel.publish import deliver_of
-from store.api import FileRegion
 
 DELIVER_HEAD_BYTES: Final = 13
 """Key, version, subscription and committed chunk id of a Deliver v2: with it the largest chunk
@@ -37,22 +36,11 @@ class Reader(Protocol):
         ...
 
 
-class Deliver:
-    """A Deliver frame: bytes, then perhaps a region of a file."""
-
-    __slots__ = ("head", "region")
-
-    def __init__(self, head: bytes, region: FileRegion | None) -> None:
-        self.head = head
-        self.region = region
-
-
-class Subscription:
+class Subscription(Source):
     """One subscription of a connection.
 
     Attributes:
         credit: Chunks that may be sent; may be negative, since the client may take credit back.
-        is_queued: True if the connection already knows that there may be something to send.
         is_single: True if it is in a group with a single active consumer.
         consumed: Number of records sent.
         next_offset: Offset behind the last of them.
@@ -73,7 +61,7 @@ class Subscription:
         self.log = log
         self.credit = credit
         self.properties = properties
-        self.is_queued = False
+        super().__init__()
         self.is_single = False
         self.consumed = 0
         self.next_offset = 0
@@ -113,12 +101,14 @@ class Subscription:
             self._ports.wake(self)
         self._reader.reads_at(self.stream, self.next_offset)
 
-    def next(self, scratch: bytearray) -> Deliver | None:
+    def next(self, scratch: bytearray) -> Piece | None:
         """Return the next frame; None without credit, or while there is none."""
+        self.is_sifting = False
         if self.credit <= 0 or self._cursor is None or self._is_closed:
             return None
         chunk = self._cursor.next(scratch)
         if chunk is None:
+            self.is_sifting = self._cursor.is_sifting
             if self._cursor.failure is not None:
                 self._reader.lose_readers(self.stream)
             return None
@@ -132,18 +122,10 @@ class Subscription:
             chunk.size,
             chunk.head,
         )
-        return Deliver(head, chunk.region)
+        return Piece(head, chunk.region)
 
-    @property
-    def is_sifting(self) -> bool:
-        """True if `next` gave nothing, but must look further for a chunk that the filter wants."""
-        if self._is_closed or self._cursor is None:
-            return False
-        return self.credit > 0 and self._cursor.is_sifting
-
-    @property
     def wants_more(self) -> bool:
-        """True if the client takes another chunk."""
+        """Tell whether the client takes another chunk."""
         return self.credit > 0
 
     def details(self) -> ConsumerDetails:

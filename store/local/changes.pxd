@@ -1,12 +1,24 @@
 from store.local.catalogue cimport Catalogue
 from store.local.data_file cimport DataFile
-from store.local.segment cimport Segment
-cdef class AppendChange:
+from store.local.segment cimport Segment, SegmentState
+
+import cython
+
+cdef class Change:
+    cdef public bytes record, late
+    cdef public DataFile file
+    cdef public long long place
+    cdef public bint gives_space, completes
+    cpdef tuple touches(self)
+    cpdef apply(self, long long at_ms)
+    cpdef report(self, error)
+cdef class AppendChange(Change):
     cdef public Catalogue catalogue
     cdef public Segment segment
-    cdef public object done, extent, late, record, writer
-    cdef public DataFile file
-    cdef public long long event_number, place, position, size
-    cdef public bint gives_space
-    cpdef apply(self, at_ms)
+    cdef public object done, extent, writer
+    cdef public long long event_number, position, size
+    cpdef tuple touches(self)
+    @cython.locals(segment=Segment, state=SegmentState)
+    cpdef apply(self, long long at_ms)
+    @cython.locals(segment=Segment)
     cpdef report(self, error)

@@ -7,7 +7,7 @@ caller. If the change is dropped instead, only `report` is called, with the reas
 """
 
 from collections.abc import Callable, Sequence
-from typing import Final, Protocol
+from typing import Final
 
 from store.api import Appended, Done
 from store.errors import SegmentSealed, StoreError
@@ -24,31 +24,40 @@ NOTHING: Final = b""
 _new_tuple: Final = tuple.__new__  # past the Python function that makes a named tuple
 
 
-class Change(Protocol):
-    """One step of a round. `record` is empty if it has nothing for the journal.
+class Change:
+    """One step of a round.
 
-    `late` is data that is not written yet, for `place` in `file`.
+    Attributes:
+        record: What the journal gets; empty if nothing.
+        late: Data that is not written yet, for `place` in `file`.
+        gives_space: There is more space after it: on a full disk it may use the reserve.
+        completes: It belongs to the change before it: the journal has both in one frame.
     """
 
-    record: bytes
-    file: DataFile | None
-    late: bytes | None
-    place: int
+    __slots__ = ("completes", "file", "gives_space", "late", "place", "record")
+
+    def __init__(self) -> None:
+        self.record = NOTHING
+        self.file: DataFile | None = None
+        self.late: bytes | None = None
+        self.place = 0
+        self.gives_space = False
+        self.completes = False
 
     def touches(self) -> tuple[Key, ...]:
         """Give the objects of the change: if one of them is rolled back, so is the change."""
-        ...
+        raise NotImplementedError
 
     def apply(self, at_ms: int) -> None:
         """Change the committed state."""
-        ...
+        raise NotImplementedError
 
     def report(self, error: StoreError | None) -> None:
         """Tell the caller."""
-        ...
+        raise NotImplementedError
 
 
-class AppendChange:
+class AppendChange(Change):
     """Data, and perhaps a writer's number, at the end of a segment."""
 
     __slots__ = (
@@ -56,12 +65,7 @@ class AppendChange:
         "done",
         "event_number",
         "extent",
-        "file",
-        "gives_space",
-        "late",
-        "place",
         "position",
-        "record",
         "segment",
         "size",
         "writer",
@@ -70,19 +74,15 @@ class AppendChange:
     def __init__(
         self, catalogue: Catalogue, segment: Segment, writer: bytes | None, event_number: int
     ) -> None:
+        super().__init__()
         self.catalogue = catalogue
         self.segment = segment
         self.writer = writer
         self.event_number = event_number
-        self.file: DataFile | None = None
         # Set if the append begins a new file.
         self.extent: Extent | None = None
-        self.late: bytes | None = None
-        self.record = NOTHING
-        self.place = 0
         self.position = 0
         self.size = 0
-        self.gives_space = False
         self.done: Done[Appended] | None = None
 
     def touches(self) -> tuple[Key, ...]:
@@ -109,21 +109,19 @@ class AppendChange:
             segment.wake()
 
 
-class StateChange:
+class StateChange(Change):
     """A change that is only a record: no data of its own."""
 
-    __slots__ = ("catalogue", "done", "file", "late", "place", "record", "segment")
+    __slots__ = ("catalogue", "done", "segment")
 
     def __init__(
         self, catalogue: Catalogue, segment: Segment, record: bytes, done: Done[None]
     ) -> None:
+        super().__init__()
         self.catalogue = catalogue
         self.segment = segment
         self.record = record
         self.done = done
-        self.file: DataFile | None = None
-        self.late: bytes | None = None
-        self.place = 0
 
     def touches(self) -> tuple[Key, ...]:
         return (self.segment.number,)
@@ -139,8 +137,7 @@ class StateChange:
 class CreateChange(StateChange):
     """A new segment."""
 
-    __slots__ = ("gives_space",)
-    gives_space: bool
+    __slots__ = ()
 
     def touches(self) -> tuple[Key, ...]:
         return (self.segment.number, self.segment.name)
@@ -160,7 +157,12 @@ class DeleteChange(StateChange):
     """A segment goes. It goes also if what was issued before it is taken back."""
 
     __slots__ = ()
-    gives_space = True
+
+    def __init__(
+        self, catalogue: Catalogue, segment: Segment, record: bytes, done: Done[None]
+    ) -> None:
+        super().__init__(catalogue, segment, record, done)
+        self.gives_space = True
 
     def touches(self) -> tuple[Key, ...]:
         return (self.segment.name,)
@@ -202,7 +204,6 @@ class TruncateChange(StateChange):
     """The start moves."""
 
     __slots__ = ("position",)
-    gives_space = True
 
     def __init__(
         self,
@@ -214,6 +215,7 @@ class TruncateChange(StateChange):
     ) -> None:
         super().__init__(catalogue, segment, record, done)
         self.position = position
+        self.gives_space = True
 
     def apply(self, at_ms: int) -> None:
         super().apply(at_ms)
@@ -227,13 +229,9 @@ class TruncateChange(StateChange):
 
 
 class AttributesChange(StateChange):
-    """Attributes get new values.
+    """Attributes get new values."""
 
-    Attributes:
-        completes: It belongs to the change before it: the journal has both in one frame.
-    """
-
-    __slots__ = ("completes", "gives_space", "values")
+    __slots__ = ("values",)
 
     def __init__(
         self,
@@ -245,8 +243,6 @@ class AttributesChange(StateChange):
     ) -> None:
         super().__init__(catalogue, segment, record, done)
         self.values = values
-        self.completes = False
-        self.gives_space = False
 
     def apply(self, at_ms: int) -> None:
         super().apply(at_ms)
@@ -312,21 +308,18 @@ class MergeChange(StateChange):
             self.segment.wake()
 
 
-class NoChange:
+class NoChange(Change):
     """Nothing to change, but as true and as durable as what was issued for the segment before.
 
     A resend, or the removal of an absent key.
     """
 
-    __slots__ = ("done", "file", "late", "place", "record", "segment")
+    __slots__ = ("done", "segment")
 
     def __init__(self, segment: Segment, done: Callable[[StoreError | None], object]) -> None:
+        super().__init__()
         self.segment = segment
         self.done = done
-        self.record = NOTHING
-        self.file: DataFile | None = None
-        self.late: bytes | None = None
-        self.place = 0
 
     def touches(self) -> tuple[Key, ...]:
         return (self.segment.number,)
@@ -338,18 +331,15 @@ class NoChange:
         self.done(error)
 
 
-class Later:
+class Later(Change):
     """Something to be called in its turn, after the changes before it."""
 
-    __slots__ = ("call", "file", "keys", "late", "place", "record")
+    __slots__ = ("call", "keys")
 
     def __init__(self, keys: tuple[Key, ...], call: Callable[[], object]) -> None:
+        super().__init__()
         self.keys = keys
         self.call = call
-        self.record = NOTHING
-        self.file: DataFile | None = None
-        self.late: bytes | None = None
-        self.place = 0
 
     def touches(self) -> tuple[Key, ...]:
         return self.keys
@@ -359,16 +349,6 @@ class Later:
 
     def report(self, error: StoreError | None) -> None:  # noqa: ARG002 (it finds out by itself)
         self.call()
-
-
-def gives_space(change: Change) -> bool:
-    """Tell whether there is more space after a change: on a full disk it may use the reserve."""
-    return getattr(change, "gives_space", False)
-
-
-def completes(change: Change) -> bool:
-    """Tell whether a change stands in the journal's frame of the one before it."""
-    return getattr(change, "completes", False)
 
 
 def sealed_error(segment: Segment) -> SegmentSealed:

@@ -49,6 +49,10 @@ FRAME_BYTES_MAX: Final = 1024 * 1024
 # file of 1 MiB then has room for 1,300 deletions.
 RESERVE_PART: Final = 16
 
+# Numbers of C when it is compiled.
+_FRAME_HEAD_BYTES: Final = FRAME_HEAD_BYTES
+_FRAME_BYTES_MAX: Final = FRAME_BYTES_MAX
+
 
 class JournalPlace(NamedTuple):
     """Place of a frame, present or future."""
@@ -143,12 +147,17 @@ class Journal:
 
     def fits(self, size: int) -> bool:
         """Tell whether records of `size` bytes can be written without making a file."""
-        size += FRAME_HEAD_BYTES * (2 + size // FRAME_BYTES_MAX)
+        size += _FRAME_HEAD_BYTES * (2 + size // _FRAME_BYTES_MAX)
         if self._position + size <= self._reserved_from:
             return True
-        return size <= FRAME_BYTES_MAX and self._spares.has_room_for(size)
+        return size <= _FRAME_BYTES_MAX and self._spares.has_room_for(size)
 
-    def append(self, records: list[bytes], at_ms: int, *, gives_space: bool = False) -> None:
+    def append(
+        self,
+        records: list[bytes],
+        at_ms: int,
+        gives_space: bool = False,  # noqa: FBT001, FBT002 (a function in C)
+    ) -> None:
         """Write one frame.
 
         Args:

@@ -1,3 +1,6 @@
+import cython
+
+from store.local.changes cimport Change
 from store.local.data_file cimport DataFile, OpenFiles
 from store.local.journal cimport Journal
 cdef class Round:
@@ -15,5 +18,10 @@ cdef class RoundWriting:
     cdef public object _files, _reserve, _now_ms, _helpers
     cdef public Journal _journal
     cdef public OpenFiles _open_files
+    @cython.locals(outcome=Outcome, now_ms="long long")
     cpdef Outcome perform(self, Round round_)
+    @cython.locals(
+        first="Py_ssize_t", count="Py_ssize_t", next_="Py_ssize_t", size="Py_ssize_t",
+        records=list, may_use_reserve="bint", change=Change,
+    )
     cpdef _write_journal(self, changes, Outcome outcome)

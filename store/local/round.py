@@ -8,7 +8,7 @@ from typing import Final
 
 from store.api import Durability
 from store.errors import DiskFull, StoreClosed, StoreError
-from store.local.changes import Change, Key, Later, completes, gives_space
+from store.local.changes import Change, Key, Later
 from store.local.data_file import DATA_DIRECTORY, DataFile, OpenFiles
 from store.local.files import PASSING, Files
 from store.local.journal import FRAME_BYTES_MAX, Journal
@@ -110,7 +110,7 @@ class Outcome:
         """Drop the changes that only take space, and what builds upon them; gives the others."""
         left = []
         for change in changes:
-            if also_givers or (change.record and not gives_space(change)):
+            if also_givers or (change.record and not change.gives_space):
                 self.drop(change, error)
             else:
                 left.append(change)
@@ -171,7 +171,8 @@ class RoundWriting:
     def perform(self, round_: Round) -> Outcome:
         """Write late data, sync data files and write the journal, which is not synced."""
         # Times are stored without a sign: a clock before 1970 tells the first of all.
-        outcome = Outcome(max(0, self._now_ms()))
+        now_ms = self._now_ms()
+        outcome = Outcome(max(0, now_ms))
         if round_.pinned:
             self._write_late(round_, outcome)
             self._sync_data(round_, outcome)
@@ -199,7 +200,7 @@ class RoundWriting:
                 outcome.fail(file, error)
 
     def _write_data(self, change: Change, file: DataFile, data: bytes) -> None:
-        if not gives_space(change):
+        if not change.gives_space:
             if self._reserve.is_short:
                 raise DiskFull("no space left but for deletions")
             self._open_files.open(file, create=True).write_at(data, change.place)
@@ -238,22 +239,24 @@ class RoundWriting:
             file.in_directory = True
 
     def _write_journal(self, changes: Sequence[Change], outcome: Outcome) -> None:
-        first = 0
-        while first < len(changes):
-            records = []
+        first, count = 0, len(changes)
+        while first < count:
+            records: list[bytes] = []
             may_use_reserve = True
             size = 0
             next_ = first
-            while next_ < len(changes) and (size < FRAME_BYTES_MAX or completes(changes[next_])):
-                record = changes[next_].record
-                if record:
-                    records.append(record)
-                    may_use_reserve = may_use_reserve and gives_space(changes[next_])
-                    size += len(record)
+            while next_ < count:
+                change = changes[next_]
+                if size >= FRAME_BYTES_MAX and not change.completes:
+                    break
+                if change.record:
+                    records.append(change.record)
+                    may_use_reserve = may_use_reserve and change.gives_space
+                    size += len(change.record)
                 next_ += 1
             try:
                 if records:
-                    self._journal.append(records, outcome.at_ms, gives_space=may_use_reserve)
+                    self._journal.append(records, outcome.at_ms, may_use_reserve)
             except PASSING as error:
                 left = outcome.drop_takers(changes[first:], error, also_givers=may_use_reserve)
                 self._write_journal(left, outcome)

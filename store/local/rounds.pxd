@@ -1,4 +1,7 @@
+import cython
+
 from store.local.catalogue cimport Catalogue
+from store.local.changes cimport Change
 from store.local.data_file cimport DataFile, OpenFiles
 from store.local.journal cimport Journal
 from store.local.round cimport Outcome, Round, RoundWriting
@@ -17,19 +20,20 @@ cdef class Rounds:
     cdef public Py_ssize_t _looked_at_bytes
     cdef public list _soon
     cdef public object closed
-    cpdef add(self, change, Segment segment)
-    cpdef _put(self, change)
+    cpdef add(self, Change change, Segment segment)
+    cpdef _put(self, Change change)
     cpdef _run_soon(self)
     cpdef _close_round(self, bint is_alone=*)
     cpdef bint _needs_thread(self, Round round_)
     cpdef bint _leaves_loop(self, Round round_)
     cpdef _sync_and_finish(self, Round round_, Outcome outcome, bint is_alone)
     cpdef _finish(self, Round round_, Outcome outcome)
-    cpdef _commit(self, Round round_, at_ms)
+    @cython.locals(change=Change)
+    cpdef _commit(self, Round round_, long long at_ms)
     cpdef _look_between(self, Round round_)
     cpdef bint _is_overdue(self)
     cpdef _count_writes(self, Round round_, Outcome outcome)
     cpdef _end(self, Round round_)
     cpdef _note_idle(self)
-    cpdef _report(self, change, error)
+    cpdef _report(self, Change change, error)
     cpdef _guarded(self, call)

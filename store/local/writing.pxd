@@ -27,6 +27,7 @@ cdef class Staging:
 cdef class Stored:
     cdef long long[::1] _numbers, _positions, _sizes
     cdef public Py_ssize_t _count, room
+    @cython.locals(index="Py_ssize_t")
     cpdef add(self, long long event_number, long long position, long long size)
     cpdef _make_room(self)
 cdef class LocalWriter:

@@ -24,7 +24,7 @@ from store.errors import (
     WriterFenced,
 )
 from store.local.catalogue import Catalogue
-from store.local.changes import AppendChange, NoChange, gives_space, sealed_error
+from store.local.changes import AppendChange, NoChange, sealed_error
 from store.local.data_file import ALLOCATE_STEP_MAX, DataFile, OpenFiles
 from store.local.files import PASSING
 from store.local.kernel.journal_bytes import append_record
@@ -93,7 +93,7 @@ class Staging:
         Raises:
             StoreError: The data could not be written; nothing has changed.
         """
-        if self.is_short and size and not gives_space(change):
+        if self.is_short and size and not change.gives_space:
             self.ask_for_room()
             raise DiskFull("no space left but for deletions")
         segment = change.segment
@@ -189,7 +189,7 @@ class Staging:
             try:
                 handle.write_at(data, place)
             except DiskFull:
-                if not gives_space(change):
+                if not change.gives_space:
                     raise
                 self._write_later(change, file, data)
             self._note_write(file)

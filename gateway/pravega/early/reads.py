@@ -9,7 +9,7 @@ from collections import deque
 from typing import Final
 
 from gateway.pravega.early.desk import EarlyDesk
-from gateway.pravega.reads import Frame
+from gateway.server.front import Piece, Source
 from store.api import READ_BYTES_MAX, Cancel, ReadResult
 from store.errors import StoreError
 from store.wire.early_messages import ReadSegment, SegmentRead
@@ -36,13 +36,11 @@ class _Read:
         self.is_begun = False
 
 
-class EarlyReads:
-    """Takes reads, and gives their answers to the server; a `Source`."""
-
-    is_queued = False
-    is_sifting = False
+class EarlyReads(Source):
+    """Takes reads, and gives their answers to the server."""
 
     def __init__(self, desk: EarlyDesk) -> None:
+        super().__init__()
         self._desk = desk
         self._turns: deque[_Read] = deque()
         self._waiting: dict[_Read, Cancel] = {}
@@ -115,15 +113,14 @@ class EarlyReads:
 
     # As a source
 
-    def next(self, scratch: bytearray) -> Frame | None:  # noqa: ARG002  # it has its bytes
+    def next(self, scratch: bytearray) -> Piece | None:  # noqa: ARG002  # it has its bytes
         """Return the piece that is ready."""
         frame, self._ready = self._ready, None
         self._go_on()
-        return None if frame is None else Frame(frame)
+        return None if frame is None else Piece(frame)
 
-    @property
     def wants_more(self) -> bool:
-        """True if a piece is ready."""
+        """Tell whether a piece is ready."""
         return self._ready is not None
 
     def stop(self) -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.log import index as index_module
 from gateway.log import locating
+from gateway.log.index import ChunkIndex
 from gateway.log.locating import Start, StartKind, locate
 from gateway.log.log import StreamLog
 from tests.chunks import SubBatch
@@ -179,15 +180,20 @@ def test_a_chunk_larger_than_a_scan_is_found(rig: LogRig) -> None:
     assert rig.run(locate(log, StartKind.OFFSET, 2)).offset == 2
 
 
-def test_an_index_that_is_wrong_is_not_used(
-    rig: LogRig, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
+class WrongIndex(ChunkIndex):
+    def position_before_offset(self, offset: int) -> int:  # noqa: ARG002
+        return 5
+
+    def position_before_timestamp(self, timestamp_ms: int) -> int:  # noqa: ARG002
+        return 70
+
+
+def test_an_index_that_is_wrong_is_not_used(rig: LogRig, caplog: pytest.LogCaptureFixture) -> None:
     log = rig.create()
     rig.commit(log, b"x")
     rig.now_ms = 2_000
     rig.commit(log, b"y")
-    monkeypatch.setattr(log.index, "position_before_offset", lambda _: 5)
-    monkeypatch.setattr(log.index, "position_before_timestamp", lambda _: 70)
+    log.index = WrongIndex()
 
     assert rig.run(locate(log, StartKind.OFFSET, 1)) == Start(1, 65)
     assert rig.run(locate(log, StartKind.TIMESTAMP, 2_000)) == Start(1, 65)

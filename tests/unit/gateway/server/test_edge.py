@@ -19,7 +19,7 @@ TIMEOUT_S = 5.0
 
 
 @dataclass(eq=False)
-class Owner:
+class Owner(edge_module.Owner):
     """What an edge reports to; has a buffer as the connection has."""
 
     buffer: bytearray = field(default_factory=lambda: bytearray(100_000))

@@ -9,6 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from compat.certificates import Certificates, make
+from gateway.server import edge as edge_module
 from gateway.server.edge import PlainEdge
 from gateway.server.threads import Threads
 from gateway.server.tls_edge import TlsEdge
@@ -119,7 +120,7 @@ class Peer:
 
 
 @dataclass(eq=False)
-class Owner:
+class Owner(edge_module.Owner):
     """What an edge reports to; may stop it from reading."""
 
     buffer: bytearray = field(default_factory=lambda: bytearray(100_000))

@@ -303,18 +303,20 @@ def test_results_of_a_whole_round_come_in_the_order_of_the_calls() -> None:
 
 
 @pytest.mark.parametrize("durability", [Durability.OS, Durability.DISK])
-def test_a_bug_in_a_commit_stops_the_store_and_tells_of_it(
-    monkeypatch: pytest.MonkeyPatch, durability: Durability
-) -> None:
+def test_a_bug_in_a_commit_stops_the_store_and_tells_of_it(durability: Durability) -> None:
     told: list[StoreClosed] = []
     loop = Loop()
-    rig = Rig(lambda loop: open_local(Disk(), loop, durability, failed=told.append), loop)
+    disk = Disk()
+    rig = Rig(lambda loop: open_local(disk, loop, durability, failed=told.append), loop)
     session = rig.writer(rig.create("a"), WRITER)
 
-    def broken(*_: object, **__: object) -> None:
-        raise RuntimeError("for the test")
+    journal = inode_of(disk, "journal/1")
 
-    monkeypatch.setattr("store.local.journal.frame_of", broken)
+    def broken(step: Write) -> None:
+        if step.inode == journal:
+            raise RuntimeError("for the test")
+
+    disk.before_write = broken
     rig.refused(StoreClosed, session.append, b"x", 1)
     assert len(told) == 1
     rig.refused(StoreClosed, rig.store.create_segment, "b")
