@@ -10,6 +10,7 @@ from typing import Final
 
 KERNELS: Final = (
     "gateway.log.kernel.chunks",
+    "gateway.log.kernel.clocks",
     "gateway.log.kernel.sealing",
     "gateway.log.kernel.soundness",
     "gateway.mewbase.wire.kernel.documents",

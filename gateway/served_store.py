@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 from gateway.awaiting import done_before, settled
 from gateway.data_directory import DataDirectory
+from gateway.log.clock import wall_ms
 from gateway.pending import Pending
 from gateway.server.schedule import Schedule
 from gateway.settings.model import StoreSettings
@@ -78,6 +79,7 @@ class ServedStore:
                 call_soon=self._schedule.call_soon,
                 watch=self._watch,
                 failed=self.fatal,
+                now_ms=wall_ms,
                 durability=settings.durability,
                 interval_ms=settings.interval_ms,
                 data_file_bytes=settings.data_file_bytes,

@@ -11,18 +11,15 @@ from collections import deque
 from collections.abc import Callable
 from typing import Final
 
+from gateway.log.kernel.clocks import clock_ms
+
 _SAME_MS: Final = 1_000
 """Drift of the time of day, in milliseconds, that does not mean that it was set."""
 _RUNS_MAX: Final = 1_000
 
 _STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 """Counts on while the machine sleeps, where the system has such a clock."""
-
-
-# Bound once: a look-up by name costs as much as the reading.
-_MS_NS: Final = 1_000_000
-_time_ns: Final = time.time_ns
-_clock_gettime_ns: Final = time.clock_gettime_ns
+_WALL: Final = time.CLOCK_REALTIME
 
 
 class _Run:
@@ -37,6 +34,11 @@ class _Run:
     def __init__(self, offset: int, until: int) -> None:
         self.offset = offset
         self.until = until
+
+
+def wall_ms() -> int:
+    """Return the time of day, in milliseconds since the epoch."""
+    return clock_ms(_WALL)
 
 
 class Clock:
@@ -74,14 +76,12 @@ class Clock:
     def _read_wall_ms(self) -> int:
         if self._wall_ms is not None:
             return self._wall_ms()
-        now_ns = _time_ns()
-        return now_ns // _MS_NS
+        return clock_ms(_WALL)
 
     def _read_steady_ms(self) -> int:
         if self._steady_ms is not None:
             return self._steady_ms()
-        now_ns = _clock_gettime_ns(_STEADY)
-        return now_ns // _MS_NS
+        return clock_ms(_STEADY)
 
     def _set_to(self, offset: int, steady: int) -> None:
         self._last = _Run(offset, steady)

@@ -8,13 +8,14 @@ cdef long long _OFFSETS_END
 cdef Py_ssize_t _ALONE_BYTES
 
 cdef class Readers:
-    cdef public object _stream, schedule
+    cdef public object _stream, schedule, _call_unshare
     cdef public Delivery shared
     cdef public long long shared_at, shared_end
     cdef public list waiting
     cdef public bint has_company, is_followed, _has_odd_time
     cpdef committed(self, long long position, long long end, Delivery fresh)
     cpdef _wake(self)
+    cpdef when_more(self, wake)
 
 cdef class StreamLog:
     cdef public ChunkSizes _sizes

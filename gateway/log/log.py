@@ -82,6 +82,7 @@ class Readers:
         """Begin; `schedule` calls a function at the end of this turn of the event loop."""
         self._stream = stream
         self.schedule = schedule
+        self._call_unshare = self._unshare  # made once: each look-up makes an object
         self._has_odd_time = False
         self.waiting: list[Callable[[], object]] = []
         self.has_company = False
@@ -111,7 +112,7 @@ class Readers:
         self.shared, self.shared_at, self.shared_end = fresh, position, end
         self._wake()
         if is_first:
-            self.schedule(self._unshare)  # after what the readers have just scheduled
+            self.schedule(self._call_unshare)  # after what the readers have just scheduled
 
     def _wake(self) -> None:
         waiting, self.waiting = self.waiting, []
@@ -126,7 +127,7 @@ class Readers:
     def share(self, position: int, end: int, delivery: Delivery) -> None:
         """Keep one reader's delivery for others that reach the same place in this turn."""
         if self.shared is None:
-            self.schedule(self._unshare)
+            self.schedule(self._call_unshare)
         self.shared, self.shared_at, self.shared_end = delivery, position, end
 
     def _unshare(self) -> None:
@@ -429,7 +430,7 @@ class StreamLog:
 
     def _show(self, chunk: OpenChunk, appended: Appended) -> bool:
         """Show a chunk to readers; tell whether the index has an entry for it."""
-        position, size = appended.position, appended.size
+        position, size, _ = appended
         is_indexed = self.index.offer(chunk.chunk_id, chunk.timestamp_ms, position)
         filters = chunk.packed_filters
         notes = self.saved.filter_notes

@@ -4,7 +4,7 @@ cdef int _PASSES
 
 cdef class Schedule:
     cdef public Rest rest
-    cdef public object _loop
+    cdef public object _loop, _call_run
     cdef public list _actions
     cdef public bint _is_armed, _is_polling
     cdef public long long _busy_poll_ns, _polls_until_ns

@@ -44,6 +44,8 @@ class Schedule:
         self.rest = Rest(rest_us)
         self._loop = loop
         self._actions: list[Callable[[], object]] = []
+        # Made once: each look-up of a method makes an object.
+        self._call_run = self._run
         self._is_armed = False
         self._busy_poll_ns = busy_poll_us * 1000
         self._is_polling = False
@@ -56,7 +58,7 @@ class Schedule:
         self._actions.append(action)
         if not self._is_armed:
             self._is_armed = True
-            self._loop.call_soon(self._run)
+            self._loop.call_soon(self._call_run)
 
     def call_soon(self, action: Callable[..., object], *arguments: Any) -> None:  # noqa: ANN401
         """Call a function soon, like an event loop's `call_soon`."""
@@ -76,7 +78,7 @@ class Schedule:
                 if not self.rest.at_end_of_turn() and self._busy_poll_ns:
                     self._poll_busily()
                 return
-        self._loop.call_soon(self._run)
+        self._loop.call_soon(self._call_run)
 
     def _poll_busily(self) -> None:
         """Keep the loop from sleeping for a moment: there may be more to do."""

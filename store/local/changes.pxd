@@ -9,6 +9,7 @@ cdef class Change:
     cdef public DataFile file
     cdef public long long place
     cdef public bint gives_space, completes
+    cpdef _begin(self)
     cpdef tuple touches(self)
     cpdef apply(self, long long at_ms)
     cpdef report(self, error)

@@ -37,6 +37,9 @@ class Change:
     __slots__ = ("completes", "file", "gives_space", "late", "place", "record")
 
     def __init__(self) -> None:
+        self._begin()
+
+    def _begin(self) -> None:
         self.record = NOTHING
         self.file: DataFile | None = None
         self.late: bytes | None = None
@@ -74,7 +77,7 @@ class AppendChange(Change):
     def __init__(
         self, catalogue: Catalogue, segment: Segment, writer: bytes | None, event_number: int
     ) -> None:
-        super().__init__()
+        self._begin()  # a call in C, which that of the base's `__init__` is not
         self.catalogue = catalogue
         self.segment = segment
         self.writer = writer

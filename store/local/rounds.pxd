@@ -18,6 +18,7 @@ cdef class Rounds:
     cdef public Round in_flight
     cdef public bint _scheduled, looks_soon
     cdef public Py_ssize_t _looked_at_bytes
+    cdef public object _call_close_round
     cdef public list _soon
     cdef public object closed
     cpdef add(self, Change change, Segment segment)

@@ -73,6 +73,8 @@ class Rounds:
         self._syncing: tuple[Round, Outcome] | None = None
         self.gathering = Round()
         self.in_flight: Round | None = None
+        # Made once: each look-up of a method makes an object.
+        self._call_close_round = self._close_round
         self._scheduled = False
         # What is due between rounds is looked at after so many bytes of records, or at once.
         self._looked_at_bytes = 0
@@ -115,7 +117,7 @@ class Rounds:
         round_.record_bytes += len(change.record)
         if not self._scheduled:
             self._scheduled = True
-            self._call_soon(self._close_round)
+            self._call_soon(self._call_close_round)
 
     def _in_turn(
         self, round_: Round | None, keys: tuple[Key, ...], call: Callable[[], object]

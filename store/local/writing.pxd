@@ -5,7 +5,7 @@ from store.local.catalogue cimport Catalogue
 from store.local.changes cimport AppendChange
 from store.local.data_file cimport DataFile, OpenFiles
 from store.local.rounds cimport Rounds
-from store.local.segment cimport Segment
+from store.local.segment cimport Segment, SegmentState
 cdef class Staging:
     cdef public Rounds rounds
     cdef public Catalogue catalogue
@@ -16,10 +16,10 @@ cdef class Staging:
     cdef public Py_ssize_t written_bytes
     cdef public bint is_short
     cdef public object ask_for_room
-    @cython.locals(position="long long", record_size="Py_ssize_t", flags="int", file_number="long long")
+    @cython.locals(position="long long", record_size="Py_ssize_t", flags="int", file_number="long long", segment=Segment, pending=SegmentState, file=DataFile)
     cpdef append(self, AppendChange change, data, Py_ssize_t size, durability)
     cpdef make_durable(self, Segment segment)
-    @cython.locals(position="long long", place="long long")
+    @cython.locals(position="long long", place="long long", pending=SegmentState, file=DataFile)
     cpdef DataFile _write(self, AppendChange change, data, Py_ssize_t size)
     cpdef _write_later(self, AppendChange change, DataFile file, data)
     cpdef _note_write(self, DataFile file)

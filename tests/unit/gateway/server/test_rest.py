@@ -1,5 +1,7 @@
 """When the loop rests at the end of a turn."""
 
+import threading
+import time
 from collections.abc import Callable
 
 import pytest
@@ -10,6 +12,7 @@ REST_US = 100
 SECOND_NS = 1_000_000_000
 # A loop that is busy enough: a turn every 100 µs.
 TURN_NS = 100_000
+_real_sleep = time.sleep
 
 
 class Loop:
@@ -18,11 +21,15 @@ class Loop:
     def __init__(self, monkeypatch: pytest.MonkeyPatch, rest_us: int = REST_US) -> None:
         self.now_ns = SECOND_NS
         self.rested_ns: list[int] = []
+        self._thread = threading.get_ident()
         monkeypatch.setattr("time.perf_counter_ns", lambda: self.now_ns)
         monkeypatch.setattr("time.sleep", self._sleep)
         self.rest = Rest(rest_us)
 
     def _sleep(self, seconds: float) -> None:
+        if threading.get_ident() != self._thread:
+            _real_sleep(seconds)  # what another test has left running
+            return
         self.now_ns += round(seconds * 1e9)
         self.rested_ns.append(self.now_ns)
 

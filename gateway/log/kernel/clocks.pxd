@@ -1,0 +1,1 @@
+cpdef long long clock_ms(int clock) except? -1
