@@ -7,8 +7,9 @@ cdef int _PIECES_A_TURN
 
 cdef class Delivery:
     cdef public PlainEdge _edge
-    cdef public list _ready
+    cdef public list _line, _ready
     cdef public bytearray _scratch
     cpdef wake(self, Source source)
+    cpdef Source _take(self)
     @cython.locals(source=Source, piece=Piece)
     cpdef bint serve(self) except -1

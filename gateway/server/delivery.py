@@ -16,6 +16,8 @@ class Delivery:
     def __init__(self, edge: PlainEdge, scratch: bytearray) -> None:
         self._edge = edge
         self._scratch = scratch
+        # In line: first those of `_line` from its end on, then those of `_ready` from its start on.
+        self._line: list[Source] = []
         self._ready: list[Source] = []
 
     def wake(self, source: Source) -> None:
@@ -24,15 +26,22 @@ class Delivery:
             source.is_queued = True
             self._ready.append(source)
 
+    def _take(self) -> Source | None:
+        """Return the next in line; None if there is none."""
+        if not self._line:
+            self._line, self._ready = self._ready, self._line
+            self._line.reverse()
+        return self._line.pop() if self._line else None
+
     def serve(self) -> bool:
         """Send while the socket takes it; True if there is more to do in a later turn.
 
         Everything queued before has been sent.
         """
         for _ in range(_PIECES_A_TURN):
-            if not self._ready:
+            source = self._take()
+            if source is None:
                 return False
-            source = self._ready.pop(0)
             source.is_queued = False
             piece = source.next(self._scratch)
             if piece is None:
@@ -47,4 +56,4 @@ class Delivery:
                 self.wake(source)
             if not is_drained:
                 return False
-        return bool(self._ready)
+        return bool(self._line) or bool(self._ready)
