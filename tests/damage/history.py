@@ -316,10 +316,9 @@ class History:
                 continue
             self._journal[name] = content
             before = before.ljust(len(content), b"\0")
-            changed = [at for at in range(len(content)) if before[at] != content[at]]
-            if changed:
-                span = Span(name, changed[0], changed[-1] + 1)
-                self._ledger.spans.append((self._ledger.step, span))
+            first, end = _changed(before, content)
+            if first < end:
+                self._ledger.spans.append((self._ledger.step, Span(name, first, end)))
         checkpoint = (self._directory / "checkpoint").read_bytes()
         if checkpoint != self._checkpoint:
             self._checkpoint, self._ledger.checkpoint_step = checkpoint, self._ledger.step
@@ -371,3 +370,9 @@ def _kind_of(segment: str) -> str:
     if segment.endswith("-filters/0.#epoch.0"):
         return "filters"
     return "other tables" if "_kvtable" in segment else "chunks"
+
+
+def _changed(before: bytes, after: bytes) -> tuple[int, int]:
+    """Return where the first changed byte lies, and where the last one ends, of equal sizes."""
+    changes = (int.from_bytes(before) ^ int.from_bytes(after)).to_bytes(len(after))
+    return len(after) - len(changes.lstrip(b"\0")), len(changes.rstrip(b"\0"))
