@@ -5,21 +5,18 @@ from collections.abc import Sequence
 import pytest
 
 from store.errors import DiskFull, SegmentFailed, StoreError
-from store.local.changes import Key, Later
+from store.local.changes import Change, Key, Later
 from store.local.data_file import DataFile
 from store.local.round import Outcome, Round
 
 ERROR, OTHER = SegmentFailed("broken"), DiskFull("full")
 
 
-class Step:
+class Step(Change):
     """A change that touches some keys."""
 
-    file: DataFile | None = None
-    late: bytes | None = None
-    place = 0
-
     def __init__(self, *keys: Key, record: bytes = b"r", gives_space: bool = False) -> None:
+        super().__init__()
         self.keys = keys
         self.record = record
         self.gives_space = gives_space
