@@ -373,6 +373,9 @@ def _kind_of(segment: str) -> str:
 
 
 def _changed(before: bytes, after: bytes) -> tuple[int, int]:
-    """Return where the first changed byte lies, and where the last one ends, of equal sizes."""
+    """Return the start and the end of what differs between two contents of one size.
+
+    The start is not before the end if nothing differs.
+    """
     changes = (int.from_bytes(before) ^ int.from_bytes(after)).to_bytes(len(after))
     return len(after) - len(changes.lstrip(b"\0")), len(changes.rstrip(b"\0"))
