@@ -7,7 +7,7 @@ from gateway.log.open_chunk cimport Delivery
 cdef class Cursor:
     cdef public StreamLog log
     cdef public Lookahead _lookahead
-    cdef public object _wake, _takes_regions, failure, _sieve
+    cdef public object _wake, _takes_regions, failure, _sieve, _call_woken
     cdef public long long _next_offset, position, _failed_at, _fetched_at
     cdef public Py_ssize_t _joined_bytes_max, _window_bytes, _ahead_bytes
     cdef public bint _is_waiting, _is_closed, _was_late, is_sifting, _takes_shared

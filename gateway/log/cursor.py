@@ -82,14 +82,15 @@ class Cursor:
         self._takes_shared = wanted is None
         # A reader with a filter skips most of the stream, so little is read ahead for it.
         self._ahead_bytes = 0 if wanted else _CHECK_BYTES
+        self._call_woken = self._woken  # made once: each look-up makes an object
         self._lookahead = Lookahead(
-            stream_log, position, self._ahead_bytes, self._woken, self._end_or_retry
+            stream_log, position, self._ahead_bytes, self._call_woken, self._end_or_retry
         )
 
     def close(self) -> None:
         """Stop; `wake` is not called any more."""
         self._is_closed = True
-        self.log.readers.forget(self._woken)
+        self.log.readers.forget(self._call_woken)
 
     def next(self, scratch: bytearray) -> Delivery | None:
         """Return the next chunk. None: `wake` will be called when there may be one.
@@ -131,7 +132,7 @@ class Cursor:
             available = self.log.committed_length - self.position
             if available <= 0:
                 self._is_waiting = True
-                self.log.readers.when_more(self._woken)
+                self.log.readers.when_more(self._call_woken)
             elif self._sieve is not None and not (available := self._sift(self._sieve)):
                 continue
             elif self.position < ahead.verified_to or ahead.is_verified(self.position):
@@ -171,7 +172,7 @@ class Cursor:
             self._fetch(*sieve.missing, fills=True)  # the sieve leaves what does not come
         elif sieve.loading is not None:
             self._is_waiting = True
-            sieve.loading.when_settled(self._woken)
+            sieve.loading.when_settled(self._call_woken)
         self.is_sifting = not size and not self._is_waiting and self.position < end
         return size
 
@@ -213,7 +214,7 @@ class Cursor:
             self._skip_bad(MALFORMED)
             return None
         is_recent = self.position >= max(
-            self.log.committed_length - _WARM_BYTES, self.log.trusted_position
+            self.log.committed_length - _WARM_BYTES, self.log.index.trusted_position
         )
         takes_region = self._takes_regions
         if not is_recent and not reader.is_cached(position, size):

@@ -27,7 +27,12 @@ ENTRY_BYTES: Final = _STORED.size
 
 
 class ChunkIndex:
-    """Offsets, timestamps and positions of chunks, each growing."""
+    """Offsets, timestamps and positions of chunks, each growing.
+
+    Attributes:
+        trusted_position: From here on every byte was written by this process.
+        trusted_offset: The offset of the first chunk there.
+    """
 
     def __init__(self, span_bytes: int = NO_END) -> None:
         self.set_span(span_bytes)
@@ -35,6 +40,7 @@ class ChunkIndex:
         self.timestamps_ms = array("q")
         self.positions = array("Q")
         self._verified = bytearray()
+        self.trust(0, 0)
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -42,6 +48,11 @@ class ChunkIndex:
     def set_span(self, span_bytes: int) -> None:
         """Set the distance of new entries; at most 256 KiB."""
         self._span_bytes = min(span_bytes, SPAN_BYTES)
+
+    def trust(self, position: int, offset: int) -> None:
+        """Note that this process writes every byte from a position on, where an offset begins."""
+        self.trusted_position = position
+        self.trusted_offset = offset
 
     def offer(
         self,

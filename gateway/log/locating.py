@@ -165,8 +165,8 @@ async def _walk(
     begin, size = position, _SCAN_BYTES
     following: int | None = None
     while position < tail.position:
-        seals = None if position >= log.trusted_position else log.seals.behind(position)
-        end = log.trusted_position if position < log.trusted_position else tail.position
+        seals = None if position >= log.index.trusted_position else log.seals.behind(position)
+        end = log.index.trusted_position if position < log.index.trusted_position else tail.position
         available = min(size, end - position)
         marks = marks_of(log, position, position + available)
         look = partial(_look, seals=seals, first=following, marks=marks)

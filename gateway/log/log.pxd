@@ -21,12 +21,12 @@ cdef class StreamLog:
     cdef public ChunkSizes _sizes
     cdef public Readers readers
     cdef public ChunkIndex index
-    cdef public object stream, reader, sequences, seals, failure, _writer, _ports, read_only, saved
+    cdef public object stream, reader, sequences, seals, failure, _writer, _ports, read_only, saved, _call_flush, _call_appended
     cdef public OpenChunk _open, _held
     cdef public bint _is_scheduled
     cdef public list _in_flight, _drained
     cdef public Py_ssize_t in_flight_bytes, _since_snapshot
-    cdef public long long epoch, _next_offset, _timestamp_ms, _committed_timestamp_ms, committed_next_offset, committed_length, first_chunk_id, last_chunk_id, last_chunk_position, trusted_position, trusted_offset
+    cdef public long long epoch, _next_offset, _timestamp_ms, _committed_timestamp_ms, committed_next_offset, committed_length, first_chunk_id, last_chunk_id, last_chunk_position
     cpdef OpenChunk open_chunk(self, Py_ssize_t bytes_expected)
     cpdef OpenChunk make_room(self, Py_ssize_t bytes_expected)
     cpdef _append(self, OpenChunk chunk)

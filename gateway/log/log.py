@@ -167,6 +167,9 @@ class StreamLog:
         self._in_flight: list[OpenChunk] = []
         self._drained: list[Callable[[], object]] = []
         self.readers = Readers(stream, ports.schedule)
+        # Made once: each look-up of a method makes an object.
+        self._call_flush = self.flush
+        self._call_appended = self.appended
         self.in_flight_bytes = 0
         self._sizes = ChunkSizes(ports.buffers)
         self.epoch = state.epoch
@@ -178,10 +181,7 @@ class StreamLog:
         self.first_chunk_id = state.first_chunk_id
         self.last_chunk_id = state.last_chunk_id
         self.last_chunk_position = state.last_chunk_position
-        self.trusted_position = state.length
-        """From here on every byte was written by this process."""
-        self.trusted_offset = state.next_offset
-        """The offset of the first chunk there."""
+        index.trust(state.length, state.next_offset)
         self.saved = Saved(
             FilterNotes(state.epoch),
             state.filter_pages,
@@ -217,11 +217,6 @@ class StreamLog:
         return self.sequences.mark
 
     @property
-    def is_mark_known(self) -> bool:
-        """False if damage may have taken a later mark."""
-        return self.sequences.is_mark_known
-
-    @property
     def is_idle(self) -> bool:
         """True if nothing waits to be appended or acknowledged."""
         return not self._in_flight and (self._open is None or not self._open.entry_count)
@@ -242,7 +237,7 @@ class StreamLog:
             self._open = self._sizes.begin(bytes_expected)
         if not self._is_scheduled:
             self._is_scheduled = True
-            self.readers.schedule(self.flush)
+            self.readers.schedule(self._call_flush)
         self._open.entries_max = self._sizes.entries_max(bytes_expected)
         return self._open
 
@@ -324,7 +319,9 @@ class StreamLog:
             chunk.keep()
         self._in_flight.append(chunk)
         self.in_flight_bytes += chunk.event_bytes
-        self._writer.append(event, event_number(self._next_offset, self.epoch), done=self.appended)
+        self._writer.append(
+            event, event_number(self._next_offset, self.epoch), done=self._call_appended
+        )
         if type(event) is memoryview:
             event.release()
         chunk.release()
@@ -424,7 +421,7 @@ class StreamLog:
         """Go on with the open chunk, and with publishers, if there is room for them."""
         if not self._in_flight and self._open is not None and not self._is_scheduled:
             self._is_scheduled = True
-            self.readers.schedule(self.flush)
+            self.readers.schedule(self._call_flush)
         if self._drained and self.in_flight_bytes <= DRAINED_BYTES:
             self._tell_drained()
 
@@ -443,8 +440,9 @@ class StreamLog:
         self.committed_next_offset = chunk.chunk_id + chunk.record_count
         self.committed_length = position + size
         self._committed_timestamp_ms = chunk.timestamp_ms
-        for reference, publishing_id in chunk.sequences.items():
-            self.sequences.record(reference, publishing_id)
+        if chunk.sequences:
+            for reference, publishing_id in chunk.sequences.items():
+                self.sequences.record(reference, publishing_id)
         self._since_snapshot += max(size, SNAPSHOT_CHUNK_BYTES)
         return is_indexed
 

@@ -62,7 +62,7 @@ class Lookahead:
         self.damaged: list[tuple[int, int]] = []
         self.verified_to = NO_END
         # Chunks are checked from the start of a span on: its offset is in the index.
-        if position < stream_log.trusted_position:
+        if position < stream_log.index.trusted_position:
             self.verified_to = max(stream_log.index.span_start(position), stream_log.start)
         self._known: tuple[int, int | None] = (0, None)
         """A position behind checked chunks, and the offset of the next one."""
@@ -75,7 +75,7 @@ class Lookahead:
         if position >= self.verified_to:
             index = self._log.index
             verified_end = index.verified_end(position)
-            if position >= self._log.trusted_position:
+            if position >= self._log.index.trusted_position:
                 self.verified_to = NO_END
             elif verified_end > position:
                 self.verified_to = verified_end
@@ -96,7 +96,7 @@ class Lookahead:
         """
         self._reader_at = position
         begin = self.verified_to
-        if self._is_checking or begin >= self._log.trusted_position:
+        if self._is_checking or begin >= self._log.index.trusted_position:
             return
         if begin - position > (PIECES_AHEAD - 1) * self._ahead_bytes:
             return
@@ -123,7 +123,7 @@ class Lookahead:
     def _check(self, position: int, end: int) -> None:
         """Start a check of the chunks in [position, end): whole spans, if the index is right."""
         self._is_checking = True
-        size = min(end - position, self._log.trusted_position - position, APPEND_BYTES_MAX)
+        size = min(end - position, self._log.index.trusted_position - position, APPEND_BYTES_MAX)
         known_at, known = self._known
         first = known if known_at == position else None
         marks = marks_of(self._log, position, position + size)
@@ -139,7 +139,7 @@ class Lookahead:
     def _checked(self, position: int, size: int, outcome: Verified | StoreError) -> None:
         """Act on the result of a check."""
         self._is_checking = False
-        rest = min(self._log.trusted_position - position, APPEND_BYTES_MAX)
+        rest = min(self._log.index.trusted_position - position, APPEND_BYTES_MAX)
         if isinstance(outcome, StoreError):
             self._could_not_read(position, outcome)
             return
@@ -147,7 +147,7 @@ class Lookahead:
             self._verified(position, outcome)
         elif outcome.reason == NEEDS_BYTES and size < rest:
             # No chunk ends at this end: the index is wrong.
-            self._check(position, self._log.trusted_position)
+            self._check(position, self._log.index.trusted_position)
             return
         elif outcome.reason in ONE_CHUNK:
             self._note_damage(position, outcome.reason, position + outcome.damaged_bytes)
@@ -169,7 +169,7 @@ class Lookahead:
         if outcome.first is not None and index.offset_at(position) not in {None, outcome.first}:
             log.warning("index is wrong stream=%s position=%d", self._log.stream, position)
             index.correct(position, outcome.first)
-        is_rest_trusted = reached == self._log.trusted_position
+        is_rest_trusted = reached == self._log.index.trusted_position
         index.verify(position, reached, is_rest_trusted=is_rest_trusted)
 
     def _distrust(self, position: int) -> None:

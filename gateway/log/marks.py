@@ -9,7 +9,7 @@ def marks_of(log: StreamLog, position: int, end: int) -> list[Mark]:
 
     As `ChunkIndex.marks`, with the end of the bytes that another process wrote, or of all.
     """
-    last, offset = log.trusted_position, log.trusted_offset
+    last, offset = log.index.trusted_position, log.index.trusted_offset
     if position >= last:
         last, offset = log.committed_length, log.committed_next_offset
     known = [mark for mark in log.index.marks(position, end) if position + mark[0] < last]

@@ -22,8 +22,8 @@ def end_of_damage(stream_log: StreamLog, position: int, reason: int) -> int:
     trusted, it ends at the next chunk that the index knows.
     """
     end = min(stream_log.index.span_end(position, 0), stream_log.committed_length)
-    if position < stream_log.trusted_position:
-        end = min(end, stream_log.trusted_position)
+    if position < stream_log.index.trusted_position:
+        end = min(end, stream_log.index.trusted_position)
     head = stream_log.reader.read_cached(position, EVENT_HEAD_BYTES)
     if reason in ONE_CHUNK and head is not None and len(head) == EVENT_HEAD_BYTES:
         end = position + EVENT_HEAD_BYTES + int.from_bytes(head[4:], "big")

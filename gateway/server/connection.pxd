@@ -6,10 +6,11 @@ from gateway.server.rest cimport Rest
 from gateway.server.schedule cimport Schedule
 
 cdef Py_ssize_t _NOTED_BYTES
+cdef int _UNCONFIRMED
 
 cdef class Connection(Owner):
     cdef public object peer, peer_is_loopback, certificate_user, takes_regions, front
-    cdef public object _shared, _limits, _keeper, _timers, _heartbeats
+    cdef public object _shared, _limits, _keeper, _timers, _heartbeats, _call_flush, _call_deliver
     cdef public PlainEdge _edge
     cdef public Delivery _delivery
     cdef public Schedule _schedule

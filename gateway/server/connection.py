@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 _IN_FLIGHT_BYTES_MAX: Final = 32 * 1024 * 1024
 _STRANGER_READ_BYTES: Final = 16 * 1024  # the rest stays with the system until the login
-_NOTED_BYTES: Final = NOTED_BYTES  # a number of C when it is compiled
+_NOTED_BYTES: Final = NOTED_BYTES  # numbers of C when it is compiled
 _COMMANDS_A_TURN: Final = 64
 _COMMANDS_READ_BYTES: Final = 512 * 1024  # a frame of staged records; one costs what many cost
 
@@ -42,6 +42,8 @@ class Pause:
     TURN: Final = 32
     ALARM: Final = 64
 
+
+_UNCONFIRMED: Final = Pause.UNCONFIRMED
 
 OUR_PAUSES: Final = ~Pause.BACKLOG
 """All but the one that the peer ends by reading: in these it cannot show that it lives."""
@@ -100,6 +102,9 @@ class Connection(Owner):
         self._is_done = False
         self._is_ending = False
         self._is_over = False
+        # Made once: each look-up of a method makes an object.
+        self._call_flush = self._flush_scheduled
+        self._call_deliver = self._deliver_scheduled
         self.front = kind.meet(self)
 
     def start(self) -> None:
@@ -212,7 +217,7 @@ class Connection(Owner):
     def settled(self, count: int) -> None:
         """Note that fewer messages wait for their confirm."""
         self._unconfirmed_count -= count
-        if not self._pause & Pause.UNCONFIRMED:
+        if not self._pause & _UNCONFIRMED:
             return
         if self._unconfirmed_count <= self._limits.unconfirmed_resume:
             self._schedule.add(self._resume_unconfirmed)
@@ -261,7 +266,7 @@ class Connection(Owner):
         self._backlog_bytes += len(frame)
         if not self._is_flush_scheduled and not self._is_handling:
             self._is_flush_scheduled = True
-            self._schedule.add(self._flush_scheduled)
+            self._schedule.add(self._call_flush)
 
     def _flush_scheduled(self) -> None:
         self._is_flush_scheduled = False
@@ -284,7 +289,7 @@ class Connection(Owner):
         self._delivery.wake(source)
         if not self._is_delivery_scheduled:
             self._is_delivery_scheduled = True
-            self._schedule.add(self._deliver_scheduled)
+            self._schedule.add(self._call_deliver)
 
     def _deliver_scheduled(self) -> None:
         self._is_delivery_scheduled = False
@@ -295,7 +300,7 @@ class Connection(Owner):
             return
         if self._edge.flush() and self._delivery.serve() and not self._is_delivery_scheduled:
             self._is_delivery_scheduled = True
-            self._shared.loop.call_soon(self._deliver_scheduled)
+            self._shared.loop.call_soon(self._call_deliver)
 
     # Time
 

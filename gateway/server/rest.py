@@ -16,6 +16,7 @@ The loop rests in TRIAL and RESTING. After each trial in vain the next one comes
 """
 
 import time
+from collections.abc import Callable
 from typing import Final
 
 WINDOW_NS: Final = 25_000_000
@@ -41,15 +42,26 @@ class Rest:
 
     Attributes:
         received_bytes: All bytes that came from clients; the connections count them.
+        now_ns: Reads a clock that cannot be set.
     """
 
-    def __init__(self, rest_us: int) -> None:
+    def __init__(
+        self,
+        rest_us: int,
+        *,
+        now_ns: Callable[[], int] = time.perf_counter_ns,
+        sleep: Callable[[float], object] = time.sleep,
+    ) -> None:
         """Begin without rests.
 
         Args:
             rest_us: Length of one; 0 for none at all.
+            now_ns: Reads a clock that cannot be set.
+            sleep: Waits for so many seconds.
         """
         self.received_bytes = 0
+        self.now_ns = now_ns
+        self._sleep = sleep
         self._rest_s = rest_us / 1e6
         self._state = _PLAIN
         self._rests = False
@@ -65,12 +77,12 @@ class Rest:
         if not self._rest_s:
             return False
         self._turns += 1
-        now_ns = time.perf_counter_ns()
+        now_ns = self.now_ns()
         if now_ns - self._began_ns >= WINDOW_NS:
             self._look(now_ns)
         if not self._rests:
             return False
-        time.sleep(self._rest_s)
+        self._sleep(self._rest_s)
         return True
 
     def _look(self, now_ns: int) -> None:

@@ -3,7 +3,6 @@
 
 import asyncio
 import logging
-import time
 from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
@@ -46,6 +45,7 @@ class Schedule:
         self._actions: list[Callable[[], object]] = []
         # Made once: each look-up of a method makes an object.
         self._call_run = self._run
+        self._call_poll = self._poll
         self._is_armed = False
         self._busy_poll_ns = busy_poll_us * 1000
         self._is_polling = False
@@ -65,19 +65,24 @@ class Schedule:
         self.add(partial(action, *arguments) if arguments else action)
 
     def _run(self) -> None:
+        actions = self._actions
+        done = 0
         for _ in range(_PASSES):
-            actions, self._actions = self._actions, []
-            for action in actions:
+            pass_end = len(actions)
+            while done < pass_end:
                 try:
-                    action()
+                    actions[done]()
                 except Exception:
                     # The others have nothing to do with it, and are not asked for again.
                     log.exception("scheduled action failed")
-            if not self._actions:
+                done += 1
+            if len(actions) == done:
+                actions.clear()
                 self._is_armed = False
                 if not self.rest.at_end_of_turn() and self._busy_poll_ns:
                     self._poll_busily()
                 return
+        del actions[:done]
         self._loop.call_soon(self._call_run)
 
     def _poll_busily(self) -> None:
@@ -89,14 +94,14 @@ class Schedule:
             if self._turns_without_poll < _TURNS_WITHOUT_POLL:
                 return
         self._turns_without_poll = 0
-        self._polls_until_ns = time.perf_counter_ns() + self._busy_poll_ns
+        self._polls_until_ns = self.rest.now_ns() + self._busy_poll_ns
         if not self._is_polling:
             self._is_polling = True
-            self._loop.call_soon(self._poll)
+            self._loop.call_soon(self._call_poll)
 
     def _poll(self) -> None:
-        if time.perf_counter_ns() < self._polls_until_ns:
-            self._loop.call_soon(self._poll)
+        if self.rest.now_ns() < self._polls_until_ns:
+            self._loop.call_soon(self._call_poll)
         else:
             self._is_polling = False
             self._vain_polls = min(self._vain_polls + 1, _VAIN_POLLS_MAX)

@@ -1,7 +1,7 @@
 import cython
 
 from gateway.stream.consuming cimport Subscription
-from gateway.stream.publishing cimport Intake, take, take_with_filters
+from gateway.stream.publishing cimport take, take_with_filters
 from gateway.stream.wire.kernel.publish cimport u32_at
 
 cdef Py_ssize_t _SIZE_BYTES, _HEAD_END, _PUBLISH_HEAD_BYTES, _CREDIT_ID_AT, _CREDIT_AT, _CREDIT_END

@@ -105,11 +105,8 @@ class StreamFront:
                 if frame_end - position < _PUBLISH_HEAD_BYTES:
                     raise MalformedFrame("publish is cut short", 4)
                 if kind == _PUBLISH_V1:
-                    intake = take(self.link, buffer, position, end)
-                else:
-                    intake = take_with_filters(self.link, buffer, position, frame_end)
-                self._ports.taken(intake.entries, intake.log)
-                return intake.position
+                    return take(self.link, buffer, position, end)
+                return take_with_filters(self.link, buffer, position, frame_end)
             if kind == _CREDIT and self._take_credit(buffer, position, frame_end):
                 return frame_end
         self._ports.begin_command()

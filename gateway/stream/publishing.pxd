@@ -20,9 +20,6 @@ cdef class Publisher:
     cdef public Py_ssize_t unconfirmed_count, confirmed_count, errored_count
     @cython.locals(count="Py_ssize_t")
     cpdef confirm(self, bytes publishing_ids)
-cdef class Intake:
-    cdef public Py_ssize_t position, entries
-    cdef public StreamLog log
 
 cpdef OpenChunk _aim(Publisher publisher, Py_ssize_t position, Py_ssize_t frame_end, Py_ssize_t limit)
 cpdef _aim_at(OpenChunk chunk)
@@ -31,5 +28,5 @@ cpdef Py_ssize_t _account(Publisher publisher, OpenChunk chunk)
 cpdef OpenChunk _next_chunk(Publisher publisher, OpenChunk chunk)
 cpdef OpenChunk _apart(Publisher publisher, OpenChunk chunk, bint has_value)
 @cython.locals(reason="int", waiting="Py_ssize_t", publishers=dict, publisher=Publisher, chunk=OpenChunk)
-cpdef Intake take(link, bytearray source, Py_ssize_t position, Py_ssize_t limit)
-cpdef Intake take_with_filters(link, bytearray source, Py_ssize_t position, Py_ssize_t frame_end)
+cpdef Py_ssize_t take(link, bytearray source, Py_ssize_t position, Py_ssize_t limit) except -1
+cpdef Py_ssize_t take_with_filters(link, bytearray source, Py_ssize_t position, Py_ssize_t frame_end) except -1

@@ -148,23 +148,6 @@ class Publishing(Protocol):
     def ports(self) -> Ports: ...
 
 
-class Intake:
-    """Result of taking the Publish frames at the front of a buffer.
-
-    Attributes:
-        position: Where the caller goes on.
-        entries: Number of entries that now wait for their confirm.
-        log: The log that took them, None if none did.
-    """
-
-    __slots__ = ("entries", "log", "position")
-
-    def __init__(self, position: int, entries: int = 0, log: StreamLog | None = None) -> None:
-        self.position = position
-        self.entries = entries
-        self.log = log
-
-
 def _aim(publisher: Publisher, position: int, frame_end: int, limit: int) -> OpenChunk:
     """Give the kernel the place to read and the publisher's state; return the chunk."""
     log = publisher.log
@@ -236,14 +219,17 @@ def _apart(
     return chunk
 
 
-def take(link: Publishing, source: bytearray, position: int, limit: int) -> Intake:
-    """Take a run of complete Publish v1 frames of one publisher.
+def take(link: Publishing, source: bytearray, position: int, limit: int) -> int:
+    """Take a run of complete Publish v1 frames of one publisher, and tell the ports.
 
     Args:
         link: The connection's publishers.
         source: The receive buffer.
         position: Start of a complete Publish v1 frame.
         limit: End of what was received.
+
+    Returns:
+        The position behind the run.
 
     Raises:
         MalformedFrame: An entry does not fit its frame; entries before it are stored.
@@ -276,10 +262,11 @@ def take(link: Publishing, source: bytearray, position: int, limit: int) -> Inta
         position = frame_end
     elif reason == _MALFORMED:
         raise MalformedFrame("an entry ends past its frame", position)
-    return Intake(position, waiting, publisher.log)
+    publisher._ports.taken(waiting, publisher.log)  # noqa: SLF001
+    return position
 
 
-def take_with_filters(link: Publishing, source: bytearray, position: int, frame_end: int) -> Intake:
+def take_with_filters(link: Publishing, source: bytearray, position: int, frame_end: int) -> int:
     """Take one complete Publish v2 frame; like `take`."""
     publisher = link.publishers.get(source[position + 8])
     if publisher is None or publisher.log.failure is not None:
@@ -303,10 +290,11 @@ def take_with_filters(link: Publishing, source: bytearray, position: int, frame_
     chunk.bound_filters(frame_end - position)
     if reason == _MALFORMED:
         raise MalformedFrame("an entry ends past its frame", _STATE.position)
-    return Intake(frame_end, waiting, publisher.log)
+    publisher._ports.taken(waiting, publisher.log)  # noqa: SLF001
+    return frame_end
 
 
-def _refuse_frame(link: Publishing, source: bytearray, position: int, code: ResponseCode) -> Intake:
+def _refuse_frame(link: Publishing, source: bytearray, position: int, code: ResponseCode) -> int:
     """Answer every publishing id of one complete frame with `code`."""
     frame_end = position + 4 + int.from_bytes(source[position : position + 4], "big")
     version = int.from_bytes(source[position + 6 : position + 8], "big")
@@ -314,7 +302,8 @@ def _refuse_frame(link: Publishing, source: bytearray, position: int, code: Resp
     if end != frame_end:
         raise MalformedFrame("an entry ends past its frame", end)
     _send_errors(link, source[position + 8], ids, code)
-    return Intake(frame_end)
+    link.ports.taken(0, None)
+    return frame_end
 
 
 def _send_errors(link: Publishing, publisher_id: int, ids: list[int], code: ResponseCode) -> None:

@@ -4,9 +4,9 @@ from store.local.changes cimport Change
 from store.local.data_file cimport DataFile, OpenFiles
 from store.local.journal cimport Journal
 cdef class Round:
-    cdef public list after, changes, pinned, soon
-    cdef public bint finished, has_later, interval, must_sync
-    cdef public dict syncs
+    cdef public list changes
+    cdef public object after, pinned, soon, syncs
+    cdef public bint finished, has_later, must_sync
     cdef public Py_ssize_t record_bytes
     cpdef sync(self, DataFile file)
     cpdef pin(self, DataFile file)

@@ -25,14 +25,16 @@ SYNC_HELPERS: Final = 3
 
 
 class Round:
-    """The changes that are committed together, in the order they were issued."""
+    """The changes that are committed together, in the order they were issued.
+
+    Most rounds have nothing but changes; what is seldom there is None until it is.
+    """
 
     __slots__ = (
         "after",
         "changes",
         "finished",
         "has_later",
-        "interval",
         "must_sync",
         "pinned",
         "record_bytes",
@@ -46,15 +48,14 @@ class Round:
         self.record_bytes = 0
         self.has_later = False
         # Called once the round is finished.
-        self.after: list[Callable[[], object]] = []
-        # Whether the journal must be synced before the acknowledgement, or soon after it, with
-        # these data files.
+        self.after: list[Callable[[], object]] | None = None
+        # Whether the journal must be synced before the acknowledgement.
         self.must_sync = False
-        self.interval = False
-        self.soon: list[DataFile] = []
+        # Data files to sync with the journal soon after it; None where that need not be.
+        self.soon: list[DataFile] | None = None
         # Data files to sync before the journal is written, with their count of writes.
-        self.syncs: dict[DataFile, int] = {}
-        self.pinned: list[DataFile] = []
+        self.syncs: dict[DataFile, int] | None = None
+        self.pinned: list[DataFile] | None = None
         self.finished = False
 
     def ask(self, durability: Durability) -> None:
@@ -62,17 +63,33 @@ class Round:
         if durability is Durability.DISK:
             self.must_sync = True
         elif durability is Durability.INTERVAL:
-            self.interval = True
+            self.sync_soon(())
 
     def sync(self, file: DataFile) -> None:
         """Ask for a sync of a data file before the journal is written."""
+        if self.syncs is None:
+            self.syncs = {}
         if file not in self.syncs:
             self.syncs[file] = 0
             self.pin(file)
 
+    def sync_soon(self, files: Iterable[DataFile]) -> None:
+        """Ask for a sync of data files soon after the acknowledgement, with the journal's."""
+        if self.soon is None:
+            self.soon = []
+        self.soon.extend(files)
+
+    def call_after(self, call: Callable[[], object]) -> None:
+        """Call something once the round is finished."""
+        if self.after is None:
+            self.after = []
+        self.after.append(call)
+
     def pin(self, file: DataFile) -> None:
         """Keep a file open until the round is finished."""
         file.pins += 1
+        if self.pinned is None:
+            self.pinned = []
         self.pinned.append(file)
 
 
@@ -173,7 +190,7 @@ class RoundWriting:
         # Times are stored without a sign: a clock before 1970 tells the first of all.
         now_ms = self._now_ms()
         outcome = Outcome(max(0, now_ms))
-        if round_.pinned:
+        if round_.pinned is not None:
             self._write_late(round_, outcome)
             self._sync_data(round_, outcome)
         kept: Sequence[Change] = round_.changes
@@ -222,11 +239,12 @@ class RoundWriting:
             except StoreError as error:
                 outcome.fail(file, error)
 
-        jobs = [partial(sync, file) for file in round_.syncs if file not in outcome.failed]
+        syncs = round_.syncs or {}
+        jobs = [partial(sync, file) for file in syncs if file not in outcome.failed]
         if not jobs:
             return
         run_all(jobs, self._helpers, SYNC_HELPERS)
-        fresh = [file for file in round_.syncs if not file.in_directory]
+        fresh = [file for file in syncs if not file.in_directory]
         if not fresh:
             return
         try:

@@ -130,7 +130,7 @@ class Rounds:
             round_.has_later = True
             self._put(Later(keys, call))
         else:
-            round_.after.append(call)
+            round_.call_after(call)
 
     def stop(self, reason: StoreClosed) -> None:
         """Accept nothing more."""
@@ -188,7 +188,7 @@ class Rounds:
             self._call_soon(self._finish, round_, outcome)
 
     def _needs_thread(self, round_: Round) -> bool:
-        if round_.pinned or self._journal.failure is not None:
+        if round_.pinned is not None or self._journal.failure is not None:
             return True
         if round_.must_sync and (self._sync is None or round_.record_bytes > LOOP_BYTES_MAX):
             return True
@@ -227,8 +227,9 @@ class Rounds:
         self._finish(round_, outcome)
 
     def _hand_over(self, round_: Round) -> None:
-        for file in round_.syncs:
-            round_.syncs[file] = file.writes
+        syncs = round_.syncs or {}
+        for file in syncs:
+            syncs[file] = file.writes
         work = partial(self._writing.perform_and_sync, round_)
         self._thread.submit(partial(self._on_thread, round_, work))
 
@@ -243,7 +244,7 @@ class Rounds:
         if self._soon:
             self._run_soon()
         self.in_flight = None
-        if round_.pinned:
+        if round_.pinned is not None:
             self._count_writes(round_, outcome)
         if outcome.fatal is not None:
             self._fail(round_, outcome.fatal)
@@ -281,7 +282,7 @@ class Rounds:
         if (
             self.looks_soon
             or self._looked_at_bytes >= _LOOK_BYTES
-            or round_.interval
+            or round_.soon is not None
             or self._catalogue.discarded
             or self._catalogue.truncated
         ):
@@ -298,7 +299,8 @@ class Rounds:
         Late writes were counted when they were issued too: a sync that began while they were on
         their way covers the earlier count only.
         """
-        whole = {file for file, mark in round_.syncs.items() if file.writes == mark}
+        syncs = round_.syncs or {}
+        whole = {file for file, mark in syncs.items() if file.writes == mark}
         for change in round_.changes:
             if change.late is not None and change.file is not None:
                 change.file.writes += 1
@@ -307,17 +309,19 @@ class Rounds:
                     # The journal does not hold it, and a checkpoint that ended meanwhile may have
                     # taken it for synced.
                     change.segment.bulk_files.add(change.file)
-        for file, mark in round_.syncs.items():
+        for file, mark in syncs.items():
             if file not in outcome.failed:
                 # The round's own syncs came after its late writes.
                 self._catalogue.file_synced(file, file.writes if file in whole else mark)
 
     def _end(self, round_: Round) -> None:
         round_.finished = True
-        for file in round_.pinned:
-            self._open_files.unpin(file)
-        for call in round_.after:
-            self._guarded(call)
+        if round_.pinned is not None:
+            for file in round_.pinned:
+                self._open_files.unpin(file)
+        if round_.after is not None:
+            for call in round_.after:
+                self._guarded(call)
 
     def _take_back(self, round_: Round, outcome: Outcome) -> None:
         """Roll back after a partial failure: drop dependent changes, then report all in order."""

@@ -293,7 +293,7 @@ class LocalStore(TableOperations):
 
     def _between_rounds(self, round_: Round) -> bool:
         """Do what is due; tell whether more may be due after the next round already."""
-        if round_.interval:
+        if round_.soon is not None:
             self._interval.note(round_.soon)
         if self._catalogue.discarded:
             self._remove_discarded()

@@ -146,8 +146,7 @@ class Staging:
         if durability is _DISK:
             self.make_durable(segment)
         elif durability is not _OS:
-            self.rounds.gathering.interval = True
-            self.rounds.gathering.soon.extend(segment.bulk_files)
+            self.rounds.gathering.sync_soon(segment.bulk_files)
         self.rounds.add(change, segment)
 
     def make_durable(self, segment: Segment) -> None:
@@ -227,10 +226,9 @@ class Staging:
             if not inline:
                 round_.sync(file)
         else:
-            round_.interval = True
+            round_.sync_soon(() if inline else (file,))
             if not inline:
                 segment.bulk_files.add(file)
-                round_.soon.append(file)
         return inline
 
     def _allocate(self, file: DataFile, end: int) -> None:

@@ -221,7 +221,7 @@ class After:
             assert all(has) or self.history.stored[mark] > self.cut, f"unit {mark} is lost"
             if all(has):
                 marks.append(mark)
-        assert (self.log.mark, self.log.is_mark_known) == (max(marks, default=0), True)
+        assert (self.log.mark, self.log.sequences.is_mark_known) == (max(marks, default=0), True)
 
     def _check_places(self, start: int, chunks: Sequence[tuple[Chunk, bytes]]) -> None:
         places = {}

@@ -68,7 +68,7 @@ async def _append(ports: CommitsPorts, part: Part) -> None:
         return
     if stream_log.read_only is not None:
         raise StreamNotAvailable(str(stream_log.read_only))
-    if not stream_log.is_mark_known:
+    if not stream_log.sequences.is_mark_known:
         # Of the two faults, to lose records is the worse one.
         log.error(
             "damage took the last mark, so a commit may be there already and is appended stream=%s"

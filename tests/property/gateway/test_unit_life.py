@@ -133,7 +133,7 @@ class UnitLife(RuleBasedStateMachine):
         before = state_of(self.log), self.log.mark
         self.log = self.rig.open()
         assert (state_of(self.log), self.log.mark) == before
-        assert self.log.is_mark_known
+        assert self.log.sequences.is_mark_known
 
     @invariant()
     def what_is_read_is_what_was_put(self) -> None:

@@ -398,12 +398,14 @@ def confirm_of(publisher_id: cython.int, ids: bytes) -> bytes:
                 ids,
             )
         )
-    head = cython.declare(cython.uchar[13])
-    _put_u32(head, 0, cython.cast(cython.uint, 9 + size))
-    _put_u32(head, 4, 0x00030001)
-    head[8] = publisher_id
-    _put_u32(head, 9, cython.cast(cython.uint, size // 8))
-    return head[:13] + ids
+    frame: bytes = PyBytes_FromStringAndSize(cython.NULL, 13 + size)
+    target: cython.p_uchar = cython.cast(cython.p_uchar, PyBytes_AS_STRING(frame))
+    _put_u32(target, 0, cython.cast(cython.uint, 9 + size))
+    _put_u32(target, 4, 0x00030001)
+    target[8] = publisher_id
+    _put_u32(target, 9, cython.cast(cython.uint, size // 8))
+    memcpy(target + 13, PyBytes_AS_STRING(ids), size)
+    return frame
 
 
 def deliver_of(

@@ -52,10 +52,10 @@ def test_what_this_process_wrote_needs_no_check(rig: LogRig) -> None:
     log = rig.open()
     rig.commit(log, b"new")
 
-    reader = Reader(log, log.trusted_position)
+    reader = Reader(log, log.index.trusted_position)
 
     assert reader.ahead.verified_to == NO_END
-    assert reader.ahead.is_verified(log.trusted_position)
+    assert reader.ahead.is_verified(log.index.trusted_position)
     assert not reader.ahead._is_checking
 
 
@@ -118,8 +118,8 @@ def test_the_end_of_what_an_earlier_process_wrote_is_the_end_of_all_checks(rig: 
     reader.ahead.go_on(0)
 
     assert not reader.ahead._is_checking
-    assert reader.ahead.verified_to == log.trusted_position == 5 * EVENT_BYTES
-    assert reader.ahead.is_verified(log.trusted_position)
+    assert reader.ahead.verified_to == log.index.trusted_position == 5 * EVENT_BYTES
+    assert reader.ahead.is_verified(log.index.trusted_position)
     assert reader.ahead.verified_to == NO_END
 
 

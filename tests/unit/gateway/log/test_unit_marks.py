@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("kind")
 
 def test_the_mark_is_that_of_the_last_unit(rig: LogRig) -> None:
     log = rig.create()
-    assert (log.mark, log.is_mark_known) == (0, True)
+    assert (log.mark, log.sequences.is_mark_known) == (0, True)
     append(rig, log, [blank(b"a")], 3)
     append(rig, log, [blank(b"b")], 17)
 
@@ -56,7 +56,7 @@ def test_a_mark_outlives_its_chunk(rig: LogRig) -> None:
 
     again = rig.open()
 
-    assert (again.mark, again.is_mark_known, again.is_empty) == (3, True, True)
+    assert (again.mark, again.sequences.is_mark_known, again.is_empty) == (3, True, True)
     assert append(rig, again, [blank(b"b")], 4) == (1, 2)
 
 
@@ -69,11 +69,11 @@ def test_a_mark_may_be_lost_with_its_trailer_until_the_next_unit(rig: LogRig) ->
     change_on_disk(rig, content, (content.index(pack_trailer({b"": 3})) + 9, 4))
 
     again = rig.open()
-    assert (again.mark, again.is_mark_known) == (0, False)
+    assert (again.mark, again.sequences.is_mark_known) == (0, False)
     append(rig, again, [blank(b"c")], 4)
 
     for each in (again, rig.open()):
-        assert (each.mark, each.is_mark_known) == (4, True)
+        assert (each.mark, each.sequences.is_mark_known) == (4, True)
 
 
 def test_damage_behind_a_mark_may_have_taken_another(rig: LogRig) -> None:
@@ -86,11 +86,11 @@ def test_damage_behind_a_mark_may_have_taken_another(rig: LogRig) -> None:
 
     again = rig.open()
 
-    assert (again.mark, again.is_mark_known) == (3, False)
+    assert (again.mark, again.sequences.is_mark_known) == (3, False)
     rig.commit(again, b"c")
     rig.save(again)
     again = rig.open()
-    assert (again.mark, again.is_mark_known) == (3, False)
+    assert (again.mark, again.sequences.is_mark_known) == (3, False)
 
 
 def test_damage_of_a_units_data_does_not_take_its_mark(rig: LogRig) -> None:
@@ -102,7 +102,7 @@ def test_damage_of_a_units_data_does_not_take_its_mark(rig: LogRig) -> None:
 
     again = rig.open()
 
-    assert (again.mark, again.is_mark_known) == (3, True)
+    assert (again.mark, again.sequences.is_mark_known) == (3, True)
 
 
 def test_without_the_snapshot_of_removed_chunks_the_mark_is_not_known(rig: LogRig) -> None:
@@ -115,4 +115,4 @@ def test_without_the_snapshot_of_removed_chunks_the_mark_is_not_known(rig: LogRi
 
     again = rig.open()
 
-    assert (again.mark, again.is_mark_known) == (0, False)
+    assert (again.mark, again.sequences.is_mark_known) == (0, False)

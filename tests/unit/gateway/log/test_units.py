@@ -126,11 +126,11 @@ def test_pieces_of_a_unit_have_any_size(rig: LogRig) -> None:
 
 def test_a_unit_needs_no_second_look_at_its_bytes(rig: LogRig) -> None:
     log = rig.create()
-    begun = log.trusted_position
+    begun = log.index.trusted_position
 
     append(rig, log, [blank(b"a")], 1)
 
-    assert log.trusted_position == begun == 0
+    assert log.index.trusted_position == begun == 0
 
 
 def test_units_and_live_publishing_mix(rig: LogRig) -> None:

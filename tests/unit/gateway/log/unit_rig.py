@@ -96,5 +96,5 @@ def reopened(rig: LogRig, log: StreamLog) -> StreamLog:
     rig.settle(log)
     again = rig.open()
     assert state_of(again) == state_of(log)
-    assert (again.mark, again.is_mark_known) == (log.mark, log.is_mark_known)
+    assert (again.mark, again.sequences.is_mark_known) == (log.mark, log.sequences.is_mark_known)
     return again

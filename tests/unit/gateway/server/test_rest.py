@@ -1,10 +1,6 @@
 """When the loop rests at the end of a turn."""
 
-import threading
-import time
 from collections.abc import Callable
-
-import pytest
 
 from gateway.server.rest import BUSY_NS, BUSY_TURNS, WINDOW_NS, Rest
 
@@ -12,24 +8,17 @@ REST_US = 100
 SECOND_NS = 1_000_000_000
 # A loop that is busy enough: a turn every 100 µs.
 TURN_NS = 100_000
-_real_sleep = time.sleep
 
 
 class Loop:
     """A loop with a clock of its own, whose rests take time on it."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, rest_us: int = REST_US) -> None:
+    def __init__(self, rest_us: int = REST_US) -> None:
         self.now_ns = SECOND_NS
         self.rested_ns: list[int] = []
-        self._thread = threading.get_ident()
-        monkeypatch.setattr("time.perf_counter_ns", lambda: self.now_ns)
-        monkeypatch.setattr("time.sleep", self._sleep)
-        self.rest = Rest(rest_us)
+        self.rest = Rest(rest_us, now_ns=lambda: self.now_ns, sleep=self._sleep)
 
     def _sleep(self, seconds: float) -> None:
-        if threading.get_ident() != self._thread:
-            _real_sleep(seconds)  # what another test has left running
-            return
         self.now_ns += round(seconds * 1e9)
         self.rested_ns.append(self.now_ns)
 
@@ -60,39 +49,39 @@ def after_each_answer(_passed_ns: int) -> int:
     return 100
 
 
-def test_under_load_that_lasts_it_rests_nearly_always(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = Loop(monkeypatch)
+def test_under_load_that_lasts_it_rests_nearly_always() -> None:
+    loop = Loop()
     assert loop.run(BUSY_NS, by_themselves) == 0
     loop.run(SECOND_NS, by_themselves)
     most = 10 * SECOND_NS // (TURN_NS + REST_US * 1_000)
     assert 0.9 * most < loop.run(10 * SECOND_NS, by_themselves) < most
 
 
-def test_clients_that_wait_for_answers_are_hardly_delayed(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = Loop(monkeypatch)
+def test_clients_that_wait_for_answers_are_hardly_delayed() -> None:
+    loop = Loop()
     loop.run(20 * SECOND_NS, after_each_answer)
     turns = 60 * SECOND_NS // TURN_NS
     assert 0 < loop.run(60 * SECOND_NS, after_each_answer) < 0.005 * turns
 
 
-def test_it_ends_soon_after_clients_begin_to_wait(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = Loop(monkeypatch)
+def test_it_ends_soon_after_clients_begin_to_wait() -> None:
+    loop = Loop()
     loop.run(2 * SECOND_NS, by_themselves)
     assert loop.run(SECOND_NS // 10, by_themselves)
     loop.run(SECOND_NS + 2 * WINDOW_NS, after_each_answer)
     assert loop.run(SECOND_NS // 10, after_each_answer) == 0
 
 
-def test_a_loop_with_little_to_do_never_rests(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = Loop(monkeypatch)
+def test_a_loop_with_little_to_do_never_rests() -> None:
+    loop = Loop()
     for _ in range(20 * BUSY_TURNS):
         loop.now_ns += 3 * WINDOW_NS // BUSY_TURNS
         loop.rest.received_bytes += 100
         assert not loop.rest.at_end_of_turn()
 
 
-def test_after_a_load_it_rests_no_longer(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = Loop(monkeypatch)
+def test_after_a_load_it_rests_no_longer() -> None:
+    loop = Loop()
     loop.run(2 * SECOND_NS, by_themselves)
     loop.now_ns += SECOND_NS
     loop.rest.at_end_of_turn()
@@ -100,6 +89,6 @@ def test_after_a_load_it_rests_no_longer(monkeypatch: pytest.MonkeyPatch) -> Non
     assert not loop.rest.at_end_of_turn()
 
 
-def test_0_is_no_rest_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    loop = Loop(monkeypatch, rest_us=0)
+def test_0_is_no_rest_at_all() -> None:
+    loop = Loop(rest_us=0)
     assert loop.run(2 * SECOND_NS, by_themselves) == 0

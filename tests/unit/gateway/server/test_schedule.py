@@ -96,12 +96,12 @@ def test_it_can_stand_in_for_the_loop_where_arguments_come_along(loop: TimedLoop
 
 
 def test_the_loop_is_kept_awake_for_a_moment_and_less_often_where_that_is_in_vain(
-    loop: TimedLoop, monkeypatch: pytest.MonkeyPatch
+    loop: TimedLoop,
 ) -> None:
     now_ns = 0
-    monkeypatch.setattr("time.perf_counter_ns", lambda: now_ns)
     any_loop: Any = loop
     schedule = Schedule(any_loop, busy_poll_us=50)
+    schedule.rest.now_ns = lambda: now_ns
 
     def is_awake_after_something() -> bool:
         schedule.add(lambda: None)

@@ -41,7 +41,7 @@ def test_a_file_is_synced_and_kept_open_once_for_each_reason() -> None:
     round_.sync(file)
     round_.pin(file)
 
-    assert list(round_.syncs) == [file]
+    assert round_.syncs == {file: 0}
     assert (file.pins, round_.pinned) == (2, [file, file])
 
 
