@@ -5,7 +5,7 @@ from gateway.stream.publishing cimport take, take_with_filters
 from gateway.stream.wire.kernel.publish cimport u32_at
 
 cdef Py_ssize_t _SIZE_BYTES, _HEAD_END, _PUBLISH_HEAD_BYTES, _CREDIT_ID_AT, _CREDIT_AT, _CREDIT_END
-cdef long long _PUBLISH_V1, _PUBLISH_V2, _CREDIT
+cdef long long _PUBLISH_V1, _PUBLISH_V2, _CREDIT, _HEARTBEAT
 
 cdef class StreamFront:
     cdef public object link, _settings, _ports, _session, _step

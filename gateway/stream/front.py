@@ -4,8 +4,10 @@
     size (u32, of what follows) | key (u16) | version (u16) | the rest
 
 Publish frames go to the kernel in runs. Credit, which clients send for each chunk, goes straight to
-its subscription unless it may need an answer. Every other command goes to its handler by itself. A
-breach of the protocol ends the connection: with a Close once it is open, without an answer before.
+its subscription unless it may need an answer. A heartbeat is only counted as a command: its bytes
+showed that the client lives when they were read. Every other command goes to its handler by itself.
+A breach of the protocol ends the connection: with a Close once it is open, and before that without
+an answer.
 
 Source: RabbitMQ stream protocol, Frame Structure, Close.
 """
@@ -34,6 +36,7 @@ _PUBLISH_HEAD_BYTES: Final = FRAME_HEAD_BYTES
 _PUBLISH_V1: Final = 0x0002_0001  # key and version
 _PUBLISH_V2: Final = 0x0002_0002
 _CREDIT: Final = 0x0009_0001
+_HEARTBEAT: Final = 0x0017_0001
 _CREDIT_ID_AT: Final = _HEAD_END
 _CREDIT_AT: Final = _CREDIT_ID_AT + 1
 _CREDIT_END: Final = _CREDIT_AT + 2
@@ -108,6 +111,10 @@ class StreamFront:
                     return take(self.link, buffer, position, end)
                 return take_with_filters(self.link, buffer, position, frame_end)
             if kind == _CREDIT and self._take_credit(buffer, position, frame_end):
+                return frame_end
+            if kind == _HEARTBEAT and frame_end - position == _HEAD_END:
+                self._ports.begin_command()
+                self._ports.end_command()
                 return frame_end
         self._ports.begin_command()
         dispatch(self.link, memoryview(buffer)[position + 4 : frame_end], self._handled)

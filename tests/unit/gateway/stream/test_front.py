@@ -207,6 +207,23 @@ def test_credit_of_a_subscription_that_is_not_there_is_refused(client: Client) -
     assert client.names() == ["credit"]
 
 
+def test_heartbeats_between_other_frames_are_not_answered(client: Client) -> None:
+    frames = HEARTBEAT * 3 + publish((1, b"a")) + HEARTBEAT
+
+    assert client.send(frames) == b""
+
+    assert [count for count, _ in client.connection.runs] == [1]
+    assert client.names() == []
+
+
+def test_a_heartbeat_that_is_too_long_breaks_the_protocol(client: Client) -> None:
+    body = HEARTBEAT[4:] + b"\0"
+
+    client.send(len(body).to_bytes(4) + body)
+
+    assert client.names() == ["close"]
+
+
 @pytest.mark.parametrize("version", [1, 2])
 def test_nothing_is_published_before_the_login(stranger: Client, version: int) -> None:
     body = b"\0\2\0" + bytes((version,)) + publish_body(1, [(1, b"a")])
