@@ -11,6 +11,7 @@ import random
 import threading
 import time
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -49,19 +50,29 @@ def bytes_of(directory: Path) -> int:
     return size
 
 
-class Reading(threading.Thread):
-    """Reads a stream from its oldest chunk on, never faster than one chunk at a time."""
+@dataclass(slots=True)
+class Progress:
+    """How far the publisher is."""
 
-    def __init__(self, endpoint: Endpoint, stream: str, *, pause_s: float) -> None:
+    confirmed_offset: int = 0
+
+
+class Reading(threading.Thread):
+    """Reads a stream from its oldest chunk on, never faster than one chunk at a time.
+
+    It asks for the next chunk when the publisher is `lag` records ahead, or has written all.
+    """
+
+    def __init__(self, endpoint: Endpoint, stream: str, progress: Progress, *, lag: int) -> None:
         super().__init__(daemon=True)
         self.endpoint = endpoint
         self.stream = stream
-        self.pause_s = pause_s
+        self.progress = progress
+        self.lag = lag
         self.has_begun = threading.Event()
         # How often the next chunk was not the one after the last: it was gone.
         self.jumps = 0
         self.next_offset = 0
-        self.last = -1
         self.error: BaseException | None = None
 
     def run(self) -> None:
@@ -74,7 +85,7 @@ class Reading(threading.Thread):
 
     def read(self, client: Client) -> None:
         client.subscribe(1, self.stream, FIRST, credit=1)
-        while self.last < 0 or self.next_offset <= self.last:
+        while self.next_offset <= UNITS:
             chunk = client.delivery().chunk
             self.has_begun.set()
             assert chunk.chunk_id >= self.next_offset, "an offset that was there already"
@@ -82,7 +93,8 @@ class Reading(threading.Thread):
             for offset, record in enumerate(chunk.records(), chunk.chunk_id):
                 assert record[:8] == offset.to_bytes(8), "another record's offset"
             self.next_offset = chunk.chunk_id + chunk.record_count
-            time.sleep(0 if self.last >= 0 else self.pause_s)
+            while self.progress.confirmed_offset < min(chunk.chunk_id + self.lag, UNITS):
+                time.sleep(0.002)
             client.credit(1, 1)
 
 
@@ -94,18 +106,18 @@ def test_readers_at_the_head_go_on_with_what_is_left(start_server: StartServer) 
         client.create(stream, limits)
         client.declare(1, stream)
         publish(client, 0)
+        progress = Progress()
+        # The stream keeps about 20 records: half of the readers are always further behind.
         readings = [
-            Reading(server.endpoint, stream, pause_s=0.002 * number) for number in range(READERS)
+            Reading(server.endpoint, stream, progress, lag=3 * number) for number in range(READERS)
         ]
         for reading in readings:
             reading.start()
         for reading in readings:
             assert reading.has_begun.wait(20)
-        for number in range(1, UNITS):
+        for number in range(1, UNITS + 1):
             publish(client, number)
-        for reading in readings:
-            reading.last = UNITS
-        publish(client, UNITS)  # for those that wait for more
+            progress.confirmed_offset = number
         for reading in readings:
             reading.join(30)
         first, last = statistics(client, stream)
