@@ -24,7 +24,7 @@ cdef class Connection(Owner):
     cpdef received(self, Py_ssize_t size)
     cpdef _handle(self, bytearray buffer, Py_ssize_t position, Py_ssize_t end)
     cpdef _after_handling(self)
-    cpdef _count_command(self)
+    cpdef count_command(self)
     cpdef begin_command(self)
     cpdef end_command(self)
     cpdef taken(self, Py_ssize_t count, backlog)

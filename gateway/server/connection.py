@@ -15,10 +15,10 @@ from gateway.pending import Pending
 from gateway.server.delivery import Delivery
 from gateway.server.edge import Owner, PlainEdge
 from gateway.server.front import Backlog, Kind, Source
-from gateway.server.heartbeats import HeartbeatPorts, Heartbeats
+from gateway.server.heartbeats import Heartbeats
 from gateway.server.in_flight import NOTED_BYTES
 from gateway.server.inbox import Inbox
-from gateway.server.shared import Shared
+from gateway.server.shared import COMMANDS_READ_BYTES, Shared
 from gateway.server.timers import Timers
 
 log = logging.getLogger(__name__)
@@ -27,7 +27,6 @@ _IN_FLIGHT_BYTES_MAX: Final = 32 * 1024 * 1024
 _STRANGER_READ_BYTES: Final = 16 * 1024  # the rest stays with the system until the login
 _NOTED_BYTES: Final = NOTED_BYTES  # numbers of C when it is compiled
 _COMMANDS_A_TURN: Final = 64
-_COMMANDS_READ_BYTES: Final = 512 * 1024  # a frame of staged records; one costs what many cost
 
 
 class Pause:
@@ -116,10 +115,13 @@ class Connection(Owner):
 
     def place(self) -> memoryview:
         """Return where the next bytes are read to; all but messages are read in small pieces."""
-        place = self._inbox.place()
         if self._is_stranger:
-            return place[:_STRANGER_READ_BYTES]
-        return place[:_COMMANDS_READ_BYTES] if self._gives_commands else place
+            return self._inbox.place()[:_STRANGER_READ_BYTES]
+        if not self._gives_commands:
+            return self._inbox.place()
+        if self._inbox.is_empty():
+            return self._shared.commands_place  # a new view costs as much as the read
+        return self._inbox.place()[:COMMANDS_READ_BYTES]
 
     def received(self, size: int) -> None:
         """Handle what was read."""
@@ -179,7 +181,7 @@ class Connection(Owner):
 
     def begin_command(self) -> None:
         """Take no more frames until `end_command`; count one for this turn."""
-        self._count_command()
+        self.count_command()
         self._gives_commands = True
         self._pause |= Pause.HANDLER
 
@@ -187,7 +189,7 @@ class Connection(Owner):
         """Take frames again."""
         self._resume(Pause.HANDLER)
 
-    def _count_command(self) -> None:
+    def count_command(self) -> None:
         """Let the other connections have their turn after so many commands."""
         self._commands_left -= 1
         if self._commands_left == 0:
@@ -201,7 +203,7 @@ class Connection(Owner):
         if self._unconfirmed_count >= self._unconfirmed_max:
             self._pause_for(Pause.UNCONFIRMED)
         if backlog is None:
-            self._count_command()  # refused, which is work for nothing
+            self.count_command()  # refused, which is work for nothing
         elif backlog.in_flight_bytes > _NOTED_BYTES:
             self._bound_in_flight(backlog)
 
@@ -326,25 +328,23 @@ class Connection(Owner):
         """Begin the heartbeats, in place of those before."""
         if self._heartbeats is not None:
             self._heartbeats.stop()
-        edge = self._edge
-        self._heartbeats = Heartbeats(
-            self._shared.heartbeats,
-            interval_s,
-            HeartbeatPorts(
-                lambda: edge.sent_bytes,
-                self._bytes_of_life,
-                lambda: not self._pause & OUR_PAUSES,
-                send,
-                self._heartbeat_missed,
-            ),
-        )
+        self._heartbeats = Heartbeats(self._shared.heartbeats, interval_s, self, send)
 
-    def _bytes_of_life(self) -> int:
+    def sent_bytes(self) -> int:
+        """Return how many bytes went out."""
+        return self._edge.sent_bytes
+
+    def bytes_of_life(self) -> int:
         """Return what shows that the peer lives; while it has to read first, that it does."""
         is_behind = self._pause & Pause.BACKLOG
         return self._edge.received_bytes + (self._edge.sent_bytes if is_behind else 0)
 
-    def _heartbeat_missed(self) -> None:
+    def listens(self) -> bool:
+        """Tell whether the peer can show that it lives."""
+        return not self._pause & OUR_PAUSES
+
+    def heartbeat_missed(self) -> None:
+        """End the connection: the peer was silent for too long."""
         log.warning("heartbeat missed peer=%s", self.peer)
         self._edge.abort()
 

@@ -148,6 +148,10 @@ class Ports(Protocol):
         """Take frames again."""
         ...
 
+    def count_command(self) -> None:
+        """Count a command that is done already for this turn of the connection."""
+        ...
+
     def taken(self, count: int, backlog: Backlog | None) -> None:
         """Note what a run of frames brought.
 

@@ -2,7 +2,8 @@
 
 Sending: one after H/2; then every H/2 a look whether anything went out since the last look, and a
 heartbeat if not.
-Receiving: every H a look whether anything came in; two looks in a row without end the connection.
+Receiving: at every second look, whether anything came in since the one before; two of them in a row
+without end the connection.
 
 Source: RabbitMQ's timing, observed: the first heartbeat H/2 after Tune, the end 2H to 3H after the
 last byte.
@@ -10,9 +11,8 @@ last byte.
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 _LOOKS_IN_VAIN_MAX: Final = 2
 _COARSE_S: Final = 10.0
@@ -51,55 +51,81 @@ class HeartbeatTimers:
             self._loop.call_soon(self._look_on, looks)
 
 
-@dataclass(frozen=True, slots=True)
-class HeartbeatPorts:
-    """Ports of the heartbeats of a connection."""
+class Line(Protocol):
+    """Connection, as its heartbeats see it."""
 
-    sent_bytes: Callable[[], int]
-    received_bytes: Callable[[], int]
-    is_reading: Callable[[], bool]
-    send: Callable[[], object]
-    fail: Callable[[], object]
+    def sent_bytes(self) -> int:
+        """Return how many bytes went out."""
+        ...
+
+    def bytes_of_life(self) -> int:
+        """Return a number that grows while the peer shows that it lives."""
+        ...
+
+    def listens(self) -> bool:
+        """Tell whether the peer can show that it lives."""
+        ...
+
+    def heartbeat_missed(self) -> None:
+        """End the connection: the peer was silent for too long."""
+        ...
 
 
 class Heartbeats:
-    """The two timers of one connection."""
+    """The looks at one connection. Many are idle, and each look costs: there is one for both."""
 
-    def __init__(self, timers: HeartbeatTimers, interval_s: int, ports: HeartbeatPorts) -> None:
+    __slots__ = (
+        "_cancel",
+        "_interval_s",
+        "_is_whole",
+        "_line",
+        "_looks_in_vain",
+        "_received_seen",
+        "_send",
+        "_sent_seen",
+        "_timers",
+    )
+
+    def __init__(
+        self, timers: HeartbeatTimers, interval_s: int, line: Line, send: Callable[[], object]
+    ) -> None:
         self._timers = timers
         self._interval_s = interval_s
-        self._ports = ports
-        self._sent_seen: int | None = None
+        self._line = line
+        self._send = send
+        self._sent_seen = -1
         self._received_seen = -1
         self._looks_in_vain = 0
-        self._cancel: dict[str, Callable[[], object]] = {}
+        self._is_whole = False
+        self._cancel: Callable[[], object] | None = None
         if interval_s > 0:
-            self._arm("send", interval_s / 2, self._look_at_sent)
-            self._arm("receive", interval_s, self._look_at_received)
+            self._arm()
 
     def stop(self) -> None:
-        """Cancel both timers."""
-        for cancel in self._cancel.values():
-            cancel()
-        self._cancel.clear()
+        """Make no more looks."""
+        if self._cancel is not None:
+            self._cancel()
+            self._cancel = None
 
-    def _arm(self, name: str, delay_s: float, look: Callable[[], None]) -> None:
-        self._cancel[name] = self._timers.call_later(delay_s, look)
+    def _arm(self) -> None:
+        self._cancel = self._timers.call_later(self._interval_s / 2, self._look)
 
-    def _look_at_sent(self) -> None:
-        self._arm("send", self._interval_s / 2, self._look_at_sent)
-        sent = self._ports.sent_bytes()
-        if self._sent_seen is None or sent == self._sent_seen:
-            self._ports.send()
+    def _look(self) -> None:
+        self._arm()
+        sent = self._line.sent_bytes()
+        if self._sent_seen in (-1, sent):
+            self._send()
         self._sent_seen = sent
+        if self._is_whole:
+            self._look_at_received()
+        self._is_whole = not self._is_whole
 
     def _look_at_received(self) -> None:
-        self._arm("receive", self._interval_s, self._look_at_received)
-        received = self._ports.received_bytes()
-        if received != self._received_seen or not self._ports.is_reading():
+        received = self._line.bytes_of_life()
+        if received != self._received_seen or not self._line.listens():
             self._received_seen = received
             self._looks_in_vain = 0
             return
         self._looks_in_vain += 1
         if self._looks_in_vain == _LOOKS_IN_VAIN_MAX:
-            self._ports.fail()
+            self._line.heartbeat_missed()

@@ -48,6 +48,10 @@ class Inbox:
         self._shared[:kept] = memoryview(rest)[self._rest_position :]
         return self._shared_view[kept:]
 
+    def is_empty(self) -> bool:
+        """Tell whether nothing is kept: the next bytes are read to the shared buffer's front."""
+        return not self._rest and self._large is None
+
     def received(self, size: int) -> tuple[bytearray, int]:
         """Note that `size` bytes were read to `place()`; return a buffer and its end to handle.
 

@@ -3,12 +3,15 @@
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Final, TypeAlias
 
 from gateway.server.heartbeats import HeartbeatTimers
 from gateway.server.in_flight import InFlight
 from gateway.server.schedule import Schedule
 
+COMMANDS_READ_BYTES: Final = 512 * 1024
+"""Size of one read while a client gives commands: a frame of staged records, which are written
+for the price of one."""
 Say: TypeAlias = Callable[..., object]
 """Writes a log line that a stranger could cause without end, or counts it instead: takes a method
 of a logger, the client's address without the port, the line and its arguments."""
@@ -21,6 +24,7 @@ class Shared:
     Attributes:
         receive_buffer: What is read, before it is taken.
         scratch: Room for what a source puts together.
+        commands_place: Part of the buffer that is read to while a client gives commands.
     """
 
     loop: asyncio.AbstractEventLoop
@@ -30,6 +34,9 @@ class Shared:
     say: Say
     in_flight: InFlight = field(default_factory=InFlight)
     heartbeats: HeartbeatTimers = field(init=False)
+    commands_place: memoryview = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "heartbeats", HeartbeatTimers(self.loop))
+        place = memoryview(self.receive_buffer)[:COMMANDS_READ_BYTES]
+        object.__setattr__(self, "commands_place", place)

@@ -113,8 +113,7 @@ class StreamFront:
             if kind == _CREDIT and self._take_credit(buffer, position, frame_end):
                 return frame_end
             if kind == _HEARTBEAT and frame_end - position == _HEAD_END:
-                self._ports.begin_command()
-                self._ports.end_command()
+                self._ports.count_command()
                 return frame_end
         self._ports.begin_command()
         dispatch(self.link, memoryview(buffer)[position + 4 : frame_end], self._handled)
@@ -128,9 +127,8 @@ class StreamFront:
         if subscription is None or subscription.is_single:
             return False
         place = slice(position + _CREDIT_AT, frame_end)
-        self._ports.begin_command()
+        self._ports.count_command()
         subscription.add_credit(int.from_bytes(buffer[place], "big", signed=True))
-        self._ports.end_command()
         return True
 
     def frame_bytes(self, buffer: bytearray, position: int, end: int) -> int:

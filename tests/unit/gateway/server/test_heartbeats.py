@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from gateway.server.heartbeats import HeartbeatPorts, Heartbeats, HeartbeatTimers
+from gateway.server.heartbeats import Heartbeats, HeartbeatTimers
 from tests.unit.gateway.server.connection_rig import TimedLoop
 
 
@@ -16,28 +16,30 @@ class Line:
     """What heartbeats look at, and when they did something."""
 
     loop: TimedLoop = field(default_factory=TimedLoop)
-    sent_bytes: int = 0
-    received_bytes: int = 0
+    sent: int = 0
+    received: int = 0
     is_reading: bool = True
     sent_at: list[float] = field(default_factory=list)
     failed_at: list[float] = field(default_factory=list)
 
     def begin(self, interval_s: int) -> Heartbeats:
         loop: Any = self.loop
-        ports = HeartbeatPorts(
-            lambda: self.sent_bytes,
-            lambda: self.received_bytes,
-            lambda: self.is_reading,
-            self._send,
-            self._fail,
-        )
-        return Heartbeats(HeartbeatTimers(loop), interval_s, ports)
+        return Heartbeats(HeartbeatTimers(loop), interval_s, self, self._send)
+
+    def sent_bytes(self) -> int:
+        return self.sent
+
+    def bytes_of_life(self) -> int:
+        return self.received
+
+    def listens(self) -> bool:
+        return self.is_reading
 
     def _send(self) -> None:
         self.sent_at.append(self.loop.now_s)
-        self.sent_bytes += 8
+        self.sent += 8
 
-    def _fail(self) -> None:
+    def heartbeat_missed(self) -> None:
         self.failed_at.append(self.loop.now_s)
 
 
@@ -64,7 +66,7 @@ def test_what_was_sent_since_the_last_look_stands_for_a_heartbeat(line: Line) ->
     line.loop.pass_time(5)
     for _ in range(10):
         line.loop.pass_time(4)
-        line.sent_bytes += 1
+        line.sent += 1
         line.loop.pass_time(1)
 
     assert line.sent_at == [5.0]
@@ -87,7 +89,7 @@ def test_silence_ends_it_two_to_three_intervals_after_the_last_byte(
 ) -> None:
     line.begin(1)
     line.loop.pass_time(last_byte_s)
-    line.received_bytes += 1
+    line.received += 1
 
     line.loop.pass_time(10)
 
@@ -98,7 +100,7 @@ def test_any_byte_is_a_sign_of_life(line: Line) -> None:
     line.begin(1)
     for _ in range(100):
         line.loop.pass_time(1.9)
-        line.received_bytes += 1
+        line.received += 1
 
     assert line.failed_at == []
 

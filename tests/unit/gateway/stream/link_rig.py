@@ -119,7 +119,7 @@ class Ports:
     def begin_command(self) -> None:
         raise AssertionError("the front's affair")
 
-    end_command = logged_in = admitted = finish = begin_command
+    count_command = end_command = logged_in = admitted = finish = begin_command
 
     def taken(self, count: int, backlog: Backlog | None) -> None:
         self.intakes.append((count, backlog))

@@ -55,6 +55,9 @@ class Connection(Ports):
         assert not self.is_busy
         self.is_busy = True
 
+    def count_command(self) -> None:
+        assert not self.is_busy
+
     def end_command(self) -> None:
         self.is_busy = False
 
