@@ -12,10 +12,9 @@ from gateway.stream.wire.offsets import NEXT
 from tests.client import Client, plain
 from tests.integration.server import HutchServer
 
-# The longest that one round trip may take while others misbehave. Far above what it takes (a
-# millisecond), below what a blocked event loop would make of it: the others misbehave for seconds.
-# A machine that other tests keep busy can take a second.
-PATIENCE_S: Final = 2.0
+# The longest that one round trip may take while others misbehave. Far above what it
+# takes (a millisecond), far below what a blocked event loop would make of it.
+PATIENCE_S: Final = 1.0
 MIB: Final = 1 << 20
 
 
