@@ -72,7 +72,7 @@ class Line(Protocol):
 
 
 class Heartbeats:
-    """The looks at one connection. Many are idle, and each look costs: there is one for both."""
+    """The looks at one connection. Most are idle, so one look serves both directions."""
 
     __slots__ = (
         "_cancel",
@@ -108,17 +108,22 @@ class Heartbeats:
             self._cancel = None
 
     def _arm(self) -> None:
-        self._cancel = self._timers.call_later(self._interval_s / 2, self._look)
+        """Ask for the next look. Two of them take a whole interval, on coarse timers as well."""
+        half_s = self._interval_s / 2
+        if half_s >= _COARSE_S:
+            half_s = self._interval_s // 2
+        delay_s = self._interval_s - half_s if self._is_whole else half_s
+        self._cancel = self._timers.call_later(delay_s, self._look)
 
     def _look(self) -> None:
+        is_whole, self._is_whole = self._is_whole, not self._is_whole
         self._arm()
         sent = self._line.sent_bytes()
         if self._sent_seen in (-1, sent):
             self._send()
         self._sent_seen = sent
-        if self._is_whole:
+        if is_whole:
             self._look_at_received()
-        self._is_whole = not self._is_whole
 
     def _look_at_received(self) -> None:
         received = self._line.bytes_of_life()

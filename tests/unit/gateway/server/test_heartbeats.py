@@ -72,7 +72,7 @@ def test_what_was_sent_since_the_last_look_stands_for_a_heartbeat(line: Line) ->
     assert line.sent_at == [5.0]
 
 
-@pytest.mark.parametrize(("interval_s", "end_s"), [(1, 3.0), (2, 6.0)])
+@pytest.mark.parametrize(("interval_s", "end_s"), [(1, 3.0), (2, 6.0), (25, 75.0), (60, 180.0)])
 def test_silence_from_the_start_ends_it_after_three_intervals(
     line: Line, interval_s: int, end_s: float
 ) -> None:
