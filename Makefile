@@ -24,8 +24,9 @@ PYTEST := $(BIN)/python -m pytest $(SECOND_TRIES)
 # Files of tests that run at once, more than there are cores: tests of servers mostly wait. WORKERS=0
 # is one after another in one process, for a debugger.
 WORKERS  ?= 4
-# conftest.py puts the long files first; xdist would put those with the most tests first.
-PARALLEL := -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+# conftest.py puts the long files first; xdist would put those with the most tests first. Expanded
+# where it is used, as a target may have WORKERS of its own.
+PARALLEL  = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 # Brokers, clients and Spark find the disk that their users have; see tests/folders.py.
 ON_DISK := TMPDIR=$${TMPDIR:-/tmp}
 # Every worker loads all tests, and hundreds of tests start a server: with this set, as in many
@@ -133,8 +134,9 @@ dedup-schedules: $(STAMPS)/test $(STAMPS)/kernel ## ten thousand schedules of na
 wheel: $(STAMPS)/wheel ## build dist/*.whl, which is what Spark's workers install
 	@ls dist/*.whl
 
+test-spark: WORKERS := 2
 test-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the data source in a real Spark (needs Java 17 or later)
-	$(ON_DISK) $(SPARK_PYTHON) -m pytest -n 2 --dist loadfile $(SECOND_TRIES) -rs -m "spark and not (bench or soak)" tests/spark $(ARGS)
+	$(ON_DISK) $(SPARK_PYTHON) -m pytest $(SECOND_TRIES) $(PARALLEL) -rs -m "spark and not (bench or soak)" tests/spark $(ARGS)
 
 spark-cluster: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the same on a master and two workers, and by Spark Connect
 	$(ON_DISK) $(SPARK_PYTHON) -m pytest $(SECOND_TRIES) -rs -m spark tests/spark_cluster $(ARGS)
@@ -146,8 +148,10 @@ spark-chaos: $(STAMPS)/spark-environment $(STAMPS)/kernel ## Spark copies a mill
 test-oldest-spark: $(STAMPS)/oldest-spark-environment $(STAMPS)/kernel ## a round trip through the oldest Spark that will do
 	$(ON_DISK) $(VENV)/oldest-spark/bin/python -m pytest $(SECOND_TRIES) -rs tests/spark/test_round_trip.py $(ARGS)
 
+# In one process, which can print the tables; each of more workers starts a broker of its own.
+compat: WORKERS := 0
 compat: $(STAMPS)/test $(STAMPS)/kernel ## real clients, and the real broker side by side
-	$(ON_DISK) $(PYTEST) -rs -m "compat and not (bench or soak)" $(ARGS)
+	$(ON_DISK) $(PYTEST) $(PARALLEL) -rs -m "compat and not (bench or soak)" $(ARGS)
 
 # Stopped by Ctrl-C and called again it goes on; remove the file to begin anew.
 differential: $(STAMPS)/test $(STAMPS)/kernel ## a hundred thousand drawn sequences, on RabbitMQ and Hutch

@@ -66,6 +66,8 @@ SEARCHES = (
     *("integration/test_commits.py", "integration/test_kill.py"),
 )
 """What looks for a loss in drawn histories, or by kills: found once is found."""
+LONGEST = ("compat/test_clients.py", "compat/test_differential.py", "spark/test_chaos.py")
+"""Files of four minutes and more."""
 
 
 def pytest_report_header() -> list[str]:
@@ -95,9 +97,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             if is_search and item.config.option.reruns:
                 # Of these only what ran out of time, and so found nothing, is tried again.
                 item.add_marker(pytest.mark.flaky(reruns=1, only_rerun="Timeout"))
-    # The many short files come last: after a long one at the end all other workers would wait.
+    # Long files come first, the many short ones last: after a long one at the end all other workers
+    # would wait.
+    longest = {TESTS / each for each in LONGEST}
     short = f"{TESTS / 'unit'}{os.sep}"
-    items.sort(key=lambda item: str(item.path).startswith(short))
+    items.sort(key=lambda item: (item.path not in longest, str(item.path).startswith(short)))
 
 
 @pytest.hookimpl(tryfirst=True)
