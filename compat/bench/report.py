@@ -148,11 +148,12 @@ def verdicts_of(medians: Medians, fsync_ms: float) -> list[str]:
         if target.row not in medians:
             continue
         verdict = judge(target, medians, fsync_ms=fsync_ms)
+        unit, times = (metric_of(target).unit_size, "") if target.base is None else (1, " times")
         lines.append(
             [
                 title_of(target),
-                f"{target.sense} {short(target.bound)}{'' if target.base is None else ' times'}",
-                NOTHING if verdict.value is None else short(verdict.value),
+                f"{target.sense} {short(target.bound / unit)}{times}",
+                NOTHING if verdict.value is None else short(verdict.value / unit),
                 _word_of(verdict, fsync_ms),
             ]
         )
@@ -194,9 +195,14 @@ def is_disturbed(figures: Figures) -> bool:
 def title_of(target: Target) -> str:
     """Return a target as a phrase."""
     row = next(row for row in ROWS if row.name == target.row)
-    metric = next(metric for metric in row.metrics if metric.key == target.metric)
     base = "" if target.base is None else f" ÷ {TITLES[target.base]}"
-    return f"{row.title}: {metric.title}, {TITLES[target.subject]}{base}"
+    return f"{row.title}: {metric_of(target).title}, {TITLES[target.subject]}{base}"
+
+
+def metric_of(target: Target) -> Metric:
+    """Return the line of the row that a target is about."""
+    row = next(row for row in ROWS if row.name == target.row)
+    return next(metric for metric in row.metrics if metric.key == target.metric)
 
 
 def _word_of(verdict: Verdict, fsync_ms: float) -> str:

@@ -55,6 +55,15 @@ def test_numbers_keep_three_digits(value: float, text: str) -> None:
     assert report.short(value) == text
 
 
+def test_a_target_has_the_unit_of_its_figure() -> None:
+    medians: Medians = {"idle_cpu": {HUTCH_OS: {"quiet": 0.00167, "heartbeats": 0.0224}}}
+
+    lines = report.verdicts_of(medians, fsync_ms=0.1)[-2:]
+
+    cells = [[cell.strip() for cell in line.split("|")[2:5]] for line in lines]
+    assert cells == [["at most 0.5", "0.167", "yes"], ["at most 1.5", "2.24", "**no**"]]
+
+
 RUN = report.Run(
     medians=MEDIANS,
     rounds=3,
