@@ -134,9 +134,8 @@ dedup-schedules: $(STAMPS)/test $(STAMPS)/kernel ## ten thousand schedules of na
 wheel: $(STAMPS)/wheel ## build dist/*.whl, which is what Spark's workers install
 	@ls dist/*.whl
 
-test-spark: WORKERS := 2
 test-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the data source in a real Spark (needs Java 17 or later)
-	$(ON_DISK) $(SPARK_PYTHON) -m pytest $(SECOND_TRIES) $(PARALLEL) -rs -m "spark and not (bench or soak)" tests/spark $(ARGS)
+	$(ON_DISK) $(SPARK_PYTHON) -m pytest -n 2 --dist loadfile $(SECOND_TRIES) -rs -m "spark and not (bench or soak)" tests/spark $(ARGS)
 
 spark-cluster: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the same on a master and two workers, and by Spark Connect
 	$(ON_DISK) $(SPARK_PYTHON) -m pytest $(SECOND_TRIES) -rs -m spark tests/spark_cluster $(ARGS)

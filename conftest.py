@@ -66,8 +66,8 @@ SEARCHES = (
     *("integration/test_commits.py", "integration/test_kill.py"),
 )
 """What looks for a loss in drawn histories, or by kills: found once is found."""
-LONGEST = ("compat/test_clients.py", "compat/test_differential.py", "spark/test_chaos.py")
-"""Files of four minutes and more."""
+LONGEST = ("compat/test_clients.py", "compat/test_differential.py")
+"""Files of four minutes each."""
 
 
 def pytest_report_header() -> list[str]:
