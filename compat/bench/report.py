@@ -194,15 +194,18 @@ def is_disturbed(figures: Figures) -> bool:
 
 def title_of(target: Target) -> str:
     """Return a target as a phrase."""
-    row = next(row for row in ROWS if row.name == target.row)
     base = "" if target.base is None else f" ÷ {TITLES[target.base]}"
-    return f"{row.title}: {metric_of(target).title}, {TITLES[target.subject]}{base}"
+    return f"{row_of(target).title}: {metric_of(target).title}, {TITLES[target.subject]}{base}"
+
+
+def row_of(target: Target) -> Row:
+    """Return the row that a target is about."""
+    return next(row for row in ROWS if row.name == target.row)
 
 
 def metric_of(target: Target) -> Metric:
-    """Return the line of the row that a target is about."""
-    row = next(row for row in ROWS if row.name == target.row)
-    return next(metric for metric in row.metrics if metric.key == target.metric)
+    """Return the line of its row that a target is about."""
+    return next(metric for metric in row_of(target).metrics if metric.key == target.metric)
 
 
 def _word_of(verdict: Verdict, fsync_ms: float) -> str:
