@@ -42,13 +42,14 @@ endef
 export TELL_COMPILED
 # Spark's tests run in an environment that has the built wheel, beside the packages of $(VENV).
 SPARK_PYTHON := $(VENV)/spark/bin/python
-WHEEL_SOURCES = pyproject.toml $(shell find gateway store pyspark_hutch -follow -name '*.py' -o -name '*.pxd')
-# What is compiled: the kernels, and the modules with a .pxd beside them.
-HOT_TYPES      := $(wildcard gateway/*/*.pxd gateway/*/*/*.pxd store/*/*.pxd)
-KERNEL_TYPES   := $(wildcard gateway/*/kernel/*.pxd gateway/*/*/kernel/*.pxd store/*/kernel/*.pxd)
-KERNEL_SOURCES := $(wildcard gateway/*/kernel/*.py gateway/*/*/kernel/*.py pyspark_hutch/kernel/*.py store/*/kernel/*.py) $(KERNEL_TYPES) $(HOT_TYPES) $(HOT_TYPES:.pxd=.py)
-KERNEL_FOLDERS := $(sort $(dir $(KERNEL_SOURCES)))
-KERNEL_FILES    = $(foreach folder,$(KERNEL_FOLDERS),$(wildcard $(folder)*.so $(folder)*.c $(folder)*.html))
+PACKAGES      := gateway pyspark_hutch store
+WHEEL_SOURCES  = pyproject.toml setup.py $(shell find $(PACKAGES) -follow -name '*.py' -o -name '*.pxd')
+# What is compiled, which gateway/kernels.py knows; any Python can ask it.
+ASKED         := $(or $(wildcard $(BIN)/python),$(PYTHON))
+COMPILED      := $(if $(ASKED),$(shell $(ASKED) -c 'from gateway.kernels import *; print(*(name.replace(".", "/") for name in KERNELS + HOT_OBJECTS))'))
+KERNEL_SOURCES = setup.py gateway/kernels.py $(wildcard $(COMPILED:=.py) $(COMPILED:=.pxd))
+# Whatever was compiled: a module that is no longer would still be loaded from its file.
+remove_compiled = find $(PACKAGES) '(' -name '*.so' -o -name '*.c' -o -name '*.html' ')' -delete
 # One of pyproject's lists, as it was locked: what a changed file or an unknown version is refused by.
 LOCKED := --no-deps --require-hashes -r compat/locks
 
@@ -215,7 +216,8 @@ fmt: $(STAMPS)/dev ## ruff: format, and mend what can be mended
 kernel: $(STAMPS)/kernel ## compile the kernels in place
 
 kernel-clean: ## back to the interpreted kernels
-	@rm -f $(KERNEL_FILES) $(STAMPS)/kernel
+	@$(remove_compiled)
+	@rm -f $(STAMPS)/kernel
 
 clean: kernel-clean ## remove the environment and everything built (never data)
 	@rm -rf $(VENV) build *.egg-info .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
@@ -260,7 +262,7 @@ $(STAMPS)/wheel: $(WHEEL_SOURCES) $(STAMPS)/kernel
 	@echo "make: building the wheel"
 	@rm -rf build dist
 	@library=build/$$($(BIN)/python -c 'import sys, sysconfig; print(f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}")') \
-	    && mkdir -p $$library && find gateway store pyspark_hutch -name '*.so' | tar -cf - -T - | tar -xmf - -C $$library
+	    && mkdir -p $$library && find $(PACKAGES) -name '*.so' | tar -cf - -T - | tar -xmf - -C $$library
 	@$(BIN)/python -m pip --disable-pip-version-check --quiet wheel --no-build-isolation --no-deps --wheel-dir dist .
 	@touch $@
 
@@ -289,7 +291,7 @@ $(STAMPS)/dev: $(STAMPS)/test-spark
 # a running server has mapped would kill it.
 $(STAMPS)/kernel: $(KERNEL_SOURCES) $(STAMPS)/run
 	@echo "make: compiling the kernels, which takes a minute or two"
-	@rm -f $(KERNEL_FILES)
+	@$(remove_compiled)
 	@{ $(BIN)/python -m pip --disable-pip-version-check install --verbose --no-build-isolation --no-deps --editable . 2>&1; \
 	    echo "status $$?"; } | awk "$$TELL_COMPILED"
 	@touch $@

@@ -1,59 +1,45 @@
 """Hot modules that exist compiled, and those that this process runs compiled.
 
-The kernels are ordinary Python files that Cython can compile as they stand. Whether an import
-finds the built module or the source is decided by what lies on the disk, nowhere else.
+They are ordinary Python files that Cython can compile as they stand. Which of them are compiled is
+decided here alone, by where a file lies: the build (`setup.py`, Makefile) and the tests ask this
+module. Whether an import finds the built module or the source is decided by what lies on the disk,
+nowhere else.
+
+The build runs this file by itself, so it imports nothing but the standard library.
 """
 
+import os
+from collections.abc import Iterator
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import find_spec
+from itertools import chain
+from pathlib import Path
 from typing import Final
 
-KERNELS: Final = (
-    "gateway.log.kernel.chunks",
-    "gateway.log.kernel.clocks",
-    "gateway.log.kernel.sealing",
-    "gateway.log.kernel.soundness",
-    "gateway.mewbase.wire.kernel.documents",
-    "gateway.server.kernel.sending",
-    "gateway.stream.wire.kernel.publish",
-    "pyspark_hutch.kernel.entries",
-    "store.local.kernel.file_writes",
-    "store.local.kernel.journal_bytes",
-    "store.local.kernel.syncing",
-)
-"""Every kernel module, as in the `ext-modules` of pyproject.toml."""
+_ROOT: Final = Path(__file__).parents[1]
+"""The folder of the packages: a work tree, or the place that they are installed into."""
+_PACKAGES: Final = ("gateway", "pyspark_hutch", "store")
 
-HOT_OBJECTS: Final = (
-    "gateway.log.chunk",
-    "gateway.log.clock",
-    "gateway.log.cursor",
-    "gateway.log.index",
-    "gateway.log.log",
-    "gateway.log.lookahead",
-    "gateway.log.open_chunk",
-    "gateway.server.connection",
-    "gateway.server.delivery",
-    "gateway.server.edge",
-    "gateway.server.front",
-    "gateway.server.inbox",
-    "gateway.server.rest",
-    "gateway.server.schedule",
-    "gateway.stream.consuming",
-    "gateway.stream.front",
-    "gateway.stream.publishing",
-    "store.local.catalogue",
-    "store.local.changes",
-    "store.local.data_file",
-    "store.local.files",
-    "store.local.journal",
-    "store.local.reading",
-    "store.local.records",
-    "store.local.round",
-    "store.local.rounds",
-    "store.local.segment",
-    "store.local.store",
-    "store.local.writing",
-)
+
+def _compiled() -> Iterator[tuple[str, bool]]:
+    """Yield the name of each module that is compiled, and whether it is a kernel."""
+    for folder, _, files in chain.from_iterable(os.walk(_ROOT / each) for each in _PACKAGES):
+        place = Path(folder)
+        is_kernel = place.name == "kernel"
+        modules = {file.removesuffix(".py") for file in files if file.endswith(".py")}
+        typed = {file.removesuffix(".pxd") for file in files if file.endswith(".pxd")}
+        for module in modules - {"__init__"} if is_kernel else modules & typed:
+            # Spark's package links sources of the others; `walk` follows no linked folder either.
+            if not (place / f"{module}.py").is_symlink():
+                yield ".".join((*place.relative_to(_ROOT).parts, module)), is_kernel
+
+
+_FOUND: Final = sorted(_compiled())
+
+KERNELS: Final = tuple(name for name, is_kernel in _FOUND if is_kernel)
+"""Every module in a `kernel` package."""
+
+HOT_OBJECTS: Final = tuple(name for name, is_kernel in _FOUND if not is_kernel)
 """Ordinary modules that a message passes through; the .pxd beside each types their attributes for
 the compiler, and nothing else knows of it."""
 

@@ -20,8 +20,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from gateway.kernels import HOT_OBJECTS, KERNELS
-
 ROOT: Final = Path(__file__).parents[2]
 COPIED: Final = ("gateway", "store", "tests", "compat", "docs", "conftest.py", "pyproject.toml")
 LIBRARIES: Final = ("libasan.so", "libubsan.so")
@@ -66,8 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write("needs gcc with libasan and libubsan (Debian: apt install gcc)\n")
         return 2
     folder: Path = options.folder.absolute()
-    modules = KERNELS if options.kernels else KERNELS + HOT_OBJECTS
-    tree = prepared(folder, modules)
+    tree = prepared(folder, *(["--kernels"] if options.kernels else []))
     environment = os.environ | {
         "LD_PRELOAD": ":".join(filter(None, libraries)),
         "ASAN_OPTIONS": "detect_leaks=0:allocator_may_return_null=1:handle_segv=1",
@@ -114,8 +111,8 @@ def library(name: str) -> str | None:
     return found if Path(found).is_absolute() else None
 
 
-def prepared(folder: Path, modules: Sequence[str]) -> Path:
-    """Copy the sources and compile what has changed; return where they are."""
+def prepared(folder: Path, *choice: str) -> Path:
+    """Copy the sources and compile what has changed of that choice; return where they are."""
     tree = folder / "tree"
     for name in COPIED:
         if (ROOT / name).is_dir():
@@ -123,7 +120,7 @@ def prepared(folder: Path, modules: Sequence[str]) -> Path:
             shutil.copytree(ROOT / name, tree / name, ignore=ignored, dirs_exist_ok=True)
         else:
             shutil.copy2(ROOT / name, tree / name)
-    command = [sys.executable, "-m", "tests.sanitize.compiling", *modules]
+    command = [sys.executable, "-m", "tests.sanitize.compiling", *choice]
     subprocess.run(command, cwd=tree, env=os.environ | {"PYTHONPATH": str(tree)}, check=True)
     return tree
 

@@ -1,4 +1,9 @@
-"""Compile modules in place with the checks built in; run by `tests.sanitize` in its copy."""
+"""Compile modules in place with the checks built in; run by `tests.sanitize` in its copy.
+
+    python -m tests.sanitize.compiling [--kernels]
+
+Of the modules that are compiled elsewhere it takes those that the copy has.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +14,8 @@ from typing import Final
 from Cython.Build import cythonize
 from setuptools import Distribution, Extension
 from setuptools.command.build_ext import build_ext
+
+from gateway.kernels import HOT_OBJECTS, KERNELS
 
 CHECKS: Final = "-fsanitize=address,undefined"
 FLAGS: Final = (CHECKS, "-fno-omit-frame-pointer", "-g1", "-O1")
@@ -35,4 +42,4 @@ def compile_in_place(modules: Sequence[str]) -> None:
 
 
 if __name__ == "__main__":
-    compile_in_place(sys.argv[1:])
+    compile_in_place(KERNELS if "--kernels" in sys.argv else KERNELS + HOT_OBJECTS)
