@@ -63,7 +63,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help setup run test quick check lint types imports docs lock newest fmt proto kernel kernel-clean test-both \
+.PHONY: help setup run test quick check lint types imports docs lock newest fmt proto kernel kernel-clean test-both uncompiled \
         integration coverage flaky wheel test-spark spark-cluster spark-chaos test-oldest-spark compat differential broker bench perf-test bench-spark sim soak mewbase-kills filter-rates damage password-times fuzz network-fuzz \
         dedup-schedules sanitize clean
 
@@ -89,6 +89,9 @@ test-both: $(STAMPS)/test ## the quick tests with the kernels uncompiled, then c
 	@$(MAKE) --no-print-directory kernel-clean
 	$(PYTEST) $(PARALLEL) -q -m "not ($(NOT_QUICK))" $(ARGS)
 	@$(MAKE) --no-print-directory quick
+
+uncompiled: $(STAMPS)/test $(STAMPS)/kernel ## the tests of hot objects on the sources as they stand
+	$(BIN)/python -m tests.uncompiled $(SECOND_TRIES) $(PARALLEL) -q $(ARGS)
 
 integration: $(STAMPS)/test $(STAMPS)/kernel ## a running server, real sockets
 	$(PYTEST) -m integration $(ARGS)

@@ -17,11 +17,14 @@ from gateway.server.schedule import Schedule
 from gateway.server.shared import Shared
 from gateway.stream.front import StreamFront, StreamKind
 from gateway.stream.link import Link
+from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import Decoded, decode_reply
 from store.api import SegmentStore
+from tests.chunks import publish_body
 from tests.conformance.harness import Loop
 from tests.conformance.model import Model
 from tests.conformance.model_store import ModelStore
+from tests.property.gateway.conversations import frame_of
 from tests.unit.gateway.stream.link_rig import Broker
 
 MIB = 1 << 20
@@ -291,3 +294,17 @@ class Client:
     def received(self) -> list[Decoded]:
         table = self.link.session.table
         return [decode_reply(frame, table) for frame in self.frames()]
+
+
+def publish(*entries: tuple[int, bytes], publisher_id: int = 0) -> bytes:
+    body = b"\0\2\0\1" + publish_body(publisher_id, entries)
+    return len(body).to_bytes(4) + body
+
+
+def names(client: Client) -> list[str]:
+    return [frame.command.name for frame in client.received()]
+
+
+def declare(client: Client, reference: str = "") -> None:
+    client.send(frame_of("declare_publisher", m.DeclarePublisher(0, reference, "s")))
+    assert names(client) == ["declare_publisher"]

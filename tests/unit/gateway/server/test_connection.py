@@ -6,32 +6,16 @@ from gateway.stream import dispatch as dispatch_module
 from gateway.stream.handlers.table import HANDLERS
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
-from gateway.stream.wire.offsets import FIRST
-from tests.chunks import delivery_of, publish_body
 from tests.client import plain
 from tests.property.gateway.conversations import HANDSHAKE, frame_of
 from tests.unit.gateway.server.conftest import MakeServer, opened
-from tests.unit.gateway.server.connection_rig import AT_ONCE_S, MIB, Client, Server
+from tests.unit.gateway.server.connection_rig import MIB, Client, Server, declare, names, publish
 
 UNKNOWN_FRAME = bytes.fromhex("00000004 00ff 0001")
 CLOSE_13 = bytes.fromhex("0016 0001 00000001 000d 000d") + b"unknown frame"
 CLOSE_14 = bytes.fromhex("0016 0001 00000001 000e 000f") + b"frame too large"
 CLOSE_ANSWER = bytes.fromhex("0000000a 8016 0001 00000001 0001")
 METADATA = frame_of("metadata", m.Metadata(("s",)))
-
-
-def publish(*entries: tuple[int, bytes], publisher_id: int = 0) -> bytes:
-    body = b"\0\2\0\1" + publish_body(publisher_id, entries)
-    return len(body).to_bytes(4) + body
-
-
-def names(client: Client) -> list[str]:
-    return [frame.command.name for frame in client.received()]
-
-
-def declare(client: Client, reference: str = "") -> None:
-    client.send(frame_of("declare_publisher", m.DeclarePublisher(0, reference, "s")))
-    assert names(client) == ["declare_publisher"]
 
 
 # The handshake's time limits
@@ -321,87 +305,6 @@ def test_a_client_that_never_reads_is_cut_off(
 
     assert client.edge.is_aborted
     assert "client does not read" in caplog.text
-
-
-# Delivering
-
-
-def test_chunks_are_sent_while_there_is_credit_and_room(client: Client) -> None:
-    declare(client)
-    for number in range(3):
-        client.send(publish((number, bytes(70_000))))
-    client.frames()
-    client.edge.room = 100_000
-
-    client.send(frame_of("subscribe", m.Subscribe(1, "s", FIRST, 2, {})))
-    assert names(client) == ["subscribe", "deliver"]
-    client.edge.reads(1 << 30)
-    client.loop.run_all()
-    assert names(client) == ["deliver"]
-    client.send(frame_of("credit", m.Credit(1, 5)))
-    assert names(client) == ["deliver"]
-
-
-def test_a_first_chunk_is_not_sent_with_the_answer_that_goes_before_it(client: Client) -> None:
-    """A client that reads both at once has a consumer's message before the consumer."""
-    declare(client)
-    client.send(publish((1, b"a")))
-    client.frames()
-
-    client.feed(frame_of("subscribe", m.Subscribe(1, "s", FIRST, 9, {})))
-    client.loop.run_all()
-    assert names(client) == ["subscribe"]
-
-    client.loop.pass_time(AT_ONCE_S)
-    assert names(client) == ["deliver"]
-
-
-def test_a_subscription_that_ends_before_its_first_chunk_gets_none(client: Client) -> None:
-    declare(client)
-    client.send(publish((1, b"a")))
-    client.frames()
-
-    client.feed(frame_of("subscribe", m.Subscribe(1, "s", FIRST, 9, {})))
-    client.feed(frame_of("unsubscribe", m.Unsubscribe(1)))
-    client.loop.pass_time(AT_ONCE_S)
-
-    assert names(client) == ["subscribe", "unsubscribe"]
-
-
-def test_subscriptions_take_turns(client: Client) -> None:
-    declare(client)
-    for number in range(4):
-        client.send(publish((number, bytes(70_000))))
-    client.frames()
-
-    client.feed(
-        frame_of("subscribe", m.Subscribe(1, "s", FIRST, 9, {}))
-        + frame_of("subscribe", m.Subscribe(2, "s", FIRST, 9, {}))
-    )
-    client.loop.pass_time(AT_ONCE_S)
-
-    delivered = [delivery_of(each) for each in client.received() if each.command.key == 8]
-    assert [each.subscription_id for each in delivered] == [1, 2] * 4 or [
-        each.subscription_id for each in delivered
-    ] == [1, *[1, 2] * 3, 2]
-
-
-def test_one_connections_deliveries_leave_turns_to_the_others(server: Server) -> None:
-    reader, other = opened(server), opened(server)
-    declare(other)
-    for number in range(40):
-        other.send(publish((number, bytes(70_000))))
-    other.frames()
-
-    reader.feed(frame_of("subscribe", m.Subscribe(1, "s", FIRST, 100, {})))
-    server.loop.run_all()
-    server.loop.now_s += AT_ONCE_S
-    frames_a_turn: list[int] = []
-    while sum(frames_a_turn) < 41:  # the answer is one of them
-        server.loop.turn()
-        frames_a_turn.append(len(reader.frames()))
-
-    assert max(frames_a_turn) <= 9
 
 
 # Many commands at once

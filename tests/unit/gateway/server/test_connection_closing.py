@@ -5,15 +5,12 @@ import pytest
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.offsets import FIRST
 from tests.property.gateway.conversations import frame_of
-from tests.unit.gateway.server.connection_rig import Client, Server
+from tests.unit.gateway.server.connection_rig import Client, Server, declare, names, publish
 from tests.unit.gateway.server.test_connection import (
     CLOSE_13,
     CLOSE_ANSWER,
     METADATA,
     UNKNOWN_FRAME,
-    declare,
-    names,
-    publish,
 )
 
 

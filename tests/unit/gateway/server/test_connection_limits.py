@@ -11,21 +11,15 @@ from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import encode_reply
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST, NONE
-from tests.chunks import publish_body
 from tests.property.gateway.conversations import HANDSHAKE, frame_of
 from tests.unit.gateway.server.conftest import MakeServer, opened
-from tests.unit.gateway.server.connection_rig import MIB, Client, Server
+from tests.unit.gateway.server.connection_rig import MIB, Client, Server, publish
 
 OPEN = frame_of("open", m.Open("/"))
 UNKNOWN_FRAME = bytes.fromhex("00000004 00ff 0001")
 CLOSE_13 = bytes.fromhex("0016 0001 00000001 000d 000d") + b"unknown frame"
 CLOSE = frame_of("close", m.Close(1, "bye"))
 METADATA = frame_of("metadata", m.Metadata(("s",)))
-
-
-def publish(*entries: tuple[int, bytes], publisher_id: int = 0) -> bytes:
-    body = b"\0\2\0\1" + publish_body(publisher_id, entries)
-    return len(body).to_bytes(4) + body
 
 
 # Time limits of the end

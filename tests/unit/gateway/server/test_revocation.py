@@ -9,8 +9,7 @@ from gateway.pending import start
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.offsets import FIRST
 from tests.property.gateway.conversations import frame_of
-from tests.unit.gateway.server.connection_rig import Client, Server
-from tests.unit.gateway.server.test_connection import names, publish
+from tests.unit.gateway.server.connection_rig import Client, Server, names, publish
 
 Take = Callable[[Server], Coroutine[Any, None, None]]
 
