@@ -29,6 +29,6 @@ def own_tests(module: str) -> list[str]:
 
 if __name__ == "__main__":
     os.environ["HUTCH_UNCOMPILED"] = "1"
-    # Those of `journal_files` are among those of `journal`, and are given once.
+    # Once each: `test_a_b.py` is the file of two modules, `a` and `a_b`.
     files = dict.fromkeys(file for module in HOT_OBJECTS for file in own_tests(module))
     sys.exit(pytest.main([*sys.argv[1:], *files]))
