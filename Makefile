@@ -44,9 +44,9 @@ export TELL_COMPILED
 SPARK_PYTHON := $(VENV)/spark/bin/python
 PACKAGES      := gateway pyspark_hutch store
 WHEEL_SOURCES  = pyproject.toml setup.py $(shell find $(PACKAGES) -follow -name '*.py' -o -name '*.pxd')
-# What is compiled, which gateway/kernels.py knows; any Python can ask it.
+# What is compiled: gateway/kernels.py knows, and can be asked before anything is installed.
 ASKED         := $(or $(wildcard $(BIN)/python),$(PYTHON))
-COMPILED      := $(if $(ASKED),$(shell $(ASKED) -c 'from gateway.kernels import *; print(*(name.replace(".", "/") for name in KERNELS + HOT_OBJECTS))'))
+COMPILED      := $(if $(ASKED),$(shell $(ASKED) -c 'from gateway.kernels import HOT_OBJECTS, KERNELS; print(*(name.replace(".", "/") for name in KERNELS + HOT_OBJECTS))'))
 KERNEL_SOURCES = setup.py gateway/kernels.py $(wildcard $(COMPILED:=.py) $(COMPILED:=.pxd))
 # Whatever was compiled: a module that is no longer would still be loaded from its file.
 remove_compiled = find $(PACKAGES) '(' -name '*.so' -o -name '*.c' -o -name '*.html' ')' -delete
@@ -63,7 +63,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help setup run test quick check lint types imports docs lock newest fmt proto kernel kernel-clean test-both uncompiled \
+.PHONY: help setup run test quick check lint types imports docs lock newest fmt proto kernel kernel-clean test-both slowest uncompiled \
         integration coverage flaky wheel test-spark spark-cluster spark-chaos test-oldest-spark compat differential broker bench perf-test bench-spark sim soak mewbase-kills filter-rates damage password-times fuzz network-fuzz \
         dedup-schedules sanitize clean
 
@@ -89,6 +89,9 @@ test-both: $(STAMPS)/test ## the quick tests with the kernels uncompiled, then c
 	@$(MAKE) --no-print-directory kernel-clean
 	$(PYTEST) $(PARALLEL) -q -m "not ($(NOT_QUICK))" $(ARGS)
 	@$(MAKE) --no-print-directory quick
+
+slowest: $(STAMPS)/test $(STAMPS)/kernel ## every test, and then what each file took, its processes' CPU time included
+	$(PYTEST) -p tests.slowest $(PARALLEL) -q -m "not ($(BY_HAND))" $(ARGS)
 
 uncompiled: $(STAMPS)/test $(STAMPS)/kernel ## the tests of hot objects on the sources as they stand
 	$(BIN)/python -m tests.uncompiled $(SECOND_TRIES) $(PARALLEL) -q $(ARGS)
