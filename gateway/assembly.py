@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -12,13 +13,13 @@ from gateway.backend import Backend, Opened
 from gateway.broker.visit import Host as VisitHost
 from gateway.log.log import StreamLog
 from gateway.management.admin_socket import CONNECTIONS_MAX as ADMINISTRATORS_MAX
-from gateway.management.admin_socket import AdminSocket
+from gateway.management.admin_socket import AdminSocket, Answer
 from gateway.management.administration import OWNER
 from gateway.management.http.protocol import CONNECTIONS_MAX
 from gateway.management.management import Management
 from gateway.management.requests.answering import answer
 from gateway.network.addresses import shown
-from gateway.network.listening import Place
+from gateway.network.listening import Place, Port, take_all
 from gateway.server.certificate_user import naming_of
 from gateway.server.deleted_files import let_go_of_deleted
 from gateway.server.listener import Listener
@@ -80,7 +81,7 @@ def clients_max(connections_max: int, sockets: int) -> int:
 
 
 def _store_ports_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> "StorePorts | None":
-    """Take the addresses of the store's own ports, if there are any. Raises ConfigError."""
+    """Return the store's own ports, if there are any. Raises ConfigError."""
     wire = settings.wire
     if wire.port is None:
         if wire.controller_port is not None:
@@ -94,7 +95,7 @@ def _store_ports_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> "Sto
 
 
 def _early_port_of(settings: Settings) -> "EarlyPort | None":
-    """Take the address of the early dialect's port, if there is one. Raises ConfigError."""
+    """Return the early dialect's port, if there is one."""
     port = settings.early.port
     if port is None:
         return None
@@ -105,7 +106,7 @@ def _early_port_of(settings: Settings) -> "EarlyPort | None":
 
 
 def _mewbase_ports_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> "MewbasePorts | None":
-    """Take the addresses of mewbase's ports, if there are any. Raises ConfigError."""
+    """Return mewbase's ports, if there are any. Raises ConfigError."""
     mewbase = settings.mewbase
     if mewbase.port is None and mewbase.tls_port is None:
         return None
@@ -135,6 +136,27 @@ def _visits_of(backend: Backend, opened: Opened) -> VisitHost:
     )
 
 
+def _answered_by(opened: Opened) -> Answer:
+    """Return what carries out the requests of administrators."""
+
+    def answered(
+        name: str, arguments: Mapping[str, Any], body: bytes
+    ) -> Coroutine[Any, Any, object]:
+        return awaited(answer(opened.administration, OWNER, name, arguments, body))
+
+    return answered
+
+
+async def _start(admin: AdminSocket) -> None:
+    """Let administrators in, unless the file system has no sockets: clients can be served still."""
+    try:
+        await admin.start()
+    except OSError as error:
+        log.error(  # noqa: TRY400  # a line for the operator
+            "administrators cannot reach this server path=%s error=%s", admin.path, error
+        )
+
+
 class Server:
     """Everything that runs."""
 
@@ -158,12 +180,7 @@ class Server:
         self.opened: Opened | None = None
         self.management = Management(settings.management)
         stream = settings.stream
-        self._place = Place(stream.host, stream.port, "stream.host", "stream.port")
-        try:
-            self._socket = self._place.bind()
-        except ConfigError:
-            self.management.close()
-            raise
+        self._plain = Port(Place(stream.host, stream.port, "stream.host", "stream.port"))
         over_tls = Place(stream.host, settings.tls.port, "stream.host", "tls.port")
         self.tls = tls_of(settings.tls, over_tls, loop)
         self._store_ports = _store_ports_of(settings, loop)
@@ -179,8 +196,7 @@ class Server:
     @property
     def address(self) -> tuple[str, int]:
         """Host and port listened on."""
-        name = self._socket.getsockname()
-        return name[0], name[1]
+        return self._plain.address
 
     @property
     def advertised(self) -> tuple[str, int]:
@@ -214,18 +230,40 @@ class Server:
         self.backend.served.open()
 
     async def abandon(self) -> None:
-        """Leave nothing behind of a first start that has failed."""
+        """Close what a start that has failed has opened; leave nothing behind of a first one."""
+        self._plain.close()
+        self.management.close()
+        if self.opened is not None:
+            await done_before(self._loop.time() + STORED_BY_S, self.backend.close_streams())
         await self.backend.served.abandon(CLOSED_BY_S)
 
     async def start(self) -> None:
-        """Open the streams and begin to accept; `open` comes before."""
+        """Open the streams, take the addresses, and begin to accept; `open` comes before."""
         self.opened = opened = await self.backend.open()
+        await self._prepare(opened)
+        self._bind()
         await self._listen(opened)
         await self._start_controller(opened)
         await self._admit_administrators(opened)
         interval_s = self._settings.streams.retention_interval_s
         keeping = keep_retention(opened.virtual_hosts, interval_s, awaited)
         self._retention = self._loop.create_task(keeping)
+
+    async def _prepare(self, opened: Opened) -> None:
+        """Do what can show that a setting is wrong, addresses aside. Raises ConfigError."""
+        if self._store_ports is not None:
+            self._store_ports.prepare()
+        if self._mewbase_ports is not None:
+            await self._mewbase_ports.prepare(opened)
+        self._admin = AdminSocket(self.backend.served.directory.path, _answered_by(opened))
+        with suppress(OSError):  # told when it starts
+            self._admin.make_way()
+
+    def _bind(self) -> None:
+        """Take the addresses. Raises ConfigError."""
+        streams = (self.management, self._plain, self.tls)
+        others = (self._store_ports, self._early_port, self._mewbase_ports)
+        take_all(each.bind for each in (*streams, *others) if each is not None)
 
     async def _listen(self, opened: Opened) -> None:
         """Begin to accept. Raises ConfigError."""
@@ -241,8 +279,8 @@ class Server:
             say=say,
         )
         kind = self._stream_kind(opened, self.advertised)
-        plain = Listener(self._socket, shared, kind, self.sockets)
-        with self._place.blamed():
+        plain = Listener(self._plain.socket, shared, kind, self.sockets)
+        with self._plain.place.blamed():
             self.serve(plain)
         if self._ports_of_segments:
             self._listen_for_segments(opened, shared, self.sockets)
@@ -288,11 +326,6 @@ class Server:
         await self._store_ports.start_controller(self.backend.served.store, log_in)
 
     async def _admit_administrators(self, opened: Opened) -> None:
-        def answered(
-            name: str, arguments: Mapping[str, Any], body: bytes
-        ) -> Coroutine[Any, Any, object]:
-            return awaited(answer(opened.administration, OWNER, name, arguments, body))
-
         node = f"rabbit@{self._settings.stream.advertised_host}"
         await self.management.start(
             opened.administration,
@@ -302,18 +335,8 @@ class Server:
             peer_properties(own_version()),
             self._settings,
         )
-        self._admin = AdminSocket(self.backend.served.directory.path, answered)
-        try:
-            await self._admin.start()
-        except FileExistsError as error:
-            reason = f"{self._admin.path} is in the way: {error.strerror}"
-            raise ConfigError(Problem("store.data_directory", reason)) from error
-        except (
-            OSError
-        ) as error:  # a file system without sockets; clients can be served all the same
-            log.error(  # noqa: TRY400  # a line for the operator
-                "administrators cannot reach this server path=%s error=%s", self._admin.path, error
-            )
+        assert self._admin is not None
+        await _start(self._admin)
 
     def _stream_kind(self, opened: Opened, advertised: tuple[str, int]) -> StreamKind:
         stream = self._settings.stream

@@ -6,7 +6,7 @@ from typing import Final
 
 from gateway.awaiting import called
 from gateway.network.addresses import is_loopback, shown
-from gateway.network.listening import Place
+from gateway.network.listening import Place, Port
 from gateway.pravega.early.front import EARLY_PROTOCOL, EarlyKind
 from gateway.pravega.early.host import EarlyHost
 from gateway.pravega.entering import Entered, unnoted
@@ -22,36 +22,35 @@ log: Final = logging.getLogger(__name__)
 
 
 class EarlyPort:
-    """The port, from the taking of its address on."""
+    """The port."""
 
     def __init__(self, settings: Settings, *, port: int, is_closed: Callable[[str], bool]) -> None:
-        """Take the address.
+        """Describe the port; `bind` and `start` follow.
 
         Args:
             settings: All of them.
             port: The port; 0 lets the system pick one.
             is_closed: Tells of a segment's name that this port may not touch it.
-
-        Raises:
-            ConfigError: The address is taken, or is not of this machine.
         """
         self._settings = settings
         self._is_closed = is_closed
         self._under_way = UnderWay()
-        self._place = Place(settings.early.host, port, "early.host", "early.port")
-        self._socket = self._place.bind()
-        host = self._socket.getsockname()[0]
-        if not is_loopback(host):
+        self._port = Port(Place(settings.early.host, port, "early.host", "early.port"))
+
+    def bind(self) -> None:
+        """Take the address. Raises ConfigError."""
+        self._port.bind()
+        if not is_loopback(self._port.address[0]):
             log.warning(
                 "clients of the early dialect need no login, and can come from other machines "
                 "address=%s",
-                shown(*self._socket.getsockname()[:2]),
+                shown(*self._port.address),
             )
 
     @property
     def ready(self) -> str:
         """The address as the ready line has it."""
-        return f"early={shown(*self._socket.getsockname()[:2])}"
+        return f"early={shown(*self._port.address)}"
 
     def start(
         self,
@@ -72,9 +71,9 @@ class EarlyPort:
             entered=entering(EARLY_PROTOCOL),
         )
         kind = EarlyKind(host, limits_of(self._settings.wire))
-        listener = Listener(self._socket, shared, kind, sockets)
+        listener = Listener(self._port.socket, shared, kind, sockets)
         add(listener)
-        with self._place.blamed():
+        with self._port.place.blamed():
             listener.start()
 
     async def settled(self) -> None:

@@ -19,7 +19,7 @@ from gateway.mewbase.binders.projections_file import (
 from gateway.mewbase.front import MewbaseKind
 from gateway.mewbase.host import PROTOCOL, Host
 from gateway.network.addresses import shown
-from gateway.network.listening import Place
+from gateway.network.listening import Place, Port, take_all
 from gateway.pending import Pending
 from gateway.server.certificate_user import naming_of
 from gateway.server.front import Limits
@@ -43,21 +43,15 @@ class MewbasePorts:
     """
 
     def __init__(self, settings: Settings, loop: asyncio.AbstractEventLoop) -> None:
-        """Take the addresses.
-
-        Raises:
-            ConfigError: An address is taken, or is not of this machine; or a certificate is
-                missing.
-        """
+        """Read the files that the settings name. Raises ConfigError: one is wrong or missing."""
         mewbase = settings.mewbase
         self._check(settings)
         host = mewbase.host or settings.stream.host
         host_setting = "mewbase.host" if mewbase.host is not None else "stream.host"
         self._settings = settings
-        self._place = self._socket = None
+        self._plain: Port | None = None
         if mewbase.port is not None:
-            self._place = Place(host, mewbase.port, host_setting, "mewbase.port")
-            self._socket = self._place.bind()
+            self._plain = Port(Place(host, mewbase.port, host_setting, "mewbase.port"))
         self._loop = loop
         self._projections, self._functions = _projections_of(mewbase)
         self.tls: TlsServing | None = None
@@ -76,11 +70,19 @@ class MewbasePorts:
     def ready(self) -> str:
         """The addresses as the ready line has them."""
         words = []
-        if self._socket is not None:
-            words.append(f"mewbase={shown(*self._socket.getsockname()[:2])}")
+        if self._plain is not None:
+            words.append(f"mewbase={shown(*self._plain.address)}")
         if self.tls is not None:
             words.append(f"mewbase_tls={shown(*self.tls.address)}")
         return " ".join(words)
+
+    async def prepare(self, opened: Opened) -> None:
+        """Make the channels that are missing. Raises ConfigError: one cannot be made."""
+        await self._make_channels(self._virtual_host(opened))
+
+    def bind(self) -> None:
+        """Take the addresses. Raises ConfigError."""
+        take_all(each.bind for each in (self._plain, self.tls) if each is not None)
 
     def _virtual_host(self, opened: Opened) -> VirtualHost:
         """Return the virtual host of the channels. Raises ConfigError."""
@@ -131,7 +133,7 @@ class MewbasePorts:
         sockets: Sockets,
         add: Callable[[Listener], object],
     ) -> None:
-        """Make the channels that are missing, open the binders, then accept.
+        """Open the binders, then accept; `prepare` and `bind` come before.
 
         Args:
             opened: Users and virtual hosts.
@@ -141,13 +143,11 @@ class MewbasePorts:
             add: Notes a listener, to be stopped with the others.
 
         Raises:
-            ConfigError: A channel cannot be made, or another process listens there by now.
+            ConfigError: Another process listens there by now.
             StoreError: A binder cannot be opened.
         """
         mewbase, clients = self._settings.mewbase, backend.clients
-        virtual_host = self._virtual_host(opened)
-        await self._make_channels(virtual_host)
-        binders = await self._open_binders(backend, virtual_host)
+        binders = await self._open_binders(backend, self._virtual_host(opened))
         host = Host(
             access=opened.access,
             authentication=opened.authentication,
@@ -159,11 +159,10 @@ class MewbasePorts:
             settings=mewbase,
         )
         kind = MewbaseKind(host, _limits_of(mewbase))
-        if self._socket is not None:
-            assert self._place is not None
-            listener = Listener(self._socket, shared, kind, sockets)
+        if self._plain is not None:
+            listener = Listener(self._plain.socket, shared, kind, sockets)
             add(listener)
-            with self._place.blamed():
+            with self._plain.place.blamed():
                 listener.start()
         if self.tls is not None:
             add(self.tls.start(shared, kind, sockets, naming_of(self._settings.tls)))

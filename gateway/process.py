@@ -54,7 +54,7 @@ class Serving(Protocol):
         ...
 
     async def abandon(self) -> None:
-        """Leave nothing behind of a first start that has failed."""
+        """Close what a start that has failed has opened; leave nothing behind of a first one."""
         ...
 
     @property

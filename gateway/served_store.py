@@ -107,10 +107,9 @@ class ServedStore:
             await settled(closed)
 
     async def abandon(self, within_s: float) -> None:
-        """Leave nothing behind of a first start that has failed."""
-        if self.directory.is_new:
-            await done_before(self._loop.time() + within_s, self.close())
-            self.directory.unmake(remove_store)
+        """Close the store of a start that has failed; leave nothing behind of a first one."""
+        await done_before(self._loop.time() + within_s, self.close())
+        self.directory.unmake(remove_store)
 
     def fatal(self, error: StoreError) -> None:
         """End the process: the store takes nothing any more, and a new start may help."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from gateway.awaiting import called
 from gateway.log.names import is_of_a_stream, is_own, is_server_scope
 from gateway.network.addresses import is_loopback, shown
-from gateway.network.listening import Place
+from gateway.network.listening import Place, Port
 from gateway.pravega.entering import Entered, unnoted
 from gateway.pravega.front import PROTOCOL, PravegaKind
 from gateway.pravega.guard import Guard, Ownership
@@ -63,7 +63,7 @@ class StorePorts:
         over_tls: bool,
         beside_streams: bool,
     ) -> None:
-        """Take the addresses.
+        """Read the files that the settings name; `prepare`, `bind` and `start` follow.
 
         Args:
             settings: All of them.
@@ -74,8 +74,7 @@ class StorePorts:
                 a token, and what belongs to the streams is kept from clients.
 
         Raises:
-            ConfigError: An address is taken, or is not of this machine; a certificate or the key of
-                tokens is wrong.
+            ConfigError: A certificate or the key of tokens is wrong, or a library is missing.
         """
         if settings.wire.controller_port is not None:
             _check_extra()
@@ -87,19 +86,23 @@ class StorePorts:
         file = settings.wire.token_key_file
         self._key = None if file is None else read_key(file)
         self._under_way = UnderWay()
-        self._place = Place(settings.wire.host, port, "wire.host", "wire.port")
-        self.tls = TlsServing(settings.tls, self._place, loop) if over_tls else None
-        self._socket = self._place.bind() if self.tls is None else None
+        place = Place(settings.wire.host, port, "wire.host", "wire.port")
+        self.tls = TlsServing(settings.tls, place, loop) if over_tls else None
+        self._port: Port | TlsServing = Port(place) if self.tls is None else self.tls
 
-        if self._socket is not None:
-            self._address = self._socket.getsockname()[:2]
-        elif self.tls is not None:
-            self._address = self.tls.address
+    def prepare(self) -> None:
+        """Find the key of tokens, in the data directory too. Raises ConfigError: there is none."""
+        if self._key is None and self._asks_for_tokens:
+            self._key = made_key(self._settings.store.data_directory)
+
+    def bind(self) -> None:
+        """Take the address. Raises ConfigError."""
+        self._port.bind()
 
     @property
     def ready(self) -> str:
         """The addresses as the ready line has them."""
-        host, port = self._address
+        host, port = self._port.address
         controller = self._controller
         words = "" if controller is None else f" controller={shown(host, controller.port)}"
         return f"store={shown(host, port)}{words}"
@@ -107,7 +110,7 @@ class StorePorts:
     @property
     def advertised(self) -> tuple[str, int]:
         """Host and port at which clients reach the wire protocol."""
-        host, port = self._address
+        host, port = self._port.address
         reached = "localhost" if host in _EVERY_ADDRESS else host
         told = self._settings.wire.advertise
         told_host, told_port = (None, None) if told is None else host_and_port(told)
@@ -131,7 +134,7 @@ class StorePorts:
             entering: Gives what notes the connections of a protocol for administrators.
 
         Raises:
-            ConfigError: Another process listens there by now, or there can be no key.
+            ConfigError: Another process listens there by now.
         """
         wire = self._settings.wire
         self._tokens = self._made_tokens()
@@ -146,13 +149,12 @@ class StorePorts:
         )
         host.transients.begin()
         kind = PravegaKind(host, limits_of(wire))
-        if self.tls is not None:
-            add(self.tls.start(shared, kind, sockets, naming_of(self._settings.tls)))
+        if isinstance(self._port, TlsServing):
+            add(self._port.start(shared, kind, sockets, naming_of(self._settings.tls)))
             return
-        assert self._socket is not None
-        listener = Listener(self._socket, shared, kind, sockets)
+        listener = Listener(self._port.socket, shared, kind, sockets)
         add(listener)
-        with self._place.blamed():
+        with self._port.place.blamed():
             listener.start()
 
     async def start_controller(self, store: SegmentStore, log_in: "LogIn | None" = None) -> None:
@@ -209,16 +211,14 @@ class StorePorts:
             await self._controller.stop()
 
     def _made_tokens(self) -> Tokens | None:
-        """Return what checks tokens; None if none are asked for. Raises ConfigError."""
-        if self._key is None and self._asks_for_tokens:
-            return Tokens(made_key(self._settings.store.data_directory))
+        """Return what checks tokens; None if none are asked for."""
         if self._key is not None:
             return Tokens(self._key)
-        if not is_loopback(self._address[0]):
+        if not is_loopback(self._port.address[0]):
             log.warning(
                 "every client that reaches the store's port may read and change all segments,"
                 " --users or --token-key-file shuts it address=%s",
-                shown(*self._address),
+                shown(*self._port.address),
             )
         return None
 

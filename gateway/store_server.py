@@ -12,6 +12,7 @@ from gateway.broker.access.password_check import PasswordCheck
 from gateway.broker.access.refusals import Refusals
 from gateway.controller_callers import log_in_by
 from gateway.early_port import EarlyPort
+from gateway.network.listening import take_all
 from gateway.pravega.controller.rights import LogIn
 from gateway.pravega.early.host import is_of_the_server
 from gateway.served_store import ServedStore
@@ -41,7 +42,7 @@ class StoreServer:
     def __init__(
         self, settings: Settings, loop: asyncio.AbstractEventLoop, stop: asyncio.Event
     ) -> None:
-        """Take the addresses. Raises ConfigError."""
+        """Read the files that the settings name. Raises ConfigError."""
         self._settings = settings
         self._loop = loop
         self._stop = stop
@@ -65,7 +66,9 @@ class StoreServer:
         self._served.open()
 
     async def start(self) -> None:
-        """Begin to accept. Raises ConfigError."""
+        """Take the addresses, and begin to accept. Raises ConfigError."""
+        self._ports.prepare()
+        take_all(port.bind for port in self._all_ports)
         descriptors = descriptor_limit()
         left = descriptors - store_descriptors(descriptors) - _OTHER_DESCRIPTORS
         refusals = Refusals(time.monotonic)
@@ -98,7 +101,7 @@ class StoreServer:
         return log_in_by(authentication, users.caller)
 
     async def abandon(self) -> None:
-        """Leave nothing behind of a first start that has failed."""
+        """Close what a start that has failed has opened; leave nothing behind of a first one."""
         await self._served.abandon(CLOSED_BY_S)
 
     @property

@@ -25,6 +25,7 @@ from gateway.management.wire import (
     pack_result,
     read_head,
 )
+from gateway.settings.errors import ConfigError, Problem
 
 log = logging.getLogger(__name__)
 
@@ -62,10 +63,15 @@ class AdminSocket:
         return self._directory / SOCKET_NAME
 
     async def start(self) -> None:
-        """Replace what a server that was killed has left, and listen. Raises OSError."""
+        """Replace what a server that was killed has left, and listen.
+
+        Raises:
+            ConfigError: There is something else in its place.
+            OSError: There can be no socket.
+        """
         listening = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
-            self._remove(_any_socket)
+            self.make_way()
             # The mode of the socket is that of the file that bind makes, but for the umask.
             with suppress(OSError):  # not everywhere; no client gets in before listen in any case
                 os.fchmod(listening.fileno(), _OWNER_ONLY)
@@ -83,6 +89,19 @@ class AdminSocket:
             listening.close()
             raise
         log.info("admin socket ready path=%s", self.path)
+
+    def make_way(self) -> None:
+        """Remove what a server that was killed has left.
+
+        Raises:
+            ConfigError: There is something else in its place.
+            OSError: It cannot be seen or removed.
+        """
+        try:
+            self._remove(_any_socket)
+        except FileExistsError as error:
+            reason = f"{self.path} is in the way: {error.strerror}"
+            raise ConfigError(Problem("store.data_directory", reason)) from error
 
     async def stop(self) -> None:
         """Stop answering."""

@@ -26,18 +26,19 @@ class Management:
     """The API of one server, if it has one."""
 
     def __init__(self, settings: ManagementSettings) -> None:
-        """Take its port.
-
-        Raises:
-            ConfigError: The port cannot be had, or requests would not be read strictly.
-        """
+        """Describe its port. Raises ConfigError: requests would not be read strictly."""
         if settings.enabled:
             try:
                 check_strictness()
             except NotStrict as error:
                 raise ConfigError(Problem("management.enabled", str(error))) from error
-        self._socket = _bind(settings)
+        self._settings = settings
+        self._socket: socket.socket | None = None
         self._server: HttpServer | None = None
+
+    def bind(self) -> None:
+        """Take the port, if one is wanted. Raises ConfigError: it cannot be had."""
+        self._socket = _bind(self._settings)
 
     @property
     def address(self) -> tuple[str, int] | None:

@@ -2,7 +2,7 @@
 
 import errno
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
@@ -69,3 +69,44 @@ class Place(NamedTuple):
         except OSError as error:
             settings = self.host_setting, self.port_setting
             raise cannot_listen(*settings, self.host, self.port, error) from error
+
+
+class Port:
+    """A port to listen on: its place, and its socket once the address is taken."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._socket: socket.socket | None = None
+
+    def bind(self) -> None:
+        """Take the address. Raises ConfigError."""
+        self._socket = self.place.bind()
+
+    @property
+    def socket(self) -> socket.socket:
+        """The socket; `bind` comes before."""
+        assert self._socket is not None
+        return self._socket
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port that were taken."""
+        host, port = self.socket.getsockname()[:2]
+        return host, port
+
+    def close(self) -> None:
+        """Give the address back, if it was taken."""
+        if self._socket is not None:
+            self._socket.close()
+
+
+def take_all(binds: Iterable[Callable[[], None]]) -> None:
+    """Take addresses, each by its own `bind`. Raises ConfigError: all that cannot be had."""
+    problems: list[Problem] = []
+    for take in binds:
+        try:
+            take()
+        except ConfigError as error:
+            problems.extend(error.problems)
+    if problems:
+        raise ConfigError(*problems)

@@ -4,7 +4,7 @@ import asyncio
 import logging
 from typing import Final
 
-from gateway.network.listening import Place
+from gateway.network.listening import Place, Port
 from gateway.server.front import Kind
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
@@ -21,7 +21,7 @@ class TlsServing:
     """The TLS listener of a server, with its certificates."""
 
     def __init__(self, tls: TlsSettings, place: Place, loop: asyncio.AbstractEventLoop) -> None:
-        """Read the files and take the address; blocks.
+        """Read the files; blocks.
 
         Args:
             tls: The settings, with a certificate.
@@ -29,23 +29,24 @@ class TlsServing:
             loop: The event loop.
 
         Raises:
-            ConfigError: A file cannot be used, or the address is taken.
+            ConfigError: A file cannot be used.
         """
         assert tls.certificate is not None
         assert tls.key is not None
         self._tls = tls
-        self._place = place
+        self._port = Port(place)
         files = TlsFiles(tls.certificate, tls.key, tls.ca, tls.require_client_certificate)
         self._contexts = TlsContexts(files, loop)
-        self._socket = place.bind()
-        self._address = self._socket.getsockname()[:2]
         self._listener: TlsListener | None = None
 
     @property
     def address(self) -> tuple[str, int]:
         """Host and port listened on."""
-        host, port = self._address
-        return host, port
+        return self._port.address
+
+    def bind(self) -> None:
+        """Take the address. Raises ConfigError."""
+        self._port.bind()
 
     def start(self, shared: Shared, kind: Kind, sockets: Sockets, user_of: UserOf) -> TlsListener:
         """Accept from now on; return what does.
@@ -61,7 +62,7 @@ class TlsServing:
         """
         tls = self._tls
         self._listener = TlsListener(
-            self._socket,
+            self._port.socket,
             shared,
             kind,
             sockets,
@@ -70,7 +71,7 @@ class TlsServing:
             handshakes_max=tls.handshakes_max,
             handshake_timeout_s=tls.handshake_timeout_ms / _MS_A_SECOND,
         )
-        with self._place.blamed():
+        with self._port.place.blamed():
             self._listener.start()
         if tls.reload_interval_s:
             self._contexts.watch(tls.reload_interval_s)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,7 @@ def settings_of(directory: Path) -> Settings:
                 update={"data_directory": directory, "durability": Durability.OS}
             ),
             "stream": settings.stream.model_copy(update={"port": 0}),
+            "management": settings.management.model_copy(update={"port": 0}),
         }
     )
 
@@ -66,23 +67,56 @@ async def test_a_port_that_is_taken_is_an_error_of_the_settings(tmp_path: Path) 
     async with running(tmp_path) as server:
         settings = settings_of(tmp_path / "other")
         stream = settings.stream.model_copy(update={"port": server.address[1]})
+        other = Server(
+            settings.model_copy(update={"stream": stream}),
+            asyncio.get_running_loop(),
+            asyncio.Event(),
+        )
+        other.open()
         with pytest.raises(ConfigError, match="cannot listen on"):
-            Server(
-                settings.model_copy(update={"stream": stream}),
-                asyncio.get_running_loop(),
-                asyncio.Event(),
-            )
+            await other.start()
+        await other.abandon()
+    assert list((tmp_path / "other").glob("*")) == []
 
 
-async def test_a_port_that_is_taken_while_the_store_opens_is_an_error_too(tmp_path: Path) -> None:
-    loop = asyncio.get_running_loop()
-    late = Server(settings_of(tmp_path), loop, asyncio.Event())
+async def test_a_port_that_another_process_listens_on_once_it_is_taken_is_an_error_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    late = Server(settings_of(tmp_path), asyncio.get_running_loop(), asyncio.Event())
     late.open()
-    with bind(*late.address) as quicker:
-        quicker.listen()
+    with ExitStack() as open_sockets:
+
+        def bind_and_be_late() -> None:
+            take()
+            open_sockets.enter_context(bind(*late.address)).listen()
+
+        take = late._bind
+        monkeypatch.setattr(late, "_bind", bind_and_be_late)
         with pytest.raises(ConfigError, match="cannot listen on"):
             await late.start()
-    await late.stop()
+    await late.abandon()
+
+
+async def test_a_later_start_that_fails_ends_as_cleanly_as_a_stop(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with running(tmp_path):
+        pass
+    with bind("127.0.0.1", 0) as taken:
+        taken.listen()
+        settings = settings_of(tmp_path)
+        stream = settings.stream.model_copy(update={"port": taken.getsockname()[1]})
+        settings = settings.model_copy(update={"stream": stream})
+        failing = Server(settings, asyncio.get_running_loop(), asyncio.Event())
+        failing.open()
+        with pytest.raises(ConfigError, match="cannot listen on"):
+            await failing.start()
+        await failing.abandon()
+    with caplog.at_level("INFO"):
+        async with running(tmp_path):
+            pass
+    assert "store opened" in caplog.text
+    assert "journal replayed" not in caplog.text
 
 
 async def test_a_bug_of_ours_in_a_stop_does_not_keep_the_store_open(

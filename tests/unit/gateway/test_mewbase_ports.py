@@ -20,7 +20,7 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
 
 def blamed(settings: MewbaseSettings, loop: asyncio.AbstractEventLoop) -> tuple[str, str]:
     with pytest.raises(ConfigError) as caught:
-        MewbasePorts(Settings(mewbase=settings), loop)
+        MewbasePorts(Settings(mewbase=settings), loop).bind()
     (problem,) = caught.value.problems
     return problem.setting, problem.reason
 
@@ -35,6 +35,7 @@ def test_the_host_is_that_of_the_streams_unless_it_is_set(loop: asyncio.Abstract
     setting, _ = blamed(MewbaseSettings(port=0, host="192.0.2.1"), loop)
     assert setting == "mewbase.host"
     ports = MewbasePorts(Settings(mewbase=MewbaseSettings(port=0)), loop)
+    ports.bind()
     assert ports.ready.startswith("mewbase=127.0.0.1:")
-    assert ports._socket is not None
-    ports._socket.close()
+    assert ports._plain is not None
+    ports._plain.close()

@@ -13,6 +13,7 @@ from gateway.management import admin_socket
 from gateway.management.admin_socket import AdminSocket
 from gateway.management.errors import NotFound
 from gateway.management.wire import LINE_BYTES_MAX, address_of
+from gateway.settings.errors import ConfigError
 
 
 async def answer(name: str, arguments: Mapping[str, object], body: bytes) -> object:
@@ -146,7 +147,7 @@ async def test_the_socket_of_a_killed_server_is_replaced(tmp_path: Path) -> None
 async def test_a_file_of_that_name_is_not_removed(tmp_path: Path) -> None:
     (tmp_path / "admin.sock").write_text("mine")
 
-    with pytest.raises(FileExistsError):
+    with pytest.raises(ConfigError, match="admin.sock is in the way"):
         await AdminSocket(tmp_path, answer).start()
 
     assert (tmp_path / "admin.sock").read_text() == "mine"
