@@ -116,6 +116,7 @@ class Hutch:
         arguments = [
             *("serve", "--data", str(self._folder / "data"), "--durability", "os"),
             *("--port", str(self._port), "--tls-port", str(self._tls_port)),
+            *("--management-port", "0"),
             *("--tls-cert", str(found.server.certificate), "--tls-key", str(found.server.key)),
             *("--tls-ca", str(found.ca)),
         ]

@@ -15,22 +15,24 @@ import subprocess
 import sys
 import time
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryFile
 from types import TracebackType
 from typing import IO, Final, NamedTuple, Self
 
 from tests.integration.preloaded import CAN_FORK, Forked, Preloaded
+from tests.waiting import HANG_S
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
 
-# Generous: two cores are shared with whatever else the machine is doing.
-START_SECONDS: Final = 20.0
-# The promise of a graceful stop.
-STOP_SECONDS: Final = 10.0
 # How much of a log a failed test shows: its end.
 LOG_CHARACTERS: Final = 6_000
+
+# The ports that are opened where they are not asked for, and the flag that opens one.
+_PORTS: Final = {"--port": None, "--management-port": None, "--tls-port": "--tls-cert"}
+_STORE_PORTS: Final = {"--port": None}
 
 _READY: Final = re.compile(r"^hutch ready\b.*$", re.MULTILINE)
 _ADDRESS: Final = r"\[?([\w.:-]*?[\w.-])\]?:(\d+)"
@@ -157,7 +159,7 @@ class HutchServer:
         paths = (self._output_path("stderr", start) for start in range(1, self._starts + 1))
         return "".join(path.read_text(errors="replace") for path in paths if path.exists())
 
-    def wait_for_log(self, words: str, within_s: float = 10.0) -> None:
+    def wait_for_log(self, words: str, within_s: float = HANG_S) -> None:
         """Wait until the log says something. Raises AssertionError if it does not."""
         deadline = time.monotonic() + within_s
         while words not in self.logs:
@@ -168,10 +170,10 @@ class HutchServer:
         """Start the process and wait until it is ready to serve.
 
         Raises:
-            ServerDidNotStart: It ended first, or was not ready within `START_SECONDS`.
+            ServerDidNotStart: It ended first, or was not ready within `HANG_S`.
         """
         assert not self.is_running
-        deadline = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + HANG_S
         while True:
             try:
                 self._start_once(deadline)
@@ -195,27 +197,24 @@ class HutchServer:
         """End the process as a crash would: SIGKILL, no chance to flush."""
         if self.is_running:
             self.process.kill()
-        self.process.wait(STOP_SECONDS)
+        self.process.wait(HANG_S)
 
-    def terminate(self) -> float:
+    def terminate(self) -> None:
         """Ask the process to stop (SIGTERM) and check that it does so with exit code 0.
 
-        Returns:
-            How long it took, in seconds, at most `STOP_SECONDS`.
+        A stop gives up each step after its time (`gateway/stopping.py`), and then ends with 1.
         """
-        started = time.monotonic()
         self.process.send_signal(signal.SIGTERM)
         try:
-            exit_code = self.process.wait(STOP_SECONDS)
+            exit_code = self.process.wait(HANG_S)
         except subprocess.TimeoutExpired:
             self.kill()
             raise AssertionError(
-                f"still running {STOP_SECONDS} s after SIGTERM:\n{self.stderr[-LOG_CHARACTERS:]}"
+                f"still running {HANG_S} s after SIGTERM:\n{self.stderr[-LOG_CHARACTERS:]}"
             ) from None
         assert exit_code == 0, (
             f"exit code {exit_code} after SIGTERM:\n{self.stderr[-LOG_CHARACTERS:]}"
         )
-        return time.monotonic() - started
 
     def close(self) -> None:
         """End the process if it still runs; for clean-up, checks nothing."""
@@ -252,27 +251,12 @@ class HutchServer:
 
     def _run(self, stdout: IO[bytes], stderr: IO[bytes]) -> subprocess.Popen[bytes] | Forked:
         """Run the server in a process of its own."""
-        command = self._command()
-        environment = server_environment(self.environment)
-        # Python itself reads its variables once, when it starts.
-        is_for_python = any(not name.startswith("HUTCH_") for name in self.environment)
-        if CAN_FORK and not (is_for_python or self.enter or self.is_typed):
-            return _preloaded().start(command[3:], environment, stdout, stderr)
-        return subprocess.Popen(
-            [*self.enter, *command],
-            stdin=subprocess.DEVNULL,
-            stdout=stdout,
-            stderr=stderr,
-            env=environment,
-        )
+        command = [*self.enter, *self._command()]
+        is_typed = self.is_typed or bool(self.enter)
+        return _started(command, self.environment, stdout, stderr, is_typed=is_typed)
 
     def _command(self) -> list[str]:
-        return serve_command(self.data_dir, "--port", str(self.port), *self._arguments())
-
-    def _arguments(self) -> tuple[str, ...]:
-        if "--management-port" in self.arguments:
-            return self.arguments
-        return ("--management-port", "0", *self.arguments)
+        return serve_command(self.data_dir, "--port", str(self.port), *self.arguments)
 
     def _output_path(self, kind: str, start: int | None = None) -> Path:
         self.data_dir.parent.mkdir(parents=True, exist_ok=True)
@@ -285,6 +269,25 @@ def _preloaded() -> Preloaded:
     return Preloaded(server_environment())
 
 
+def _started(
+    command: Sequence[str],
+    variables: dict[str, str],
+    stdout: IO[bytes],
+    stderr: IO[bytes],
+    *,
+    is_typed: bool,
+) -> subprocess.Popen[bytes] | Forked:
+    """Start `hutch` as users do, or in a fork of a process that has loaded it."""
+    environment = server_environment(variables)
+    # Python itself reads its variables once, when it starts.
+    is_for_python = any(not name.startswith("HUTCH_") for name in variables)
+    if CAN_FORK and not (is_for_python or is_typed):
+        return _preloaded().start(command[3:], environment, stdout, stderr)
+    return subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=environment
+    )
+
+
 class StoreProcess(HutchServer):
     """The same for `hutch store serve`."""
 
@@ -294,12 +297,26 @@ class StoreProcess(HutchServer):
 
 def store_command(data_dir: Path, *arguments: str) -> list[str]:
     """Build the command line of a store's own server on that data directory."""
-    return [sys.executable, "-m", "gateway", "store", "serve", "--data", str(data_dir), *arguments]
+    return _command(("store", "serve"), data_dir, _STORE_PORTS, arguments)
 
 
 def serve_command(data_dir: Path, *arguments: str) -> list[str]:
     """Build the command line of a server on that data directory."""
-    return [sys.executable, "-m", "gateway", "serve", "--data", str(data_dir), *arguments]
+    return _command(("serve",), data_dir, _PORTS, arguments)
+
+
+def _command(
+    words: Sequence[str],
+    data_dir: Path,
+    ports: Mapping[str, str | None],
+    arguments: Sequence[str],
+) -> list[str]:
+    """Let the system pick each port that is not named: the usual one may be another server's."""
+    named = {argument.partition("=")[0] for argument in arguments}
+    opened = (port for port, flag in ports.items() if flag is None or flag in named)
+    picked = [word for port in opened if port not in named for word in (port, "0")]
+    start = [sys.executable, "-m", "gateway", *words]
+    return [*start, "--data", str(data_dir), *picked, *arguments]
 
 
 def server_environment(extra: dict[str, str] | None = None) -> dict[str, str]:
@@ -313,22 +330,44 @@ def server_environment(extra: dict[str, str] | None = None) -> dict[str, str]:
 
 
 def run_serve(
-    data_dir: Path, *arguments: str, environment: dict[str, str] | None = None
+    data_dir: Path,
+    *arguments: str,
+    environment: dict[str, str] | None = None,
+    is_typed: bool = True,
 ) -> subprocess.CompletedProcess[str]:
     """Run `hutch serve` where it is expected to end by itself; returns code and output.
 
     Raises:
-        subprocess.TimeoutExpired: It went on running for `START_SECONDS`; it is ended then.
+        subprocess.TimeoutExpired: It went on running for `HANG_S`; it is ended then.
     """
-    return subprocess.run(
-        serve_command(data_dir, *arguments),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=START_SECONDS,
-        env=server_environment(environment),
-        check=False,
-    )
+    return run_to_its_end(serve_command(data_dir, *arguments), environment, is_typed=is_typed)
+
+
+def run_store(
+    data_dir: Path,
+    *arguments: str,
+    environment: dict[str, str] | None = None,
+    is_typed: bool = True,
+) -> subprocess.CompletedProcess[str]:
+    """Run `hutch store serve` where it is expected to end by itself; see `run_serve`."""
+    return run_to_its_end(store_command(data_dir, *arguments), environment, is_typed=is_typed)
+
+
+def run_to_its_end(
+    command: Sequence[str], environment: dict[str, str] | None = None, *, is_typed: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """Run a server that is expected to end by itself; see `run_serve`."""
+    with TemporaryFile() as stdout, TemporaryFile() as stderr:
+        process = _started(command, environment or {}, stdout, stderr, is_typed=is_typed)
+        try:
+            code = process.wait(HANG_S)
+        finally:
+            process.kill()
+            process.wait(HANG_S)
+        for file in (stdout, stderr):
+            file.seek(0)
+        said = (stdout.read().decode(errors="replace"), stderr.read().decode(errors="replace"))
+    return subprocess.CompletedProcess(command, code, *said)
 
 
 def _endpoint_of(ready_line: str) -> Endpoint:

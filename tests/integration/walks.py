@@ -22,6 +22,7 @@ from gateway.stream.wire import messages as m
 from gateway.stream.wire.offsets import FIRST
 from store.api import Durability
 from tests.client import Client
+from tests.waiting import HANG_S
 
 ROOT: Final = Path(__file__).parents[2]
 PRODUCT: Final = tuple(f"{ROOT / folder}/" for folder in ("gateway", "store"))
@@ -71,6 +72,7 @@ class Observed:
             update={
                 "store": settings.store.model_copy(update=changes),
                 "stream": settings.stream.model_copy(update={"port": 0}),
+                "management": settings.management.model_copy(update={"port": 0}),
             }
         )
         self.walk = Walk()
@@ -82,7 +84,7 @@ class Observed:
     def start(self) -> None:
         """Return when it serves."""
         self._thread.start()
-        assert self._is_ready.wait(10)
+        assert self._is_ready.wait(HANG_S)
 
     def stop(self) -> None:
         """End it."""

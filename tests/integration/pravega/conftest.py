@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import faulthandler
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -12,13 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.server import (
-    START_SECONDS,
-    HutchServer,
-    StoreProcess,
-    server_environment,
-    store_command,
-)
+from tests.integration.server import HutchServer, StoreProcess
 
 StartStore = Callable[..., StoreProcess]
 Manager = Any  # the client has no types
@@ -30,19 +23,6 @@ def controller_port(server: HutchServer) -> int:
     match = _CONTROLLER.search(server.ready_line)
     assert match is not None, server.ready_line
     return int(match[1])
-
-
-def run_store(*arguments: str, data: Path) -> subprocess.CompletedProcess[str]:
-    """Run `hutch store serve` where it is expected to end by itself."""
-    return subprocess.run(
-        store_command(data, *arguments),
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        timeout=START_SECONDS,
-        env=server_environment(),
-        check=False,
-    )
 
 
 @pytest.fixture

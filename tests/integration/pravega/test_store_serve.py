@@ -18,12 +18,12 @@ from store.wire.error_messages import AuthTokenCheckFailed, NoSuchSegment
 from store.wire.table_messages import ReadTable
 from tests.client import Client
 from tests.http_client import Api
-from tests.integration.pravega.conftest import run_store
 from tests.integration.pravega.test_early import early
 from tests.integration.server import (
     HutchServer,
     StoreProcess,
     run_serve,
+    run_store,
 )
 from tests.integration.tls_rig import context_of
 from tests.pravega_client import WRITER, WireClient, end
@@ -162,7 +162,7 @@ def test_a_port_for_other_machines_is_warned_of(tmp_path: Path) -> None:
 
 
 def test_a_wrong_setting_stops_with_code_2_and_a_line_that_names_it(tmp_path: Path) -> None:
-    done = run_store("--port", "70000", "--durability", "maybe", data=tmp_path / "data")
+    done = run_store(tmp_path / "data", "--port", "70000", "--durability", "maybe")
     assert done.returncode == 2
     assert done.stdout == ""
     assert done.stderr == (
@@ -174,7 +174,7 @@ def test_a_wrong_setting_stops_with_code_2_and_a_line_that_names_it(tmp_path: Pa
 def test_a_port_that_is_taken_is_blamed_on_its_flag(tmp_path: Path) -> None:
     with StoreProcess(tmp_path / "data") as server:
         port = str(server.store.port)
-        done = run_store("--port", port, data=tmp_path / "other")
+        done = run_store(tmp_path / "other", "--port", port)
         assert done.returncode == 2
         assert f"hutch: --port: cannot listen on 127.0.0.1:{port}" in done.stderr
         assert not (tmp_path / "other").exists()
@@ -182,14 +182,14 @@ def test_a_port_that_is_taken_is_blamed_on_its_flag(tmp_path: Path) -> None:
 
 def test_a_directory_that_another_server_holds_is_refused(tmp_path: Path) -> None:
     with StoreProcess(tmp_path / "data"):
-        done = run_store("--port", "0", data=tmp_path / "data")
+        done = run_store(tmp_path / "data", "--port", "0")
         assert done.returncode == 1
         assert str(tmp_path / "data") in done.stderr
 
 
 @pytest.mark.parametrize("flag", ["--data", "--host", "--port", "--durability", "--config"])
 def test_the_help_names_every_flag(flag: str, tmp_path: Path) -> None:
-    done = run_store("--help", data=tmp_path)
+    done = run_store(tmp_path, "--help")
     assert done.returncode == 0
     assert flag in done.stdout
 

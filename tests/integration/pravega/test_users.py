@@ -26,8 +26,14 @@ from store.wire.error_messages import AuthTokenCheckFailed
 from tests.chunks import chunk_of
 from tests.client import Client
 from tests.controller_client import SERVICE, ControllerClient, basic
-from tests.integration.pravega.conftest import controller_port, run_store
-from tests.integration.server import HutchServer, StoreProcess, run_serve, server_environment
+from tests.integration.pravega.conftest import controller_port
+from tests.integration.server import (
+    HutchServer,
+    StoreProcess,
+    run_serve,
+    run_store,
+    server_environment,
+)
 from tests.pravega_client import WRITER, WireClient
 
 PASSWORD = "a password"
@@ -345,7 +351,7 @@ def test_what_cannot_be_served_is_refused_in_one_line(
 ) -> None:
     file = str(users_file(tmp_path))
     given = [file if each == "USERS" else each for each in arguments]
-    done = run_store(*given, data=tmp_path / "data")
+    done = run_store(tmp_path / "data", *given)
     assert done.returncode == 2
     said = [line for line in done.stderr.splitlines() if " INFO " not in line]
     assert [line.startswith(f"hutch: {told}") for line in said] == [True], said
