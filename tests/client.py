@@ -27,10 +27,11 @@ from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.commands import BY_NAME
 from gateway.stream.wire.offsets import NONE, OffsetSpec
 from tests.chunks import Delivery, Entry, delivery_of, filtered_body, publish_body
+from tests.waiting import HANG_S
 
 __all__ = ["CLIENT_PROPERTIES", "Client", "ClosedByServer", "PeerGone", "Refused", "plain"]
 
-TIMEOUT_S = 5.0
+TIMEOUT_S = HANG_S
 CLIENT_PROPERTIES = {"product": "hutch tests", "connection_name": "tests"}
 
 PeerGone = ConnectionLost

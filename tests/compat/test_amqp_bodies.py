@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import aio_pika
-import pytest
 from pamqp.common import FieldValue
 from rstream import AMQPMessage, Consumer, ConsumerOffsetSpecification, OffsetType, amqp_decoder
 
@@ -113,7 +112,6 @@ async def decoded(
     return found
 
 
-@pytest.mark.timeout(120)
 def test_what_amqp_wrote_reads_alike_from_both(rabbitmq: RunningBroker, tmp_path: Path) -> None:
     stream = f"amqp-{uuid.uuid4().hex[:8]}"
     asyncio.run(write(amqp_uri(rabbitmq), stream))

@@ -63,7 +63,6 @@ def refused(call: object) -> str:
     return str(caught.value).partition(": ")[2]
 
 
-@pytest.mark.timeout(120)
 def test_the_client_in_the_box_sees_the_same_of_both(
     rabbitmq: RunningBroker, tmp_path: Path
 ) -> None:

@@ -80,7 +80,6 @@ def _read(
     return [body for body in bodies[:-1] if body.split(b" ")[1].decode() in wanted]
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("seed", range(4))
 def test_a_filtering_client_sees_the_same_messages(
     rabbitmq: RunningBroker, tmp_path: Path, seed: int

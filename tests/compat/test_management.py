@@ -13,8 +13,6 @@ from tests.client import Client
 from tests.http_client import Api, eventually, segment
 from tests.integration.server import HutchServer
 
-pytestmark = pytest.mark.timeout(120)
-
 STREAM: Final = {
     "durable": True,
     "auto_delete": False,

@@ -60,7 +60,6 @@ def test_damage_of_one_seed_is_always_the_same() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 def test_a_run_of_the_fuzzer_keeps_what_it_finds_and_goes_on_from_there(tmp_path: Path) -> None:
     pytest.importorskip("atheris")
     before = 1_000

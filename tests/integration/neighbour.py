@@ -7,15 +7,15 @@ import time
 from types import TracebackType
 from typing import Final, Self
 
-from compat.bench.usage import cpu_seconds
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.offsets import NEXT
 from tests.client import Client, plain
 from tests.integration.server import HutchServer
+from tests.integration.turns import Turns
+from tests.waiting import HANG_S, wait_until
 
-# The longest that one round trip may take while others misbehave. Far above what it
-# takes (a millisecond), far below what a blocked event loop would make of it.
-PATIENCE_S: Final = 1.0
+# The most that the server may compute in one turn while others misbehave.
+TURN_S_MAX: Final = 1.0
 MIB: Final = 1 << 20
 
 
@@ -25,8 +25,9 @@ class Neighbour(threading.Thread):
         with Neighbour(server):
             …something hostile…
 
-    Leaving the block checks that its traffic went on all the time, and that the server's
-    memory grew by no more than `growth_bytes_max` over what it was before.
+    Leaving the block checks that its traffic went on, that no turn of the server's loop took more
+    than `TURN_S_MAX` of CPU, which would have kept it waiting, and that the server's memory grew by
+    no more than `growth_bytes_max` over what it was before.
     """
 
     def __init__(self, server: HutchServer, *, growth_bytes_max: int = 8 * MIB) -> None:
@@ -39,13 +40,13 @@ class Neighbour(threading.Thread):
         self._has_begun = threading.Event()
         self._error: BaseException | None = None
         self._count = 0
-        self._slowest_s = 0.0
-        self._computed_s = 0.0  # CPU of the server in the slowest round trip
+        self._turns = Turns(server)
 
     def __enter__(self) -> Self:
         self._before_bytes = self._server.rss_bytes()
+        self._turns.__enter__()
         self.start()
-        assert self._has_begun.wait(10), self._error
+        assert self._has_begun.wait(HANG_S), self._error
         return self
 
     def __exit__(
@@ -54,27 +55,27 @@ class Neighbour(threading.Thread):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is None:
-            self._wait_for_more()
-        self._is_done.set()
-        self.join(10)
-        if kind is not None:
-            return
-        assert self._server.is_running, self._server.stderr
-        if self._error is not None:
-            raise AssertionError("the neighbour was disturbed") from self._error
-        # A server that blocks its loop computes meanwhile; one that waits for a core does not.
-        assert self._slowest_s < PATIENCE_S, (
-            f"a round trip took {self._slowest_s:.3f} s, of which the server computed "
-            f"{self._computed_s:.3f} s"
-        )
+        try:
+            if kind is None:
+                self._wait_for_more()
+            self._is_done.set()
+            self.join(HANG_S)
+            if kind is not None:
+                return
+            assert self._server.is_running, self._server.stderr
+            if self._error is not None:
+                raise AssertionError("the neighbour was disturbed") from self._error
+            turn_s = self._turns.longest_s
+        finally:
+            self._turns.__exit__(kind, error, trace)
+        assert turn_s < TURN_S_MAX, f"the server computed for {turn_s:.3f} s in one turn"
         growth = self._peak_bytes - self._before_bytes
         assert growth <= self._growth_bytes_max, f"memory grew by {growth / MIB:.1f} MiB"
 
     @property
-    def slowest_s(self) -> float:
-        """The longest round trip so far."""
-        return self._slowest_s
+    def longest_turn_s(self) -> float:
+        """CPU of the longest turn since the block began, in seconds."""
+        return self._turns.longest_s
 
     @property
     def growth_bytes(self) -> int:
@@ -100,24 +101,16 @@ class Neighbour(threading.Thread):
     def _wait_for_more(self) -> None:
         """Wait until it was served again, after everything that happened in the block."""
         enough = self._count + 3
-        deadline = time.monotonic() + 5 * PATIENCE_S
-        while self._count < enough and self.is_alive() and time.monotonic() < deadline:
-            time.sleep(0.002)
+        wait_until(lambda: self._count >= enough or not self.is_alive())
 
     def _round_trip(self, client: Client) -> None:
         publishing_id = self._count + 1
         record = b"record %d" % publishing_id
-        computed_before_s = cpu_seconds([self._server.pid])
-        sent_at = time.monotonic()
         client.publish(1, {publishing_id: record})
         assert client.confirmed() == (1, (publishing_id,))
         chunk = client.delivery().chunk
         client.credit(1, 1)
         assert (chunk.chunk_id, chunk.records()) == (self._count, [record])
-        took_s = time.monotonic() - sent_at
-        if took_s > self._slowest_s:
-            self._slowest_s = took_s
-            self._computed_s = cpu_seconds([self._server.pid]) - computed_before_s
         self._count = publishing_id
         self._peak_bytes = max(self._peak_bytes, self._server.rss_bytes())
 

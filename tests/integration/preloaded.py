@@ -22,12 +22,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Final, NoReturn
 
+from tests.integration.turns import Ticks
+
 CAN_FORK: Final = sys.platform == "linux"
 _SUBREAPER: Final = 36
 """PR_SET_CHILD_SUBREAPER: orphans below this process become its own children."""
 _REQUEST_BYTES_MAX: Final = 1 << 20
 _LOOK_S: Final = 0.002
 """Time between two looks whether a process has ended."""
+
+
+_ticks: Final[list[Ticks]] = []
+"""Those of this process, if it has become a server."""
 
 
 class Forked:
@@ -87,9 +93,14 @@ class Preloaded:
         environment: dict[str, str],
         stdout: IO[bytes],
         stderr: IO[bytes],
+        turns: Path | None = None,
     ) -> Forked:
-        """Start `hutch` with these arguments, all of its variables, and files for its output."""
-        request = json.dumps([arguments, environment, str(Path.cwd())]).encode()
+        """Start `hutch` with these arguments, all of its variables, and files for its output.
+
+        With a file for `turns` it can be asked how long the turns of its loop are (`turns.py`).
+        """
+        watched = None if turns is None else str(turns)
+        request = json.dumps([arguments, environment, str(Path.cwd()), watched]).encode()
         socket.send_fds(self._requests, [request], [stdout.fileno(), stderr.fileno()])
         return Forked(int(self._requests.recv(64)), arguments)
 
@@ -130,7 +141,12 @@ def _serve(requests: socket.socket) -> None:
 
 
 def _become(
-    arguments: Sequence[str], environment: dict[str, str], folder: str, out: int, err: int
+    arguments: Sequence[str],
+    environment: dict[str, str],
+    folder: str,
+    turns: str | None,
+    out: int,
+    err: int,
 ) -> NoReturn:
     """Run `hutch` in this process, and end it."""
     from gateway.__main__ import main  # noqa: PLC0415
@@ -142,6 +158,8 @@ def _become(
         os.dup2(file, number)
         os.close(file)
     faulthandler.enable()  # with the new standard error
+    if turns is not None:
+        _ticks.append(Ticks(Path(turns)))
     gc.unfreeze()
     sys.argv = ["hutch", *arguments]
     sys.exit(main())

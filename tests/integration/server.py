@@ -23,6 +23,7 @@ from types import TracebackType
 from typing import IO, Final, NamedTuple, Self
 
 from tests.integration.preloaded import CAN_FORK, Forked, Preloaded
+from tests.integration.turns import make as make_turns
 from tests.waiting import HANG_S
 
 REPOSITORY: Final = Path(__file__).resolve().parents[2]
@@ -159,6 +160,11 @@ class HutchServer:
         paths = (self._output_path("stderr", start) for start in range(1, self._starts + 1))
         return "".join(path.read_text(errors="replace") for path in paths if path.exists())
 
+    @property
+    def turns_path(self) -> Path:
+        """The file that shows the turns of its loop; see `turns.py`."""
+        return self._output_path("turns")
+
     def wait_for_log(self, words: str, within_s: float = HANG_S) -> None:
         """Wait until the log says something. Raises AssertionError if it does not."""
         deadline = time.monotonic() + within_s
@@ -253,7 +259,10 @@ class HutchServer:
         """Run the server in a process of its own."""
         command = [*self.enter, *self._command()]
         is_typed = self.is_typed or bool(self.enter)
-        return _started(command, self.environment, stdout, stderr, is_typed=is_typed)
+        make_turns(self.turns_path)
+        return _started(
+            command, self.environment, stdout, stderr, is_typed=is_typed, turns=self.turns_path
+        )
 
     def _command(self) -> list[str]:
         return serve_command(self.data_dir, "--port", str(self.port), *self.arguments)
@@ -276,13 +285,14 @@ def _started(
     stderr: IO[bytes],
     *,
     is_typed: bool,
+    turns: Path | None = None,
 ) -> subprocess.Popen[bytes] | Forked:
     """Start `hutch` as users do, or in a fork of a process that has loaded it."""
     environment = server_environment(variables)
     # Python itself reads its variables once, when it starts.
     is_for_python = any(not name.startswith("HUTCH_") for name in variables)
     if CAN_FORK and not (is_for_python or is_typed):
-        return _preloaded().start(command[3:], environment, stdout, stderr)
+        return _preloaded().start(command[3:], environment, stdout, stderr, turns)
     return subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=stdout, stderr=stderr, env=environment
     )

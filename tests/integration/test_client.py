@@ -33,8 +33,6 @@ from tests.integration.conftest import StartServer, external_endpoint
 from tests.integration.server import REPOSITORY, HutchServer
 from tests.integration.tls_rig import certified_server, context_of, tls_endpoint
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory, made: Certificates) -> Iterator[HutchServer]:

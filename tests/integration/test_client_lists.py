@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.offsets import FIRST
 from tests.client import Client
 from tests.http_client import Api, eventually
 from tests.integration.administrator import ctl
 from tests.integration.server import HutchServer
-
-pytestmark = pytest.mark.timeout(60)
 
 GROUP = {"single-active-consumer": "true", "name": "group"}
 

@@ -12,8 +12,6 @@ from tests.client import Client
 from tests.integration.administrator import ctl
 from tests.integration.server import HutchServer, run_serve
 
-pytestmark = pytest.mark.timeout(120)
-
 REPAIR = "run `hutch store check --data DIR --repair`"
 
 

@@ -367,7 +367,6 @@ def test_a_dry_run_judges_limits_as_the_import_does(server: HutchServer, tmp_pat
     assert report(server, str(file))["changes"] == 0
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("end", ["kill", "terminate"])
 def test_an_import_whose_server_is_killed_or_stopped_is_finished_by_the_next(
     server: HutchServer, tmp_path: Path, end: str
@@ -398,7 +397,6 @@ def test_an_import_whose_server_is_killed_or_stopped_is_finished_by_the_next(
     assert report(server, str(file))["changes"] == 0
 
 
-@pytest.mark.timeout(120)
 def test_an_import_that_was_cut_off_and_cannot_be_finished_is_taken_back(
     server: HutchServer, tmp_path: Path
 ) -> None:

@@ -6,16 +6,12 @@ import contextlib
 import time
 from typing import Final
 
-import pytest
-
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from gateway.stream.wire.offsets import FIRST
 from tests.client import Client
 from tests.integration.conftest import StartServer
 from tests.integration.metronome import p99
-
-pytestmark = pytest.mark.timeout(60)
 
 HAND_OVERS: Final = 100
 MEMBERS: Final = 4

@@ -27,8 +27,6 @@ from tests.integration.damage import VALID_FRAMES, damage
 from tests.integration.neighbour import Neighbour, refuse_logins
 from tests.integration.server import HutchServer
 
-pytestmark = pytest.mark.timeout(60)
-
 STEP_S: Final = 0.6
 CLOSE_S: Final = 1.0
 FRAME_MAX: Final = 1 << 20

@@ -24,8 +24,6 @@ from tests.integration.neighbour import MIB, Neighbour, refuse_logins
 from tests.integration.server import HutchServer
 from tests.integration.test_commits import content, pipeline_client
 
-pytestmark = pytest.mark.timeout(120)
-
 REFUSED: Final = ResponseCode.PRECONDITION_FAILED
 STAGES_MAX: Final = 20_000
 NEST: Final = r"(?i)(.{0,9}\w{0,9}){15}z"

@@ -15,8 +15,6 @@ from tests.integration.administrator import hutch
 from tests.integration.conftest import StartServer
 from tests.integration.server import HutchServer
 
-pytestmark = pytest.mark.timeout(120)
-
 UNIT = 1024 * 1024
 
 

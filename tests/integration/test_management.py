@@ -14,8 +14,6 @@ from tests.http_client import Api, segment
 from tests.integration.conftest import StartServer, managed_server
 from tests.integration.server import HutchServer, ServerDidNotStart
 
-pytestmark = pytest.mark.timeout(60)
-
 STREAM = {
     "durable": True,
     "auto_delete": False,

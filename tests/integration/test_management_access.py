@@ -21,8 +21,6 @@ from tests.integration.server import HutchServer
 from tests.unit.gateway.management.requests.administration_rig import Rig
 from tests.unit.gateway.stream.link_rig import Broker
 
-pytestmark = pytest.mark.timeout(120)
-
 RIGHTS = ("configure", "write", "read")
 PATTERNS = ("", "^own", ".*")
 PASSWORD = "correct horse"

@@ -11,8 +11,6 @@ from tests.http_client import Api, basic
 from tests.integration.conftest import managed_server
 from tests.integration.server import HutchServer
 
-pytestmark = pytest.mark.timeout(60)
-
 ROUNDS = 10
 
 

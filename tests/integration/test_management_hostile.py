@@ -16,8 +16,6 @@ from tests.http_client import Api, basic, segment
 from tests.integration.conftest import managed_server
 from tests.integration.server import HutchServer
 
-pytestmark = pytest.mark.timeout(90)
-
 HEADER_BYTES_MAX: Final = 16 * 1024
 CONNECTIONS_MAX: Final = 128
 GUEST: Final = basic("guest", "guest")

@@ -10,8 +10,6 @@ from tests.http_client import Api, segment
 from tests.integration.conftest import managed_server
 from tests.integration.server import HutchServer
 
-pytestmark = pytest.mark.timeout(60)
-
 STREAM = {"arguments": {"x-queue-type": "stream", "x-max-age": "1h"}}
 OUT_OF_RANGE = "Page out of range, page: {} page size: {}, len: {}"
 

@@ -15,8 +15,6 @@ from tests.http_client import Api
 from tests.integration.conftest import managed_server
 from tests.integration.server import HutchServer
 
-pytestmark = pytest.mark.timeout(120)
-
 PASSWORD: Final = "correct horse"
 TAGS: Final = {"m": "management", "p": "policymaker", "o": "monitoring", "a": "administrator"}
 """The letters of the lists."""

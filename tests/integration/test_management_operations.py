@@ -13,8 +13,6 @@ from tests.http_client import Api
 from tests.integration.conftest import managed_server
 from tests.integration.server import HutchServer
 
-pytestmark = pytest.mark.timeout(60)
-
 NODE: Final = "rabbit@localhost"
 LIMITS: Final = "parameters/vhost-limits/%2F/limits"
 

@@ -14,8 +14,6 @@ from tests.http_client import Api
 from tests.integration.conftest import managed_server
 from tests.integration.server import HutchServer
 
-pytestmark = pytest.mark.timeout(60)
-
 STREAMS = ("first", "second", "third")
 
 

@@ -7,8 +7,6 @@ import pytest
 from tests.http_client import Api
 from tests.integration.conftest import managed_server
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture(scope="module")
 def api(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Api]:

@@ -14,7 +14,7 @@ from tests.client import Client
 from tests.http_client import Api
 from tests.integration.conftest import StartServer
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.slow]
+pytestmark = pytest.mark.slow
 
 CONNECTIONS: Final = 1_000
 STREAMS: Final = 300

@@ -9,8 +9,6 @@ from tests.http_client import Api, basic
 from tests.integration.conftest import managed_server
 from tests.integration.server import HutchServer
 
-pytestmark = pytest.mark.timeout(60)
-
 AUTHORIZED: Final = f"Host: localhost\r\nAuthorization: {basic('guest', 'guest')}\r\n".encode()
 MANY: Final = "&".join(f"a{number}=1" for number in range(32))
 

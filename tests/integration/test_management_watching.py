@@ -8,8 +8,6 @@ from tests.http_client import Api
 from tests.integration.conftest import managed_server
 from tests.integration.server import HutchServer
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture(scope="module")
 def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HutchServer]:

@@ -16,7 +16,7 @@ from tests.integration.network_fuzz import (
     victim,
 )
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(60)]
+pytestmark = pytest.mark.slow
 
 
 def test_damaged_frames_over_many_connections_harm_nobody_and_leave_no_memory_behind(

@@ -21,8 +21,6 @@ from tests.integration.administrator import ctl
 from tests.integration.conftest import StartServer
 from tests.integration.server import HutchServer
 
-pytestmark = pytest.mark.timeout(90)
-
 PATIENCE_S: Final = 30.0
 RECORDS: Final = 40
 STREAMS: Final = ("held", "other")

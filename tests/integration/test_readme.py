@@ -34,7 +34,6 @@ def is_taken(port: int) -> bool:
     return False
 
 
-@pytest.mark.timeout(60)
 def test_the_example_publishes_and_reads_as_printed(
     start_server: StartServer, tmp_path: Path
 ) -> None:

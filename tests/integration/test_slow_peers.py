@@ -21,8 +21,6 @@ from tests.integration.neighbour import MIB, Neighbour
 from tests.integration.server import HutchServer
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.timeout(60)
-
 # The kernel's buffers on both sides take some MiB before the server notices anything.
 SMALL_BUFFER: Final = 4096
 RECORDS: Final = 60_000

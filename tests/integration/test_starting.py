@@ -13,8 +13,6 @@ from tests.integration.conftest import StartServer
 from tests.integration.server import run_serve
 from tests.unit.gateway.log.log_rig import LogRig
 
-pytestmark = pytest.mark.timeout(120)
-
 ANY_PORTS = ("--port", "0", "--management-port", "0")
 MUST_EXIST = {"HUTCH_STORE__MUST_EXIST": "true"}
 

@@ -15,8 +15,6 @@ from tests.integration.administrator import IMPATIENT, can_log_in, ctl
 from tests.integration.conftest import StartServer
 from tests.integration.server import Endpoint, HutchServer
 
-pytestmark = pytest.mark.timeout(90)
-
 HERE, THERE = "127.0.0.1", "127.0.0.2"
 ATTEMPTS = 200
 LOG_BYTES_MAX = 200_000

@@ -10,8 +10,6 @@ from tests.golden.stores import listed, unpacked
 from tests.integration.server import HutchServer, ServerDidNotStart
 from tests.integration.small_disk import small_disk
 
-pytestmark = pytest.mark.timeout(120)
-
 DISK_BYTES = 96 * 1024 * 1024
 LEFT_BYTES = 128 * 1024
 

@@ -26,8 +26,6 @@ from tests.integration.neighbour import MIB, Neighbour
 from tests.integration.server import HutchServer
 from tests.integration.tls_rig import HOST, context_of, tls_arguments, tls_endpoint
 
-pytestmark = pytest.mark.timeout(120)
-
 FLOOD_RATE = 1_000
 FLOOD_S = 3.0
 RELOADS = 100

@@ -126,7 +126,6 @@ def test_a_crash_in_the_first_opening_costs_nothing_later(first: Crash, second: 
         aftermath.advance(torn, chance)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("crash", [Crash.KILL, Crash.DROPPED, Crash.REORDERED])
 def test_records_of_a_journals_former_life_are_not_taken_for_new_ones(crash: Crash) -> None:
     """Every append writes a record of one size, so old ones begin where the new ones end."""

@@ -45,7 +45,6 @@ def _check(rig: Rig, lines: Iterable[str]) -> None:
         assert content == b"".join(piece_of(name, number) for number in range(1, stored + 1))
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("durability", Durability)
 def test_what_a_killed_process_had_acknowledged_is_there(
     tmp_path: Path, durability: Durability

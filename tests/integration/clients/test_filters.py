@@ -14,8 +14,6 @@ from tests.integration.clients.rstream_session import producer_of, publish, read
 from tests.integration.conftest import StartServer
 from tests.integration.server import Endpoint
 
-pytestmark = pytest.mark.timeout(60)
-
 REGIONS = ("emea", "apac", "amer")
 PER_REGION = 100
 

@@ -24,8 +24,6 @@ from tests.integration.conftest import StartServer
 from tests.integration.load import stored_offset
 from tests.integration.server import REPOSITORY, Endpoint
 
-pytestmark = pytest.mark.timeout(60)
-
 PATIENCE_S: Final = 15.0
 HAND_OVER_S: Final = 5.0
 """No hand-over takes longer whose clients answer."""

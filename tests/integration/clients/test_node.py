@@ -11,8 +11,6 @@ from tests.integration.clients.messages import bodies
 from tests.integration.clients.node import Json, NodeClient, NodeError
 from tests.integration.conftest import StartServer
 
-pytestmark = pytest.mark.timeout(60)
-
 FIRST = {"type": "first"}
 
 

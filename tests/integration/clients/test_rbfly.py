@@ -21,8 +21,6 @@ FIRST: rbs.Offset = vars(rbs.Offset)["FIRST"]
 LAST: rbs.Offset = vars(rbs.Offset)["LAST"]
 NEXT: rbs.Offset = vars(rbs.Offset)["NEXT"]
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @asynccontextmanager
 async def connected(endpoint: Endpoint) -> AsyncIterator[rbs.StreamsClient]:

@@ -37,8 +37,6 @@ from tests.integration.conftest import StartServer
 from tests.integration.load import committed_offset
 from tests.integration.server import Endpoint
 
-pytestmark = pytest.mark.timeout(60)
-
 
 def test_a_stream_exists_from_create_to_delete(endpoint: Endpoint, stream: str) -> None:
     async def scenario() -> None:

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import random
 
-import pytest
 from rstream import schema
 from rstream.encoding import decode_frame
 
 from gateway.stream.wire.offsets import NEXT
 from tests.client import Client
 from tests.integration.server import Endpoint
-
-pytestmark = pytest.mark.timeout(60)
 
 SIZE_COUNT = 2_000
 # Key, version, publisher, count, publishing id, size of the entry: what a Publish of one has.

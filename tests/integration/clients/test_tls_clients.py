@@ -22,8 +22,6 @@ from tests.integration.tls_rig import (
     tls_endpoint,
 )
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture(scope="module")
 def tls_server(

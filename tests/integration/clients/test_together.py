@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from rstream import AMQPMessage, amqp_decoder
 
 from tests.integration.clients import rstream_session, test_rbfly
@@ -10,8 +9,6 @@ from tests.integration.clients.loop import run
 from tests.integration.clients.messages import bodies
 from tests.integration.clients.node import NodeClient
 from tests.integration.server import Endpoint
-
-pytestmark = pytest.mark.timeout(60)
 
 COUNT = 500
 

@@ -9,7 +9,6 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import bson
-import pytest
 
 from tests.client import Client
 from tests.integration.administrator import ctl
@@ -96,7 +95,6 @@ def damaged() -> Iterator[bytes]:
         yield bytes(data)
 
 
-@pytest.mark.timeout(120)
 def test_damaged_frames_harm_no_other_client(server: HutchServer, client: MewbaseClient) -> None:
     number = client.subscribe("channel1")
     frames = damaged()

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import grpc
-import pytest
 
 from gateway.pravega.controller.names import segment_name, transaction_segment_name
 from gateway.pravega.controller.proto import controller_pb2 as pb
@@ -25,8 +24,6 @@ from tests.pravega_client import WireClient, event
 KILLS = 10
 LONGEST_S = 0.3
 EVENT = event(b"of a transaction")
-
-pytestmark = pytest.mark.timeout(120)
 
 
 class Seen(NamedTuple):

@@ -25,8 +25,6 @@ MANY: Final = 1_000
 SEGMENT: Final = "mine/stream/0.#epoch.0"
 DISK_BYTES: Final = 64 * MIB
 
-pytestmark = pytest.mark.timeout(120)
-
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[StoreProcess]:

@@ -31,8 +31,6 @@ from tests.integration.server import HutchServer
 from tests.integration.tls_rig import certified_server, context_of, tls_endpoint
 from tests.reading_rig import NAME, range_of, reader_of, records_of
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture(scope="module")
 def secured(tmp_path_factory: pytest.TempPathFactory, made: Certificates) -> Iterator[HutchServer]:

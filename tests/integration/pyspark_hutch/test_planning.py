@@ -30,8 +30,6 @@ from tests.spark.proxy import Proxy
 from tests.spark.publishing import append, create_super_stream, publish
 from tests.waiting import wait_until
 
-pytestmark = pytest.mark.timeout(90)
-
 LIMITS: Final = {"max-length-bytes": "20000", "stream-max-segment-size-bytes": "2000"}
 EACH_SECOND: Final = {"HUTCH_STREAMS__RETENTION_INTERVAL_S": "1"}
 LOGIN: Final = {"peer_properties", "sasl_handshake", "sasl_authenticate", "tune", "open"}

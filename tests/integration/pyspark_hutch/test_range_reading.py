@@ -21,8 +21,6 @@ from tests.integration.conftest import StartServer, assert_no_traceback, externa
 from tests.integration.server import HutchServer
 from tests.reading_rig import cluster_of, range_of, reader_of, records_of
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture(scope="module")
 def hutch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HutchServer]:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import ssl
 
-import pytest
-
 from compat.certificates import Certificates
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import Decoded, encode_command
 from pyspark_hutch.options.settings import TlsSettings
 from tests.fake_server import Talk
 from tests.sink_rig import FakeSink, Publisher, bodies_of, published
-
-pytestmark = pytest.mark.timeout(60)
 
 
 def test_rows_reach_a_server_that_writes_before_it_reads(made: Certificates) -> None:

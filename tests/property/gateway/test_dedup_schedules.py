@@ -8,12 +8,10 @@ from tests.property.gateway.dedup_schedules import main, run_schedules
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 def test_no_id_is_stored_twice_whatever_the_ids_and_the_restarts() -> None:
     run_schedules(number=1, count=25)
 
 
-@pytest.mark.timeout(60)
 def test_a_run_goes_on_where_the_last_one_stopped(tmp_path: Path) -> None:
     state = tmp_path / "schedules.json"
 

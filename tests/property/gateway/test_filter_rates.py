@@ -6,8 +6,6 @@ import pytest
 
 from tests.property.gateway.filter_rates import Rates, count_on, main
 
-pytestmark = pytest.mark.timeout(60)
-
 
 def test_of_a_hundred_thousand_values_that_are_there_none_is_missed() -> None:
     rates = Rates()

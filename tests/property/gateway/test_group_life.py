@@ -138,7 +138,6 @@ class GroupLife(RuleBasedStateMachine):
                 self.world.close()
 
 
-@pytest.mark.timeout(120)
 def test_exactly_one_reads_or_a_hand_over_is_under_way_that_ends() -> None:
     case = GroupLife.TestCase
     case.settings = settings(max_examples=25, stateful_step_count=40, deadline=None)

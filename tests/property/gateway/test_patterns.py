@@ -92,7 +92,6 @@ def visited(text: str, name: str, monkeypatch: pytest.MonkeyPatch) -> int:
     return count
 
 
-@pytest.mark.timeout(120)
 def test_no_search_tries_more_pieces_than_the_limit_allows(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -257,7 +257,6 @@ damages = st.lists(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 @settings(max_examples=40)  # each opens stores
 @given(
     history=histories,

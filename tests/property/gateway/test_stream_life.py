@@ -221,7 +221,6 @@ class StreamLife(RuleBasedStateMachine):
         shutil.rmtree(self.directory)
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("snapshot_chunks", [3, 1_000])
 def test_a_stream_keeps_what_it_confirmed_and_stores_no_id_twice(
     monkeypatch: pytest.MonkeyPatch, snapshot_chunks: int

@@ -31,7 +31,6 @@ def cpu_s_of(size: int) -> float:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 def test_a_frame_that_comes_a_byte_at_a_time_costs_linear_time() -> None:
     """The best of some tries: what others do to the caches is not the frame's fault."""
     sizes = (100_000, SHARED_BYTES // 2 - 4, SHARED_BYTES // 2, MIB)

@@ -174,7 +174,6 @@ class UnitLife(RuleBasedStateMachine):
         ]
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("snapshot_chunks", [4, 10_000])
 def test_units_and_live_records_are_read_as_they_were_put(
     monkeypatch: pytest.MonkeyPatch, snapshot_chunks: int

@@ -15,7 +15,6 @@ STAND_IN = shlex.join([sys.executable, "-m", "tests.unit.compat.bench.stand_in"]
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_a_quick_run_measures_all_servers_and_writes_page_and_samples(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -38,7 +37,6 @@ def test_a_quick_run_measures_all_servers_and_writes_page_and_samples(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(60)
 def test_a_server_that_errs_makes_the_run_fail_and_leaves_the_page(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

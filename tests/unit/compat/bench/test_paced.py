@@ -13,8 +13,6 @@ from compat.bench.jobs import Job
 from compat.bench.paced import due_ns, paced
 from tests.unit.compat.bench.stand_in import Fault, StandIn
 
-pytestmark = pytest.mark.timeout(60)
-
 
 def job_of(server: StandIn) -> Job:
     return Job(

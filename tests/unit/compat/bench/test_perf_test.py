@@ -40,8 +40,6 @@ SUMMARY = (
 )
 FULL = OPTIONS["perf_test_full"]
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture
 def java(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:

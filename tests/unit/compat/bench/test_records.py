@@ -22,8 +22,6 @@ from gateway.pending import Pending
 from store.errors import DiskFull
 from tests.unit.compat.bench.test_campaign import Pretended
 
-pytestmark = pytest.mark.timeout(60)
-
 
 def job_in(folder: Path, **fields: Any) -> Job:  # noqa: ANN401 - the fields of a job
     given = {"message_count": 3_000, "warmup_count": 100, "repeats": 2, **fields}

@@ -16,8 +16,6 @@ from tests.unit.compat.bench.stand_in import Fault, StandIn
 
 LATENCIES: tuple[Work, ...] = ("confirm_latency", "delivery_latency")
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture(autouse=True)
 def _small_and_impatient(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -76,7 +76,6 @@ class InTwoFiles:
         return found
 
 
-@pytest.mark.timeout(30)
 @pytest.mark.parametrize("bodies", [FIVE, LARGE])
 @pytest.mark.parametrize("takes_regions", [False, True])
 def test_a_chunk_that_lies_in_two_files_is_delivered_whole(

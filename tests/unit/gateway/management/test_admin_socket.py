@@ -147,7 +147,7 @@ async def test_the_socket_of_a_killed_server_is_replaced(tmp_path: Path) -> None
 async def test_a_file_of_that_name_is_not_removed(tmp_path: Path) -> None:
     (tmp_path / "admin.sock").write_text("mine")
 
-    with pytest.raises(ConfigError, match="admin.sock is in the way"):
+    with pytest.raises(ConfigError, match=r"admin\.sock is in the way"):
         await AdminSocket(tmp_path, answer).start()
 
     assert (tmp_path / "admin.sock").read_text() == "mine"
