@@ -261,9 +261,8 @@ class Server:
 
     def _bind(self) -> None:
         """Take the addresses. Raises ConfigError."""
-        streams = (self.management, self._plain, self.tls)
-        others = (self._store_ports, self._early_port, self._mewbase_ports)
-        take_all(each.bind for each in (*streams, *others) if each is not None)
+        ports = (self.management, self._plain, self.tls, self._early_port, self._mewbase_ports)
+        take_all(each.bind for each in (*ports, self._store_ports) if each is not None)
 
     async def _listen(self, opened: Opened) -> None:
         """Begin to accept. Raises ConfigError."""

@@ -31,7 +31,6 @@ from tests.waiting import HANG_S
 
 __all__ = ["CLIENT_PROPERTIES", "Client", "ClosedByServer", "PeerGone", "Refused", "plain"]
 
-TIMEOUT_S = HANG_S
 CLIENT_PROPERTIES = {"product": "hutch tests", "connection_name": "tests"}
 
 PeerGone = ConnectionLost
@@ -46,7 +45,7 @@ class Client(Connection):
         host: str,
         port: int,
         *,
-        timeout_s: float = TIMEOUT_S,
+        timeout_s: float = HANG_S,
         receive_buffer_bytes: int | None = None,
         family: socket.AddressFamily = socket.AF_INET,
         tls: ssl.SSLContext | None = None,
@@ -75,7 +74,7 @@ class Client(Connection):
         user: str = "guest",
         password: str = "guest",
         virtual_host: str = "/",
-        timeout_s: float = TIMEOUT_S,
+        timeout_s: float = HANG_S,
         tls: ssl.SSLContext | None = None,
     ) -> Self:
         """Connect and go through the whole handshake."""

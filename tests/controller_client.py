@@ -11,9 +11,9 @@ from google.protobuf.message import Message
 from google.protobuf.message_factory import GetMessageClass
 
 from gateway.pravega.controller.proto import controller_pb2 as pb
+from tests.waiting import HANG_S
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["ControllerService"]
-TIMEOUT_S: Final = 10.0
 
 
 def basic(name: str, password: str) -> str:
@@ -47,7 +47,7 @@ class ControllerClient:
             request_serializer=type(request).SerializeToString,
             response_deserializer=GetMessageClass(method.output_type).FromString,
         )
-        return call(request, metadata=self._metadata, timeout=TIMEOUT_S)
+        return call(request, metadata=self._metadata, timeout=HANG_S)
 
     def refusal(self, name: str, request: Message) -> grpc.StatusCode:
         """Make a call that is refused; return the status."""

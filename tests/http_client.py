@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 from urllib.parse import quote
 
-TIMEOUT_S: Final = 10.0
+from tests.waiting import HANG_S
+
 GUEST: Final = ("guest", "guest")
 
 
@@ -55,7 +56,7 @@ class Api:
         sent = {"Content-Type": "application/json", **self.more, **(headers or {})}
         if self.user is not None:
             sent |= {"Authorization": basic(*self.user)}
-        connection = http.client.HTTPConnection(self.host, self.port, timeout=TIMEOUT_S)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=HANG_S)
         try:
             content = body if body is None or isinstance(body, bytes) else json.dumps(body)
             connection.request(method, f"/api/{path}", body=content, headers=sent)
@@ -75,7 +76,7 @@ class Api:
         """Return only the status of an answer."""
         return self.ask(method, path, body).status
 
-    def raw(self, data: bytes, *, wait_s: float = TIMEOUT_S) -> bytes:
+    def raw(self, data: bytes, *, wait_s: float = HANG_S) -> bytes:
         """Send bytes as they are, and return what comes until the server hangs up."""
         with socket.create_connection((self.host, self.port), timeout=wait_s) as connection:
             connection.sendall(data)
@@ -98,7 +99,7 @@ def segment(name: str) -> str:
     return quote(name, safe="", encoding="utf-8", errors="surrogateescape")
 
 
-def eventually(look: Callable[[], bool], within_s: float = TIMEOUT_S) -> bool:
+def eventually(look: Callable[[], bool], within_s: float = HANG_S) -> bool:
     """Tell whether something becomes true in time; RabbitMQ's statistics come after seconds."""
     deadline = time.monotonic() + within_s
     while not look():

@@ -9,7 +9,8 @@ from typing import Any, Final, Self
 
 import bson
 
-TIMEOUT_S: Final = 10.0
+from tests.waiting import HANG_S
+
 SILENCE_S: Final = 0.3
 ALL_NULL: Final = {"startPos": -1, "startTimestamp": 0, "durableID": None, "matcher": None}
 """The fields of a SUBSCRIBE as the client of 2016 sends them."""
@@ -25,7 +26,7 @@ class MewbaseClient:
     """One connection."""
 
     def __init__(self, port: int, tls: ssl.SSLContext | None = None) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=TIMEOUT_S)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=HANG_S)
         self.raw = b""
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
@@ -95,7 +96,7 @@ class MewbaseClient:
         except TimeoutError:
             return True
         finally:
-            self.socket.settimeout(TIMEOUT_S)
+            self.socket.settimeout(HANG_S)
 
     def is_ended(self) -> bool:
         """Wait for the next byte; True if the connection has ended instead."""

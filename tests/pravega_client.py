@@ -12,10 +12,10 @@ from store.wire import messages as m
 from store.wire.codec import HEAD, HEAD_BYTES, decode, encode
 from store.wire.commands import Sender
 from store.wire.layout import Message
+from tests.waiting import HANG_S
 
 M = TypeVar("M", bound=Message)
 
-TIMEOUT_S: Final = 10.0
 WRITER: Final = UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")
 
 
@@ -30,7 +30,7 @@ class WireClient:
         self, host: str, port: int, tls: ssl.SSLContext | None = None, *, token: str = ""
     ) -> None:
         self.token = token
-        self.socket = socket.create_connection((host, port), timeout=TIMEOUT_S)
+        self.socket = socket.create_connection((host, port), timeout=HANG_S)
         if tls is not None:
             self.socket = tls.wrap_socket(self.socket, server_hostname="localhost")
 

@@ -25,10 +25,10 @@ from store.errors import StoreError
 from store.local.files import DirectoryFiles
 from store.local.store import LocalStore
 from tests.pravega_client import WireClient
+from tests.waiting import HANG_S
 
 T = TypeVar("T")
 
-WITHIN_S = 10.0
 NOTHING = Ownership(owns=lambda *_: False, shows=lambda *_: False)
 """A server that keeps nothing to itself."""
 LIMITS = Limits(
@@ -115,7 +115,7 @@ class WireServer:
         async def act() -> T:
             return action()
 
-        return asyncio.run_coroutine_threadsafe(act(), self._loop).result(WITHIN_S)
+        return asyncio.run_coroutine_threadsafe(act(), self._loop).result(HANG_S)
 
     def ask(self, call: Callable[[Done[T]], object]) -> T | StoreError:
         """Call the store on its thread with a `done`; return the result."""
@@ -125,7 +125,7 @@ class WireServer:
             call(result.set_result)
             return await result
 
-        return asyncio.run_coroutine_threadsafe(asked(), self._loop).result(WITHIN_S)
+        return asyncio.run_coroutine_threadsafe(asked(), self._loop).result(HANG_S)
 
     def client(self) -> WireClient:
         """Connect."""
@@ -144,7 +144,7 @@ class WireServer:
             await done.wait()
             await asyncio.sleep(0)
 
-        asyncio.run_coroutine_threadsafe(closed(), self._loop).result(WITHIN_S)
+        asyncio.run_coroutine_threadsafe(closed(), self._loop).result(HANG_S)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()

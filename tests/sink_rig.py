@@ -30,6 +30,7 @@ from tests.client import Client
 from tests.fake_server import OK, FakeServer, Talk
 from tests.integration.server import HutchServer
 from tests.reading_rig import cluster_of
+from tests.waiting import HANG_S
 
 Place = tuple[str, str]
 """Stream and reference."""
@@ -289,7 +290,7 @@ def bodies_of(count: int, first: int = 0, size: int = 0) -> list[bytes]:
 
 def bodies_in(server: Where, stream: str) -> list[bytes]:
     """Read all messages of a stream, as they were published."""
-    with Client.opened(server.host, server.port, timeout_s=20) as client:
+    with Client.opened(server.host, server.port, timeout_s=HANG_S) as client:
         stats = client.ask(m.StreamStatsReply, "stream_stats", m.StreamStats(stream))
         count = stats.statistics["committed_offset"] + 1
         if not count:

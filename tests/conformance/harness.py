@@ -16,10 +16,10 @@ import pytest
 
 from store.api import Reader, SegmentStore, Writer
 from store.errors import StoreClosed, StoreError
+from tests.waiting import HANG_S
 
 E = TypeVar("E", bound=StoreError)
 
-TIMEOUT_S: Final = 10.0
 """How long a result may take before the test fails: generous, the machine may be busy."""
 ASK_AGAIN_S: Final = 0.05
 
@@ -76,7 +76,7 @@ class Loop:
         for _ in range(len(self._ready)):
             self._ready.popleft()()
 
-    def run_until(self, is_done: Callable[[], bool], timeout_s: float = TIMEOUT_S) -> None:
+    def run_until(self, is_done: Callable[[], bool], timeout_s: float = HANG_S) -> None:
         """Turn until `is_done`; AssertionError after the time limit.
 
         What another thread does, such as removing a file, may be done without a word to the loop:

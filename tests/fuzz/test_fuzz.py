@@ -17,6 +17,7 @@ import pytest
 
 from tests.fuzz.inputs import FOLDER, kept, mutated
 from tests.fuzz.targets import TARGETS
+from tests.waiting import HANG_S
 
 SECONDS: Final = 0.5
 SEED: Final = int(os.environ.get("HUTCH_TEST_SEED", "1"))
@@ -73,7 +74,7 @@ def test_a_run_of_the_fuzzer_keeps_what_it_finds_and_goes_on_from_there(tmp_path
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
-        timeout=50,
+        timeout=HANG_S,
         check=False,
     )
 

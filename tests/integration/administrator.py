@@ -13,11 +13,11 @@ from typing import Any
 from gateway import cli
 from tests.client import Client, Refused
 from tests.integration.server import HutchServer, server_environment
+from tests.waiting import HANG_S
 
 DEFINITIONS = Path(__file__).parents[1] / "unit" / "gateway" / "management" / "definitions"
 FULL = DEFINITIONS / "rabbitmq-4.3.json"
 ONE_HOST = DEFINITIONS / "rabbitmq-4.3-one-host.json"
-COMMAND_SECONDS = 60
 NOBODY = 65534
 IMPATIENT = {"HUTCH_STREAM__REFUSAL_DELAY_MS": "0"}
 
@@ -30,7 +30,7 @@ def hutch(
         [sys.executable, "-m", "gateway", *arguments, "--data", str(data)],
         input=stdin,
         capture_output=True,
-        timeout=COMMAND_SECONDS,
+        timeout=HANG_S,
         env=server_environment(),
         check=False,
     )

@@ -14,6 +14,7 @@ from gateway.stream.wire.offsets import FIRST
 from tests.chunks import Chunk
 from tests.client import Client, ClosedByServer, PeerGone
 from tests.integration.server import Endpoint
+from tests.waiting import HANG_S
 
 # Ids on their way and not confirmed. Enough that a kill always finds some of them sent,
 # some stored, some confirmed and the confirm unread.
@@ -58,7 +59,7 @@ class _Loader(threading.Thread, ABC):
     def finish(self) -> None:
         """Wait for the end; raise what went wrong."""
         self._is_stopping.set()
-        self.join(20)
+        self.join(HANG_S)
         assert not self.is_alive()
         if self.error is not None:
             raise AssertionError("the load failed before the server did") from self.error

@@ -22,6 +22,7 @@ from typing import Final, Self
 from gateway.stream.wire.offsets import NEXT
 from tests.client import Client
 from tests.integration.server import HutchServer
+from tests.waiting import HANG_S
 
 PAUSE_S: Final = 0.002
 _ROOT: Final = Path(__file__).parents[2]
@@ -46,7 +47,7 @@ class Metronome:
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + HANG_S
         while not self._times:
             assert self._process.poll() is None
             assert time.monotonic() < deadline
@@ -62,11 +63,11 @@ class Metronome:
         assert self._process.stdin is not None
         self._process.stdin.close()
         try:
-            status = self._process.wait(10)
+            status = self._process.wait(HANG_S)
         except subprocess.TimeoutExpired:
             self._process.kill()
             status = self._process.wait()
-        self._reader.join(10)
+        self._reader.join(HANG_S)
         assert self._process.stdout is not None
         self._process.stdout.close()
         assert kind is not None or status == 0

@@ -29,6 +29,7 @@ from tests.integration.damage import VALID_FRAMES, damage
 from tests.integration.metronome import Metronome, p99
 from tests.integration.neighbour import MIB, Neighbour, refuse_logins
 from tests.integration.server import HutchServer
+from tests.waiting import HANG_S
 
 FRAMES: Final = 10_000_000
 CONNECTIONS: Final = 64
@@ -171,7 +172,7 @@ def _exchange(client: Client, data: bytes) -> bool:
     """Send, and throw away what has come so far; False if the server has ended the connection."""
     received = b""
     try:
-        client.socket.settimeout(5)
+        client.socket.settimeout(HANG_S)
         client.socket.sendall(data)
         client.socket.settimeout(0)
         with contextlib.suppress(BlockingIOError):

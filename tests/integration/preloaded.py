@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import IO, Final, NoReturn
 
 from tests.integration.turns import Ticks
+from tests.waiting import HANG_S
 
 CAN_FORK: Final = sys.platform == "linux"
 _SUBREAPER: Final = 36
@@ -107,7 +108,7 @@ class Preloaded:
     def close(self) -> None:
         """End the process; servers go on."""
         self._requests.close()
-        self._process.wait(10)
+        self._process.wait(HANG_S)
 
 
 def _serve(requests: socket.socket) -> None:

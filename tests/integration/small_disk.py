@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import HANG_S
+
 
 @contextmanager
 def small_disk(directory: Path, size: int) -> Iterator[Path]:
@@ -41,7 +43,9 @@ def small_disk(directory: Path, size: int) -> Iterator[Path]:
 def _failure_of(commands: Sequence[Sequence[str]]) -> str | None:
     for command in commands:
         try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+            done = subprocess.run(
+                command, capture_output=True, text=True, check=False, timeout=HANG_S
+            )
         except OSError as error:
             return f"{command[0]}: {error.strerror}"
         if done.returncode:

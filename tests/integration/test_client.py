@@ -32,6 +32,7 @@ from tests.integration.administrator import IMPATIENT, ctl
 from tests.integration.conftest import StartServer, external_endpoint
 from tests.integration.server import REPOSITORY, HutchServer
 from tests.integration.tls_rig import certified_server, context_of, tls_endpoint
+from tests.waiting import HANG_S
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +230,7 @@ def test_the_documents_programs_run_as_printed(
         env={"PYTHONPATH": str(REPOSITORY)},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=HANG_S,
         check=False,
     )
 

@@ -22,6 +22,7 @@ from tests.integration.administrator import ctl
 from tests.integration.conftest import StartServer
 from tests.integration.load import records_of
 from tests.integration.server import HutchServer
+from tests.waiting import HANG_S
 
 ROUNDS: Final = int(os.environ.get("HUTCH_KILL_ROUNDS", "3"))
 SEED: Final = int(os.environ.get("HUTCH_TEST_SEED") or "20260101")
@@ -35,7 +36,7 @@ pytestmark = pytest.mark.timeout(60 + 15 * ROUNDS)
 def pipeline_client(server: HutchServer) -> Iterator[Connection]:
     """Connect as a pipeline does; the connection ends without a word."""
     endpoint = Endpoint(*server.endpoint)
-    connection = Connection.to(endpoint, Login(asks_for_pipeline=True), timeout_s=20)
+    connection = Connection.to(endpoint, Login(asks_for_pipeline=True), timeout_s=HANG_S)
     try:
         yield connection
     finally:

@@ -20,12 +20,12 @@ from tests.integration.load import last_id
 from tests.integration.server import HutchServer
 from tests.integration.small_disk import small_disk
 from tests.integration.test_retention import statistics
+from tests.waiting import HANG_S
 
 pytestmark = pytest.mark.timeout(240)
 
 DISK_BYTES: Final = 64 * 1024 * 1024
 BODY: Final = bytes(range(256)) * 400
-WITHIN_S: Final = 60.0
 LEFT_BYTES: Final = 4 * 1024 * 1024
 """What may be kept of a stream's file before its first record."""
 LEFT_LATER_BYTES: Final = SOON_BYTES + 6 * 1024 * 1024
@@ -66,7 +66,7 @@ def free_bytes(disk: Path) -> int:
 
 
 def eventually(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + WITHIN_S
+    deadline = time.monotonic() + HANG_S
     while not holds():
         assert time.monotonic() < deadline, "not within the limit"
         time.sleep(0.1)

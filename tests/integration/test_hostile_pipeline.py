@@ -23,6 +23,7 @@ from tests.integration.conftest import assert_no_traceback
 from tests.integration.neighbour import MIB, Neighbour, refuse_logins
 from tests.integration.server import HutchServer
 from tests.integration.test_commits import content, pipeline_client
+from tests.waiting import HANG_S
 
 REFUSED: Final = ResponseCode.PRECONDITION_FAILED
 STAGES_MAX: Final = 20_000
@@ -57,7 +58,7 @@ def client(target: HutchServer) -> Iterator[Connection]:
 def clerk_of(server: HutchServer) -> Iterator[Connection]:
     """Connect as a user that may use the stream t alone."""
     login = Login("clerk", password="secret", asks_for_pipeline=True)
-    connection = Connection.to(Endpoint(*server.endpoint), login, timeout_s=20)
+    connection = Connection.to(Endpoint(*server.endpoint), login, timeout_s=HANG_S)
     try:
         yield connection
     finally:
@@ -323,7 +324,7 @@ def test_a_client_that_did_not_ask_for_them_finds_unknown_keys(
             with Client.opened(*target.endpoint) as client:
                 client.send_frame(each)
                 with pytest.raises(ClosedByServer) as closed:
-                    client.receive(3)
+                    client.receive()
                 ends.append(closed.value.code)
     assert ends[0] == ends[1]
 
@@ -334,4 +335,4 @@ def test_commands_before_the_login_end_the_connection(target: HutchServer) -> No
     )
     with Neighbour(target), Client(*target.endpoint) as client:
         client.send(request)
-        client.wait_until_gone(10)
+        client.wait_until_gone(HANG_S)

@@ -31,6 +31,7 @@ from tests.integration.load import (
     stored_offset,
 )
 from tests.integration.server import HutchServer, serve_command, server_environment
+from tests.waiting import HANG_S
 
 ROUNDS: Final = int(os.environ.get("HUTCH_KILL_ROUNDS", "3"))
 SEED: Final = int(os.environ.get("HUTCH_TEST_SEED") or "20260101")
@@ -72,7 +73,7 @@ def test_a_named_publisher_finds_every_confirmed_record_once_and_in_order(
         for thread in threads:
             thread.start()
         for thread in threads:
-            assert thread.has_begun.wait(10)
+            assert thread.has_begun.wait(HANG_S)
         time.sleep(chance.uniform(0, 0.4))
         server.kill()
         for thread in threads:
@@ -103,7 +104,7 @@ def test_large_records_are_whole_in_data_files_that_fill_up(start_server: StartS
             server.endpoint, "large", "w", first_id=first_id, seed=kills, filler_bytes=filler_bytes
         )
         publishing.start()
-        assert publishing.has_begun.wait(10)
+        assert publishing.has_begun.wait(HANG_S)
         time.sleep(chance.uniform(0.1, 0.4))
         server.kill()
         publishing.finish()
@@ -129,7 +130,7 @@ def test_an_unnamed_publisher_loses_nothing_either(start_server: StartServer) ->
     for kills in range(ROUNDS):
         publishing = Publishing(server.endpoint, "orders", "", seed=kills)
         publishing.start()
-        assert publishing.has_begun.wait(10)
+        assert publishing.has_begun.wait(HANG_S)
         time.sleep(chance.uniform(0, 0.3))
         server.kill()
         publishing.finish()
@@ -155,7 +156,7 @@ def test_streams_stay_created_and_deleted(start_server: StartServer) -> None:
     for _ in range(ROUNDS):
         creating = Creating(server.endpoint, "made", first=next_number)
         creating.start()
-        assert creating.has_begun.wait(10)
+        assert creating.has_begun.wait(HANG_S)
         time.sleep(chance.uniform(0, 0.3))
         server.kill()
         creating.finish()
@@ -209,7 +210,7 @@ def test_a_server_killed_while_it_recovers_recovers_the_next_time(
         client.create("orders")
     publishing = Publishing(server.endpoint, "orders", "w")
     publishing.start()
-    assert publishing.has_begun.wait(10)
+    assert publishing.has_begun.wait(HANG_S)
     time.sleep(0.3)
     server.kill()
     publishing.finish()
@@ -223,7 +224,7 @@ def test_a_server_killed_while_it_recovers_recovers_the_next_time(
         )
         time.sleep(chance.uniform(0.1, 0.6))
         starting.kill()
-        starting.wait(10)
+        starting.wait(HANG_S)
     server.restart()
     sent = publishing.next_id - 1
     assert_publisher_is_whole(server, "orders", "w", publishing.confirmed, sent)

@@ -13,7 +13,7 @@ from tests.client import Client, plain
 from tests.integration.administrator import IMPATIENT, can_log_in, ctl
 from tests.integration.conftest import StartServer
 from tests.integration.server import HutchServer
-from tests.waiting import wait_until
+from tests.waiting import HANG_S, wait_until
 
 OTHER_ADDRESS = "127.0.0.2"
 FLOOD = 600
@@ -22,7 +22,7 @@ TUNE = encode_request("tune", m.Tune(1 << 20, 60), correlation_id=None)
 
 def guess(endpoint: tuple[str, int], password: str) -> socket.socket:
     """Try a password from another address; the answer is not waited for."""
-    guesser = socket.create_connection(endpoint, 10, source_address=(OTHER_ADDRESS, 0))
+    guesser = socket.create_connection(endpoint, HANG_S, source_address=(OTHER_ADDRESS, 0))
     guesser.sendall(
         encode_request("peer_properties", m.PeerProperties({}), correlation_id=1)
         + encode_request("sasl_handshake", m.SaslHandshake(), correlation_id=2)
@@ -59,7 +59,7 @@ def test_who_fails_too_often_is_refused_for_a_second_and_counted(start_server: S
     limit = {"HUTCH_USERS__FAILED_LOGINS_A_SECOND_MAX": "1"}
     server = start_server(environment=IMPATIENT | limit)
     assert can_log_in(server, "guest", "guest")
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + HANG_S
 
     while not unread(server):
         assert time.monotonic() < deadline

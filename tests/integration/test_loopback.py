@@ -9,6 +9,7 @@ from gateway.stream.wire import messages as m
 from gateway.stream.wire.codes import ResponseCode
 from tests.client import Client, plain
 from tests.integration.server import HutchServer
+from tests.waiting import HANG_S
 
 OK, LOOPBACK_ONLY = ResponseCode.OK, ResponseCode.AUTHENTICATION_FAILURE_LOOPBACK
 
@@ -73,7 +74,7 @@ def test_what_a_proxy_would_say_of_the_peer_is_not_believed(tmp_path: Path) -> N
     address = own_address(socket.AF_INET, "198.51.100.1")
     with (
         HutchServer(tmp_path / "data", "--host", "0.0.0.0") as server,
-        socket.create_connection((address, server.port), timeout=5) as connection,
+        socket.create_connection((address, server.port), timeout=HANG_S) as connection,
     ):
         connection.sendall(b"PROXY TCP4 127.0.0.1 127.0.0.1 5 5552\r\n")
         assert connection.recv(100) == b""

@@ -13,6 +13,7 @@ from tests.client import Client, PeerGone
 from tests.http_client import Api, segment
 from tests.integration.conftest import StartServer, managed_server
 from tests.integration.server import HutchServer, ServerDidNotStart
+from tests.waiting import HANG_S
 
 STREAM = {
     "durable": True,
@@ -283,7 +284,9 @@ def test_a_browser_at_the_front_door_reads_one_line_without_logging_in(
     start_server: StartServer,
 ) -> None:
     server = start_server()
-    with urllib.request.urlopen(f"http://127.0.0.1:{server.management.port}/", timeout=10) as page:
+    with urllib.request.urlopen(
+        f"http://127.0.0.1:{server.management.port}/", timeout=HANG_S
+    ) as page:
         text = page.read().decode()
         assert page.headers["Content-Type"].startswith("text/plain")
 

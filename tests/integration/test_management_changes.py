@@ -10,6 +10,7 @@ import pytest
 from tests.http_client import Api, basic
 from tests.integration.conftest import managed_server
 from tests.integration.server import HutchServer
+from tests.waiting import HANG_S
 
 ROUNDS = 10
 
@@ -193,7 +194,7 @@ def test_a_request_is_judged_by_what_its_user_may_when_its_body_has_come(
         f"Authorization: {basic('slow', 'pass')}\r\nExpect: 100-continue\r\n"
         f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n"
     )
-    with socket.create_connection((api.host, api.port), timeout=10) as connection:
+    with socket.create_connection((api.host, api.port), timeout=HANG_S) as connection:
         connection.sendall(head.encode())
         assert connection.recv(1024).startswith(b"HTTP/1.1 100"), "its user is known by now"
         if change is not None:

@@ -11,11 +11,15 @@ from typing import Final
 
 import pytest
 
+from compat.bench.usage import cpu_seconds
 from tests.client import Client
 from tests.http_client import Api, basic, segment
 from tests.integration.conftest import managed_server
 from tests.integration.server import HutchServer
+from tests.waiting import HANG_S
 
+SOONER_S: Final = 8.0
+"""Below the time that the server gives a request, 10 s."""
 HEADER_BYTES_MAX: Final = 16 * 1024
 CONNECTIONS_MAX: Final = 128
 GUEST: Final = basic("guest", "guest")
@@ -175,14 +179,14 @@ def test_a_body_has_a_size_announced_or_not(api: Api) -> None:
     announced = path + AUTHORIZED + b"Content-Length: 300000\r\n\r\n"
     assert status_of(api.raw(announced)) == 413, "before any of it came"
     for length in (b"-1", b"1e3", b"99999999999999999999999", b"5, 6"):
-        answer = api.raw(path + AUTHORIZED + b"Content-Length: " + length + b"\r\n\r\n", wait_s=3)
+        answer = api.raw(path + AUTHORIZED + b"Content-Length: " + length + b"\r\n\r\n")
         assert status_of(answer) in {400, 413}, length
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     chunked = path + AUTHORIZED + b"Transfer-Encoding: chunked\r\n\r\n" + chunk * 6
     with contextlib.suppress(OSError):  # it hangs up while we still send
         assert status_of(api.raw(chunked)) == 413
     both = AUTHORIZED + b"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n"
-    assert status_of(api.raw(path + both, wait_s=3)) in {400, 413}, "read in two ways"
+    assert status_of(api.raw(path + both)) in {400, 413}, "read in two ways"
     zipped = api.ask("PUT", "queues/%2F/z", b"\x1f\x8b" + b"x" * 50, {"Content-Encoding": "gzip"})
     assert zipped.status == 400
 
@@ -190,8 +194,8 @@ def test_a_body_has_a_size_announced_or_not(api: Api) -> None:
 def test_a_stranger_has_no_body(api: Api) -> None:
     request = b"POST /api/definitions HTTP/1.1\r\n" + HOST + b"Content-Length: 10000000\r\n\r\n"
     began = time.monotonic()
-    assert status_of(api.raw(request, wait_s=5)) == 401, "nobody waits for it"
-    assert time.monotonic() - began < 5
+    assert status_of(api.raw(request)) == 401, "nobody waits for it"
+    assert time.monotonic() - began < SOONER_S
 
 
 @pytest.fixture
@@ -206,8 +210,8 @@ def manager(api: Api) -> Iterator[bytes]:
 def test_who_may_not_import_has_no_definitions(api: Api, manager: bytes) -> None:
     request = b"POST /api/definitions HTTP/1.1\r\n" + manager + b"Content-Length: 9999999\r\n\r\n"
     began = time.monotonic()
-    assert status_of(api.raw(request, wait_s=5)) == 401, "nobody waits for it"
-    assert time.monotonic() - began < 5
+    assert status_of(api.raw(request)) == 401, "nobody waits for it"
+    assert time.monotonic() - began < SOONER_S
 
 
 def test_slow_large_bodies_of_one_user_hold_up_nobody_else(api: Api, manager: bytes) -> None:
@@ -215,7 +219,9 @@ def test_slow_large_bodies_of_one_user_hold_up_nobody_else(api: Api, manager: by
     assert api.status("PUT", "queues/%2F/for-all", STREAM) == 201
     with contextlib.ExitStack() as stack:
         for _ in range(5):
-            slow = stack.enter_context(socket.create_connection((api.host, api.port), timeout=20))
+            slow = stack.enter_context(
+                socket.create_connection((api.host, api.port), timeout=HANG_S)
+            )
             slow.sendall(path + b"Content-Length: 1900000\r\n\r\n{")
         began = time.monotonic()
         message = {"properties": {}, "routing_key": "for-all", "payload_encoding": "string"}
@@ -223,7 +229,7 @@ def test_slow_large_bodies_of_one_user_hold_up_nobody_else(api: Api, manager: by
             body = message | {"payload": payload}
             answer = api.ask("POST", "exchanges/%2F/amq.default/publish", body)
             assert (answer.status, answer.json) == (200, {"routed": True})
-        assert time.monotonic() - began < 5
+        assert time.monotonic() - began < SOONER_S
     assert api.status("DELETE", "queues/%2F/for-all") == 204
 
 
@@ -242,13 +248,13 @@ TRICKLE: Final = b"GET /api/whoami HTTP/1.1\r\nX-A: "
 
 def cut_off(api: Api, begun: bytes) -> tuple[float, int]:
     """Wait until the server hangs up; gives the seconds, and the status that it answered."""
-    with socket.create_connection((api.host, api.port), timeout=20) as connection:
+    with socket.create_connection((api.host, api.port), timeout=HANG_S) as connection:
         connection.sendall(begun)
         began, answer = time.monotonic(), bytearray()
         if begun == TRICKLE:
             connection.settimeout(0.25)
         with contextlib.suppress(ConnectionError):
-            while (waited := time.monotonic() - began) < 20:
+            while (waited := time.monotonic() - began) < HANG_S:
                 try:
                     part = connection.recv(4096)
                 except TimeoutError:
@@ -267,7 +273,7 @@ def test_who_takes_too_long_is_cut_off_and_a_trickle_is_no_way_around(api: Api) 
     with ThreadPoolExecutor(len(begun)) as threads:
         ended = threads.map(partial(cut_off, api), begun.values())
         for name, (after_s, status) in zip(begun, ended, strict=True):
-            assert 8 < after_s < 14, name
+            assert SOONER_S < after_s < HANG_S, name
             assert status in {0, 408}, name
 
 
@@ -277,7 +283,7 @@ def test_connections_that_ask_nothing_stand_in_nobodys_way(api: Api, target: Hut
     with contextlib.ExitStack() as stack:
         for sent in (silent, half, idle):
             for _ in range(CONNECTIONS_MAX + 10):
-                held = socket.create_connection((api.host, api.port), timeout=5)
+                held = socket.create_connection((api.host, api.port), timeout=HANG_S)
                 stack.enter_context(held)
                 with contextlib.suppress(OSError):
                     held.sendall(sent)
@@ -289,14 +295,14 @@ def test_connections_that_ask_nothing_stand_in_nobodys_way(api: Api, target: Hut
 
 def test_a_request_under_way_gives_way_to_nobody(api: Api) -> None:
     with contextlib.ExitStack() as stack:
-        asking = socket.create_connection((api.host, api.port), timeout=20)
+        asking = socket.create_connection((api.host, api.port), timeout=HANG_S)
         stack.enter_context(asking)
         body = json.dumps(STREAM).encode()
         asking.sendall(b"PUT /api/queues/%2F/under-way HTTP/1.1\r\n" + AUTHORIZED)
         asking.sendall(b"Content-Length: %d\r\n\r\n" % len(body) + body[:5])
         time.sleep(0.2)
         for _ in range(CONNECTIONS_MAX + 10):
-            stack.enter_context(socket.create_connection((api.host, api.port), timeout=5))
+            stack.enter_context(socket.create_connection((api.host, api.port), timeout=HANG_S))
         asking.sendall(body[5:])
         assert status_of(asking.recv(4096)) == 201
     assert api.status("DELETE", "queues/%2F/under-way") == 204
@@ -440,11 +446,11 @@ def test_a_super_stream_has_no_more_partitions_than_are_allowed(api: Api) -> Non
     assert api.status("GET", "exchanges/%2F/many") == 404
 
 
-def test_a_pattern_in_a_query_is_given_up_in_time(api: Api) -> None:
+def test_a_pattern_in_a_query_is_given_up_in_time(api: Api, target: HutchServer) -> None:
     assert api.status("PUT", "queues/%2F/" + "a" * 200, STREAM) in {201, 204}
-    began = time.monotonic()
+    began_s = cpu_seconds([target.pid])
     api.get("queues?page=1&page_size=10&use_regex=true&name=%28a%2B%29%2Bb%24")
-    assert time.monotonic() - began < 2
+    assert cpu_seconds([target.pid]) - began_s < 2
     wrong = api.ask("GET", "queues?page=1&use_regex=true&name=%28")
     assert (wrong.status, wrong.json["error"]) == (400, "bad_request")
     for query in ("page=0", "page=x", "page=1&page_size=501", "page=1&page_size=0"):

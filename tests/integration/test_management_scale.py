@@ -13,6 +13,7 @@ from gateway.stream.wire import messages as m
 from tests.client import Client
 from tests.http_client import Api
 from tests.integration.conftest import StartServer
+from tests.waiting import HANG_S
 
 pytestmark = pytest.mark.slow
 
@@ -39,7 +40,7 @@ class Pinger(threading.Thread):
 
     def stop(self) -> None:
         self._is_done.set()
-        self.join(10)
+        self.join(HANG_S)
         self._client.disconnect()
 
 

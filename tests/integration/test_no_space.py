@@ -22,12 +22,12 @@ from tests.integration.conftest import StartServer
 from tests.integration.server import HutchServer
 from tests.integration.small_disk import small_disk as disk_of
 from tests.integration.test_commits import commit, content, pipeline_client, stage
+from tests.waiting import HANG_S
 
 pytestmark = pytest.mark.timeout(180)
 
 DISK_BYTES = 64 * 1024 * 1024
 BODY = b"x" * 100_000
-WITHIN_S = 30.0
 
 
 @pytest.fixture
@@ -78,7 +78,7 @@ def test_publishes_without_space_are_an_alarm_that_clears_by_itself(
 
     hutch(server.data_dir, "ctl", "delete_stream", "big")
 
-    assert eventually(lambda: status(server)["alarms"] == [], WITHIN_S)
+    assert eventually(lambda: status(server)["alarms"] == [], HANG_S)
     assert api.status("GET", "health/checks/alarms") == HTTPStatus.OK
     assert api.get("nodes")[0]["disk_free_alarm"] is False
     with Client.opened(*server.endpoint) as client:
@@ -101,7 +101,7 @@ def test_staging_without_space_is_an_alarm_and_what_is_discarded_makes_room(
         assert status(server)["alarms"] == ["disk"]
         assert "publishes find no space" in server.logs
         client.must("discard_stages", p.DiscardStages((number,)))
-        assert eventually(lambda: status(server)["alarms"] == [], WITHIN_S)
+        assert eventually(lambda: status(server)["alarms"] == [], HANG_S)
 
         commit(client, 0, (stage(client, 0, "s", [b"s 1"]),))
     assert content(server, "s") == [b"s 1"]

@@ -20,8 +20,8 @@ from gateway.stream.wire.codes import ResponseCode
 from tests.integration.administrator import ctl
 from tests.integration.conftest import StartServer
 from tests.integration.server import HutchServer
+from tests.waiting import HANG_S
 
-PATIENCE_S: Final = 30.0
 RECORDS: Final = 40
 STREAMS: Final = ("held", "other")
 KEPT_BYTES: Final = 20_000
@@ -70,7 +70,7 @@ def publish(client: Client, first: int, count: int) -> None:
 
 
 def eventually(holds: Callable[[], bool]) -> None:
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + HANG_S
     while not holds():
         assert time.monotonic() < end, "it did not come to pass"
         time.sleep(0.05)

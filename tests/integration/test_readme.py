@@ -12,6 +12,7 @@ import pytest
 
 from tests.integration.conftest import StartServer
 from tests.integration.server import REPOSITORY
+from tests.waiting import HANG_S
 
 DEFAULT_PORT = 5552
 
@@ -47,7 +48,7 @@ def test_the_example_publishes_and_reads_as_printed(
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=HANG_S,
         check=False,
     )
     assert done.returncode == 0, done.stderr

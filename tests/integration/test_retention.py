@@ -24,6 +24,7 @@ from tests.client import Client
 from tests.integration.conftest import StartServer
 from tests.integration.load import Publishing, last_id, record_of
 from tests.integration.server import Endpoint, HutchServer
+from tests.waiting import HANG_S
 
 UNITS: Final = int(os.environ.get("HUTCH_REMOVED_UNITS", "4000"))
 ROUNDS: Final = int(os.environ.get("HUTCH_KILL_ROUNDS", "3"))
@@ -114,12 +115,12 @@ def test_readers_at_the_head_go_on_with_what_is_left(start_server: StartServer) 
         for reading in readings:
             reading.start()
         for reading in readings:
-            assert reading.has_begun.wait(20)
+            assert reading.has_begun.wait(HANG_S)
         for number in range(1, UNITS + 1):
             publish(client, number)
             progress.confirmed_offset = number
         for reading in readings:
-            reading.join(30)
+            reading.join(HANG_S)
         first, last = statistics(client, stream)
     assert last == UNITS
     assert first > UNITS - 100, "next to all was removed"
@@ -152,7 +153,7 @@ def test_no_offset_comes_twice_and_no_publisher_is_forgotten_when_the_server_is_
             server.endpoint, "orders", "w", first_id=max(confirmed, default=0) + 1, seed=kills
         )
         publishing.start()
-        assert publishing.has_begun.wait(10)
+        assert publishing.has_begun.wait(HANG_S)
         time.sleep(chance.uniform(0.1, 0.6))
         server.kill()
         publishing.finish()
@@ -194,7 +195,7 @@ def test_age_is_kept_by_the_timer_and_files_go(start_server: StartServer) -> Non
             client.confirmed_ids(1)
         files = server.data_dir / "data"
         assert bytes_of(files) > 19_000_000
-        deadline = time.monotonic() + 15
+        deadline = time.monotonic() + HANG_S
         while (found := statistics(client, "aged"))[0] < 38:
             assert time.monotonic() < deadline, f"nobody writes, and too little goes: {found}"
             time.sleep(0.1)
@@ -202,7 +203,7 @@ def test_age_is_kept_by_the_timer_and_files_go(start_server: StartServer) -> Non
         client.publish(1, {40: record, 41: record})
         client.confirmed_ids(2)
         while bytes_of(files) > 8_000_000:
-            assert time.monotonic() < deadline + 15, "the files stay"
+            assert time.monotonic() < deadline, "the files stay"
             client.publish(1, {42: record})
             client.confirmed_ids(1)
             time.sleep(0.5)

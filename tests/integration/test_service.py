@@ -16,8 +16,8 @@ from tests.client import Client
 from tests.integration.administrator import can_log_in, ctl, refusal
 from tests.integration.server import HutchServer
 from tests.integration.tools import FAILED, TOOLS, UNREACHABLE, USAGE, run, said
+from tests.waiting import HANG_S
 
-CONNECT_SECONDS = 10
 LEADER_KILLED = (
     'case rabbit_stream_manager:lookup_leader(<<"/">>, <<"s">>) of'
     " {ok, Pid} -> exit(Pid, kill); Pid -> exit(Pid, kill) end."
@@ -41,7 +41,7 @@ def killed(server: HutchServer, pid: str) -> str:
 
 def is_refused(server: HutchServer) -> bool:
     try:
-        socket.create_connection(server.endpoint, CONNECT_SECONDS).close()
+        socket.create_connection(server.endpoint, HANG_S).close()
     except ConnectionRefusedError:
         return True
     return False
@@ -186,7 +186,7 @@ def test_a_consumer_that_may_take_a_second_is_ended_after_it(server: HutchServer
         group = {"single-active-consumer": "true", "name": "app"}
         client.subscribe(1, "s", properties=group)
         client.next_of("consumer_update")
-        client.wait_until_gone(5)
+        client.wait_until_gone(HANG_S)
 
 
 def test_users_and_virtual_hosts_are_made_as_with_rabbitmqctl(server: HutchServer) -> None:

@@ -19,7 +19,7 @@ from tests.integration.conftest import assert_no_traceback, external_endpoint
 from tests.integration.load import committed_offset, stored_offset
 from tests.integration.neighbour import MIB, Neighbour
 from tests.integration.server import HutchServer
-from tests.waiting import wait_until
+from tests.waiting import HANG_S, wait_until
 
 # The kernel's buffers on both sides take some MiB before the server notices anything.
 SMALL_BUFFER: Final = 4096
@@ -149,7 +149,7 @@ def test_a_query_sees_the_store_before_it_behind_thousands_of_others(
             "query_offset", m.QueryOffset(f"app-{count - 1}", "big"), correlation_id=77
         )
         client.send(b"".join(stores) + query)
-        assert client.answer_to(77, timeout_s=20) == m.StoredOffset(1, count - 1)
+        assert client.answer_to(77, timeout_s=HANG_S) == m.StoredOffset(1, count - 1)
         for i in range(0, count, 1_000):
             assert stored_offset(client, "big", f"app-{i}") == i
 

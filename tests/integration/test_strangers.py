@@ -14,6 +14,7 @@ from tests.http_client import Api, basic
 from tests.integration.administrator import IMPATIENT, can_log_in, ctl
 from tests.integration.conftest import StartServer
 from tests.integration.server import Endpoint, HutchServer
+from tests.waiting import HANG_S
 
 HERE, THERE = "127.0.0.1", "127.0.0.2"
 ATTEMPTS = 200
@@ -26,7 +27,7 @@ GREETING = encode_request(
 
 def said_to(endpoint: tuple[str, int], data: bytes) -> None:
     """Say something, and wait for the end of the connection."""
-    with socket.create_connection(endpoint, 20) as stranger, suppress(ConnectionResetError):
+    with socket.create_connection(endpoint, HANG_S) as stranger, suppress(ConnectionResetError):
         stranger.sendall(data)
         while stranger.recv(4096):
             pass
@@ -114,7 +115,7 @@ def test_a_password_that_was_right_passes_while_others_guess_at_its_user(
 def silent(endpoint: Endpoint, count: int, stack: ExitStack, address: str) -> list[socket.socket]:
     """Connect and say nothing."""
     return [
-        stack.enter_context(socket.create_connection(endpoint, 10, source_address=(address, 0)))
+        stack.enter_context(socket.create_connection(endpoint, HANG_S, source_address=(address, 0)))
         for _ in range(count)
     ]
 

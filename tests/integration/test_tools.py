@@ -28,6 +28,7 @@ from tests.integration.tools import (
     said,
     started,
 )
+from tests.waiting import HANG_S
 
 ADMINISTRATION = Path(__file__).parents[2] / "docs" / "administration.md"
 LISTING = ("rabbitmqctl", "list_stream_connections", "-q", "--formatter", "table")
@@ -230,7 +231,7 @@ def test_a_listing_that_nobody_reads_ends_quietly(server: HutchServer) -> None:
     with started(server, "rabbitmqctl", "list_users") as process:
         assert process.stdout is not None
         process.stdout.close()
-        _, complaint = process.communicate(timeout=60)
+        _, complaint = process.communicate(timeout=HANG_S)
     assert (process.returncode, complaint) == (141, "")
     with open("/dev/full", "w") as full:  # noqa: PTH123  # a device
         done = run(server, "rabbitmqctl", "list_users", stdout=full)
@@ -253,7 +254,7 @@ def test_what_the_servers_own_commands_print_may_be_read_by_nobody(server: Hutch
         with process:
             assert process.stdout is not None
             process.stdout.close()
-            _, complaint = process.communicate(timeout=60)
+            _, complaint = process.communicate(timeout=HANG_S)
         assert (process.returncode, complaint) == (141, ""), words
 
         with open("/dev/full", "w") as full:  # noqa: PTH123  # a device
@@ -262,7 +263,7 @@ def test_what_the_servers_own_commands_print_may_be_read_by_nobody(server: Hutch
                 stdout=full,
                 stderr=subprocess.PIPE,
                 text=True,
-                timeout=60,
+                timeout=HANG_S,
                 env=server_environment(),
                 check=False,
             )

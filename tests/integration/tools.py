@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import IO
 
 from tests.integration.server import HutchServer
+from tests.waiting import HANG_S
 
 TOOLS = Path(__file__).parents[2] / "compat" / "suites" / "bin"
-COMMAND_SECONDS = 60
 USAGE, NO_SUCH_THING, NO_SUCH_USER, UNREACHABLE, FAILED = 64, 65, 67, 69, 70
 REFUSED = UNREACHABLE
 
@@ -21,7 +21,7 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run one of RabbitMQ's tools, as a client suite does."""
     with started(server, tool, *arguments, stdout=stdout) as process:
-        printed, complaint = process.communicate(timeout=COMMAND_SECONDS)
+        printed, complaint = process.communicate(timeout=HANG_S)
     return subprocess.CompletedProcess(arguments, process.returncode, printed, complaint)
 
 

@@ -2,8 +2,8 @@
 
 The loop's own thread reads its own clock, in the server: a timer of the loop, due each `TICK_S`,
 notes how much CPU the thread has used since the timer before. That is at least what a turn used
-that made the timer late, and at most `TICK_S` more. Time for which the process waits for a processor, or
-is stopped, does not count.
+that made the timer late, and at most `TICK_S` more. Time for which the process waits for a
+processor, or is stopped, does not count.
 
     with Turns(server) as turns:
         …something hostile…

@@ -14,6 +14,7 @@ from tests.conformance.implementations import open_local
 from tests.simulation.crash import Aftermath, Crash
 from tests.simulation.disk import Disk, Failure, Sync, Write
 from tests.simulation.world import SIZES
+from tests.waiting import HANG_S
 
 WRITER = UUID(int=1)
 ATTRIBUTE = UUID(int=2)
@@ -147,7 +148,7 @@ def test_in_interval_mode_everything_is_on_the_disk_soon() -> None:
         ]
         rig.loop.run_for(0.001)
     rig.wait(*pending)
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + HANG_S
     expected = rig.content("a")
     while True:
         rig.loop.run_for(0.02)

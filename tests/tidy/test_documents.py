@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gateway import cli
+from tests.waiting import HANG_S
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -73,7 +74,7 @@ def test_decision_records_are_numbered_without_gap_or_double() -> None:
 def test_the_script_for_continuous_integration_is_bash_that_stops_at_the_first_failure() -> None:
     script = ROOT / ".ci" / "run"
 
-    subprocess.run(["bash", "-n", str(script)], check=True, timeout=10)
+    subprocess.run(["bash", "-n", str(script)], check=True, timeout=HANG_S)
 
     assert "set -euo pipefail\n" in script.read_text(encoding="utf-8")
     assert script.stat().st_mode & 0o111

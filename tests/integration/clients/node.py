@@ -15,13 +15,13 @@ from types import TracebackType
 from typing import Any, Final, Self, TypeAlias
 
 from tests.integration.server import REPOSITORY, Endpoint
+from tests.waiting import HANG_S
 
 DRIVER: Final = REPOSITORY / "compat" / "clients" / "node"
 # Whatever JSON can say.
 Json: TypeAlias = Any
 
 INSTALL_SECONDS: Final = 120.0
-ANSWER_SECONDS: Final = 60.0
 
 
 class NodeUnavailable(Exception):
@@ -118,8 +118,8 @@ class NodeClient:
         trace: TracebackType | None,
     ) -> None:
         self._process.kill()
-        self._process.wait(10)
-        self._reader.join(10)
+        self._process.wait(HANG_S)
+        self._reader.join(HANG_S)
         for pipe in (self._process.stdin, self._process.stdout, self._log):
             assert pipe is not None
             pipe.close()
@@ -136,9 +136,9 @@ class NodeClient:
         self._process.stdin.write(json.dumps(request) + "\n")
         self._process.stdin.flush()
         try:
-            line = self._answers.get(timeout=ANSWER_SECONDS)
+            line = self._answers.get(timeout=HANG_S)
         except queue.Empty:
-            raise NodeError(f"{command}: no answer within {ANSWER_SECONDS} s") from None
+            raise NodeError(f"{command}: no answer within {HANG_S} s") from None
         if line is None:
             raise NodeError(f"{command}: the process ended: {self.stderr}")
         answer = json.loads(line)

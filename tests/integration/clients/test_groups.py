@@ -23,8 +23,8 @@ from tests.integration.clients.rstream_session import producer_of, publish
 from tests.integration.conftest import StartServer
 from tests.integration.load import stored_offset
 from tests.integration.server import REPOSITORY, Endpoint
+from tests.waiting import HANG_S
 
-PATIENCE_S: Final = 15.0
 HAND_OVER_S: Final = 5.0
 """No hand-over takes longer whose clients answer."""
 
@@ -58,12 +58,12 @@ class Member:
     ) -> None:
         self.kill()
         assert self.process.stdout is not None
-        self._reader.join(10)
+        self._reader.join(HANG_S)
         self.process.stdout.close()
 
     def kill(self) -> None:
         self.process.kill()
-        self.process.wait(10)
+        self.process.wait(HANG_S)
 
     def stop(self) -> None:
         """Let it do nothing more, and keep its connection."""
@@ -75,7 +75,7 @@ class Member:
             self._lines.put(line)
         self._lines.put(None)
 
-    def until(self, condition: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
+    def until(self, condition: Callable[[], bool], seconds: float = HANG_S) -> None:
         """Listen until something holds of what it said."""
         deadline = time.monotonic() + seconds
         while not condition():
@@ -140,7 +140,7 @@ def until_stored(endpoint: Endpoint, *members: Member) -> None:
         for each in member.said
         if "read" in each
     }
-    deadline = time.monotonic() + PATIENCE_S
+    deadline = time.monotonic() + HANG_S
     with Client.opened(*endpoint) as client:
         for stream, offset in read:
             while stored_offset(client, stream, "app") < offset:

@@ -10,6 +10,7 @@ from tests.integration.clients.conftest import NewNodeClient
 from tests.integration.clients.messages import bodies
 from tests.integration.clients.node import Json, NodeClient, NodeError
 from tests.integration.conftest import StartServer
+from tests.waiting import HANG_S
 
 FIRST = {"type": "first"}
 
@@ -99,7 +100,7 @@ def test_a_stored_offset_is_queried_back(node: NodeClient, stream: str) -> None:
     node.take("c", 100)
     for offset in (42, 99, 7):
         node.call("store", consumer="c", offset=offset)
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + HANG_S
         # Stored on the consumer's connection, queried on another: not at once.
         while node_offset(node, stream) != str(offset):
             assert time.monotonic() < deadline
@@ -144,7 +145,7 @@ def test_deleting_a_stream_is_told_to_who_uses_it(
 
 def wait_for_event(node: NodeClient, event: dict[str, object]) -> None:
     """Wait until the client has reported this event."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + HANG_S
     while event not in node.call("events"):
         assert time.monotonic() < deadline, node.call("events")
         time.sleep(0.02)

@@ -10,6 +10,7 @@ from rstream.encoding import decode_frame
 from gateway.stream.wire.offsets import NEXT
 from tests.client import Client
 from tests.integration.server import Endpoint
+from tests.waiting import HANG_S
 
 SIZE_COUNT = 2_000
 # Key, version, publisher, count, publishing id, size of the entry: what a Publish of one has.
@@ -37,7 +38,7 @@ def test_a_chunk_of_every_size_passes_the_clients_own_check(
     assert len(set(wanted)) == SIZE_COUNT
     assert (min(wanted), max(wanted)) == (1, LARGEST)
     content = random.Random(5).randbytes(LARGEST)
-    with Client.opened(*endpoint, timeout_s=20) as writer, Client.opened(*endpoint) as reader:
+    with Client.opened(*endpoint, timeout_s=HANG_S) as writer, Client.opened(*endpoint) as reader:
         writer.create(stream)
         writer.declare(1, stream)
         # At the tail, so that each chunk comes as it was stored and is joined to none.

@@ -20,13 +20,13 @@ from compat.mewbase.client import Client, Refused, Subscription, connect
 from tests.integration.mewbase.conftest import StartMewbase, port_of
 from tests.integration.server import REPOSITORY, HutchServer, server_environment
 from tests.integration.tls_rig import tls_arguments
+from tests.waiting import HANG_S
 
 PAGE = REPOSITORY / "docs" / "protocols" / "mewbase.md"
-WITHIN_S = 20
 
 
 def within(scenario: Coroutine[Any, Any, None]) -> None:
-    asyncio.run(asyncio.wait_for(scenario, WITHIN_S))
+    asyncio.run(asyncio.wait_for(scenario, HANG_S))
 
 
 async def take(subscription: Subscription, count: int) -> list[object]:
@@ -160,7 +160,7 @@ def test_the_example_of_the_page_runs_as_printed(start_mewbase: StartMewbase) ->
         env=server_environment(),
         capture_output=True,
         text=True,
-        timeout=WITHIN_S,
+        timeout=HANG_S,
         check=False,
     )
 

@@ -21,6 +21,7 @@ from rstream import (
 
 from tests.integration.server import HutchServer
 from tests.mewbase_client import MewbaseClient
+from tests.waiting import HANG_S
 
 EVENTS = [bson.encode(each) for each in ({}, {"n": 1}, {"data": bytes(300)}, {"t": "größer"})]
 
@@ -44,7 +45,7 @@ async def read(server: HutchServer, count: int) -> list[AMQPMessage]:
         offset_specification=ConsumerOffsetSpecification(OffsetType.FIRST, None),
     )
     running = asyncio.create_task(consumer.run())
-    await asyncio.wait_for(enough.wait(), 10)
+    await asyncio.wait_for(enough.wait(), HANG_S)
     await consumer.close()
     running.cancel()
     return found

@@ -30,6 +30,7 @@ from tests.integration.administrator import hutch
 from tests.integration.conftest import assert_no_traceback
 from tests.integration.server import StoreProcess
 from tests.pravega_client import WireClient, event
+from tests.waiting import HANG_S
 
 SECONDS: Final = 600.0
 GROWTH_BYTES_MAX: Final = 96 << 20
@@ -40,7 +41,6 @@ _GOOD_EACH: Final = 5
 _KILL_EACH: Final = 20_000
 _SETTLED: Final = 500
 """Rounds after which memory is looked at first."""
-_CALL_S: Final = 5.0
 _PREFACE: Final = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _PORTS: Final = re.compile(r"\b(store|early|controller)=\S+?:(\d+)")
 
@@ -101,7 +101,7 @@ class Attack:
             self._call()
             return
         name = self._chance.choice(("store", "store", "store", "early", "early", "controller"))
-        hostile = socket.create_connection(("127.0.0.1", self._ports[name]), timeout=_CALL_S)
+        hostile = socket.create_connection(("127.0.0.1", self._ports[name]), timeout=HANG_S)
         self._open.append(hostile)
         with suppress(ConnectionError):
             hostile.sendall(next(self._damaged[name]))
@@ -117,7 +117,7 @@ class Attack:
             self._channel = grpc.insecure_channel(f"127.0.0.1:{self._ports['controller']}")
         path = f"/{SERVICE.full_name}/{self._chance.choice(SERVICE.methods).name}"
         method: grpc.UnaryUnaryMultiCallable[bytes, bytes] = self._channel.unary_unary(path)
-        call = method.future(next(self._requests), timeout=_CALL_S)
+        call = method.future(next(self._requests), timeout=HANG_S)
         assert call.code() is not grpc.StatusCode.DEADLINE_EXCEEDED
 
     @staticmethod

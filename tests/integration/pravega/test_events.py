@@ -15,6 +15,7 @@ from store.wire import messages as m
 from tests.integration.pravega.conftest import StartStore, controller_port
 from tests.integration.server import StoreProcess
 from tests.pravega_client import WireClient
+from tests.waiting import HANG_S
 
 Manager = Any  # the client has no types
 Reader = Any
@@ -24,7 +25,6 @@ EVENTS = 20_000
 EVENT_BYTES = 8 + 5
 BATCH = 500
 KILLS = 5
-GIVE_UP_S = 60.0
 
 pytestmark = pytest.mark.timeout(150)
 
@@ -43,7 +43,7 @@ def read(manager: Manager, stream: str, count: int, group: str = "group") -> lis
     """Read so many events by a new group with one reader."""
     found: list[bytes] = []
     reader = manager.create_reader_group(group, "scope", stream).create_reader("reader")
-    asyncio.run(asyncio.wait_for(take(reader, lambda: len(found) >= count, found), 100))
+    asyncio.run(asyncio.wait_for(take(reader, lambda: len(found) >= count, found), HANG_S))
     reader.reader_offline()
     return found
 
@@ -99,7 +99,7 @@ def test_a_reader_that_comes_back_goes_on_and_two_readers_share(manager: Manager
             task.cancel()
         assert sorted(before + shares[0] + shares[1]) == names
 
-    asyncio.run(asyncio.wait_for(scenario(), 100))
+    asyncio.run(asyncio.wait_for(scenario(), HANG_S))
 
 
 def test_a_transaction_is_there_when_it_is_committed_and_never_when_it_is_not(
@@ -168,7 +168,7 @@ def write(server: StoreProcess, first: int, kills: list[int]) -> int:
     acknowledged = first
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as writer:
         assert writer.stdout is not None
-        giving_up = threading.Timer(GIVE_UP_S, writer.kill)
+        giving_up = threading.Timer(HANG_S, writer.kill)
         giving_up.start()
         try:
             for line in writer.stdout:

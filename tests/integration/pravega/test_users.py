@@ -35,9 +35,9 @@ from tests.integration.server import (
     server_environment,
 )
 from tests.pravega_client import WRITER, WireClient
+from tests.waiting import HANG_S
 
 PASSWORD = "a password"
-CLIENT_S = 60.0
 DENIED = grpc.StatusCode.PERMISSION_DENIED
 UNAUTHENTICATED = grpc.StatusCode.UNAUTHENTICATED
 
@@ -98,7 +98,7 @@ def run_client(
         environment["pravega_client_tls_cert_path"] = str(ca)
     command = [sys.executable, "-m", "tests.integration.pravega.pypi_client", uri, *arguments]
     done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=CLIENT_S, check=True
+        command, env=environment, capture_output=True, text=True, timeout=HANG_S, check=True
     )
     return [bytes.fromhex(line) for line in done.stdout.split()]
 
@@ -281,7 +281,7 @@ def test_no_call_changes_what_is_the_gateways_whatever_the_users_permissions(
     tmp_path: Path,
 ) -> None:
     with HutchServer(tmp_path / "data", *BESIDE) as server:
-        asyncio.run(asyncio.wait_for(publish(server), CLIENT_S))
+        asyncio.run(asyncio.wait_for(publish(server), HANG_S))
         own = held(server, "orders")
         names = [own, f"{own}-index", f"{own}-filters", "_meta_kvtable", "_new"]
         kept = [("rmq-.2f", name) for name in names] + [("hutch", "_new"), ("hutch", "new")]
@@ -304,7 +304,7 @@ def test_no_call_changes_what_is_the_gateways_whatever_the_users_permissions(
 @pytest.mark.usefixtures("pravega")
 def test_a_group_of_readers_finds_each_message_that_a_stream_client_wrote(tmp_path: Path) -> None:
     with HutchServer(tmp_path / "data", *BESIDE) as server:
-        asyncio.run(asyncio.wait_for(publish(server), CLIENT_S))
+        asyncio.run(asyncio.wait_for(publish(server), HANG_S))
         uri = f"tcp://127.0.0.1:{controller_port(server)}"
         run_client(uri, "write", "mine", "stream", "for its scope", **GUEST)
         name = held(server, "orders")
@@ -380,7 +380,7 @@ def test_a_controller_without_its_extra_is_refused_in_one_line_that_names_it(
         env=server_environment(),
         capture_output=True,
         text=True,
-        timeout=CLIENT_S,
+        timeout=HANG_S,
         check=False,
     )
     assert done.returncode == 2

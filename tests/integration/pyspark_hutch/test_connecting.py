@@ -30,6 +30,7 @@ from tests.integration.conftest import external_endpoint
 from tests.integration.server import HutchServer
 from tests.integration.tls_rig import certified_server, context_of, tls_endpoint
 from tests.reading_rig import NAME, range_of, reader_of, records_of
+from tests.waiting import HANG_S
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +116,7 @@ def test_plain_tcp_to_a_port_of_tls_is_an_error_in_time(secured: HutchServer) ->
     with pytest.raises(ClientError):
         Cluster(ConnectionSettings((endpoint,), request_timeout_ms=3_000), NAME).leaders(["s"])
 
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 60
 
 
 def test_tls_to_a_plain_port_is_an_error_in_time(secured: HutchServer, made: Certificates) -> None:
@@ -129,7 +130,7 @@ def test_tls_to_a_plain_port_is_an_error_in_time(secured: HutchServer, made: Cer
     with pytest.raises(ClientError, match="no TLS with"):
         Cluster(settings, NAME).leaders(["s"])
 
-    assert time.monotonic() - begun < 15
+    assert time.monotonic() - begun < 60
 
 
 def test_wrong_users_and_hosts_are_refused_by_name(secured: HutchServer) -> None:
@@ -168,7 +169,7 @@ def test_connections_are_listed_by_their_name_and_go_after_their_time(
         return str(name) in str(listed)
 
     assert is_listed()
-    end = time.monotonic() + 20
+    end = time.monotonic() + HANG_S
     while is_listed():
         assert time.monotonic() < end
         time.sleep(0.2)
@@ -240,5 +241,5 @@ def test_frames_that_lie_in_size_or_come_late_end_a_read_in_time() -> None:
             list(records_of(reader, 50))
 
         assert "\n" not in str(caught.value)
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < 15
         server.errors.clear()

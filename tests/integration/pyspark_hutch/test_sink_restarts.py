@@ -15,6 +15,7 @@ from tests.integration.administrator import ctl
 from tests.integration.conftest import StartServer
 from tests.integration.server import HutchServer
 from tests.sink_rig import batch_of, bodies_in, bodies_of, settings_for, write
+from tests.waiting import HANG_S
 
 COUNT = 12_000
 AT_ONCE = 400
@@ -55,7 +56,7 @@ class Restarts:
 
     def end(self) -> None:
         for thread in self._threads:
-            thread.join(30)
+            thread.join(HANG_S)
 
 
 @pytest.mark.parametrize("options", [{}, {"compression": "gzip", "subBatchSize": 50}])

@@ -15,6 +15,7 @@ from gateway.settings.model import Settings
 from gateway.stream.wire import messages as m
 from store.api import Durability
 from tests.client import Client
+from tests.waiting import HANG_S
 
 
 def settings_of(directory: Path) -> Settings:
@@ -41,7 +42,7 @@ async def running(directory: Path) -> AsyncIterator[Server]:
 
 async def in_thread(function: Callable[[int], None], server: Server) -> None:
     """Let a client that blocks speak to a server on this loop."""
-    await asyncio.wait_for(asyncio.to_thread(function, server.address[1]), 20)
+    await asyncio.wait_for(asyncio.to_thread(function, server.address[1]), HANG_S)
 
 
 async def test_what_was_stored_is_there_after_a_stop_and_a_start(tmp_path: Path) -> None:

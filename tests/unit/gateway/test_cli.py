@@ -10,6 +10,7 @@ import pytest
 from gateway import cli
 from gateway.broker.access.passwords import Algorithm, PasswordHash
 from gateway.settings.sources import FLAGS
+from tests.waiting import HANG_S
 
 ROOT = Path(__file__).parents[3]
 
@@ -165,7 +166,7 @@ def run_module(*arguments: str) -> subprocess.CompletedProcess[str]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=20,
+        timeout=HANG_S,
         check=False,
     )
 

@@ -5,6 +5,8 @@ import sys
 
 import pytest
 
+from tests.waiting import HANG_S
+
 # A process whose main module has the name of Spark's daemon, as in Spark's workers, or another.
 LOOK = """
 import gc, sys
@@ -25,7 +27,11 @@ def test_what_is_loaded_is_spared_once_and_only_where_spark_keeps_the_process(
     spares: bool,  # noqa: FBT001 - a parameter of a test
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", LOOK, main], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", LOOK, main],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=HANG_S,
     )
 
     assert done.stdout.split() == [str(spares), "True"]

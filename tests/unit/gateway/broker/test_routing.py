@@ -79,8 +79,8 @@ def test_an_emptied_topic_keeps_nothing() -> None:
 
 def test_no_pattern_makes_a_key_expensive() -> None:
     routes = filled(TopicRoutes(), (".".join(["#", "*"] * 20), "p"), (".".join(["#"] * 50), "q"))
-    began = time.perf_counter()
+    began = time.process_time()
 
     assert sorted(routes.match(".".join(["a"] * 500))) == ["p", "q"]
 
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1

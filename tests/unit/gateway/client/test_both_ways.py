@@ -6,6 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from gateway.client.both_ways import send_both_ways
+from tests.waiting import HANG_S
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -20,11 +21,11 @@ def pair() -> Iterator[Pair]:
 
 
 def soon() -> float:
-    return time.monotonic() + 10
+    return time.monotonic() + HANG_S
 
 
 def received(connected: socket.socket, count: int) -> bytes:
-    connected.settimeout(10)
+    connected.settimeout(HANG_S)
     found = bytearray()
     while len(found) < count:
         found += connected.recv(1 << 20)
@@ -46,7 +47,7 @@ def test_much_data_reaches_a_side_that_writes_before_it_reads(pair: Pair) -> Non
     seen: list[bytes] = []
 
     def write_then_read() -> None:
-        theirs.settimeout(10)
+        theirs.settimeout(HANG_S)
         theirs.sendall(MUCH)
         seen.append(received(theirs, len(MUCH)))
 
@@ -57,7 +58,7 @@ def test_much_data_reaches_a_side_that_writes_before_it_reads(pair: Pair) -> Non
         taken.extend(ours.recv(1 << 20))
 
     send_both_ways(ours, memoryview(MUCH), soon(), take)
-    other.join(10)
+    other.join(HANG_S)
 
     assert seen == [MUCH]
     assert bytes(taken) == MUCH[: len(taken)]
@@ -70,7 +71,7 @@ def test_a_side_that_neither_reads_nor_writes_is_given_up(pair: Pair) -> None:
     with pytest.raises(TimeoutError, match="bytes could not be sent in time"):
         send_both_ways(pair[0], MUCH, began + 0.2, lambda: None)
 
-    assert time.monotonic() - began < 5
+    assert time.monotonic() - began < 20
 
 
 def test_a_side_that_has_gone_is_an_error(pair: Pair) -> None:

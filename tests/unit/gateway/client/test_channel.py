@@ -11,6 +11,7 @@ from gateway.client.errors import ClosedByServer, ConnectionLost, ServerSilent
 from gateway.client.login import Endpoint
 from gateway.stream.wire import messages as m
 from gateway.stream.wire.codec import encode_command, encode_reply
+from tests.waiting import HANG_S
 
 HEARTBEAT = encode_command("heartbeat", m.Heartbeat())
 CLOSE = encode_command("close", m.Close(13, "no more"), correlation_id=9)
@@ -26,7 +27,7 @@ class Both(NamedTuple):
 def both() -> Iterator[Both]:
     ours, theirs = socket.socketpair()
     with ours, theirs:
-        theirs.settimeout(5)
+        theirs.settimeout(HANG_S)
         yield Both(Channel(Endpoint("here", 1), ours, timeout_s=1.0), theirs)
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from gateway.client.errors import BadAnswer, ServerGone, ServerSilent
 from gateway.client.frames import FRAME_BYTES_MAX, FrameReader
+from tests.waiting import HANG_S
 
 Pair = tuple[socket.socket, socket.socket]
 
@@ -25,7 +26,7 @@ def framed(frame: bytes) -> bytes:
 
 
 def soon() -> float:
-    return time.monotonic() + 5
+    return time.monotonic() + HANG_S
 
 
 def test_frames_that_came_together_come_out_one_by_one(pair: Pair) -> None:
@@ -101,7 +102,7 @@ def test_a_frame_that_dribbles_ends_at_the_deadline_and_is_not_lost(pair: Pair) 
     with pytest.raises(ServerSilent):
         reader.next(begun + 0.1)
 
-    assert 0.1 <= time.monotonic() - begun < 2
+    assert 0.1 <= time.monotonic() - begun < 20
     pair[1].sendall(framed(b"slowly")[5:])
     assert bytes(reader.next(soon())) == b"slowly"
 

@@ -13,6 +13,7 @@ from gateway import cli
 from gateway.commands import pipeline
 from gateway.commands.pipeline import JOBS
 from pyspark_hutch.jobs import commands, extras
+from tests.waiting import HANG_S
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -199,7 +200,7 @@ def test_nothing_of_a_job_is_loaded_before_it_is_chosen() -> None:
         " ('pyspark', 'pyarrow', 'numpy', 'pyspark_hutch', 'deltalake', 'matplotlib')])"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=HANG_S, check=True
     )
 
     assert done.stdout == "[]\n"

@@ -14,6 +14,7 @@ from gateway.management.admin_socket import AdminSocket
 from gateway.management.errors import NotFound
 from gateway.management.wire import LINE_BYTES_MAX, address_of
 from gateway.settings.errors import ConfigError
+from tests.waiting import HANG_S
 
 
 async def answer(name: str, arguments: Mapping[str, object], body: bytes) -> object:
@@ -42,12 +43,12 @@ class Client:
         return await self.answer()
 
     async def answer(self) -> dict[str, object]:
-        line = await asyncio.wait_for(self.reader.readline(), 10)
+        line = await asyncio.wait_for(self.reader.readline(), HANG_S)
         result: dict[str, object] = json.loads(line)
         return result
 
     async def ended(self) -> bool:
-        return await asyncio.wait_for(self.reader.read(), 10) == b""
+        return await asyncio.wait_for(self.reader.read(), HANG_S) == b""
 
     def close(self) -> None:
         self.writer.close()
@@ -207,7 +208,7 @@ async def test_when_all_are_being_served_one_more_is_told_so(
     busy = [await Client.of(tmp_path) for _ in range(2)]
     for each in busy:
         each.writer.write(b'{"request": "any"}\n')
-        await asyncio.wait_for(served.get(), 10)
+        await asyncio.wait_for(served.get(), HANG_S)
 
     client = await Client.of(tmp_path)
 

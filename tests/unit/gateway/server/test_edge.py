@@ -14,8 +14,7 @@ import pytest_asyncio
 from gateway.server import edge as edge_module
 from gateway.server.edge import PlainEdge
 from store.api import FileRegion
-
-TIMEOUT_S = 5.0
+from tests.waiting import HANG_S
 
 
 @dataclass(eq=False)
@@ -44,7 +43,7 @@ class Owner(edge_module.Owner):
         self.changed.set()
 
     async def wait(self) -> None:
-        await asyncio.wait_for(self.changed.wait(), TIMEOUT_S)
+        await asyncio.wait_for(self.changed.wait(), HANG_S)
         self.changed.clear()
 
 
@@ -60,7 +59,7 @@ class Line:
         loop = asyncio.get_running_loop()
         data = b""
         while len(data) < size:
-            piece = await asyncio.wait_for(loop.sock_recv(self.peer, 1 << 20), TIMEOUT_S)
+            piece = await asyncio.wait_for(loop.sock_recv(self.peer, 1 << 20), HANG_S)
             if not piece:
                 break
             data += piece
@@ -68,7 +67,7 @@ class Line:
 
     async def until_readable(self) -> None:
         """Wait until something can be read, and for the turns in which it would be."""
-        async with asyncio.timeout(TIMEOUT_S):
+        async with asyncio.timeout(HANG_S):
             while not select.select([self.edge._socket], [], [], 0)[0]:  # noqa: ASYNC110 - no event tells it
                 await asyncio.sleep(0)
         for _ in range(3):
@@ -78,7 +77,7 @@ class Line:
         """Whether a FIN comes; False for a reset."""
         loop = asyncio.get_running_loop()
         try:
-            return await asyncio.wait_for(loop.sock_recv(self.peer, 1), TIMEOUT_S) == b""
+            return await asyncio.wait_for(loop.sock_recv(self.peer, 1), HANG_S) == b""
         except ConnectionError:
             return False
 

@@ -5,7 +5,7 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 from urllib.parse import quote
 
 import pytest
@@ -24,8 +24,8 @@ from store.api import Durability
 from tests.echo_front import LINE_BYTES_MAX, EchoKind
 from tests.http_client import Api
 from tests.unit.gateway.server.tls_rig import certificates, client_context
+from tests.waiting import HANG_S
 
-TIMEOUT_S: Final = 10.0
 ROOM = 3
 """Clients of this front, on both ports together."""
 BACKLOG_PAUSE_BYTES = 64 * 1024
@@ -52,11 +52,11 @@ class Client:
             assert await self.line() == answer
 
     async def line(self) -> bytes:
-        return await asyncio.wait_for(self.reader.readline(), TIMEOUT_S)
+        return await asyncio.wait_for(self.reader.readline(), HANG_S)
 
     async def is_ended(self) -> bool:
         try:
-            return await asyncio.wait_for(self.reader.read(1), TIMEOUT_S) == b""
+            return await asyncio.wait_for(self.reader.read(1), HANG_S) == b""
         except ConnectionResetError:
             return True
 
@@ -127,7 +127,7 @@ async def house(tmp_path: Path) -> AsyncIterator[House]:
         contexts=TlsContexts(TlsFiles(made.server.certificate, made.server.key, None), loop),
         user_of=lambda _: "",
         handshakes_max=8,
-        handshake_timeout_s=TIMEOUT_S,
+        handshake_timeout_s=HANG_S,
     )
     for listener in (plain, tls):
         server.serve(listener)
@@ -146,7 +146,7 @@ async def connected(listener: Listener) -> Client:
     opening = asyncio.open_connection(
         *listener.address, ssl=context, server_hostname="localhost" if is_tls else None
     )
-    return Client(*await asyncio.wait_for(opening, TIMEOUT_S))
+    return Client(*await asyncio.wait_for(opening, HANG_S))
 
 
 @pytest_asyncio.fixture(params=["plain", "tls"])
@@ -228,7 +228,7 @@ async def test_a_client_that_does_not_read_is_not_read(house: House, opened: Ope
     line = bytes(8190) + b"\n"
     client.writer.transport.pause_reading()  # type: ignore[attr-defined]  # it is one for reading
 
-    async with asyncio.timeout(TIMEOUT_S):
+    async with asyncio.timeout(HANG_S):
         while not connection._pause:
             client.writer.write(line)
             await asyncio.sleep(0)

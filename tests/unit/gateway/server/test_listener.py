@@ -22,8 +22,8 @@ from gateway.stream.wire.codec import encode_request
 from tests.client import plain
 from tests.property.gateway.conversations import frame_of
 from tests.unit.gateway.server.connection_rig import Server
+from tests.waiting import HANG_S
 
-TIMEOUT_S = 5.0
 SOCKETS_MAX = 24
 HERE, THERE, ELSEWHERE = "127.0.0.1", "127.0.0.2", "127.0.0.3"
 LOGIN = (
@@ -54,12 +54,12 @@ async def connect(listener: Listener, address: str = "127.0.0.1") -> socket.sock
     client.setblocking(False)  # noqa: FBT003 - the standard library's signature
     client.bind((address, 0))
     loop = asyncio.get_running_loop()
-    await asyncio.wait_for(loop.sock_connect(client, listener._socket.getsockname()), TIMEOUT_S)
+    await asyncio.wait_for(loop.sock_connect(client, listener._socket.getsockname()), HANG_S)
     return client
 
 
 async def until(is_so: Callable[[], bool]) -> None:
-    async with asyncio.timeout(TIMEOUT_S):
+    async with asyncio.timeout(HANG_S):
         while not is_so():  # noqa: ASYNC110 - what is waited for has no event
             await asyncio.sleep(0.001)
 
@@ -84,13 +84,13 @@ async def test_who_comes_after_the_end_is_refused(listener: Listener) -> None:
     listener.stop_accepting()
 
     with pytest.raises(OSError, match="refused"):
-        socket.create_connection(listener_address, TIMEOUT_S)
+        socket.create_connection(listener_address, HANG_S)
 
 
 async def answer_of(client: socket.socket) -> bytes:
     """What comes next; nothing if the connection was ended."""
     try:
-        return await asyncio.wait_for(asyncio.get_running_loop().sock_recv(client, 4096), TIMEOUT_S)
+        return await asyncio.wait_for(asyncio.get_running_loop().sock_recv(client, 4096), HANG_S)
     except ConnectionResetError:
         return b""
 
@@ -140,7 +140,7 @@ async def test_sockets_that_are_saying_farewell_count_and_give_way(listener: Lis
 
 def test_who_comes_before_the_start_is_refused() -> None:
     with bind("127.0.0.1", 0) as bound, pytest.raises(OSError, match="refused"):
-        socket.create_connection(bound.getsockname(), TIMEOUT_S)
+        socket.create_connection(bound.getsockname(), HANG_S)
 
 
 async def test_without_descriptors_it_rests_for_a_moment_and_then_goes_on(
@@ -240,7 +240,7 @@ async def test_a_door_is_shut_and_opened_at_the_same_address(listener: Listener)
 
         listener.shut()
         with pytest.raises(OSError, match="refused"):
-            socket.create_connection((host, port), TIMEOUT_S)
+            socket.create_connection((host, port), HANG_S)
         assert len(listener.connections) == 1
 
         listener.reopen()
@@ -249,7 +249,7 @@ async def test_a_door_is_shut_and_opened_at_the_same_address(listener: Listener)
             assert late.getpeername() == (host, port)
             assert listener.cut() == 2
             for client in (inside, late):
-                assert await asyncio.wait_for(loop.sock_recv(client, 1), TIMEOUT_S) == b""
+                assert await asyncio.wait_for(loop.sock_recv(client, 1), HANG_S) == b""
 
 
 async def test_a_door_whose_address_was_taken_meanwhile_stays_shut(listener: Listener) -> None:

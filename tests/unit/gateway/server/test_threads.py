@@ -6,12 +6,13 @@ import pytest
 
 from gateway.pending import Pending
 from gateway.server.threads import Threads
+from tests.waiting import HANG_S
 
 
 async def settled(pending: Pending[object]) -> object:
     event = asyncio.Event()
     pending.when_settled(event.set)
-    await asyncio.wait_for(event.wait(), 5)
+    await asyncio.wait_for(event.wait(), HANG_S)
     return pending.result()
 
 

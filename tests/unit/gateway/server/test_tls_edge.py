@@ -14,13 +14,13 @@ from gateway.server.threads import Threads
 from gateway.server.tls_edge import TlsEdge
 from store.api import FileRegion
 from tests.unit.gateway.server.tls_rig import (
-    TIMEOUT_S,
     Owner,
     Peer,
     begun,
     connected_pair,
     server_context,
 )
+from tests.waiting import HANG_S
 
 LARGE = bytes(range(256)) * 8_192  # 2 MiB: more than both buffers take
 
@@ -40,7 +40,7 @@ async def line(request: pytest.FixtureRequest) -> AsyncIterator[Line]:
     _, outcome = begun(connected, server_context(), threads)
     peer = Peer(client, request.param)
     await peer.greet()
-    await asyncio.wait_for(outcome.over.wait(), TIMEOUT_S)
+    await asyncio.wait_for(outcome.over.wait(), HANG_S)
     assert outcome.edge is not None, outcome.reason
     owner = Owner(edge=outcome.edge)
     outcome.edge.start(owner)
@@ -121,7 +121,7 @@ async def test_a_peer_that_does_not_read_costs_one_batch(line: Line) -> None:
     assert queued > 1_000_000
 
     assert await line.peer.reads(len(LARGE)) == LARGE[: 1 << 16] * 32
-    async with asyncio.timeout(TIMEOUT_S):
+    async with asyncio.timeout(HANG_S):
         while not line.owner.writable_count:  # noqa: ASYNC110 - no event tells it
             await asyncio.sleep(0.001)
     assert line.edge.is_drained

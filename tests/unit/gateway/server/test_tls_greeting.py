@@ -10,13 +10,13 @@ import pytest
 
 from gateway.server.threads import Threads
 from tests.unit.gateway.server.tls_rig import (
-    TIMEOUT_S,
     Owner,
     Peer,
     begun,
     connected_pair,
     server_context,
 )
+from tests.waiting import HANG_S
 
 HELLO = bytes.fromhex("16030100c8010000c40303")
 
@@ -47,7 +47,7 @@ async def test_the_arithmetic_is_not_done_on_the_event_loop(
     monkeypatch.setattr(ssl.SSLObject, "do_handshake", watched)
     _, outcome = begun(sockets[0], server_context(), threads())
     await Peer(sockets[1]).greet()
-    await asyncio.wait_for(outcome.over.wait(), TIMEOUT_S)
+    await asyncio.wait_for(outcome.over.wait(), HANG_S)
     assert outcome.edge is not None
     assert set(names) == {"tls-test-0"}
     outcome.edge.abort()
@@ -61,7 +61,7 @@ async def test_what_comes_with_the_last_of_the_handshake_is_not_lost(
     peer = Peer(sockets[1])
     await peer.greet()
     await peer.send(b"at once")
-    await asyncio.wait_for(outcome.over.wait(), TIMEOUT_S)
+    await asyncio.wait_for(outcome.over.wait(), HANG_S)
     assert outcome.edge is not None
     owner = Owner(edge=outcome.edge)
     outcome.edge.start(owner)
@@ -76,14 +76,14 @@ async def test_what_is_no_handshake_is_refused(
     _, outcome = begun(sockets[0], server_context(), threads())
     loop = asyncio.get_running_loop()
     await loop.sock_sendall(sockets[1], data)
-    await asyncio.wait_for(outcome.over.wait(), TIMEOUT_S)
+    await asyncio.wait_for(outcome.over.wait(), HANG_S)
     assert outcome.edge is None
     assert outcome.reason
     assert outcome.farewell is not None, "it holds the descriptor for a while"
-    while await asyncio.wait_for(loop.sock_recv(sockets[1], 1_000), TIMEOUT_S):
+    while await asyncio.wait_for(loop.sock_recv(sockets[1], 1_000), HANG_S):
         pass  # an alert may come first
     sockets[1].close()
-    async with asyncio.timeout(TIMEOUT_S):
+    async with asyncio.timeout(HANG_S):
         while not outcome.free_count:  # noqa: ASYNC110 - no event tells it
             await asyncio.sleep(0.001)
 
@@ -94,7 +94,7 @@ async def test_a_handshake_has_its_time(
 ) -> None:
     _, outcome = begun(sockets[0], server_context(), threads(), within_s=0.1)
     await asyncio.get_running_loop().sock_sendall(sockets[1], data)
-    await asyncio.wait_for(outcome.over.wait(), TIMEOUT_S)
+    await asyncio.wait_for(outcome.over.wait(), HANG_S)
     assert outcome.reason == "it took too long"
     assert outcome.free_count == 1
 
@@ -104,7 +104,7 @@ async def test_a_client_may_go_in_the_middle_of_it(
 ) -> None:
     _, outcome = begun(sockets[0], server_context(), threads())
     sockets[1].close()
-    await asyncio.wait_for(outcome.over.wait(), TIMEOUT_S)
+    await asyncio.wait_for(outcome.over.wait(), HANG_S)
     assert outcome.reason == "the client went away"
 
 
@@ -113,10 +113,10 @@ async def test_one_that_is_ended_while_a_thread_works_on_it_stays_ended(
 ) -> None:
     busy = threads()
     release = threading.Event()
-    busy.run(lambda: release.wait(TIMEOUT_S))
+    busy.run(lambda: release.wait(HANG_S))
     greeting, outcome = begun(sockets[0], server_context(), busy)
     greeted = asyncio.create_task(Peer(sockets[1]).greet())
-    async with asyncio.timeout(TIMEOUT_S):
+    async with asyncio.timeout(HANG_S):
         while greeting._reader:  # noqa: ASYNC110 - no event tells it
             await asyncio.sleep(0.001)
     greeting.end("enough")

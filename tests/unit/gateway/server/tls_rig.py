@@ -15,8 +15,8 @@ from gateway.server.threads import Threads
 from gateway.server.tls_edge import TlsEdge
 from gateway.server.tls_files import TlsFiles
 from gateway.server.tls_greeting import Greeting
+from tests.waiting import HANG_S
 
-TIMEOUT_S = 5.0
 READ_BYTES = 1 << 18
 
 
@@ -84,10 +84,10 @@ class Peer:
 
     async def send_sealed(self, data: bytes) -> None:
         """Send what was sealed before, or was not."""
-        await asyncio.wait_for(self._loop.sock_sendall(self.socket, data), TIMEOUT_S)
+        await asyncio.wait_for(self._loop.sock_sendall(self.socket, data), HANG_S)
 
     async def _receive(self) -> bytes:
-        received = await asyncio.wait_for(self._loop.sock_recv(self.socket, READ_BYTES), TIMEOUT_S)
+        received = await asyncio.wait_for(self._loop.sock_recv(self.socket, READ_BYTES), HANG_S)
         self._incoming.write(received)
         return received
 
@@ -150,14 +150,14 @@ class Owner(edge_module.Owner):
 
     async def until(self, size: int) -> bytes:
         """Wait for so many bytes in all."""
-        async with asyncio.timeout(TIMEOUT_S):
+        async with asyncio.timeout(HANG_S):
             while len(self.data) < size:  # noqa: ASYNC110 - an event for each byte says no more
                 await asyncio.sleep(0.001)
         return bytes(self.data)
 
     async def until_lost(self) -> None:
         """Wait for the end."""
-        async with asyncio.timeout(TIMEOUT_S):
+        async with asyncio.timeout(HANG_S):
             while not self.lost_count:  # noqa: ASYNC110 - as above
                 await asyncio.sleep(0.001)
 
@@ -199,7 +199,7 @@ def connected_pair(buffer_bytes: int = 16_384) -> tuple[socket.socket, socket.so
 
 
 def begun(
-    connected: socket.socket, context: ssl.SSLContext, threads: Threads, within_s: float = TIMEOUT_S
+    connected: socket.socket, context: ssl.SSLContext, threads: Threads, within_s: float = HANG_S
 ) -> tuple[Greeting, Outcome]:
     """A handshake that waits for the client."""
     outcome = Outcome()

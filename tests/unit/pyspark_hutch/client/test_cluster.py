@@ -184,8 +184,8 @@ def test_tries_are_bounded_and_a_server_never_seen_gets_one(server: FakeServer) 
     server.go()
     begun = time.monotonic()
     with pytest.raises(ServerGone):
-        Cluster(settings_of(server, planner_retry_interval_ms=5_000), NAME).leaders(["a"])
-    assert time.monotonic() - begun < 2
+        Cluster(settings_of(server, planner_retry_interval_ms=60_000), NAME).leaders(["a"])
+    assert time.monotonic() - begun < 20
 
     with pytest.raises(ServerGone):
         cluster_of(server, planner_retry_interval_ms=10).leaders(["a"])

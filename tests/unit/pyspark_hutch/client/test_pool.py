@@ -15,6 +15,7 @@ from pyspark_hutch.shared.client.login import Endpoint
 from pyspark_hutch.shared.stream.wire import messages as m
 from tests.fake_server import FakeServer
 from tests.reading_rig import settings_of
+from tests.waiting import HANG_S
 
 FIRST = Name("app", "task 1")
 SECOND = Name("app", "task 2")
@@ -47,7 +48,7 @@ def use(pool: Pool, server: FakeServer, settings: ConnectionSettings, name: Name
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
+    end = time.monotonic() + HANG_S
     while not is_so():
         assert time.monotonic() < end
         time.sleep(0.01)
@@ -185,7 +186,7 @@ def test_a_forked_process_shares_nothing(pool: Pool, server: FakeServer, lock: s
 
 def _hold(pool: Pool, released: threading.Event) -> None:
     with pool._lock:
-        released.wait(10)
+        released.wait(HANG_S)
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")

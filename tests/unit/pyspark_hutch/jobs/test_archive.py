@@ -8,6 +8,7 @@ import pytest
 
 from pyspark_hutch.jobs.archive import write_archive
 from pyspark_hutch.jobs.errors import JobFailed
+from tests.waiting import HANG_S
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -64,7 +65,7 @@ def test_a_worker_with_only_pyarrow_and_numpy_imports_all_of_it(archive: Path) -
         cwd=archive.parent,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=HANG_S,
         check=False,
     )
 

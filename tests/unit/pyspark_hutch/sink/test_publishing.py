@@ -13,8 +13,7 @@ from pyspark_hutch.shared.client.errors import BadAnswer, ClientError, Refused
 from pyspark_hutch.sink import publishing as publishing_module
 from tests.fake_server import OK, Talk
 from tests.sink_rig import FakeSink, Publisher, bodies_of, published
-
-WAIT_S = 10.0
+from tests.waiting import HANG_S
 
 
 @pytest.fixture
@@ -44,7 +43,7 @@ class Background:
         return self._thread.is_alive()
 
     def end(self) -> None:
-        self._thread.join(WAIT_S)
+        self._thread.join(HANG_S)
         assert not self.is_running
         if self.error is not None:
             raise self.error
@@ -76,7 +75,7 @@ def test_finish_waits_for_the_last_confirm(server: FakeSink) -> None:
     publisher = Publisher(server)
     work = Background(publisher, "a", bodies_of(10))
 
-    assert server.has_withheld.wait(WAIT_S)
+    assert server.has_withheld.wait(HANG_S)
     quiet(server)
     assert work.is_running
     assert publisher.publishing.rows == 0
@@ -91,7 +90,7 @@ def test_no_more_rows_than_allowed_wait_for_their_confirm(server: FakeSink, most
     server.is_confirming = False
     work = Background(Publisher(server, in_flight_max=most), "a", bodies_of(300))
 
-    assert server.has_withheld.wait(WAIT_S)
+    assert server.has_withheld.wait(HANG_S)
     waiting = quiet(server)
     server.release()
     work.end()
@@ -105,7 +104,7 @@ def test_sub_batches_keep_the_bound_of_rows(server: FakeSink) -> None:
     publisher = Publisher(server, sub_batch_size=10, in_flight_max=35)
     work = Background(publisher, "a", bodies_of(300))
 
-    assert server.has_withheld.wait(WAIT_S)
+    assert server.has_withheld.wait(HANG_S)
     waiting = quiet(server)
     server.release()
     work.end()
@@ -119,7 +118,7 @@ def test_no_more_than_32_mib_wait_for_their_confirm(server: FakeSink) -> None:
     size = 1_000_000
     work = Background(Publisher(server), "a", bodies_of(40, size=size))
 
-    assert server.has_withheld.wait(WAIT_S)
+    assert server.has_withheld.wait(HANG_S)
     waiting = quiet(server)
     server.release()
     work.end()
@@ -154,7 +153,7 @@ def test_what_was_not_confirmed_is_sent_again_after_a_lost_connection(server: Fa
     server.is_confirming = False
     publisher = Publisher(server)
     work = Background(publisher, "a", bodies_of(100))
-    assert server.has_withheld.wait(WAIT_S)
+    assert server.has_withheld.wait(HANG_S)
     quiet(server)
 
     server.is_confirming = True
@@ -231,7 +230,7 @@ def test_a_server_that_stays_away_ends_the_task_in_one_line(server: FakeSink) ->
     server.is_confirming = False
     publisher = Publisher(server, planner_retries=2)
     work = Background(publisher, "a", bodies_of(10))
-    assert server.has_withheld.wait(WAIT_S)
+    assert server.has_withheld.wait(HANG_S)
 
     server.go()
 
@@ -367,7 +366,7 @@ def test_a_stream_that_moves_is_published_to_anew(server: FakeSink) -> None:
     server.is_confirming = False
     publisher = Publisher(server)
     work = Background(publisher, "a", bodies_of(10))
-    assert server.has_withheld.wait(WAIT_S)
+    assert server.has_withheld.wait(HANG_S)
     quiet(server)
     server.is_confirming = True
 
@@ -384,7 +383,7 @@ def test_a_stream_that_moves_is_published_to_anew(server: FakeSink) -> None:
 def test_a_stream_deleted_in_the_middle_is_named(server: FakeSink) -> None:
     server.is_confirming = False
     work = Background(Publisher(server), "a", bodies_of(10))
-    assert server.has_withheld.wait(WAIT_S)
+    assert server.has_withheld.wait(HANG_S)
     quiet(server)
 
     del server.streams["a"]
@@ -418,7 +417,7 @@ def test_a_server_that_is_slow_keeps_no_other_from_being_heard() -> None:
         publisher = Publisher(server, in_flight_max=20)
         publisher.publishing.open(names, "")
         publisher.publish("s0", [b"slow"])
-        assert server.has_withheld.wait(WAIT_S)
+        assert server.has_withheld.wait(HANG_S)
 
         with server._lock:
             server.is_confirming = True

@@ -13,8 +13,7 @@ from pyspark_hutch.sink import staging as staging_module
 from tests.fake_server import OK, Talk
 from tests.sink_rig import bodies_of
 from tests.stage_rig import PURPOSE, FakeStages, Stager
-
-WAIT_S = 10.0
+from tests.waiting import HANG_S
 
 
 @pytest.fixture
@@ -66,7 +65,7 @@ def test_the_number_of_unanswered_frames_is_bounded(server: FakeStages) -> None:
     stager = Stager(server)
     work = threading.Thread(target=stager.write, args=("a", bodies_of(2_000)))
     work.start()
-    deadline = time.monotonic() + WAIT_S
+    deadline = time.monotonic() + HANG_S
     while len(server.withheld) < staging_module.UNANSWERED_MAX:
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -74,7 +73,7 @@ def test_the_number_of_unanswered_frames_is_bounded(server: FakeStages) -> None:
     time.sleep(0.1)
     assert len(server.withheld) == staging_module.UNANSWERED_MAX
     server.release()
-    work.join(WAIT_S)
+    work.join(HANG_S)
 
     assert server.staged("a") == bodies_of(2_000)
 

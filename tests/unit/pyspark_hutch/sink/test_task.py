@@ -22,8 +22,8 @@ from tests.sink_rig import (
     write,
 )
 from tests.stage_rig import PURPOSE, FakeStages, stage
+from tests.waiting import HANG_S
 
-WAIT_S = 10.0
 DEDUP = {"delivery": "dedup", "producerName": "name"}
 BY_PLACE = DEDUP | {"dedupUnsafePlan": "true"}
 BY_COLUMN = DEDUP | {"publishingIdColumn": "n", "producerKeyColumn": "k"}
@@ -242,7 +242,7 @@ def test_a_task_that_fails_leaves_no_publisher(server: FakeSink, error: BaseExce
         write_rows(cluster, settings, Targets("a"), TaskIdentity(0), batches())
 
     talk = next(talk for talk in server.talks if "declare_publisher" in talk.names)
-    deadline = time.monotonic() + WAIT_S
+    deadline = time.monotonic() + HANG_S
     while talk.socket.fileno() != -1:
         assert time.monotonic() < deadline, "the connection is kept"
         time.sleep(0.01)

@@ -12,6 +12,7 @@ from store.local import holes
 from store.local.files import DirectoryFiles
 from tests.simulation.disk import Disk, Failure, MemoryFile, Punch, Rename, Step, Write
 from tests.unit.store.local.opened import KIB, WRITER, Opened, opened
+from tests.waiting import HANG_S
 
 UNIT = 4 * KIB
 
@@ -122,10 +123,10 @@ def test_a_read_that_is_under_way_sees_the_bytes_that_it_asked_for() -> None:
     held, seen = rig.reader("a"), []
 
     def look(view: memoryview) -> bytes:
-        assert may_read.wait(20)
+        assert may_read.wait(HANG_S)
         return bytes(view)
 
-    slow = rig.start(held.check, 0, UNIT, lambda _: may_read.wait(20) and b"")
+    slow = rig.start(held.check, 0, UNIT, lambda _: may_read.wait(HANG_S) and b"")
     other = rig.start(held.check, 0, UNIT, look)
     read = rig.start(held.check, UNIT, UNIT, bytes)
     rig.do(rig.store.truncate_segment, "a", 4 * UNIT)
@@ -255,7 +256,7 @@ def test_a_segment_that_is_deleted_meanwhile_is_no_matter(
 
     def hold(step: Step) -> None:
         if isinstance(step, Write) and disk.image().names.get("checkpoint.new") == step.inode:
-            began.wait(20)
+            began.wait(HANG_S)
 
     disk.before_write = hold
     rig.do(rig.store.truncate_segment, "a", 3 * UNIT)

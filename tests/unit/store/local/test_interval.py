@@ -10,6 +10,7 @@ from store.errors import SegmentFailed, StoreClosed
 from store.local.interval import IntervalSync
 from tests.simulation.disk import Disk, Failure, Sync, SyncDirectory
 from tests.unit.store.local.opened import KIB, WRITER, opened
+from tests.waiting import HANG_S
 
 BULK = bytes(5 * KIB)
 
@@ -29,7 +30,7 @@ def test_nothing_is_synced_before_the_acknowledgement_and_the_journal_soon_after
     assert syncs(disk, begin) == []
     while not syncs(disk, begin):
         rig.loop.run_for(0.005)
-    assert time.monotonic() - began_at < 0.1 + 2  # the machine may be busy
+    assert time.monotonic() - began_at < 20  # the machine may be busy
     rig.loop.run_for(0.1)
     # The journal holds the data: its file is left alone.
     assert disk.image().names["data/1"] not in {step.inode for step in syncs(disk, begin)}
@@ -115,7 +116,7 @@ def test_a_sync_whose_turn_comes_after_the_stop_is_not_begun() -> None:
         failed=lambda reason: pytest.fail(str(reason)),
     )
     sync.note(())
-    begin, arguments = turns.get(timeout=10)
+    begin, arguments = turns.get(timeout=HANG_S)
     sync.stop()
     sync.stop_threads()
     begin(*arguments)

@@ -18,6 +18,7 @@ from store.errors import (
 from store.local.files import DirectoryFiles
 from tests.simulation.disk import Disk, MemoryFile
 from tests.unit.store.local.opened import KIB, WRITER, Opened, opened
+from tests.waiting import HANG_S
 
 
 @pytest.fixture
@@ -114,11 +115,11 @@ def cold_readers(rig: Opened, disk: Disk, go_on: threading.Event) -> None:
 
     def hang(_: memoryview) -> None:
         started.release()
-        go_on.wait(5)
+        go_on.wait(HANG_S)
 
     for _ in range(4):
         rig.start(reader.check, 0, 5, hang)
-    assert all(started.acquire(timeout=5) for _ in range(2))
+    assert all(started.acquire(timeout=HANG_S) for _ in range(2))
     disk.is_cold = False
 
 

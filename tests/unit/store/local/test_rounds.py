@@ -11,6 +11,7 @@ from tests.conformance.harness import Loop, Pending, Rig
 from tests.conformance.implementations import open_local
 from tests.simulation.disk import Create, Disk, Failure, Inode, Step, Sync, Write
 from tests.unit.store.local.opened import KIB, WRITER, Opened, opened
+from tests.waiting import HANG_S
 
 BULK = bytes(5 * KIB)
 
@@ -94,12 +95,12 @@ def test_while_a_round_is_on_its_way_the_next_one_gathers_and_waits() -> None:
     def wait(_: Write) -> None:
         if threading.current_thread().name.startswith("store-journal"):
             slow.set()
-            go_on.wait(5)
+            go_on.wait(HANG_S)
 
     disk.before_write = wait
     durable = rig.start(session.append, b"durable", 2, durability=Durability.DISK)
     rig.loop.turn()
-    assert slow.wait(5)
+    assert slow.wait(HANG_S)
     rest = [rig.start(other.append, b"quick", number) for number in (2, 3)]
     for _ in range(3):
         rig.loop.turn()
@@ -342,7 +343,7 @@ def test_a_checkpoint_that_ends_before_a_late_write_does_not_cover_it() -> None:
 
     def hold(step: Write) -> None:
         if step.inode == data:
-            assert checkpoint_is_done.wait(60)
+            assert checkpoint_is_done.wait(HANG_S)
 
     disk.before_write = hold
     big = bytes(LOOP_WRITE_BYTES_MAX + 1)

@@ -6,6 +6,7 @@ from functools import partial
 import pytest
 
 from store.local.threads import Worker, run_all
+from tests.waiting import HANG_S
 
 
 def test_jobs_run_in_order_on_one_thread_of_their_own() -> None:
@@ -63,9 +64,9 @@ def test_a_job_that_fails_is_logged_and_the_next_one_runs(
 def test_threads_that_share_a_queue_do_not_wait_for_each_other() -> None:
     worker = Worker("test", 2)
     blocked, done = threading.Event(), threading.Event()
-    worker.submit(lambda: blocked.wait(5))
+    worker.submit(lambda: blocked.wait(HANG_S))
     worker.submit(done.set)
-    assert done.wait(5)
+    assert done.wait(HANG_S)
     blocked.set()
     worker.stop_threads()
 
@@ -86,6 +87,6 @@ def test_all_jobs_of_a_set_have_run_when_it_returns(count: int) -> None:
 
 def test_a_set_of_jobs_overlaps() -> None:
     helpers = Worker("test", 3)
-    meeting = threading.Barrier(3, timeout=5)
+    meeting = threading.Barrier(3, timeout=HANG_S)
     run_all([meeting.wait] * 3, helpers, 3)
     helpers.stop_threads()

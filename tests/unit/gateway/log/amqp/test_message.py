@@ -18,6 +18,7 @@ from gateway.log.amqp.reading import DEPTH_MAX
 from gateway.log.amqp.values import Moment, Single, Value
 from gateway.log.amqp.writing import BasicProperties, pack_message
 from tests.property.pyspark_hutch.chunk_rig import data, listed, mapped, section, text
+from tests.waiting import HANG_S
 
 GOLDEN = Path(__file__).parents[4] / "golden" / "amqp"
 HEADER = (False, 4, 0, False, 0)
@@ -93,7 +94,7 @@ def lines_of_golden() -> Iterator[str]:
 def lines_of_proton() -> Iterator[str]:
     python = shutil.which("python3", path="/usr/bin")
     command = [python or "python3", str(GOLDEN / "generate.py"), "--seed", "7", "--count", "10000"]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=HANG_S, check=False)
     if "No module named 'proton'" in ran.stderr or python is None:
         pytest.skip("Apache Qpid Proton is not installed (Debian: python3-qpid-proton)")
     assert not ran.returncode, ran.stderr

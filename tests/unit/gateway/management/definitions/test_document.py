@@ -54,13 +54,13 @@ def test_what_is_no_document_is_refused_in_words(content: bytes, words: str) -> 
 
 
 def test_a_document_above_the_bounds_is_refused_before_it_is_read() -> None:
-    started = time.monotonic()
+    started = time.process_time()
 
     assert str(BYTES_MAX) in refusal(b" " * (BYTES_MAX + 1))
     assert "objects and lists" in refusal(b'{"a": [' + b"[]," * CONTAINERS_MAX + b"[]]}")
     assert "values" in refusal(b'{"a": [' + b"1," * VALUES_MAX + b"1,1]}")
 
-    assert time.monotonic() - started < 5
+    assert time.process_time() - started < 5
 
 
 def test_the_largest_number_of_containers_is_read() -> None:

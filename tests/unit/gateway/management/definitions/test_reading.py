@@ -200,11 +200,11 @@ def entries(count: int) -> dict[str, Any]:
 def test_a_hundred_thousand_objects_in_fifty_megabytes_are_read_in_seconds() -> None:
     content = json.dumps(entries(100_000)).encode()
     assert len(content) > 48_000_000
-    started = time.monotonic()
+    started = time.process_time()
 
     result = read_definitions(content)
 
-    assert time.monotonic() - started < 30
+    assert time.process_time() - started < 30
     assert len(result.definitions.users) == len(result.definitions.bindings) == 25_000
 
 

@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 
 from tests.property.gateway.kernel_builds import BUILDS, load
+from tests.waiting import HANG_S
 
 
 @pytest.fixture(params=BUILDS)
@@ -83,7 +84,7 @@ def test_a_connection_that_was_reset_is_an_error(kernel: ModuleType) -> None:
         theirs = socket.create_connection(server.getsockname())
         ours, _ = server.accept()
         with ours:
-            ours.settimeout(5)
+            ours.settimeout(HANG_S)
             theirs.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             theirs.close()
             with pytest.raises(ConnectionResetError):

@@ -8,6 +8,7 @@ from types import ModuleType
 import pytest
 
 from tests.property.gateway.kernel_builds import BUILDS, load
+from tests.waiting import HANG_S
 
 
 @pytest.fixture(params=BUILDS)
@@ -26,7 +27,7 @@ def ask(kernel: ModuleType, *filenos: int) -> list[int]:
         os.write(to_loop, fileno.to_bytes(4, sys.byteorder, signed=True))
         numbers.append(int.from_bytes(os.read(from_loop, 4), sys.byteorder, signed=True))
     os.close(to_loop)
-    thread.join(5)
+    thread.join(HANG_S)
     assert not thread.is_alive()
     for each in (requests, from_loop, answers):
         os.close(each)
