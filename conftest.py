@@ -13,6 +13,8 @@ from types import ModuleType
 
 import hypothesis
 import pytest
+from hypothesis.database import DirectoryBasedExampleDatabase
+from hypothesis.internal.conjecture import engine
 
 from gateway.kernels import HOT_OBJECTS, KERNELS, uncompiled
 from tests.flaky import TRIED_AGAIN
@@ -45,12 +47,18 @@ if names := UNCOMPILED.get(os.environ.get("HUTCH_UNCOMPILED", "")):
 use_memory()
 gc.disable()  # until all tests are loaded: they stay, and there is nothing to collect
 
-hypothesis.settings.register_profile("dev", max_examples=50, deadline=None)
+# A search draws the same examples each time, so that no change fails for what it has not done; that
+# of the night draws others, and keeps what it finds, to try it first the next time.
+FOUND = DirectoryBasedExampleDatabase(Path(sys.prefix, "hypothesis"))
+hypothesis.settings.register_profile("dev", max_examples=50, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("ci", max_examples=300, deadline=None, derandomize=True)
 hypothesis.settings.register_profile("again", max_examples=50, deadline=None, derandomize=True)
-hypothesis.settings.register_profile("night", max_examples=5_000, deadline=None)
+hypothesis.settings.register_profile("night", max_examples=5_000, deadline=None, database=FOUND)
 
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "dev"))
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "dev")
+hypothesis.settings.load_profile(PROFILE)
+if PROFILE != "night":  # what is found is told soon, if not in its shortest form
+    engine.MAX_SHRINKING_SECONDS = 20
 
 REQUIRE_ALL = os.environ.get("HUTCH_REQUIRE_ALL") == "1"
 """Everything must run: a test that would be skipped fails with the reason it gives."""

@@ -44,6 +44,9 @@ class Ledger:
     sent: list[Sent] = field(default_factory=list)
     owned: dict[tuple[int, UUID, int], Owned] = field(default_factory=dict)
     """(position, writer, event number) → whose they are."""
+    empty: set[tuple[TwinSession, int]] = field(default_factory=set)
+    """Appends without bytes, by session and event number. They belong to none: where the number
+    was set back, several sessions can have them at one place."""
 
     def settle(self) -> None:
         for sent in self.sent:
@@ -56,6 +59,11 @@ class Ledger:
 
     def _own(self, sent: Sent, appended: Appended) -> None:
         assert appended.event_number == sent.number
+        if appended.size == 0:
+            if not sent.data:
+                self.empty.add((sent.session, sent.number))
+            assert (sent.session, sent.number) in self.empty
+            return
         owned = self.owned.setdefault(
             (appended.position, sent.session.writer, sent.number),
             Owned(sent.session, sent.number, sent.data),
@@ -164,6 +172,21 @@ class Fencing(RuleBasedStateMachine):
         if hasattr(self, "twin"):
             self.check()
             self.twin.close()
+
+
+def test_sessions_can_have_empty_appends_under_one_number_at_one_place() -> None:
+    fencing = Fencing()
+    fencing.open(Durability.OS)
+    fencing.open_session(WRITERS[0])
+    fencing.append(index=0, step=2, size=0)
+    fencing.settle()
+    fencing.set_number(WRITERS[0], 1)
+    fencing.open_session(WRITERS[0])
+    fencing.append(index=1, step=1, size=0)
+    fencing.settle()
+
+    assert [number for _, number in fencing.ledger.empty] == [2, 2]
+    fencing.teardown()
 
 
 TestFencing = Fencing.TestCase

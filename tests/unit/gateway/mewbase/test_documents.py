@@ -7,7 +7,7 @@ import bson
 import pytest
 from bson import Decimal128, Int64
 from bson.codec_options import CodecOptions, DatetimeConversion
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from gateway.mewbase.documents import (
@@ -49,6 +49,8 @@ def test_merged_documents_are_those_of_pymongo(
 
 
 @given(DOCUMENTS, st.lists(NAMES, min_size=1, max_size=3), NUMBERS)
+@example({"n": Int64(0)}, ["n"], 1)
+@example({"n": 0.0}, ["n"], 1)
 def test_added_amounts_are_those_of_pymongo(
     source: dict[str, Any], path: list[str], amount: float
 ) -> None:
@@ -66,7 +68,8 @@ def test_added_amounts_are_those_of_pymongo(
         if here.get(name) is None:
             here[name] = {}
         here = here[name]
-    before = here.get(path[-1]) or 0
+    number = here.get(path[-1])
+    before = 0 if number is None else number  # a zero keeps its type
     total = before + amount
     kinds = {type(before).__name__, type(amount).__name__}
     is_long = "Int64" in kinds or not -(2**31) <= total < 2**31
