@@ -16,10 +16,10 @@ PYTHON ?= $(shell for name in python3 python3.11 python3.12 python3.13 python3.1
 
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet install
-# A test that fails is tried twice more: a busy machine can make any wait too short. Each such try is
-# listed at the end with what failed. There are at most three in a run. RERUNS=0 allows none.
-RERUNS ?= 2
-SECOND_TRIES := --reruns $(RERUNS) --max-suite-reruns 3 --rerun-show-tracebacks
+# A test that is marked `timing` may have a second try, which is listed at the end. RERUNS=0 allows
+# none.
+RERUNS ?= 1
+SECOND_TRIES := $(if $(filter 0,$(RERUNS)),-p no:rerunfailures)
 PYTEST := $(BIN)/python -m pytest $(SECOND_TRIES)
 # Files of tests that run at once, more than there are cores: tests of servers mostly wait. WORKERS=0
 # is one after another in one process, for a debugger.
@@ -80,7 +80,7 @@ setup: $(STAMPS)/dev $(STAMPS)/kernel ## install everything for development, bui
 # ---------------------------------------------------------------------------------------- testing
 
 test: $(STAMPS)/test $(STAMPS)/kernel ## every test but those that need a real broker or a long time
-	$(PYTEST) $(PARALLEL) -rs -m "not ($(BY_HAND))" $(ARGS)
+	$(PYTEST) $(PARALLEL) -m "not ($(BY_HAND))" $(ARGS)
 
 quick: $(STAMPS)/test $(STAMPS)/kernel ## the tests that take seconds
 	$(PYTEST) $(PARALLEL) -q -m "not ($(NOT_QUICK))" $(ARGS)
@@ -102,7 +102,7 @@ integration: $(STAMPS)/test $(STAMPS)/kernel ## a running server, real sockets
 coverage: $(STAMPS)/test ## how much of wire, session, log and store their own unit tests reach
 	$(BIN)/python -m tests.coverage $(SECOND_TRIES) $(PARALLEL) $(ARGS)
 
-flaky: $(STAMPS)/test $(STAMPS)/kernel ## what the last run tried twice, or ARGS="tests/…", fifty times on a busy machine
+flaky: $(STAMPS)/test $(STAMPS)/kernel ## what failed in the last run, or ARGS="tests/…", fifty times on a busy machine
 	$(BIN)/python -m tests.flaky $(ARGS)
 
 sim: $(STAMPS)/test $(STAMPS)/kernel ## the simulation; SEED=n replays one history
@@ -142,22 +142,22 @@ wheel: $(STAMPS)/wheel ## build dist/*.whl, which is what Spark's workers instal
 	@ls dist/*.whl
 
 test-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the data source in a real Spark (needs Java 17 or later)
-	$(ON_DISK) $(SPARK_PYTHON) -m pytest -n 2 --dist loadfile $(SECOND_TRIES) -rs -m "spark and not (bench or soak)" tests/spark $(ARGS)
+	$(ON_DISK) $(SPARK_PYTHON) -m pytest -n 2 --dist loadfile $(SECOND_TRIES) -m "spark and not (bench or soak)" tests/spark $(ARGS)
 
 spark-cluster: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the same on a master and two workers, and by Spark Connect
-	$(ON_DISK) $(SPARK_PYTHON) -m pytest $(SECOND_TRIES) -rs -m spark tests/spark_cluster $(ARGS)
+	$(ON_DISK) $(SPARK_PYTHON) -m pytest $(SECOND_TRIES) -m spark tests/spark_cluster $(ARGS)
 
 # ARGS="server in-reads --rows 100000" takes the cases that have one of the words in their names.
 spark-chaos: $(STAMPS)/spark-environment $(STAMPS)/kernel ## Spark copies a million rows through kills of each kind, none may be lost or doubled
 	$(ON_DISK) $(SPARK_PYTHON) -m tests.spark.chaos $(ARGS)
 
 test-oldest-spark: $(STAMPS)/oldest-spark-environment $(STAMPS)/kernel ## a round trip through the oldest Spark that will do
-	$(ON_DISK) $(VENV)/oldest-spark/bin/python -m pytest $(SECOND_TRIES) -rs tests/spark/test_round_trip.py $(ARGS)
+	$(ON_DISK) $(VENV)/oldest-spark/bin/python -m pytest $(SECOND_TRIES) tests/spark/test_round_trip.py $(ARGS)
 
 # In one process, which can print the tables; each of more workers starts a broker of its own.
 compat: WORKERS := 0
 compat: $(STAMPS)/test $(STAMPS)/kernel ## real clients, and the real broker side by side
-	$(ON_DISK) $(PYTEST) $(PARALLEL) -rs -m "compat and not (bench or soak)" $(ARGS)
+	$(ON_DISK) $(PYTEST) $(PARALLEL) -m "compat and not (bench or soak)" $(ARGS)
 
 # Stopped by Ctrl-C and called again it goes on; remove the file to begin anew.
 differential: $(STAMPS)/test $(STAMPS)/kernel ## a hundred thousand drawn sequences, on RabbitMQ and Hutch

@@ -69,11 +69,6 @@ if not HAS_SPARK:  # `make test` does not install it
 
 TESTS = Path(__file__).parent / "tests"
 FOLDERS_WITH_MARKER = ("compat", "integration", "simulation", "spark")
-SEARCHES = (
-    *("conformance", "property", "simulation"),
-    *("integration/test_commits.py", "integration/test_kill.py"),
-)
-"""What looks for a loss in drawn histories, or by kills: found once is found."""
 LONGEST = ("compat/test_clients.py", "compat/test_differential.py")
 """Files of four minutes each."""
 
@@ -91,20 +86,16 @@ def pytest_report_header() -> list[str]:
     return [f"kernels: {kernels}", f"skips: {skips}", f"spark: {spark}"]
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    has_second_tries = config.pluginmanager.hasplugin("rerunfailures")
     # File by file: every worker does this for thousands of tests.
     for path, tests in groupby(items, key=attrgetter("path")):
-        if TESTS not in path.parents:
-            continue
-        place = path.relative_to(TESTS)
-        folder = place.parts[0]
-        is_search = any(map(place.is_relative_to, SEARCHES))
+        folder = path.relative_to(TESTS).parts[0] if TESTS in path.parents else ""
         for item in tests:
             if folder in FOLDERS_WITH_MARKER:
                 item.add_marker(folder)
-            if is_search and item.config.option.reruns:
-                # Of these only what ran out of time, and so found nothing, is tried again.
-                item.add_marker(pytest.mark.flaky(reruns=1, only_rerun="Timeout"))
+            if has_second_tries and item.get_closest_marker("timing"):
+                item.add_marker(pytest.mark.flaky(reruns=1))
     # Long files come first, the many short ones last: after a long one at the end all other workers
     # would wait.
     longest = {TESTS / each for each in LONGEST}
@@ -122,6 +113,8 @@ def pytest_runtestloop() -> None:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     again = terminalreporter.stats.get("rerun", [])
+    for report in again:
+        terminalreporter.write_line(f"SECOND TRY {report.nodeid}: {report.timing}")
     cache = getattr(terminalreporter.config, "cache", None)  # none with `-p no:cacheprovider`
     if again and cache is not None:  # `make flaky` reads them
         cache.set(TRIED_AGAIN, sorted({report.nodeid for report in again}))
@@ -144,8 +137,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
-def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
+    if marker := item.get_closest_marker("timing"):
+        report.timing = marker.args[0]
     # An expected failure is "skipped" to pytest too; it did run.
     if REQUIRE_ALL and report.skipped and not hasattr(report, "wasxfail"):
         report.outcome = "failed"

@@ -1,7 +1,7 @@
 """Runs tests fifty times while the machine is busy, to find those that fail now and then.
 
-Without arguments it takes the tests that the last run had to try again, which `conftest.py` writes
-down. Arguments are those of pytest: files, tests, options.
+Without arguments it takes the tests that failed in the last run, or had a second try, which
+`conftest.py` writes down. Arguments are those of pytest: files, tests, options.
 """
 
 import argparse
@@ -15,16 +15,16 @@ from typing import Final
 
 TRIED_AGAIN: Final = "hutch/tried-again"
 """The key in pytest's cache under which a run leaves the tests that it tried again."""
+_FAILED: Final = "cache/lastfailed"
+"""The key under which pytest itself leaves those that failed."""
 _CACHE: Final = Path(__file__).parents[1] / ".pytest_cache/v"
 
 
-def tried_again() -> list[str]:
-    """Return the tests that the last run tried again; none if it tried none."""
-    try:
-        names: list[str] = json.loads((_CACHE / TRIED_AGAIN).read_text())
-    except FileNotFoundError:
-        return []
-    return names
+def failed() -> list[str]:
+    """Return the tests that failed in the last run, or were tried again."""
+    files = [_CACHE / key for key in (TRIED_AGAIN, _FAILED)]
+    found = {name for file in files if file.exists() for name in json.loads(file.read_text())}
+    return sorted(found)
 
 
 def keep_busy() -> None:
@@ -41,9 +41,9 @@ def main(arguments: list[str]) -> int:
         "--busy", type=int, default=os.cpu_count(), help="processes that keep the machine busy"
     )
     options, others = parser.parse_known_args(arguments)
-    tests = others or tried_again()
+    tests = others or failed()
     if not tests:
-        sys.stderr.write("the last run tried no test again: name those to run\n")
+        sys.stderr.write("no test failed in the last run: name those to run\n")
         return 0
     busy = [multiprocessing.Process(target=keep_busy, daemon=True) for _ in range(options.busy)]
     for process in busy:
