@@ -138,7 +138,7 @@ def test_a_plan_does_not_outlive_the_server_and_stops_no_administrator(
     ctl(server, "truncate_stream", "held", "--before-offset", str(held.first_offset + 8))
     assert held.first_offset < first_of(client, "held") <= held.first_offset + 8
 
-    assert server.terminate() >= 0
+    server.terminate()
     server.start()
 
     with connect(server) as again:
@@ -155,7 +155,7 @@ def test_a_thousand_streams_are_described_and_planned_in_one_call_each(
     made = [("create_stream", m.CreateStream(name, {})) for name in names]
     assert set(client.connection.requests(made)) == {m.OK}
     client.publish("t007", [b"one", b"two"])
-    assert server.terminate() >= 0
+    server.terminate()
     server.start()
 
     with connect(server) as again:

@@ -215,7 +215,7 @@ def test_a_stop_and_a_start_change_nothing(start_binders: StartMewbase) -> None:
             client.connect()
             for number in [next(numbers) for _ in range(50)]:
                 client.publish("channel1", event_of(number))
-        assert server.terminate() < 10
+        server.terminate()
         server.restart()
         check(server)
 
