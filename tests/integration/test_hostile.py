@@ -28,7 +28,7 @@ from tests.integration.neighbour import Neighbour, refuse_logins
 from tests.integration.server import HutchServer
 from tests.waiting import HANG_S
 
-STEP_S: Final = 0.6
+STEP_S: Final = 1.5
 CLOSE_S: Final = 1.0
 FRAME_MAX: Final = 1 << 20
 # What ends a connection in answer to broken bytes.

@@ -14,12 +14,14 @@ from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, TypeVar
 
+from tests.waiting import HANG_S
+
 Result = TypeVar("Result")
 
 LEFTOVER_SECONDS: Final = 2.0
 
 
-def run(scenario: Coroutine[Any, Any, Result], seconds: float = 30.0) -> Result:
+def run(scenario: Coroutine[Any, Any, Result], seconds: float = HANG_S) -> Result:
     """Run the scenario to its end, for at most that long, and return its result.
 
     Raises:
@@ -36,7 +38,7 @@ def run(scenario: Coroutine[Any, Any, Result], seconds: float = 30.0) -> Result:
 
 
 async def eventually(
-    condition: Callable[[], bool], seconds: float = 10.0, *, every_s: float = 0.01
+    condition: Callable[[], bool], seconds: float = HANG_S, *, every_s: float = 0.01
 ) -> None:
     """Wait until the condition holds.
 

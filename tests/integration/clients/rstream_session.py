@@ -82,7 +82,7 @@ async def read(
     """Read until `count` records are there, and a little longer for any too many."""
     async with consumer_of(endpoint) as consumer:
         records = await subscribe(consumer, stream, offset, **options)
-        await eventually(lambda: len(records) >= count, 25)
+        await eventually(lambda: len(records) >= count)
         await asyncio.sleep(0.05)
     return records
 

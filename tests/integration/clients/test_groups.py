@@ -25,7 +25,7 @@ from tests.integration.load import stored_offset
 from tests.integration.server import REPOSITORY, Endpoint
 from tests.waiting import HANG_S
 
-HAND_OVER_S: Final = 5.0
+HAND_OVER_S: Final = 30.0
 """No hand-over takes longer whose clients answer."""
 
 

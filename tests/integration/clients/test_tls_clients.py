@@ -50,7 +50,7 @@ def test_rstream_publishes_and_reads_over_tls(
             assert sorted(confirmed) == list(range(1, 3_501))
         async with Consumer(*secure, **LOGIN, ssl_context=tls) as consumer:
             records = await subscribe(consumer, stream, FIRST)
-            await eventually(lambda: len(records) >= 3_500, 25)
+            await eventually(lambda: len(records) >= 3_500)
         assert records == list(enumerate(bodies(3_500)))
 
     run(scenario())
@@ -92,7 +92,7 @@ def test_rbfly_publishes_and_reads_over_tls(
                     publisher.batch(body(index))
                 await publisher.flush()
             reading = asyncio.create_task(collect())
-            await eventually(lambda: len(records) >= 2_000 or reading.done(), 25)
+            await eventually(lambda: len(records) >= 2_000 or reading.done())
             reading.cancel()
             await asyncio.wait([reading])
         finally:

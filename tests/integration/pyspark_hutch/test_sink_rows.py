@@ -180,7 +180,7 @@ def read_by_rstream(endpoint: Endpoint, stream: str, count: int) -> Sequence[Any
             await consumer.subscribe(
                 stream, keep, decoder=amqp_decoder, offset_specification=FROM_FIRST
             )
-            await eventually(lambda: len(found) >= count, 20)
+            await eventually(lambda: len(found) >= count)
 
     run(scenario())
     return found
