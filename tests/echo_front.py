@@ -12,7 +12,7 @@ from gateway.pending import run
 from gateway.server.front import Limits, Piece, Ports, Source
 
 LINE_BYTES_MAX = 256 * 1024
-STEP_MS = 300
+STEP_MS = 1_500
 
 
 class Again(Source):

@@ -30,7 +30,7 @@ ROOM = 3
 """Clients of this front, on both ports together."""
 BACKLOG_PAUSE_BYTES = 64 * 1024
 LIMITS = Limits(
-    close_timeout_ms=300,
+    close_timeout_ms=1_500,
     unconfirmed_max=10,
     unconfirmed_resume=5,
     backlog_pause_bytes=BACKLOG_PAUSE_BYTES,
