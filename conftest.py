@@ -114,9 +114,10 @@ def pytest_runtestloop() -> None:
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     again = terminalreporter.stats.get("rerun", [])
     for report in again:
-        terminalreporter.write_line(f"SECOND TRY {report.nodeid}: {report.timing}")
+        reason = getattr(report, "timing", "asked for by --reruns")
+        terminalreporter.write_line(f"SECOND TRY {report.nodeid}: {reason}")
     cache = getattr(terminalreporter.config, "cache", None)  # none with `-p no:cacheprovider`
-    if again and cache is not None:  # `make flaky` reads them
+    if cache is not None:  # `make flaky` reads them
         cache.set(TRIED_AGAIN, sorted({report.nodeid for report in again}))
 
 

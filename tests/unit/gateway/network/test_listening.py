@@ -2,7 +2,7 @@ import errno
 
 import pytest
 
-from gateway.network.listening import Place, bind, cannot_listen
+from gateway.network.listening import Place, Port, bind, cannot_listen, take_all
 from gateway.settings.errors import ConfigError
 
 
@@ -47,3 +47,31 @@ def test_a_place_that_is_taken_is_blamed_on_its_setting() -> None:
             place.bind()
     [(setting, _)] = refusal.value.problems
     assert setting == "wire.port"
+
+
+def test_a_port_has_its_address_once_it_is_taken_and_gives_it_back() -> None:
+    port = Port(Place("127.0.0.1", 0, "wire.host", "wire.port"))
+    port.close()
+    port.bind()
+    host, number = port.address
+    assert host == "127.0.0.1"
+    port.close()
+
+    bind(host, number).close()
+
+
+def test_each_port_that_cannot_be_had_is_told_and_the_others_are_taken() -> None:
+    with bind("127.0.0.1", 0) as taken:
+        taken.listen()
+        number = taken.getsockname()[1]
+        places = [
+            Place("127.0.0.1", number, "wire.host", "wire.port"),
+            Place("127.0.0.1", 0, "early.host", "early.port"),
+            Place("192.0.2.1", 0, "stream.host", "stream.port"),
+        ]
+        ports = [Port(place) for place in places]
+        with pytest.raises(ConfigError) as refusal:
+            take_all(port.bind for port in ports)
+    assert [setting for setting, _ in refusal.value.problems] == ["wire.port", "stream.host"]
+    assert ports[1].address[1] > 0
+    ports[1].close()
