@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 TICK_S: Final = 0.005
 _BEGIN: Final = signal.SIGUSR2
 _SEEN: Final = struct.Struct("<QQQ")
-"""What the server tells: how often it was asked to begin, ticks since, longest turn in ns."""
+"""What the server tells: beginnings, 0 before it can be asked for one; ticks; longest turn, ns."""
 _IS_WANTED: Final = _SEEN.size
 """Place of the byte that is 1 while it is to go on."""
 _BYTES: Final = _SEEN.size + 1
@@ -42,8 +42,9 @@ class Ticks:
     def __init__(self, path: Path) -> None:
         """Be ready to begin: a signal asks for it, and a file shows what was seen."""
         self._shared = _mapped(path)
-        self._begun = self._count = self._longest_ns = self._last_ns = 0
+        self._begun, self._count, self._longest_ns, self._last_ns = 1, 0, 0, 0
         self._is_ticking = False
+        self._show()
         signal.signal(_BEGIN, lambda *_: self._begin())
 
     def _begin(self) -> None:
@@ -59,10 +60,13 @@ class Ticks:
         self._count += 1
         self._longest_ns = max(self._longest_ns, now_ns - self._last_ns)
         self._last_ns = now_ns
-        _SEEN.pack_into(self._shared, 0, self._begun, self._count, self._longest_ns)
+        self._show()
         self._is_ticking = bool(self._shared[_IS_WANTED])
         if self._is_ticking:
             loop.call_later(TICK_S, self._tick, loop)
+
+    def _show(self) -> None:
+        _SEEN.pack_into(self._shared, 0, self._begun, self._count, self._longest_ns)
 
 
 class Turns:
@@ -74,6 +78,7 @@ class Turns:
 
     def __enter__(self) -> Self:
         begun, _, _ = self._seen()
+        assert begun, "a server that is started as users do it shows no turns"
         self._shared[_IS_WANTED] = 1
         os.kill(self._pid, _BEGIN)
         wait_until(lambda: self._seen()[0] > begun)
