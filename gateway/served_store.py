@@ -57,7 +57,7 @@ class ServedStore:
 
         Raises:
             ConfigError: It can be no data directory, or not of this user.
-            StoreError: It is damaged, full, or another process has it.
+            StoreError: It is damaged, full, another version's, or another process has it.
         """
         settings, directory = self._settings, self.directory
         files = DirectoryFiles(directory.path)

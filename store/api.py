@@ -31,10 +31,6 @@ Done = Callable[[T | StoreError], None]
 ABSENT: Final = -(2**63)
 """The value of an attribute (or event number of a writer) that does not exist."""
 
-TAKEN_OVER: Final = UUID(bytes=b"hutch-taken-over")
-"""The attribute of a segment that was there when the store was taken over from version 1 of its
-format: how long the segment was then. Segments that were made later do not have it."""
-
 ANY_VERSION: Final = -(2**63)
 """A table update that does not look at the key's version."""
 

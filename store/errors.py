@@ -18,6 +18,7 @@ StoreError
 ├── SegmentFailed          a write or sync of its file failed: no further acknowledgement
 ├── DiskFull               no space; nothing was written, reading goes on
 ├── StoreLocked            another process holds the data directory
+├── OtherFormat            the data directory has another number of the stored form
 └── StoreClosed            the store is closing, closed, or its journal failed
 """
 
@@ -112,6 +113,10 @@ class DiskFull(StoreError):
 
 class StoreLocked(StoreError):
     """Another process holds the data directory."""
+
+
+class OtherFormat(StoreError):
+    """The data directory was written in another stored form than this version's."""
 
 
 class StoreClosed(StoreError):

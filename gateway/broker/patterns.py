@@ -25,7 +25,7 @@ from gateway.log.seldom import Seldom
 log = logging.getLogger(__name__)
 
 PATTERN_BYTES_MAX: Final = 1_024
-"""Longest new pattern, as in RabbitMQ. Older versions stored up to 4,096 bytes."""
+"""Longest pattern, as in RabbitMQ."""
 STEPS_MAX: Final = 10_000
 """Steps of a search in a name of up to 256 bytes. One step may look at all bytes that are left, so
 a name of twice the size gets half as many."""
@@ -50,7 +50,7 @@ class UnusablePattern(ValueError):
 
 
 def length_fault(text: str) -> str:
-    """Return what is wrong with a pattern that is longer than new ones may be, else nothing."""
+    """Return what is wrong with a pattern that is too long, else nothing."""
     is_long = len(_raw(text)) > PATTERN_BYTES_MAX
     return f"must not exceed {PATTERN_BYTES_MAX} bytes" if is_long else ""
 
@@ -64,7 +64,7 @@ class Pattern:
         """Check a pattern.
 
         Args:
-            text: Of any length: a stored one may be longer than a new one.
+            text: Of any length: `length_fault` is asked where patterns come in.
 
         Raises:
             UnusablePattern: PCRE2 refuses it, or it sets limits itself.

@@ -99,12 +99,15 @@ def run_server(
 
         # Only now: a wrong setting is told without loading the server.
         from gateway.process import serve  # noqa: PLC0415
-        from store.errors import StoreError  # noqa: PLC0415
+        from store.errors import OtherFormat, StoreError  # noqa: PLC0415
 
         try:
             return serve(partial(server_class(), settings))
         except ConfigError as error:
             raise as_written(error, loaded.origins, keys) from error
+        except OtherFormat as error:
+            tell_fatal(logs, str(error))
+            return EXIT_CONFIG
         except StoreError as error:
             tell_fatal(logs, f"{settings.store.data_directory}: {error}")
         except OSError as error:

@@ -15,8 +15,8 @@ from gateway.management.ctl.ctl import add_place, complain, data_directory
 from gateway.management.ctl.grammar import WrongUse
 from gateway.management.definitions.report import visible
 from gateway.settings.errors import ConfigError
-from store.errors import DiskFull, StoreError
-from store.local.checking import FORMAT_VERSION, NotChecked, open_to_check
+from store.errors import DiskFull, OtherFormat, StoreError
+from store.local.checking import NotChecked, open_to_check
 
 EXIT_DAMAGED: Final = 1
 EXIT_NOT_CHECKED: Final = 2
@@ -40,7 +40,7 @@ _CHECK: Final = """\
 Read all that is stored and check it: journal and checkpoint, tables, every chunk of every stream,
 and what is derived from them. Each damaged place is one line with its stream, file and position.
 Nothing in the directory changes, and what a start of the server would change is only tried in
-memory. A directory of an older format is checked by the rules of that format.
+memory.
 
 With --repair, what can be mended is mended. Copies of all that is replaced are kept in
 set-aside/. Damaged tables are written anew without the entries that cannot be read, so that the
@@ -55,8 +55,8 @@ examples:
   hutch store check --data /var/lib/hutch --repair      copy the directory first, if there is room
 
 exit codes: 0 all is sound, 1 something is damaged (with --repair: and could not be mended),
-2 nothing was checked: there is no store, a server has it, a later version wrote it, or there
-is no room to mend it
+2 nothing was checked: there is no store, a server has it, another version wrote it, or there is
+no room to mend it
 """
 
 _INSPECT: Final = """\
@@ -74,7 +74,8 @@ examples:
   hutch store inspect --data /var/lib/hutch orders --vhost eu --offset 5000
   hutch store inspect --data /var/lib/hutch hutch/_access_kvtable/0.#epoch.0
 
-exit codes: 0 shown, 1 what was to be shown is damaged, 2 there is no such store or name
+exit codes: 0 shown, 1 what was to be shown is damaged, 2 there is no such store or name, or
+another version wrote it
 """
 
 _LIMIT: Final = 20
@@ -137,7 +138,7 @@ def run(options: argparse.Namespace) -> int:
     do = _check if options.action == "check" else inspect
     try:
         return do(data_directory(options), options)
-    except (ConfigError, WrongUse, NotChecked, DiskFull) as error:
+    except (ConfigError, WrongUse, NotChecked, DiskFull, OtherFormat) as error:
         return complain(str(error), EXIT_NOT_CHECKED)
     except StoreError as error:
         sys.stdout.write(f"damaged: {visible(str(error))}\n")
@@ -147,9 +148,6 @@ def run(options: argparse.Namespace) -> int:
 def _check(directory: Path, options: argparse.Namespace) -> int:
     checked = open_to_check(directory, repairs=options.repair)
     try:
-        if checked.version < FORMAT_VERSION:
-            done = "is taken over now" if options.repair else "the next start takes it over"
-            sys.stdout.write(f"the directory has format version {checked.version}: {done}\n")
         check = check_store(checked)
         if not options.repair or not check.places:
             return EXIT_DAMAGED if check.places else 0

@@ -17,7 +17,7 @@ from gateway.log.checking_derived import (
     check_filter_pages,
     load_snapshot,
 )
-from gateway.log.chunk import DATA_POSITION, Seals, next_offset_and_epoch, unpack_trailer
+from gateway.log.chunk import DATA_POSITION, next_offset_and_epoch, seal_seed, unpack_trailer
 from gateway.log.kernel.chunks import (
     BAD_CRC,
     BAD_HEADER,
@@ -29,7 +29,7 @@ from gateway.log.kernel.chunks import (
 )
 from gateway.log.names import writer_of
 from gateway.log.opening import LogNames
-from gateway.log.restoring import check_bytes, find_chunk, is_older, read_whole, seals_of
+from gateway.log.restoring import check_bytes, find_chunk, read_whole
 from gateway.log.sequences import MARKS_END
 from gateway.log.verifying import NO_SIZE, Chunk, Verified, verify
 from gateway.pending import Pending
@@ -108,14 +108,13 @@ class StreamCheck:
         self._first = first
         self._walked = walked
         self._report = StreamReport()
-        self._seals = Seals(0)
+        self._seed = seal_seed(names.data_segment)
 
     async def run(self) -> StreamReport:
         """Check the stream. Raises StoreError if its chunks cannot be read."""
         opened: Pending[Reader] = Pending()
         self._store.open_reader(self._names.data_segment, done=opened.settle)
         reader = await opened
-        self._seals = await seals_of(self._store, self._names.data_segment)
         self._report.start = reader.start
         flaws = self._report.flaws
         index = IndexCheck(flaws, self._names.index_segment, await self._stored_index(), reader)
@@ -135,9 +134,7 @@ class StreamCheck:
         following = None if reader.start else self._first
         last = await self._end_offset(reader)
         while position < reader.length:
-            known_last = last if position + size >= reader.length else None
-            seals = self._seals.behind(position)
-            look = partial(_look, seals=seals, first=following, last=known_last)
+            look = partial(_look, seed=self._seed, first=following)
             looked = await check_bytes(reader, position, size, look)
             verified, chunks, ids, broken, damaged_bytes = looked
             for place in broken:
@@ -154,7 +151,7 @@ class StreamCheck:
                 following = verified.following
             elif verified.reason in NO_SIZE or (not chunks and size >= APPEND_BYTES_MAX):
                 self._flaw(_REASONS.get(verified.reason, _NO_CHUNK), position, verified.next)
-                found = await find_chunk(reader, self._seals, position)
+                found = await find_chunk(reader, self._seed, position)
                 position = reader.length if found is None else found
                 following = None
             if position > begun + verified.end:
@@ -181,8 +178,6 @@ class StreamCheck:
         """Read the whole stored index, which is small, and the position where it begins."""
         segment = self._names.index_segment
         try:
-            if await is_older(self._store, segment):
-                return 0, b""  # the next opening drops it
             return await read_whole(self._store, segment)
         except NoSuchSegment:
             return 0, b""
@@ -191,9 +186,9 @@ class StreamCheck:
             return 0, b""
 
 
-def _look(view: memoryview, seals: Seals, first: int | None, last: int | None) -> Looked:
+def _look(view: memoryview, seed: int, first: int | None) -> Looked:
     """On a thread of the store: check the chunks of a slice."""
-    verified = verify(view, seals, first, last)
+    verified = verify(view, seed, first)
     _, _, chunks = walk_chunks(view, 0, len(view))
     sound = [chunk for chunk in chunks if chunk[0] < verified.end]
     has_size = verified.reason not in {NEEDS_BYTES, *NO_SIZE}

@@ -23,9 +23,9 @@ A chunk is what RabbitMQ's osiris calls a chunk, wrapped in one Pravega event, a
 Bytes 8 … 56 + data size are what a Deliver carries.
 
 The header has the checksum of the data; the seal covers all the rest. The seal's CRC-32 starts from
-the name of the segment, so a chunk of another stream is not taken for one of this stream. A chunk
-from before the store was taken over has no seal: see `Seals`. Chunks that will be merged into
-another segment are sealed for that one: their writer uses the target's `seal_seed`.
+the name of the segment, so a chunk of another stream is not taken for one of this stream. Chunks
+that will be merged into another segment are sealed for that one: their writer uses the target's
+`seal_seed`.
 
 The append of a chunk has an event number: the offset behind the chunk, and the leader's epoch.
 
@@ -56,7 +56,6 @@ __all__ = [
     "OFFSETS_END",
     "SEAL_BYTES",
     "ChunkHeader",
-    "Seals",
     "crc32",
     "event_number",
     "next_offset_and_epoch",
@@ -104,22 +103,6 @@ class ChunkHeader(NamedTuple):
     crc: int
     data_bytes: int
     trailer_bytes: int
-
-
-class Seals(NamedTuple):
-    """The chunks of some stored bytes that have seals, and the seed of these.
-
-    Attributes:
-        seed: As `seal_seed` gives it.
-        begin: Chunks from this place on have seals.
-    """
-
-    seed: int
-    begin: int = 0
-
-    def behind(self, position: int) -> "Seals":
-        """Return the same for the bytes from `position` on."""
-        return Seals(self.seed, max(self.begin - position, 0))
 
 
 def seal_seed(segment: str) -> int:

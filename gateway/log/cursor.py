@@ -285,8 +285,7 @@ class Cursor:
             len(source),
             scratch,
             self._joined_bytes_max,
-            self.log.seals.seed,
-            self.log.seals.begin - self.position,
+            self.log.seal_seed,
         )
         # Read more at once only while chunks are joined; others would be read repeatedly.
         if reason == NEEDS_BYTES:

@@ -6,10 +6,10 @@ stream that is not in use costs three looks into the store, however much of it a
 
 from dataclasses import dataclass
 
-from gateway.log.chunk import next_offset_and_epoch
+from gateway.log.chunk import next_offset_and_epoch, seal_seed
 from gateway.log.log import StreamLog
 from gateway.log.names import writer_of
-from gateway.log.restoring import chunk_at, seals_of
+from gateway.log.restoring import chunk_at
 from gateway.pending import Pending
 from store.api import ABSENT, Reader, SegmentInfo, SegmentStore
 
@@ -86,7 +86,5 @@ async def _first_offset(
         return oldest[1]
     opened: Pending[Reader] = Pending()
     store.open_reader(segment, done=opened.settle)
-    seals = await seals_of(store, segment)
-    chunk, has_seal = await chunk_at(await opened, seals, start)
-    is_sound = has_seal or start < seals.begin
-    return chunk[2] if chunk is not None and is_sound else None
+    chunk = await chunk_at(await opened, seal_seed(segment), start)
+    return None if chunk is None else chunk[2]

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from gateway.log.chunk import Seals
 from gateway.log.errors import CorruptChunk
 from gateway.log.kernel.chunks import BAD_SEAL, MALFORMED, NEEDS_BYTES, NOT_NEXT, walk_chunks
 from gateway.log.log import StreamLog
@@ -165,15 +164,15 @@ async def _walk(
     begin, size = position, _SCAN_BYTES
     following: int | None = None
     while position < tail.position:
-        seals = None if position >= log.index.trusted_position else log.seals.behind(position)
+        seed = None if position >= log.index.trusted_position else log.seal_seed
         end = log.index.trusted_position if position < log.index.trusted_position else tail.position
         available = min(size, end - position)
         marks = marks_of(log, position, position + available)
-        look = partial(_look, seals=seals, first=following, marks=marks)
+        look = partial(_look, seed=seed, first=following, marks=marks)
         looked: Pending[tuple[Verified, list[Chunk], int]] = Pending()
         log.reader.check(position, available, look, done=looked.settle, fills=True)
         verified, chunks, damaged_bytes = await looked
-        if position == begin > log.start and (position < log.seals.begin or marks[0][0]):
+        if position == begin > log.start and marks[0][0]:
             _compare_with_index(log, position, verified, chunks)
         for chunk in chunks:
             if is_wanted(chunk):
@@ -191,20 +190,19 @@ async def _walk(
 
 
 def _look(
-    view: memoryview, seals: Seals | None, first: int | None, marks: Sequence[Mark]
+    view: memoryview, seed: int | None, first: int | None, marks: Sequence[Mark]
 ) -> tuple[Verified, list[Chunk], int]:
     """On a thread of the store: list the sound chunks, and size a damaged one behind them.
 
-    `seals`: the chunks that have one; None if none needs to be checked.
+    `seed`: of the seals; None if no chunk needs to be checked.
     """
     reason, end, chunks = walk_chunks(view, 0, len(view))
-    if seals is None:
+    if seed is None:
         return Verified(reason, end, None, None), chunks, 0
-    verified = verify(view, seals, first, None, marks)
+    verified = verify(view, seed, first, marks)
     sound = [chunk for chunk in chunks if chunk[0] < verified.end]
     damaged = chunks[len(sound) : len(sound) + 1]
-    is_misplaced = verified.reason == NOT_NEXT and not seals.begin
-    if verified.reason in {NEEDS_BYTES, BAD_SEAL} or is_misplaced:
+    if verified.reason in {NEEDS_BYTES, BAD_SEAL, NOT_NEXT}:
         damaged = []
     return verified, sound, verified.damaged_bytes or sum(chunk[1] for chunk in damaged)
 
@@ -225,12 +223,7 @@ async def _behind_damage(log: StreamLog, position: int) -> int:
     looked: Pending[int | None] = Pending()
     size, first_offset, end_offset = span_around(log, position)
     size = min(APPEND_BYTES_MAX, size)
-    look = partial(
-        next_chunk,
-        seals=log.seals.behind(position),
-        first_offset=first_offset,
-        end_offset=end_offset,
-    )
+    look = partial(next_chunk, seed=log.seal_seed, first_offset=first_offset, end_offset=end_offset)
     log.reader.check(position, size, look, done=looked.settle, fills=True)
     place = await looked
     if place is None:

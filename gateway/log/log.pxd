@@ -21,7 +21,7 @@ cdef class StreamLog:
     cdef public ChunkSizes _sizes
     cdef public Readers readers
     cdef public ChunkIndex index
-    cdef public object stream, reader, sequences, seals, failure, _writer, _ports, read_only, saved, _call_flush, _call_appended
+    cdef public object stream, reader, sequences, seal_seed, failure, _writer, _ports, read_only, saved, _call_flush, _call_appended
     cdef public OpenChunk _open, _held
     cdef public bint _is_scheduled
     cdef public list _in_flight, _drained

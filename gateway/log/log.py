@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.log.chunk import ALONE_BYTES, OFFSETS_END, Seals, event_number
+from gateway.log.chunk import ALONE_BYTES, OFFSETS_END, event_number
 from gateway.log.filter_pages import FilterNotes, FilterPages
 from gateway.log.index import ChunkIndex
 from gateway.log.open_chunk import (
@@ -50,7 +50,7 @@ DRAINED_BYTES: Final = 8 * 1024 * 1024
 class LogState:
     """The state that opening found: see `gateway.log.opening`."""
 
-    seals: Seals
+    seal_seed: int
     next_offset: int = 0
     epoch: int = 1
     timestamp_ms: int = 0
@@ -158,7 +158,7 @@ class StreamLog:
         self.reader = reader
         self.index = index
         self.sequences = sequences
-        self.seals = state.seals
+        self.seal_seed = state.seal_seed
         self.failure: StoreError | None = None
         self._writer = writer
         self._ports = ports
@@ -314,7 +314,7 @@ class StreamLog:
         now_ms = self._ports.clock_ms()
         self._timestamp_ms = max(self._timestamp_ms, now_ms)
         self._next_offset += chunk.record_count
-        event = chunk.finish(chunk_id, self.epoch, self._timestamp_ms, self.seals.seed)
+        event = chunk.finish(chunk_id, self.epoch, self._timestamp_ms, self.seal_seed)
         if self.readers.is_followed and chunk.event_bytes < _ALONE_BYTES:
             chunk.keep()
         self._in_flight.append(chunk)

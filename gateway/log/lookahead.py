@@ -127,11 +127,11 @@ class Lookahead:
         known_at, known = self._known
         first = known if known_at == position else None
         marks = marks_of(self._log, position, position + size)
-        seals = self._log.seals.behind(position)
+        seed = self._log.seal_seed
         self._log.reader.check(
             position,
             size,
-            lambda view: verify(view, seals, first, None, marks),
+            lambda view: verify(view, seed, first, marks),
             done=lambda outcome: self._checked(position, size, outcome),
             fills=True,
         )
@@ -152,8 +152,6 @@ class Lookahead:
         elif outcome.reason in ONE_CHUNK:
             self._note_damage(position, outcome.reason, position + outcome.damaged_bytes)
             self._known = self.verified_to, outcome.following
-        elif self._log.start < position < min(self._reader_at, self._log.seals.begin):
-            self._distrust(position)
         else:
             self._search(position, outcome.reason)
             return
@@ -172,24 +170,11 @@ class Lookahead:
         is_rest_trusted = reached == self._log.index.trusted_position
         index.verify(position, reached, is_rest_trusted=is_rest_trusted)
 
-    def _distrust(self, position: int) -> None:
-        """Go on when no unsealed chunk begins between a span's start and the reader in it.
-
-        If the index says that one does, it is wrong. Else there is damage before the reader.
-        """
-        index = self._log.index
-        if index.offset_at(position) is None:
-            self.verified_to = self._reader_at
-            return
-        log.warning("index is wrong stream=%s position=%d", self._log.stream, position)
-        index.drop(position)
-        self.verified_to = max(index.span_start(self._reader_at), self._log.start)
-
     def _search(self, position: int, reason: int) -> None:
         """Skip bytes that are no chunk, to the next whole chunk."""
         self._is_checking = True
         size, first_offset, end_offset = span_around(self._log, position)
-        seals = self._log.seals.behind(position)
+        seed = self._log.seal_seed
 
         def done(outcome: int | StoreError | None) -> None:
             self._is_checking = False
@@ -202,7 +187,7 @@ class Lookahead:
         self._log.reader.check(
             position,
             min(size, APPEND_BYTES_MAX),
-            lambda view: next_chunk(view, seals, first_offset, end_offset),
+            lambda view: next_chunk(view, seed, first_offset, end_offset),
             done=done,
             fills=True,
         )

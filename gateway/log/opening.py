@@ -18,7 +18,6 @@ from typing import Any, Final, TypeVar
 from gateway.log.chunk import (
     DATA_POSITION,
     SEAL_BYTES,
-    Seals,
     event_number,
     next_offset_and_epoch,
     seal_seed,
@@ -42,7 +41,6 @@ from gateway.log.restoring import (
     find_chunk,
     read_index,
     restore,
-    seals_of,
 )
 from gateway.log.sequences import UNKNOWN, PublisherSequences
 from gateway.log.snapshot import Snapshot
@@ -128,13 +126,13 @@ async def open_log(
         CorruptChunk: The stored bytes are not a run of chunks.
     """
     writer, reader = await _open_segment(store, names.data_segment)
-    seals = await seals_of(store, names.data_segment)
-    state = LogState(seals, epoch=epoch, length=reader.length, next_offset=settings.initial_offset)
+    seed = seal_seed(names.data_segment)
+    state = LogState(seed, epoch=epoch, length=reader.length, next_offset=settings.initial_offset)
     index = ChunkIndex(settings.span_bytes)
     sequences = PublisherSequences(names.stream, settings.references_max)
     stored = await read_index(store, names.index_segment)
     last = _end_offset(writer, reader)
-    fitting = await restore(sequences, reader, seals, snapshot, last)
+    fitting = await restore(sequences, reader, seed, snapshot, last)
     if fitting is not snapshot:
         stored, snapshot = None, fitting
     is_restored = snapshot is None
@@ -149,7 +147,7 @@ async def open_log(
         if is_restored:
             position, first = snapshot.position, snapshot.next_offset
             await _begin_with(reader, snapshot, state, index)
-    following = await _scan(names.stream, reader, position, (first, last), state, index, sequences)
+    following = await _scan(names.stream, reader, position, first, state, index, sequences)
     # Entries behind the snapshot: the scan has found the same ones, or they do not fit.
     surplus = entries_from(stored or b"", position)
     packed, _ = index.pack_after(position, NO_END, seal_seed(names.index_segment))
@@ -189,12 +187,10 @@ async def _begin_with(
     if snapshot.position > reader.start:
         state.last_chunk_id = snapshot.last_chunk_id
         state.last_chunk_position = snapshot.last_chunk_position
-        state.first_chunk_id = await _first_chunk_id(reader, snapshot, state.seals, index)
+        state.first_chunk_id = await _first_chunk_id(reader, snapshot, state.seal_seed, index)
 
 
-async def _first_chunk_id(
-    reader: Reader, snapshot: Snapshot, seals: Seals, index: ChunkIndex
-) -> int:
+async def _first_chunk_id(reader: Reader, snapshot: Snapshot, seed: int, index: ChunkIndex) -> int:
     """Return the offset of the oldest chunk by the index, or by the chunk itself if it is sound.
 
     If the chunk is damaged, return the offset of a chunk behind it.
@@ -203,9 +199,8 @@ async def _first_chunk_id(
     known = index.offsets[entry] if entry < len(index) else snapshot.next_offset
     if index.offset_at(reader.start) == known:
         return known
-    chunk, has_seal = await chunk_at(reader, seals, reader.start)
-    is_sound = has_seal or reader.start < seals.begin
-    return min(chunk[2], known) if chunk is not None and is_sound else known
+    chunk = await chunk_at(reader, seed, reader.start)
+    return known if chunk is None else min(chunk[2], known)
 
 
 async def _begin_anew(
@@ -284,7 +279,7 @@ async def _scan(
     stream: str,
     reader: Reader,
     position: int,
-    offsets: tuple[int | None, int | None],
+    first: int | None,
     state: LogState,
     index: ChunkIndex,
     sequences: PublisherSequences,
@@ -298,7 +293,7 @@ async def _scan(
         stream: Its name.
         reader: Its chunks.
         position: Where to begin.
-        offsets: Those of the first chunk and of the one after the last, as far as they are known.
+        first: The offset of the first chunk; None if it is not known.
         state: Is completed.
         index: Gets entries.
         sequences: Gets the publishers of the trailers.
@@ -307,11 +302,9 @@ async def _scan(
         The offset behind the last chunk, by the chunks; None if they do not say it.
     """
     size = _SCAN_BYTES
-    following, last = offsets
+    following = first
     while position < reader.length:
-        known_last = last if position + size >= reader.length else None
-        seals = state.seals.behind(position)
-        look = partial(_walk, seals=seals, offsets=(following, known_last))
+        look = partial(_walk, seed=state.seal_seed, first=following)
         verified, chunks, trailers, damaged_bytes = await check_bytes(reader, position, size, look)
         _note(position, chunks, state, index)
         for trailer in trailers:
@@ -326,7 +319,7 @@ async def _scan(
             following = verified.following
         elif verified.reason in NO_SIZE or (not chunks and size >= APPEND_BYTES_MAX):
             damage = CorruptChunk(stream, position, "not a chunk")
-            found = await find_chunk(reader, state.seals, position, state.next_offset)
+            found = await find_chunk(reader, state.seal_seed, position, state.next_offset)
             if found is None and state.last_chunk_id < 0:
                 raise damage
             state.read_only = CorruptSegment(str(damage))
@@ -348,7 +341,7 @@ async def _damage_at(
 
     0: the size is not known, since neither a chunk nor the end was found behind it.
     """
-    found = await find_chunk(reader, state.seals, position, state.next_offset)
+    found = await find_chunk(reader, state.seal_seed, position, state.next_offset)
     if found is None:
         found = reader.length if position + size == reader.length else position
     if found != position + size:
@@ -371,9 +364,9 @@ def _note(position: int, chunks: list[Chunk], state: LogState, index: ChunkIndex
     state.scanned_chunks += len(chunks)
 
 
-def _walk(view: memoryview, seals: Seals, offsets: tuple[int | None, int | None]) -> Walked:
+def _walk(view: memoryview, seed: int, first: int | None) -> Walked:
     """On a thread of the store: check the chunks, list the sound ones, copy their trailers."""
-    verified = verify(view, seals, *offsets)
+    verified = verify(view, seed, first)
     _, _, chunks = walk_chunks(view, 0, len(view))
     sound = [chunk for chunk in chunks if chunk[0] < verified.end]
     damaged = chunks[len(sound) : len(sound) + 1]
@@ -381,10 +374,9 @@ def _walk(view: memoryview, seals: Seals, offsets: tuple[int | None, int | None]
         damaged = []
     trailers = [_trailer(view, chunk) for chunk in sound if chunk[7]]
     for chunk in damaged:
-        is_sealed = chunk[0] >= seals.begin
         if verified.reason == BAD_SEAL:
             trailers += [] if _has_no_trailer(view, chunk) else [UNKNOWN]
-        elif verified.reason == NOT_NEXT and is_sealed:
+        elif verified.reason == NOT_NEXT:
             trailers.append(UNKNOWN)  # another chunk lies where this one was
         else:
             trailers.append(_trailer(view, chunk))

@@ -1,8 +1,7 @@
 """Read a log's stored index and snapshot, and compare them with its chunks.
 
-The index is derived: if it is damaged, or was stored before its entries had checksums, it is
-rebuilt from the chunks. A snapshot cannot always be rebuilt: it alone knows the publishers whose
-chunks were removed.
+The index is derived: if it is damaged, it is rebuilt from the chunks. A snapshot cannot always be
+rebuilt: it alone knows the publishers whose chunks were removed.
 """
 
 import logging
@@ -11,7 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Final, TypeVar
 
-from gateway.log.chunk import EVENT_HEAD_BYTES, Seals, seal_seed
+from gateway.log.chunk import EVENT_HEAD_BYTES, seal_seed
 from gateway.log.index import NO_END, are_sound
 from gateway.log.kernel.chunks import BAD_SEAL, check_seals, find_sealed, walk_chunks
 from gateway.log.salvage import next_chunk
@@ -20,10 +19,8 @@ from gateway.log.snapshot import Snapshot
 from gateway.log.verifying import Chunk
 from gateway.pending import Pending
 from store.api import (
-    ABSENT,
     APPEND_BYTES_MAX,
     READ_BYTES_MAX,
-    TAKEN_OVER,
     Reader,
     ReadResult,
     SegmentInfo,
@@ -48,14 +45,12 @@ async def check_bytes(
     return await looked
 
 
-async def find_chunk(
-    reader: Reader, seals: Seals, position: int, first_offset: int = 0
-) -> int | None:
+async def find_chunk(reader: Reader, seed: int, position: int, first_offset: int = 0) -> int | None:
     """Find the first whole chunk behind a position at which there is none.
 
     Args:
         reader: Reader of the segment.
-        seals: Seals of its chunks.
+        seed: Of the seals of its chunks.
         position: Where the damage is.
         first_offset: No chunk behind it begins before this offset.
 
@@ -63,12 +58,7 @@ async def find_chunk(
         The chunk's position; None if there is none.
     """
     while position < reader.length:
-        look = partial(
-            next_chunk,
-            seals=seals.behind(position),
-            first_offset=first_offset,
-            end_offset=NO_END,
-        )
+        look = partial(next_chunk, seed=seed, first_offset=first_offset, end_offset=NO_END)
         place = await check_bytes(reader, position, APPEND_BYTES_MAX, look)
         if place is not None:
             return position + place
@@ -77,30 +67,10 @@ async def find_chunk(
     return None
 
 
-async def seals_of(store: SegmentStore, segment: str) -> Seals:
-    """Return the seals of a segment: chunks have them since the store was taken over."""
-    return Seals(seal_seed(segment), max(await _taken_over_at(store, segment), 0))
-
-
-async def is_older(store: SegmentStore, segment: str) -> bool:
-    """Tell whether a segment existed before the store was taken over."""
-    return await _taken_over_at(store, segment) != ABSENT
-
-
-async def _taken_over_at(store: SegmentStore, segment: str) -> int:
-    """Return the length of a segment when the store was taken over; ABSENT if it came later."""
-    read: Pending[int] = Pending()
-    store.get_attribute(segment, TAKEN_OVER, done=read.settle)
-    return await read
-
-
 async def read_index(store: SegmentStore, segment: str) -> bytes | None:
     """Read the whole stored index; empty if there is none, None if it cannot be used."""
     try:
         _, stored = await read_whole(store, segment)
-        if stored and await is_older(store, segment):
-            log.info("index of the older format is rebuilt segment=%s", segment)
-            return None
     except NoSuchSegment:
         return b""
     except StoreError as error:
@@ -133,7 +103,7 @@ async def read_whole(store: SegmentStore, segment: str) -> tuple[int, bytes]:
 async def restore(
     sequences: PublisherSequences,
     reader: Reader,
-    seals: Seals,
+    seed: int,
     snapshot: Snapshot | None,
     last: int | None,
 ) -> Snapshot | None:
@@ -145,7 +115,7 @@ async def restore(
     Args:
         sequences: Get the publishers.
         reader: Reader of the segment.
-        seals: Seals of its chunks.
+        seed: Of the seals of its chunks.
         snapshot: The stored one, None if there is none.
         last: The offset behind the last chunk by the writer's number.
 
@@ -156,7 +126,7 @@ async def restore(
         if reader.start:
             sequences.lose()
         return None
-    fitting = await _fitting(reader, seals, snapshot, last)
+    fitting = await _fitting(reader, seed, snapshot, last)
     if fitting is None:
         return None
     sequences.restore(fitting.parts)
@@ -167,7 +137,7 @@ async def restore(
 
 
 async def _fitting(
-    reader: Reader, seals: Seals, snapshot: Snapshot, last: int | None
+    reader: Reader, seed: int, snapshot: Snapshot, last: int | None
 ) -> Snapshot | None:
     """Return a snapshot if it fits the segment, else a replacement, or None if it needs none.
 
@@ -178,14 +148,14 @@ async def _fitting(
     """
     if snapshot.position < reader.start:
         return replace(snapshot, parts=[*snapshot.parts, NO_MARK_KNOWN, UNKNOWN])
-    if await _fits(reader, seals, snapshot, last):
+    if await _fits(reader, seed, snapshot, last):
         return snapshot
     if not reader.start:
         return None
     return _NO_IDS if snapshot.position > reader.length else _LOST_IDS
 
 
-async def _fits(reader: Reader, seals: Seals, snapshot: Snapshot, last: int | None) -> bool:
+async def _fits(reader: Reader, seed: int, snapshot: Snapshot, last: int | None) -> bool:
     """Tell whether the segment has (or had) the snapshot's last chunk where the snapshot says.
 
     A damaged chunk there is enough if the snapshot's next offset follows behind it.
@@ -195,43 +165,38 @@ async def _fits(reader: Reader, seals: Seals, snapshot: Snapshot, last: int | No
     place, end = snapshot.last_chunk_position, snapshot.position
     if not reader.start <= place < end <= min(reader.length, place + APPEND_BYTES_MAX):
         return False
-    look = partial(_compare, seals=seals.behind(place), snapshot=snapshot)
+    look = partial(_compare, seed=seed, snapshot=snapshot)
     is_there, may_be_damaged = await check_bytes(reader, place, end - place, look)
     if is_there or not may_be_damaged:
         return is_there
     if end == reader.length:
         return snapshot.next_offset == last
-    chunk, has_seal = await chunk_at(reader, seals, end)
-    return chunk is not None and has_seal and chunk[2] == snapshot.next_offset
+    chunk = await chunk_at(reader, seed, end)
+    return chunk is not None and chunk[2] == snapshot.next_offset
 
 
-def _compare(view: memoryview, seals: Seals, snapshot: Snapshot) -> tuple[bool, bool]:
+def _compare(view: memoryview, seed: int, snapshot: Snapshot) -> tuple[bool, bool]:
     """Tell whether bytes are the snapshot's last chunk, and whether they may be it, damaged.
 
-    They cannot be if another chunk is there, or more than one. A chunk without a seal is taken for
-    another one, unless it has the same size and other offsets than the snapshot says.
+    They cannot be if a whole chunk is in them.
     """
     _, consumed, chunks = walk_chunks(view, 0, len(view))
-    is_one = len(chunks) == 1 and consumed == len(view)
-    is_there = may_be_damaged = False
-    if is_one:
+    is_there = False
+    if len(chunks) == 1 and consumed == len(view):
         _, _, chunk_id, records, timestamp_ms, _, _, _ = chunks[0]
         described = snapshot.last_chunk_id, snapshot.next_offset, snapshot.timestamp_ms
         is_there = (chunk_id, chunk_id + records, timestamp_ms) == described
-        may_be_damaged = chunk_id + records != snapshot.next_offset
-    if not seals.begin:
-        may_be_damaged = find_sealed(view, 0, len(view), seals.seed) < 0
-    return is_there, may_be_damaged
+    return is_there, find_sealed(view, 0, len(view), seed) < 0
 
 
-async def chunk_at(reader: Reader, seals: Seals, position: int) -> tuple[Chunk | None, bool]:
-    """Return the chunk at a position, None if none seems to be there, and whether it is sealed."""
+async def chunk_at(reader: Reader, seed: int, position: int) -> Chunk | None:
+    """Return the chunk at a position; None if none with a right seal is there."""
     head = await check_bytes(reader, position, EVENT_HEAD_BYTES, bytes)
     size = EVENT_HEAD_BYTES + int.from_bytes(head[4:], "big")
 
-    def look(view: memoryview) -> tuple[Chunk | None, bool]:
+    def look(view: memoryview) -> Chunk | None:
         _, _, chunks = walk_chunks(view, 0, len(view))
-        reason, _ = check_seals(view, 0, len(view), seals.seed)
-        return (chunks[0] if chunks else None), reason != BAD_SEAL
+        reason, _ = check_seals(view, 0, len(view), seed)
+        return chunks[0] if chunks and reason != BAD_SEAL else None
 
     return await check_bytes(reader, position, min(size, APPEND_BYTES_MAX), look)

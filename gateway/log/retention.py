@@ -125,11 +125,11 @@ async def _last_timestamp_ms(log: StreamLog, position: int, end: int) -> int | N
 
     None if a damaged chunk hides it.
     """
-    seals = log.seals
+    seed = log.seal_seed
 
     def look(view: memoryview) -> tuple[bool, int, int | None]:
         _, consumed, chunks = walk_chunks(view, 0, len(view))
-        reason = verify(view, seals.behind(position)).reason
+        reason = verify(view, seed).reason
         return reason == NEEDS_BYTES, consumed, chunks[-1][4] if chunks else None
 
     timestamp_ms: int | None = None

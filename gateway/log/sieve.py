@@ -161,26 +161,22 @@ class Sieve:
             return self._walk(position, end, event_bytes)
         header = unpack_header(head, EVENT_HEAD_BYTES)
         rest = DATA_POSITION + header.data_bytes
-        seal_bytes = SEAL_BYTES if position >= self._log.seals.begin else 0
         if (
             head[:4] != bytes(4)
             or head[EVENT_HEAD_BYTES] != _MAGIC_AND_VERSION
-            or rest + header.trailer_bytes + seal_bytes > event_bytes
+            or rest + header.trailer_bytes + SEAL_BYTES > event_bytes
             or event_bytes > end - position
         ):
             self._leave(position, end)
             return True
-        behind: bytes | None = b""
-        if rest < event_bytes:
-            behind = reader.read_cached(position + rest, event_bytes - rest)
+        behind = reader.read_cached(position + rest, event_bytes - rest)
         if behind is None or len(behind) < event_bytes - rest:
             return self._wait_or_leave(position, end, position + rest, event_bytes - rest)
-        if seal_bytes:
-            seal = crc32(behind[:-SEAL_BYTES], crc32(head[EVENT_HEAD_BYTES:], self._log.seals.seed))
-            if behind[-SEAL_BYTES:] != seal.to_bytes(SEAL_BYTES, "big"):
-                self._leave(position, end)
-                return True
-        packed = behind[header.trailer_bytes : len(behind) - seal_bytes]
+        seal = crc32(behind[:-SEAL_BYTES], crc32(head[EVENT_HEAD_BYTES:], self._log.seal_seed))
+        if behind[-SEAL_BYTES:] != seal.to_bytes(SEAL_BYTES, "big"):
+            self._leave(position, end)
+            return True
+        packed = behind[header.trailer_bytes : -SEAL_BYTES]
         self._note(position, position + event_bytes, is_wanted=self._filter.lets_through(packed))
         return True
 
@@ -191,19 +187,18 @@ class Sieve:
         if window is None or len(window) < min(size, max(event_bytes, DATA_POSITION)):
             return self._wait_or_leave(position, end, position, _COLD_SMALL_BYTES)
         _, consumed, chunks = walk_chunks(window, 0, len(window))
-        seals = self._log.seals.behind(position)
-        reason, sound = check_seals(window, seals.begin, len(window), seals.seed)
+        reason, sound = check_seals(window, 0, len(window), self._log.seal_seed)
         lets_through = self._filter.lets_through
         for place, event_size, _, _, _, _, data_bytes, trailer_bytes in chunks:
             if reason == BAD_SEAL and place >= sound:
                 consumed = place
                 break
             rest = place + EVENT_HEAD_BYTES + HEADER_BYTES + data_bytes + trailer_bytes
-            behind = place + event_size - (SEAL_BYTES if place >= seals.begin else 0)
+            behind = place + event_size
             self._note(
                 position + place,
-                position + place + event_size,
-                is_wanted=lets_through(window[rest:behind]),
+                position + behind,
+                is_wanted=lets_through(window[rest : behind - SEAL_BYTES]),
             )
         if not consumed:
             self._leave(position, end)

@@ -34,8 +34,7 @@ def find_behind(stream_log: StreamLog, position: int, source: bytes, reason: int
     """Find the next chunk behind one whose size cannot be trusted; 0 if none is at hand."""
     if reason != BAD_SEAL:
         return 0
-    seals = stream_log.seals.behind(position)
-    place = next_chunk(memoryview(source), seals, 0, NO_END)
+    place = next_chunk(memoryview(source), stream_log.seal_seed, 0, NO_END)
     return 0 if place is None else position + place
 
 

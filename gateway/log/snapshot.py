@@ -6,7 +6,7 @@
 
 A snapshot describes the log up to `position`; the chunks behind it are scanned. The table that
 stores it guards each entry by itself. The checksum proves that head and parts are of one snapshot:
-if an entry is damaged, an older one may come back. Heads from before the checksum lack it.
+if an entry is damaged, an older one may come back.
 """
 
 import struct
@@ -60,7 +60,7 @@ class Snapshot:
 
     def is_of(self, head: bytes) -> bool:
         """Tell whether the parts were stored together with a head."""
-        return head[_HEAD.size :] in {b"", _checksum(self.parts)}
+        return head[_HEAD.size :] == _checksum(self.parts)
 
 
 def _checksum(parts: list[bytes]) -> bytes:
@@ -72,7 +72,7 @@ def _checksum(parts: list[bytes]) -> bytes:
 
 def unpack_head(stored: bytes) -> tuple[Snapshot, int] | None:
     """Decode a head: the snapshot without its parts, and how many there are; None if damaged."""
-    if len(stored) not in {_HEAD.size, _HEAD.size + _CHECK_BYTES}:
+    if len(stored) != _HEAD.size + _CHECK_BYTES:
         return None
     position, next_offset, timestamp_ms, chunk_id, chunk_position, parts = _HEAD.unpack_from(stored)
     if parts > _PARTS_MAX:

@@ -126,7 +126,7 @@ def _parts_of(
     blanks: bytes | memoryview,
 ) -> list[Part]:
     """Check blank chunks that were read at a position of the source, and take them apart."""
-    parts = parts_of(blanks, stream_log.seals.seed)
+    parts = parts_of(blanks, stream_log.seal_seed)
     if not parts or position + len(blanks) > source.size:
         raise CorruptSegment(
             f"unit {mark} for stream {stream_log.stream!r} is damaged at byte {position}"
@@ -195,7 +195,7 @@ async def _write(stream_log: StreamLog, source: UnitSource, unit: Unit, aside: W
         end_offset = offset + sum(part.records for part in parts)
         if end_offset > OFFSETS_END:
             raise _no_offsets(stream_log)
-        seed = stream_log.seals.seed
+        seed = stream_log.seal_seed
         number_chunks(piece, parts, offset, stream_log.epoch, unit.timestamp_ms, seed)
         unit.parts += parts
         offset = end_offset

@@ -1,16 +1,12 @@
 """Check stored chunks that this process did not write. Runs on threads of the store; no I/O.
 
-A chunk has a checksum of its data in its header, and a checksum of all the rest in its seal; the
-oldest chunks have no seal. The counts in the header are compared with the data. The offset is
-compared with the chunks around it and with other sources: the sparse index, a snapshot, the
-writer's number. The offset that most of them agree on is right; a chunk with another offset is
-damaged. A chunk with its seal is sound in itself, so only its place is checked. It is in its place
-if the index does not contradict it, and if offsets grow from chunk to chunk. If they do not grow,
-as few chunks as possible are taken for damaged.
+A chunk has a checksum of its data in its header, and a checksum of all the rest in its seal. The
+counts in the header are compared with the data. A chunk with its seal is sound in itself, so only
+its place is checked. It is in its place if the sparse index does not contradict it, and if offsets
+grow from chunk to chunk. If they do not grow, as few chunks as possible are taken for damaged.
 """
 
 from bisect import bisect_left, bisect_right
-from collections import Counter
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -18,7 +14,6 @@ from gateway.log.chunk import (
     CRC_POSITION,
     DATA_POSITION,
     EVENT_HEAD_BYTES,
-    Seals,
     crc32,
     unpack_header,
 )
@@ -73,69 +68,50 @@ class Verified(NamedTuple):
 
 def verify(
     view: memoryview,
-    seals: Seals,
+    seed: int,
     first: int | None = None,
-    last: int | None = None,
     marks: Sequence[Mark] = (),
 ) -> Verified:
     """Check all whole chunks of stored bytes.
 
     Args:
         view: They begin with a chunk.
-        seals: The chunks that have seals.
-        first: The offset that the first chunk should have; None if that is not known.
-        last: The offset behind the bytes, if they end with a chunk's end; None likewise.
+        seed: Of the seals.
+        first: The offset that the first chunk should have; None if that is not known. What the
+            marks say of it overrides it.
         marks: The index's places in and around these bytes, in order.
     """
-    if marks:
-        first, last = _by_marks(marks, seals, first, len(view))
-    is_sound, end, found, following = are_sound(view, len(view), seals.begin, seals.seed)
+    first = dict(marks).get(0, first)
+    is_sound, end, found, following = are_sound(view, len(view), seed)
     reason = NEEDS_BYTES
     if is_sound:
-        is_at_end = last is None or end < len(view) or last == following
-        if end and is_at_end and found == (found if first is None and not marks else first):
+        if end and found == (found if first is None and not marks else first):
             return Verified(reason, end, found, following)
     else:  # find out what is wrong, and where
-        reason, end, found, following = _follow(view, seals)
+        reason, end, found, following = _follow(view, seed)
         crc_reason, crc_end = verify_data(view[:end])
         if crc_reason == BAD_CRC:
             reason, end = crc_reason, crc_end
-    return _with_following(view, seals, _judge(view, seals, (reason, end), first, last, marks))
+    return _with_following(view, _judge(view, seed, (reason, end), first, marks))
 
 
-def _by_marks(
-    marks: Sequence[Mark], seals: Seals, first: int | None, size: int
-) -> tuple[int | None, int | None]:
-    """Return the offsets at both ends of some bytes by the index.
-
-    The index overrides the offset by the chunks before, except where chunks may have no seals: it
-    was made from such chunks.
-    """
-    known = dict(marks)
-    if first is None or not seals.begin:
-        first = known.get(0, first)
-    return first, known.get(size)
-
-
-def _with_following(view: memoryview, seals: Seals, judged: Verified) -> Verified:
+def _with_following(view: memoryview, judged: Verified) -> Verified:
     """Add the offset behind the damaged chunk."""
-    if judged.reason not in {BAD_CRC, NOT_NEXT}:
-        return judged
-    damaged = unpack_header(view, judged.end + EVENT_HEAD_BYTES)
-    if judged.reason == NOT_NEXT and judged.end >= seals.begin:
+    if judged.reason == NOT_NEXT:
         return judged._replace(following=judged.next)
-    # If only the data is damaged, the offset is the expected one.
-    if judged.next is None or (judged.reason == BAD_CRC and damaged.chunk_id != judged.next):
-        return judged
-    return judged._replace(following=judged.next + damaged.records)
+    if judged.reason == BAD_CRC and judged.next is not None:
+        damaged = unpack_header(view, judged.end + EVENT_HEAD_BYTES)
+        # If only the data is damaged, the offset is the expected one.
+        if damaged.chunk_id == judged.next:
+            return judged._replace(following=judged.next + damaged.records)
+    return judged
 
 
 def _judge(
     view: memoryview,
-    seals: Seals,
+    seed: int,
     stop: tuple[int, int],
     first: int | None,
-    last: int | None,
     marks: Sequence[Mark],
 ) -> Verified:
     """Decide which chunks of a run have the right offsets; the others are damaged.
@@ -143,17 +119,13 @@ def _judge(
     `stop`: the reason and the place of the first chunk that is damaged in itself.
     """
     reason, end = stop
-    chunks, run_reason = _run(view, seals, reason, end)
+    chunks, run_reason = _run(view, seed, reason, end)
     if not chunks:
         return Verified(reason, 0, first, first)
-    if seals.begin:
-        begin = _elected(view, chunks, run_reason, first, last)
-    else:
-        place = _first_in_order(chunks, first or 0, marks)
-        if place:
-            return Verified(NOT_NEXT, 0, first, first, first, place)
-        begin = chunks[0][2]
-    expected = begin
+    place = _first_in_order(chunks, first or 0, marks)
+    if place:
+        return Verified(NOT_NEXT, 0, first, first, first, place)
+    begin = expected = chunks[0][2]
     for chunk in chunks:
         if chunk[2] != expected:
             return Verified(NOT_NEXT, chunk[0], begin, expected)
@@ -188,30 +160,14 @@ def _is_in_place(chunk: Chunk, marks: Sequence[Mark]) -> bool:
     return behind == len(marks) or chunk_id + records <= marks[behind][1]
 
 
-def _elected(
-    view: memoryview, chunks: list[Chunk], run_reason: int, first: int | None, last: int | None
-) -> int:
-    """Return the offset of the start that most sources vote for; on a draw the first one."""
-    votes: Counter[int] = Counter()
-    if first is not None:
-        votes[first] += 1
-    if last is not None and run_reason == NEEDS_BYTES and _end_of(chunks) == len(view):
-        votes[last - sum(chunk[3] for chunk in chunks)] += 1
-    before = 0
-    for chunk in chunks:
-        votes[chunk[2] - before] += 1
-        before += chunk[3]
-    return votes.most_common(1)[0][0]
-
-
-def _run(view: memoryview, seals: Seals, reason: int, end: int) -> tuple[list[Chunk], int]:
+def _run(view: memoryview, seed: int, reason: int, end: int) -> tuple[list[Chunk], int]:
     """List the chunks up to the first one that is damaged in itself, and return the reason."""
     _, _, chunks = walk_chunks(view, 0, len(view))
     if reason != NOT_NEXT:
         return [chunk for chunk in chunks if chunk[0] < end], reason
     for number, (place, size, *_) in enumerate(chunks):
         own = view[place : place + size]
-        own_reason = _follow(own, seals.behind(place))[0] or verify_data(own)[0]
+        own_reason = _follow(own, seed)[0] or verify_data(own)[0]
         if own_reason != NEEDS_BYTES:
             return chunks[:number], own_reason
     return chunks, walk_chunks(view, 0, len(view))[0]
@@ -222,10 +178,10 @@ def _end_of(chunks: list[Chunk]) -> int:
     return place + size
 
 
-def _follow(view: memoryview, seals: Seals) -> tuple[int, int, int, int]:
+def _follow(view: memoryview, seed: int) -> tuple[int, int, int, int]:
     """Check all but the data of all whole chunks: as `follow_chunks`, and the seals."""
     reason, end, first, following = follow_chunks(view, 0, len(view))
-    seal_reason, seal_end = check_seals(view, seals.begin, len(view), seals.seed)
+    seal_reason, seal_end = check_seals(view, 0, len(view), seed)
     if seal_reason == BAD_SEAL and seal_end <= end:
         return seal_reason, seal_end, first, following
     return reason, end, first, following

@@ -8,7 +8,6 @@
     checkpoint, disposal, holes, compaction       upkeep beside the commits
     opening → recovery, journal_reader            the state after a crash, from the disk
     checking, overlay, damage, leftovers          damage: found, reported, set aside
-    version_1, taking_over                        directories of format version 1
 
 docs/internals-store.md tells what each step does on the disk.
 """

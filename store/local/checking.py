@@ -13,8 +13,6 @@ from typing import Any, Final, NamedTuple
 
 from store.api import Durability, TableEntry, TablePage
 from store.errors import StoreError, StoreLocked
-from store.local.checkpoint import CHECKPOINT
-from store.local.checkpoint_file import MAGIC
 from store.local.damage import Damage
 from store.local.data_file import DATA_DIRECTORY, path_of
 from store.local.directory import Found, look_into
@@ -25,8 +23,6 @@ from store.local.overlay import OverlayFiles
 from store.local.segment import Segment
 from store.local.store import LOCK, LocalStore, Tuning
 
-FORMAT_VERSION: Final = MAGIC[-1]
-"""The one that a server writes."""
 _PAGE_ENTRIES: Final = 100
 
 
@@ -89,7 +85,6 @@ class CheckedStore:
         store: The store itself.
         turns: Runs it.
         damage: What its opening found.
-        version: Of the format that the directory has.
     """
 
     def __init__(self, directory: Path, *, repairs: bool) -> None:
@@ -114,7 +109,6 @@ class CheckedStore:
             raise
         self._catalogue = opening.recovered.catalogue
         self.damage: list[Damage] = opening.recovered.findings.found
-        self.version = opening.recovered.version
         self.store = LocalStore(
             self._files,
             lock,
@@ -219,7 +213,8 @@ def open_to_check(directory: Path, *, repairs: bool) -> CheckedStore:
         repairs: Open it on the files themselves; else they stay as they are.
 
     Raises:
-        NotChecked: There is no store, another process has it, or another version wrote it.
+        NotChecked: There is no store, or another process has it.
+        OtherFormat: It has another number of the stored form.
         StoreError: It cannot be opened, not by a server either: it is damaged.
     """
     try:
@@ -228,27 +223,10 @@ def open_to_check(directory: Path, *, repairs: bool) -> CheckedStore:
         raise NotChecked(f"{directory}: {error.strerror}") from error
     if found is not Found.STORE:
         raise NotChecked(f"{directory} holds no store: name the data directory of a server")
-    _refuse_later_version(directory)
     try:
         return CheckedStore(directory, repairs=repairs)
     except StoreLocked as error:
         raise NotChecked(f"{error}: stop it first") from error
-
-
-def _refuse_later_version(directory: Path) -> None:
-    """Raise NotChecked where a later version wrote the checkpoint; damage is for the opening."""
-    try:
-        with (directory / CHECKPOINT).open("rb") as file:
-            magic = file.read(len(MAGIC))
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise NotChecked(f"{directory / CHECKPOINT}: {error.strerror}") from error
-    if magic[:-1] == MAGIC[:-1] and magic[-1] > FORMAT_VERSION:
-        raise NotChecked(
-            f"{directory} was written by a later version of Hutch (format {magic[-1]}):"
-            " check it with that version"
-        )
 
 
 def _write(write: Callable[..., None], segment: Segment, rows: list[Any], *, done: Any) -> None:  # noqa: ANN401  # of any operation

@@ -2,13 +2,13 @@
 
 Little-endian:
 
-    checkpoint | magic | xxh3 of all that follows | head | segment ...
-    bytes      | 8     | 8                        |
+    checkpoint | magic | number | xxh3 of all that follows | head | segment ...
+    bytes      | 7     | 1      | 8                        |
 
     head       sequence u64, file u64 and position u64 of the first frame that is not contained,
                its salt u64, next segment u64, next data file u64,
-               flags u32 (1: the store was closed), count of segments u32;
-               from version 2 on: the store's id u64, size u64 of that journal file,
+               flags u32 (1: the store was closed), count of segments u32,
+               the store's id u64, size u64 of that journal file,
                count of loose data files u32, the number u64 of each
 
     segment    size u32 (all of it), flags u32 (1 sealed, 2 damaged), number u64,
@@ -19,24 +19,26 @@ Little-endian:
 
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 from xxhash import xxh3_64_intdigest
 
-from store.errors import StoreError
+from store.errors import OtherFormat, StoreError
 from store.local.journal import JournalPlace
 from store.local.records import ATTRIBUTE
 from store.local.segment import Segment
 
-MAGIC: Final = b"hutchcp\x02"
-MAGIC_1: Final = b"hutchcp\x01"
-# The version is also the seed of the checksum, so that damage to the magic is noticed.
-_VERSIONS: Final = {MAGIC_1: (1, 0), MAGIC: (2, 2)}
+FORMAT_NUMBER: Final = 3
+"""The number of the stored form, in every data directory. Each change of a stored form raises it by
+one: of the journal, of tables, of streams and of what the gateway keeps in them too."""
+
+_MAGIC: Final = b"hutchcp"
+_BEGINNING: Final = _MAGIC + bytes((FORMAT_NUMBER,))
+BEGINNING_BYTES: Final = len(_BEGINNING)
 _CHECKSUM: Final = struct.Struct("<Q")
-_BODY_AT: Final = len(MAGIC) + _CHECKSUM.size
-_HEAD: Final = struct.Struct("<QQQQQQII")
-_HEAD_2: Final = struct.Struct("<QQI")
+_BODY_AT: Final = BEGINNING_BYTES + _CHECKSUM.size
+_HEAD: Final = struct.Struct("<QQQQQQIIQQI")
 _LOOSE: Final = struct.Struct("<Q")
 _SEGMENT: Final = struct.Struct("<IIQiIQQQII")
 _EXTENT: Final = struct.Struct("<QQ")
@@ -59,7 +61,6 @@ class CheckpointHead:
         store_id: Seed of the heads of the journal's files.
         journal_size: Bytes of the journal file of `place`.
         loose: Numbers of data files that may be there although no segment has them.
-        version: The format's version; version 1 had no such id, size and numbers.
     """
 
     place: JournalPlace
@@ -67,10 +68,9 @@ class CheckpointHead:
     next_segment: int
     next_file: int
     closed: bool
-    store_id: int = 0
-    journal_size: int = 0
+    store_id: int
+    journal_size: int
     loose: tuple[int, ...] = ()
-    version: int = 2
 
 
 class SegmentImage(NamedTuple):
@@ -127,7 +127,7 @@ def bytes_of_segment(image: SegmentImage) -> bytes:
 
 
 def bytes_of_checkpoint(head: CheckpointHead, segments: Iterable[bytes], count: int) -> bytes:
-    """Join encoded segments into a whole checkpoint of version 2."""
+    """Join encoded segments into a whole checkpoint."""
     packed = _HEAD.pack(
         *head.place,
         head.salt,
@@ -135,48 +135,61 @@ def bytes_of_checkpoint(head: CheckpointHead, segments: Iterable[bytes], count: 
         head.next_file,
         _CLOSED if head.closed else 0,
         count,
+        head.store_id,
+        head.journal_size,
+        len(head.loose),
     )
-    more = _HEAD_2.pack(head.store_id, head.journal_size, len(head.loose))
-    body = b"".join((packed, more, *map(_LOOSE.pack, head.loose), *segments))
-    _, seed = _VERSIONS[MAGIC]
-    return b"".join((MAGIC, _CHECKSUM.pack(xxh3_64_intdigest(body, seed)), body))
+    body = b"".join((packed, *map(_LOOSE.pack, head.loose), *segments))
+    return b"".join((_BEGINNING, _CHECKSUM.pack(xxh3_64_intdigest(body)), body))
+
+
+def check_number(beginning: bytes) -> None:
+    """Check the number of the stored form.
+
+    Args:
+        beginning: The first `BEGINNING_BYTES` of a checkpoint, or more of it.
+
+    Raises:
+        OtherFormat: It is another number. Whatever does not begin like a checkpoint is damage.
+    """
+    magic, number = beginning[: len(_MAGIC)], beginning[len(_MAGIC) : BEGINNING_BYTES]
+    if magic == _MAGIC and number and number[0] != FORMAT_NUMBER:
+        raise OtherFormat(
+            f"this Hutch stores format {FORMAT_NUMBER}, the data directory has format {number[0]}:"
+            " made by an unreleased Hutch: start with an empty directory"
+        )
 
 
 def head_of_checkpoint(data: bytes) -> CheckpointHead:
-    """Check a checkpoint of this version or version 1, and decode its head.
+    """Check a checkpoint, and decode its head.
 
     Raises:
-        StoreError: It is damaged or of another version.
+        OtherFormat: It has another number.
+        StoreError: It is damaged.
     """
-    version, seed = _VERSIONS.get(data[: len(MAGIC)], (0, 0))
-    if len(data) < _BODY_AT + _HEAD.size or not version:
-        raise StoreError("the checkpoint is damaged or was written by another version")
-    (checksum,) = _CHECKSUM.unpack_from(data, len(MAGIC))
-    if xxh3_64_intdigest(memoryview(data)[_BODY_AT:], seed) != checksum:
+    check_number(data)
+    if len(data) < _BODY_AT + _HEAD.size or not data.startswith(_BEGINNING):
+        raise StoreError("the checkpoint is damaged: it does not begin like one")
+    (checksum,) = _CHECKSUM.unpack_from(data, BEGINNING_BYTES)
+    if xxh3_64_intdigest(memoryview(data)[_BODY_AT:]) != checksum:
         raise StoreError("the checkpoint is damaged: its checksum does not match")
-    sequence, file, position, salt, next_segment, next_file, flags, _ = _HEAD.unpack_from(
-        data, _BODY_AT
+    sequence, file, position, salt, next_segment, next_file, flags, _, store_id, size, count = (
+        _HEAD.unpack_from(data, _BODY_AT)
     )
-    head = CheckpointHead(
+    at = _BODY_AT + _HEAD.size
+    loose = data[at : at + count * _LOOSE.size]
+    if len(loose) != count * _LOOSE.size:
+        raise _does_not_fit(at)
+    return CheckpointHead(
         place=JournalPlace(sequence, file, position),
         salt=salt,
         next_segment=next_segment,
         next_file=next_file,
         closed=bool(flags & _CLOSED),
-        version=version,
+        store_id=store_id,
+        journal_size=size,
+        loose=tuple(number for (number,) in _LOOSE.iter_unpack(loose)),
     )
-    if version == 1:
-        return head
-    at = _BODY_AT + _HEAD.size
-    if at + _HEAD_2.size > len(data):
-        raise _does_not_fit(at)
-    store_id, journal_size, count = _HEAD_2.unpack_from(data, at)
-    at += _HEAD_2.size
-    loose = data[at : at + count * _LOOSE.size]
-    if len(loose) != count * _LOOSE.size:
-        raise _does_not_fit(at)
-    numbers = tuple(number for (number,) in _LOOSE.iter_unpack(loose))
-    return replace(head, store_id=store_id, journal_size=journal_size, loose=numbers)
 
 
 def segments_of_checkpoint(data: bytes) -> Iterator[SegmentImage]:
@@ -185,11 +198,8 @@ def segments_of_checkpoint(data: bytes) -> Iterator[SegmentImage]:
     Raises:
         StoreError: Its checksum is right, and its counts and sizes do not fit each other.
     """
-    count = _HEAD.unpack_from(data, _BODY_AT)[-1]
-    at = _BODY_AT + _HEAD.size
-    if data[: len(MAGIC)] != MAGIC_1:
-        *_, loose_count = _HEAD_2.unpack_from(data, at)
-        at += _HEAD_2.size + loose_count * _LOOSE.size
+    *_, count, _, _, loose_count = _HEAD.unpack_from(data, _BODY_AT)
+    at = _BODY_AT + _HEAD.size + loose_count * _LOOSE.size
     for _ in range(count):
         try:
             image, size = _image_at(data, at)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from store.local.checkpoint import CHECKPOINT
+from store.local.checkpoint_file import BEGINNING_BYTES, check_number
 from store.local.data_file import DATA_DIRECTORY
 from store.local.journal_damage import SET_ASIDE
 from store.local.journal_files import JOURNAL_DIRECTORY
@@ -40,12 +41,19 @@ class Found(enum.Enum):
 
 
 def look_into(directory: Path) -> Found:
-    """Say what is in a directory, which may be missing. A damaged store is a store. OSError."""
+    """Say what is in a directory, which may be missing. A damaged store is a store.
+
+    Raises:
+        OtherFormat: It is a store, with another number of the stored form.
+        OSError: It cannot be looked into.
+    """
     try:
         names = {each.name for each in directory.iterdir()} - _OF_A_FILE_SYSTEM
     except FileNotFoundError:
         return Found.NOTHING
     if (directory / CHECKPOINT).is_file():
+        with (directory / CHECKPOINT).open("rb") as file:
+            check_number(file.read(BEGINNING_BYTES))
         return Found.STORE
     folders = [directory / JOURNAL_DIRECTORY, directory / DATA_DIRECTORY]
     files = [file for folder in folders for file in _within(folder)]

@@ -7,16 +7,15 @@ on the disk once, and its loss is damage.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Final, NamedTuple
 
-from store.local import version_1
 from store.local.damage import Damage, Findings
 from store.local.files import Files
-from store.local.journal_files import JOURNAL_DIRECTORY, path_of
+from store.local.journal_files import path_of
 from store.local.journal_reader import JournalReader
-from store.local.records import VERSION_1, Frame, frame_at
+from store.local.records import FILE_HEAD_BYTES, FRAME_HEAD, FRAME_HEAD_BYTES, Frame, frame_at
 
 log = logging.getLogger(__name__)
 
@@ -32,9 +31,6 @@ _COPY_BYTES: Final = 1024 * 1024
 _LOOKS_MAX: Final = 1 << 20
 _HASHED_BYTES_MAX: Final = 64 * 1024 * 1024
 _HIGH_AT: Final = 12
-
-WasSynced = Callable[[Iterable[Frame]], bool]
-"""Tells from the frames behind the end whether the frame that is missing there was synced."""
 
 
 class Lost(NamedTuple):
@@ -61,18 +57,13 @@ def judge(reader: JournalReader, findings: Findings, *, is_in_use: bool) -> bool
         findings: Takes what is found.
         is_in_use: The store was not closed, so frames have probably followed the checkpoint.
     """
-    broken = [*reader.damage]
-    if reader.form is VERSION_1 and is_in_use:
-        broken += _missing(reader)
-    for damage in broken:
+    for damage in reader.damage:
         findings.add(damage._replace(what=f"{damage.what}: {WHAT_TO_DO}"))
-    lost = find_lost(reader, _was_synced(reader), does_search_all=is_in_use)
+    lost = find_lost(reader, does_search_all=is_in_use)
     if not lost.frames:
-        return bool(broken)
-    # In version 1 no file may be named: it is the one that begins with the frame, whichever it is.
-    file = path_of(reader.end.file) if reader.end.file else f"{JOURNAL_DIRECTORY}/*"
-    position = reader.end.position
-    if lost.was_synced or broken:
+        return bool(reader.damage)
+    file, position = path_of(reader.end.file), reader.end.position
+    if lost.was_synced or reader.damage:
         what = (
             f"journal is damaged, {lost.frames} frames of {lost.size} bytes"
             f" behind that are given up: {WHAT_TO_DO}"
@@ -88,21 +79,6 @@ def judge(reader: JournalReader, findings: Findings, *, is_in_use: bool) -> bool
         lost.size,
     )
     return False
-
-
-def _was_synced(reader: JournalReader) -> WasSynced:
-    if reader.form is VERSION_1:
-        return version_1.was_synced
-    return lambda frames: any(frame.synced > reader.end.sequence for frame in frames)
-
-
-def _missing(reader: JournalReader) -> list[Damage]:
-    """Tell of a missing file of version 1, as far as it can be known."""
-    end = reader.end
-    if reader.visited or (end.file in reader.numbers if end.file else reader.numbers):
-        return []
-    file = path_of(end.file) if end.file else f"{JOURNAL_DIRECTORY}/*"
-    return [Damage("journal file is missing, what was in it is lost", file)]
 
 
 class Evidence:
@@ -146,7 +122,7 @@ class Evidence:
         return f"{self.directory}/{path.replace('/', '-')}"
 
 
-def find_lost(reader: JournalReader, was_synced: WasSynced, *, does_search_all: bool) -> Lost:
+def find_lost(reader: JournalReader, *, does_search_all: bool) -> Lost:
     """Look behind the end that a reader has come to; in the other files too or only in that one."""
     others = _in_other_files(reader) if does_search_all else ()
     found = list(chain(_behind_in_file(reader), others))
@@ -154,7 +130,7 @@ def find_lost(reader: JournalReader, was_synced: WasSynced, *, does_search_all: 
         frames=len(found),
         size=sum(frame.size for _, frame in found),
         files=frozenset(number for number, _ in found),
-        was_synced=was_synced(frame for _, frame in found),
+        was_synced=any(frame.synced > reader.end.sequence for _, frame in found),
     )
 
 
@@ -190,12 +166,11 @@ def _in_other_files(reader: JournalReader) -> Iterator[tuple[int, Frame]]:
 
 def _first_later(reader: JournalReader, data: bytes) -> tuple[int, int]:
     """Give sequence and place of a file's first frame; zeros if it has none or an older one."""
-    begin = reader.form.begin
-    sequence = reader.sequence_at(data, begin)
+    sequence = reader.sequence_at(data, FILE_HEAD_BYTES)
     if sequence is not None:
-        return sequence, begin
+        return sequence, FILE_HEAD_BYTES
     # The lost frame may have been its first.
-    place = _next_place(reader, data, begin, reader.end.sequence)
+    place = _next_place(reader, data, FILE_HEAD_BYTES, reader.end.sequence)
     return (0, 0) if place is None else (reader.sequence_at(data, place) or 0, place)
 
 
@@ -203,7 +178,7 @@ def _run(reader: JournalReader, data: bytes, position: int) -> Iterator[Frame]:
     """Give the frames from a position on that follow each other."""
     sequence = reader.sequence_at(data, position)
     while sequence is not None:
-        frame = frame_at(data, position, sequence, reader.salt, reader.form)
+        frame = frame_at(data, position, sequence, reader.salt)
         if frame is None:
             return
         yield frame
@@ -214,7 +189,6 @@ def _run(reader: JournalReader, data: bytes, position: int) -> Iterator[Frame]:
 def _next_place(reader: JournalReader, data: bytes, position: int, last: int) -> int | None:
     """Find a frame at `position` or behind it whose sequence is above `last`."""
     end = len(data.rstrip(b"\0"))
-    head = reader.form.head
     # The sequences of one opening have the same upper half.
     high = (last >> 32).to_bytes(4, "little")
     # Those of a whole file may be lost in between.
@@ -224,10 +198,10 @@ def _next_place(reader: JournalReader, data: bytes, position: int, last: int) ->
     for _ in range(_LOOKS_MAX):
         at = data.find(high, at + 1, end)
         start = at - _HIGH_AT
-        if at < 0 or start + head.size > len(data):
+        if at < 0 or start + FRAME_HEAD_BYTES > len(data):
             return None
-        _, sequence, *_, size, _ = head.unpack_from(data, start)
-        if last < sequence <= highest and start + head.size + size <= len(data):
+        _, sequence, *_, size, _ = FRAME_HEAD.unpack_from(data, start)
+        if last < sequence <= highest and start + FRAME_HEAD_BYTES + size <= len(data):
             hashed += size
             if reader.sequence_at(data, start) == sequence:
                 return start

@@ -8,9 +8,9 @@ from store.local.files import Files
 from store.local.journal import JournalPlace, Tail
 from store.local.journal_files import JOURNAL_DIRECTORY, numbers_in, path_of
 from store.local.records import (
-    VERSION_2,
+    FILE_HEAD_BYTES,
+    FRAME_HEAD_BYTES,
     Frame,
-    FrameForm,
     Link,
     file_head,
     frame_at,
@@ -25,7 +25,6 @@ class JournalReader:
 
     Attributes:
         salt: Seed of the frames' checksums.
-        form: How the frames lie in the files.
         numbers: The numbers of the ring's files.
         visited: Those in which frames were looked for, in their order.
         end: Behind the last frame that was found.
@@ -37,10 +36,9 @@ class JournalReader:
         files: Files,
         salt: int,
         place: JournalPlace,
-        form: FrameForm = VERSION_2,
         *,
-        store_id: int = 0,
-        size: int = 0,
+        store_id: int,
+        size: int,
     ) -> None:
         """Begin at a checkpoint's place.
 
@@ -48,13 +46,11 @@ class JournalReader:
             files: The data directory.
             salt: Seed of the frames' checksums.
             place: Of the first frame.
-            form: How the frames lie in the files.
             store_id: Seed of the files' heads.
             size: Bytes of the file of `place`.
         """
         self._files = files
         self.salt = salt
-        self.form = form
         self._store_id = store_id
         self._size = size
         self.numbers = numbers_in(files)
@@ -64,8 +60,7 @@ class JournalReader:
 
     def frames(self) -> Iterator[Frame]:
         """Give the frames."""
-        if self.form.links:
-            self._check_beginning()
+        self._check_beginning()
         number = self._file_of(self.end)
         while number is not None:
             self.visited.append(number)
@@ -91,7 +86,7 @@ class JournalReader:
                 sizes.append(file.size())
             finally:
                 file.close()
-        return len(sizes) * max(sizes) // self.form.head.size
+        return len(sizes) * max(sizes) // FRAME_HEAD_BYTES
 
     def tail(self) -> Tail:
         """Give the tail for a journal that continues behind the last frame."""
@@ -113,7 +108,7 @@ class JournalReader:
 
     def _check_beginning(self) -> None:
         """Check the file of the checkpoint's place up to there: that was synced before it."""
-        place, at = self.end, self.form.begin
+        place, at = self.end, FILE_HEAD_BYTES
         if not self._check_file(place.file, self._size) or place.position == at:
             return
         data = self.contents(place.file)
@@ -156,9 +151,8 @@ class JournalReader:
             data = self.contents(place.file)
             if self.sequence_at(data, place.position) == place.sequence:
                 return place.file
-            if self.form.links:
-                # The checkpoint's file has to stay, whatever follows it.
-                self.visited.append(place.file)
+            # The checkpoint's file has to stay, whatever follows it.
+            self.visited.append(place.file)
         return self._beginning_with(place)
 
     def _linked(self, link: Link) -> int | None:
@@ -166,24 +160,24 @@ class JournalReader:
         self._check_file(link.file, link.size)
         if link.file not in self.numbers:
             return None
-        self.end = JournalPlace(self.end.sequence, link.file, self.form.begin)
+        self.end = JournalPlace(self.end.sequence, link.file, FILE_HEAD_BYTES)
         return link.file
 
     def _frame_at(self, data: bytes, position: int, sequence: int) -> Frame | None:
-        return frame_at(data, position, sequence, self.salt, self.form)
+        return frame_at(data, position, sequence, self.salt)
 
     def sequence_at(self, data: bytes, position: int) -> int | None:
         """Give the sequence of the frame at `position`, or None where no frame checks out."""
-        return sequence_at(data, position, self.salt, self.form)
+        return sequence_at(data, position, self.salt)
 
     def _beginning_with(self, place: JournalPlace) -> int | None:
         """Find the file that follows one of which the frames end at `place`."""
         # The first frame of a file follows a link. That one says nothing else, so nothing is lost
         # with one that had not reached the disk.
-        sequence = place.sequence + self.form.links
+        sequence = place.sequence + 1
         for number in self.numbers:
             if number != place.file and self._begins_with(number, sequence):
-                self.end = JournalPlace(sequence, number, self.form.begin)
+                self.end = JournalPlace(sequence, number, FILE_HEAD_BYTES)
                 return number
         return None
 
@@ -191,10 +185,10 @@ class JournalReader:
         file = self._files.open(path_of(number))
         try:
             # The cheap look first: most files of the ring hold other frames.
-            if file.read_at(8, self.form.begin + 8) != sequence.to_bytes(8, "little"):
+            if file.read_at(8, FILE_HEAD_BYTES + 8) != sequence.to_bytes(8, "little"):
                 return False
             data = file.read_at(file.size(), 0)
-            return self.sequence_at(data, self.form.begin) == sequence
+            return self.sequence_at(data, FILE_HEAD_BYTES) == sequence
         finally:
             file.close()
 

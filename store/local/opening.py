@@ -23,7 +23,6 @@ from store.local.journal_files import JOURNAL_DIRECTORY, SpareFiles
 from store.local.leftovers import leftovers, remove_leftovers
 from store.local.recovery import Recovered, recover
 from store.local.reserve import Reserve
-from store.local.taking_over import taken_over
 
 log = logging.getLogger(__name__)
 
@@ -80,14 +79,13 @@ def begin(
         file_bytes=journal_file_bytes,
         count_max=spare_count_max,
     )
-    with taken_over(files, recovered):
-        catalogue.loose.update(map(int, leftovers(files, catalogue)))
-        # What a process that died has unlinked is not among them, and must not come back.
-        files.sync_directory(DATA_DIRECTORY)
-        writer = CheckpointWriter(files)
-        writer.note([image_of(segment) for segment in catalogue.changed], (), 0)
-        catalogue.changed.clear()
-        journal, has_checkpoint = _journal_and_checkpoint(files, spares, recovered, writer, reserve)
+    catalogue.loose.update(map(int, leftovers(files, catalogue)))
+    # What a process that died has unlinked is not among them, and must not come back.
+    files.sync_directory(DATA_DIRECTORY)
+    writer = CheckpointWriter(files)
+    writer.note([image_of(segment) for segment in catalogue.changed], (), 0)
+    catalogue.changed.clear()
+    journal, has_checkpoint = _journal_and_checkpoint(files, spares, recovered, writer, reserve)
     remove_leftovers(files, catalogue)
     if has_checkpoint:
         journal.release_kept()
@@ -121,8 +119,6 @@ def _journal_and_checkpoint(
     except DiskFull as error:
         if _can_go_on(recovered):
             return _go_on_with_journal(files, spares(), recovered, error), False
-        if recovered.version == 1:
-            raise
         reserve.give_up()
         return _begin_journal(files, spares(), recovered, writer, may_be_small=True), True
 
@@ -163,10 +159,10 @@ def _begin_journal(
 def _can_go_on(recovered: Recovered) -> bool:
     """Tell whether the journal can be continued.
 
-    A new store's cannot, nor one of version 1. Nor can it if recovery dropped records that the
-    journal still has: the next recovery would drop later changes with them.
+    A new store's cannot. Nor can it if recovery dropped records that the journal still has: the
+    next recovery would drop later changes with them.
     """
-    return recovered.reader is not None and recovered.version > 1 and not recovered.has_lost
+    return recovered.reader is not None and not recovered.has_lost
 
 
 def _go_on_with_journal(

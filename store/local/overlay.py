@@ -1,8 +1,8 @@
 """A data directory that is read and not changed: all writes stay in memory.
 
-A store opens on it as on the real files: it recovers, takes over what an older version wrote, makes
-its checkpoint and journal. All of that is kept here in pages, and gone at the end. The real files
-are opened for reading alone; the real lock is taken, so that no server changes them meanwhile.
+A store opens on it as on the real files: it recovers, makes its checkpoint and journal. All of that
+is kept here in pages, and gone at the end. The real files are opened for reading alone; the real
+lock is taken, so that no server changes them meanwhile.
 """
 
 import threading

@@ -10,10 +10,9 @@ A frame is what one commit writes, all of it or nothing. Little-endian:
 of a store, so that the frames of a file's former life are never taken for new ones. The seed of
 the checksum is a random number of this opening (the salt), so that no data that a client chose can
 pass for a frame. All frames with a sequence below `synced` were durable when this one was written,
-so where one of them does not check out and this one does, that is damage. Version 1 of the format
-has no `synced`.
+so where one of them does not check out and this one does, that is damage.
 
-A file of the journal begins with a head (in version 1 with its first frame) that is written once:
+A file of the journal begins with a head that is written once:
 
     head    | hutchjn2 | number | size of the file | xxh3, seeded with the store's id
     bytes   | 8        | 8      | 8                | 8
@@ -40,36 +39,21 @@ import enum
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final
 
 from xxhash import xxh3_64_intdigest
 
 from store.errors import StoreError
 from store.local.kernel.journal_bytes import behind_checksum, checked_part
 
-
-class FrameForm(NamedTuple):
-    """Layout of frames in the files of a journal, by the version of the store's format.
-
-    Attributes:
-        head: A frame's head: checksum, sequence, at_ms, (synced,) size, count.
-        begin: Byte of a file at which its first frame begins.
-        links: Frames that lie between the last of a file and the first of the next: 1 or 0.
-    """
-
-    head: struct.Struct
-    begin: int
-    links: int
-
-
-VERSION_1: Final = FrameForm(struct.Struct("<QQQII"), 0, 0)
-VERSION_2: Final = FrameForm(struct.Struct("<QQQQII"), 32, 1)
-
-FRAME_HEAD_BYTES: Final = VERSION_2.head.size
-FILE_HEAD_BYTES: Final = VERSION_2.begin
-FILE_MAGIC: Final = b"hutchjn2"
+FRAME_HEAD: Final = struct.Struct("<QQQQII")
+"""A frame's head: checksum, sequence, at_ms, synced, size, count."""
+FRAME_HEAD_BYTES: Final = FRAME_HEAD.size
+_FILE_MAGIC: Final = b"hutchjn2"
 _FILE_HEAD: Final = struct.Struct("<8sQQ")
 _CHECKSUM_BYTES: Final = 8
+FILE_HEAD_BYTES: Final = _FILE_HEAD.size + _CHECKSUM_BYTES
+"""The byte of a file at which its first frame begins."""
 
 CHANGE_HEAD: Final = struct.Struct("<IBBHQ")
 _KEY_LENGTH: Final = struct.Struct("<i")
@@ -191,53 +175,51 @@ Record = Create | Append | Attributes | Seal | Truncate | Merge | Delete | Link
 class Frame:
     """A frame that checked out. `size` is its place in the file, head included.
 
-    All frames with a sequence below `synced` were durable when it was written; version 1 says 0.
+    All frames with a sequence below `synced` were durable when it was written.
     """
 
     sequence: int
     at_ms: int
     size: int
     records: Sequence[Record]
-    synced: int = 0
+    synced: int
 
 
 def file_head(number: int, size: int, store_id: int) -> bytes:
     """Encode the head of a journal file of `size` bytes."""
-    head = _FILE_HEAD.pack(FILE_MAGIC, number, size)
+    head = _FILE_HEAD.pack(_FILE_MAGIC, number, size)
     return head + xxh3_64_intdigest(head, store_id).to_bytes(_CHECKSUM_BYTES, "little")
 
 
 def frame_of(sequence: int, at_ms: int, synced: int, changes: Sequence[bytes], salt: int) -> bytes:
-    """Join changes, or none, into one frame of version 2."""
+    """Join changes, or none, into one frame."""
     body = changes[0] if len(changes) == 1 else b"".join(changes)
     part = checked_part(sequence, at_ms, synced, body, len(changes))
     return behind_checksum(xxh3_64_intdigest(part, salt), part)
 
 
-def sequence_at(data: bytes, position: int, salt: int, form: FrameForm = VERSION_2) -> int | None:
+def sequence_at(data: bytes, position: int, salt: int) -> int | None:
     """Give the sequence of the frame at `position`, or None where no whole frame checks out."""
-    if position + form.head.size > len(data):
+    if position + FRAME_HEAD_BYTES > len(data):
         return None
-    checksum, sequence, *_, size, _ = form.head.unpack_from(data, position)
-    end = position + form.head.size + size
+    checksum, sequence, *_, size, _ = FRAME_HEAD.unpack_from(data, position)
+    end = position + FRAME_HEAD_BYTES + size
     if end > len(data):
         return None
     checked = memoryview(data)[position + _CHECKSUM_BYTES : end]
     return sequence if xxh3_64_intdigest(checked, salt) == checksum else None
 
 
-def frame_at(
-    data: bytes, position: int, sequence: int, salt: int, form: FrameForm = VERSION_2
-) -> Frame | None:
+def frame_at(data: bytes, position: int, sequence: int, salt: int) -> Frame | None:
     """Decode the frame at `position` if it checks out and is the one with that sequence.
 
     Raises:
         StoreError: The frame checks out but holds what this version does not know.
     """
-    if sequence_at(data, position, salt, form) != sequence:
+    if sequence_at(data, position, salt) != sequence:
         return None
-    _, _, at_ms, *synced, size, count = form.head.unpack_from(data, position)
-    at = position + form.head.size
+    _, _, at_ms, synced, size, count = FRAME_HEAD.unpack_from(data, position)
+    at = position + FRAME_HEAD_BYTES
     end = at + size
     records = []
     for _ in range(count):
@@ -250,7 +232,7 @@ def frame_at(
             raise StoreError(f"the journal's frame {sequence} is damaged: a size is {change_size}")
         records.append(_record_of(data[at : at + change_size], kind, flags, segment))
         at += change_size
-    return Frame(sequence, at_ms, form.head.size + size, records, *synced)
+    return Frame(sequence, at_ms, FRAME_HEAD_BYTES + size, records, synced)
 
 
 def create_record(segment: int, name: str, key_length: int | None, *, durable: bool) -> bytes:

@@ -33,8 +33,6 @@ from store.local.journal_files import path_of as journal_path_of
 from store.local.journal_reader import JournalReader
 from store.local.leftovers import leftovers, set_ownerless_aside
 from store.local.records import (
-    VERSION_1,
-    VERSION_2,
     Append,
     Attributes,
     Create,
@@ -48,7 +46,6 @@ from store.local.records import (
 )
 from store.local.segment import Extent, Segment
 from store.local.table_loading import load_tables
-from store.local.version_1 import remove_unfinished
 
 log = logging.getLogger(__name__)
 
@@ -84,7 +81,6 @@ class Recovered:
         reader: Has read the journal; None for a new store.
         has_lost: The segments are not what checkpoint and journal say, so that these cannot be
             gone on with.
-        version: Of the format in which it was found.
         store_id: Seed of the heads of the journal's files; 0 if there is none yet.
         kept: Numbers of journal files that stay until there is a new checkpoint.
     """
@@ -95,7 +91,6 @@ class Recovered:
     findings: Findings
     reader: JournalReader | None = None
     has_lost: bool = False
-    version: int = 2
     store_id: int = 0
     kept: frozenset[int] = frozenset()
 
@@ -281,20 +276,18 @@ def recover(files: Files, data_file_bytes: int, findings: Findings) -> Recovered
     if loaded is None:
         return Recovered(Catalogue(data_file_bytes), 1, clean=True, findings=findings)
     head, images = loaded
-    reader = _reader_of(files, head)
+    reader = JournalReader(
+        files, head.salt, head.place, store_id=head.store_id, size=head.journal_size
+    )
     frames = list(reader.frames())
     is_clean = head.closed and not frames
-    # A new store of version 1 that died before its journal was made has nothing yet.
-    is_cut_off = not is_clean and (head.version > 1 or bool(images or names))
-    is_damaged = judge(reader, findings, is_in_use=is_cut_off)
+    is_damaged = judge(reader, findings, is_in_use=not is_clean)
     if frames:
         log.info("journal replayed frames=%d", len(frames))
     check = Check(files, names)
     fold = _folded(images, frames, check)
-    # Tables of this version tell by themselves, entry by entry, what is lost.
-    checked = [
-        segment for segment in fold.segments.values() if head.version == 1 or not segment.is_table
-    ]
+    # Tables tell by themselves, entry by entry, what is lost.
+    checked = [segment for segment in fold.segments.values() if not segment.is_table]
     _note_short(checked, images, check, findings)
     for segment in checked:
         _note_damage(fold, segment, check, findings)
@@ -304,15 +297,12 @@ def recover(files: Files, data_file_bytes: int, findings: Findings) -> Recovered
     catalogue.next_file = max(head.next_file, max(fold.files, default=0) + 1)
     for segment in fold.segments.values():
         catalogue.restore(segment)
-    if head.version > 1:
-        load_tables(files, catalogue, findings)
+    load_tables(files, catalogue, findings)
     if is_damaged:
         _set_aside(files, reader, catalogue)
-    elif head.version > 1 or findings.found:
-        # After all that may find damage. Without any, version 1 does not tell which there may be.
+    else:  # after all that may find damage
         set_ownerless_aside(files, catalogue, head, fold.files, findings, is_clean=is_clean)
     last = frames[-1].sequence if frames else head.place.sequence
-    is_all_kept = is_damaged or head.version == 1
     return Recovered(
         catalogue,
         sequence=((last >> SEQUENCE_JUMP_BITS) + 2) << SEQUENCE_JUMP_BITS,
@@ -320,20 +310,8 @@ def recover(files: Files, data_file_bytes: int, findings: Findings) -> Recovered
         findings=findings,
         reader=reader,
         has_lost=bool(check.dropped) or is_damaged,
-        version=head.version,
         store_id=head.store_id,
-        kept=frozenset(reader.numbers) if is_all_kept else reader.needed(),
-    )
-
-
-def _reader_of(files: Files, head: CheckpointHead) -> JournalReader:
-    """Give what reads the journal; it has the form of the checkpoint's version."""
-    form = VERSION_2
-    if head.version == 1:
-        form = VERSION_1
-        remove_unfinished(files)
-    return JournalReader(
-        files, head.salt, head.place, form, store_id=head.store_id, size=head.journal_size
+        kept=frozenset(reader.numbers) if is_damaged else reader.needed(),
     )
 
 

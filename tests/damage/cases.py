@@ -25,7 +25,6 @@ from tests.damage.history import VARIANTS, build
 from tests.damage.judging import WRITTEN, Judge
 from tests.damage.keeping import find_removed
 from tests.damage.ledger import Built, Stream
-from tests.damage.older import unpack_older
 from tests.damage.reading import Reading, read_all
 from tests.damage.server import BEGIN_MS, Served, served
 from tests.unit.gateway.log.log_rig import put
@@ -124,8 +123,7 @@ def listened() -> Iterator[Lines]:
 def build_all(folder: Path) -> list[Built]:
     """Make the directories that cases begin with."""
     with small_parts():
-        built = [build(variant, folder / variant.name) for variant in VARIANTS]
-    return [*built, *unpack_older(folder)]
+        return [build(variant, folder / variant.name) for variant in VARIANTS]
 
 
 def run_case(built: Sequence[Built], seed: int, folder: Path) -> Outcome:
@@ -151,15 +149,13 @@ def run_case(built: Sequence[Built], seed: int, folder: Path) -> Outcome:
         outcome.complaints.append(f"took {seconds:.1f} seconds")
     outcome.complaints += judge.complaints
     outcome.complaints += [f"a traceback in the log: {each}" for each in log.tracebacks]
-    # Damage in tables of version 1 is found when files without an owner are gone.
-    found = [line for line in log.damage if chosen.version > 1 or " of a table " not in line]
     outcome.complaints += find_removed(
         chosen,
         damaged,
         directory,
         faults,
         log.lines,
-        lost_from=None if found else judge.silent_from,
+        lost_from=None if log.damage else judge.silent_from,
         is_refused=bool(outcome.refused),
     )
     return outcome

@@ -16,7 +16,6 @@ from store.local.checkpoint import CHECKPOINT
 from tests.damage.faults import Fault
 from tests.damage.ledger import Built, Key, Stored, Stream
 from tests.damage.reading import REFUSED, LookUp, Reading
-from tests.damage.untold import untold_of
 
 WRITTEN: Final = b"written after the damage"
 """A record that sound streams get."""
@@ -43,11 +42,9 @@ class Judge:
     """
 
     def __init__(self, built: Built, faults: Iterable[Fault], directory: Path) -> None:
-        faults = list(faults)
         self._built = built
         self._ledger = built.ledger
         self._touched = {name for fault in faults for name in fault.files}
-        self._untold = untold_of(built, faults)
         self._first_broken, self.silent_from = self._broken_steps(directory)
         self._misshapen = {
             name
@@ -79,14 +76,12 @@ class Judge:
             is_broken = now[span.file][part] != then[span.file][part]
             broken[step] = broken.get(step, False) or is_broken
         needed = [step for step in sorted(broken) if step > self._ledger.checkpoint_step]
-        silent_from, sound = none, 0
+        silent_from = none
         for step in reversed(needed):
-            sound += not broken[step]
-            if sound > self._untold.steps:
+            if not broken[step]:
                 break
             silent_from = step
-        first = next((step for step in needed if broken[step]), none)
-        return first, 0 if self._untold.may_be_earlier else silent_from
+        return next((step for step in needed if broken[step]), none), silent_from
 
     # What a fault could have taken
 
@@ -133,19 +128,14 @@ class Judge:
                 continue  # the same of the virtual host
             self._judge_value(key, reading)
         for stream in {*self._ledger.records, *reading.records}:
-            is_known = stream in self._ledger.records
-            if is_known or not self._may_be_wrong(("stream", *stream)):  # another name for one
-                self._judge_records(stream, reading)
+            self._judge_records(stream, reading)
         for (stream, value), found in reading.filtered.items():
             self._judge_filtered(stream, value, found, reading)
-        openings = {names.server_table("server")}
-        if reading.unclean_count < self._ledger.unclean_count and not (
-            openings & self._untold.changed
-        ):
+        if reading.unclean_count < self._ledger.unclean_count:
             what = f"unclean openings have gone back to {reading.unclean_count}"
             # Counted with the first change behind the checkpoint.
             step = self._ledger.checkpoint_step + 1
-            self._lost(what, openings, step)
+            self._lost(what, {names.server_table("server")}, step)
         self._judge_journal_files()
 
     def judge_again(self, before: Reading, after: Reading, written: dict[Stream, int]) -> None:
@@ -171,8 +161,6 @@ class Judge:
 
     def _judge_journal_files(self) -> None:
         """Hold that a line names a file of the journal that is gone, or larger or smaller."""
-        if self._built.version == 1:
-            return  # which files there were, and how large, is not known
         used = self._touched & set(self._built.kinds.get("journal", ()))
         if len(used) == 1 and used <= self._misshapen:
             (name,) = used
@@ -215,7 +203,7 @@ class Judge:
                 return  # a stream whose publishers are refused: judged with each of them
             if found is None:
                 found = reading.values.get(key[:3])
-        if found == now or self._may_be_wrong(key):
+        if found == now:
             return
         what = f"{key} is {found!r}, not {now!r}"
         if found == REFUSED:
@@ -232,27 +220,12 @@ class Judge:
             if key[0] == "sequence" and not self._journal_is_harmed and not is_cut:
                 self._complain(f"{what}: it has to be refused")
 
-    def _may_be_wrong(self, key: Key) -> bool:
-        """Tell whether nothing guards this answer where a fault was made: in version 1."""
-        segments = self._segments_of(key)
-        if key[0] == "offset":  # the chunks do not say it
-            segments -= self.segments_of_stream((key[1], key[2]))
-        if self._untold.may_be_earlier and key == ("user", "guest"):
-            return True  # by the first checkpoint the store is new
-        is_of_another = key[0] in OF_HOSTS and self._ledger.now(("host", key[1])) is None
-        if key[0] == "limits" or is_of_another:
-            segments.add(names.server_table("virtual-hosts"))
-        return bool(segments & self._untold.changed)
-
     # Records
 
     def _judge_records(self, stream: Stream, reading: Reading) -> None:
         written = self._ledger.records.get(stream, {})
         chunks = reading.records.get(stream)
         segments = self.segments_of_stream(stream)
-        if chunks is None and self._may_be_wrong(("stream", *stream)):
-            self.lost_of.add(stream)
-            return
         if chunks is None:
             if ("stream", *stream) in reading.values:
                 self.lost_of.add(stream)
@@ -280,35 +253,23 @@ class Judge:
         written: dict[int, Stored],
     ) -> set[int]:
         found: set[int] = set()
-        segments = self.segments_of_stream(stream)
-        is_timed = not segments & self._untold.changed
-        is_own = not segments & self._untold.mixed
         end = -1
         for first, timestamp_ms, bodies in chunks:
-            if first < end and is_own:
+            if first < end:
                 self._complain(f"{stream} delivers {first} behind {end - 1}")
             end = first + len(bodies)
-            if is_timed and first in written and written[first].timestamp_ms != timestamp_ms:
+            if first in written and written[first].timestamp_ms != timestamp_ms:
                 self._complain(f"{stream} delivers {first} with the time {timestamp_ms}")
             for offset, body in enumerate(bodies, first):
                 record = written.get(offset)
                 if record is None or record.body != body:
-                    if is_own:
-                        self._complain(f"{stream} delivers {body[:50]!r} as {offset}")
-                elif is_timed and not 0 <= record.timestamp_ms - timestamp_ms <= _JOINED_MS:
+                    self._complain(f"{stream} delivers {body[:50]!r} as {offset}")
+                elif not 0 <= record.timestamp_ms - timestamp_ms <= _JOINED_MS:
                     self._complain(f"{stream} delivers {offset} with the time {timestamp_ms}")
             found.update(range(first, end))
         return found
 
     def _judge_look_up(
-        self, stream: Stream, look_up: LookUp, written: dict[int, Stored], found: set[int]
-    ) -> None:
-        is_by_time = look_up.kind is StartKind.TIMESTAMP
-        untold = self._untold.changed if is_by_time else self._untold.mixed
-        if not self.segments_of_stream(stream) & untold:
-            self._judge_what_is_found(stream, look_up, written, found)
-
-    def _judge_what_is_found(
         self, stream: Stream, look_up: LookUp, written: dict[int, Stored], found: set[int]
     ) -> None:
         """Hold that nothing that was sought and can be read is passed over, nor too much read."""
@@ -338,13 +299,10 @@ class Judge:
     ) -> None:
         written = self._ledger.records[stream]
         for offset, body in found.items():
-            is_right = offset in written and written[offset].body == body
-            if not is_right and not self.segments_of_stream(stream) & self._untold.mixed:
+            if offset not in written or written[offset].body != body:
                 self._complain(f"{stream} filtered by {value!r} delivers {body[:50]!r} as {offset}")
         read = set(reading.offsets(stream))
         wanted = {at for at, record in written.items() if at in read and record.value == value}
-        if self.segments_of_stream(stream) & self._untold.changed:
-            return
         if missed := wanted - set(found):
             self._complain(f"{stream} filtered by {value!r} misses {sorted(missed)[:5]}")
 

@@ -110,7 +110,6 @@ class Built:
         older: Copies of the directory from earlier.
         ledger: What was acknowledged.
         kinds: Its files by what they hold.
-        version: Of the format that it has.
     """
 
     name: str
@@ -118,4 +117,3 @@ class Built:
     older: list[Path]
     ledger: Ledger
     kinds: dict[str, list[str]]
-    version: int = 2

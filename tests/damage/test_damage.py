@@ -19,8 +19,6 @@ What may be missing without a line of its own, as `docs/durability.md` says too:
   was cut`, as after a power cut.
 - Bits of what holds nothing: zeros ahead, spare journal files, bytes behind the end of a segment.
 
-Of version 1 more may be wrong without a line: what `untold` says, and nothing else.
-
 What need not be found again: files of indexes and filter pages, which are made anew from the
 chunks; journal files and checkpoints that an opening needed no more; files of tables that were
 compacted; files that only the lost end of a journal names, if nothing else is damaged; and, in

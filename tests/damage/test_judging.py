@@ -33,11 +33,6 @@ def closed(built: Sequence[Built]) -> Built:
 
 
 @pytest.fixture(scope="module")
-def older(built: Sequence[Built]) -> Built:
-    return next(each for each in built if each.name == "1-closed")
-
-
-@pytest.fixture(scope="module")
 def reading(closed: Built, tmp_path_factory: pytest.TempPathFactory) -> Reading:
     return read(closed, tmp_path_factory.mktemp("read") / "data")
 
@@ -74,14 +69,11 @@ def test_undamaged_directories_answer_everything_without_an_error(
     for each in built:
         directory = tmp_path / each.name
         shutil.copytree(each.directory, directory)
-        judge, version = Judge(each, [], directory), each.version
+        judge = Judge(each, [], directory)
         with small_parts(), listened() as log, served(directory) as running:
             judge.judge(read_all(running.broker, random.Random(each.name)), log.lines)
             lines = [*log.lines]  # before it is left as it is
-        assert judge.complaints == []
-        # What is derived is made anew by this version.
-        anew = "stored index or snapshot does not fit and is dropped"
-        assert [each for each in lines if version > 1 or not each.startswith(anew)] == []
+        assert judge.complaints == lines == []
 
 
 def test_histories_hold_something_in_files_of_every_kind(built: Sequence[Built]) -> None:
@@ -123,26 +115,6 @@ def test_a_wrong_answer_is_found_whatever_the_log_says(
     lines = [f"all is lost segment={each}" for each in closed.ledger.files.values()]
 
     assert judged(closed, WRONG[what](reading), "checkpoint", lines)
-
-
-def test_of_version_1_what_nothing_guards_may_be_wrong_where_a_fault_was(
-    older: Built, tmp_path: Path
-) -> None:
-    reading = read(older, tmp_path / "data")
-    chunks, (users,), (tracking, *_) = (
-        file_of_plain(older),
-        older.kinds["table of users"],
-        older.kinds["table of tracking"],
-    )
-
-    def is_complained(what: str, touched: str) -> bool:
-        return bool(judged(older, WRONG[what](reading), touched))
-
-    for what, touched in [("a right", users), ("a time", chunks), ("a stored offset", tracking)]:
-        assert not is_complained(what, touched)
-        assert is_complained(what, "data/0")
-    for what in ("a body", "an offset", "a stored offset"):
-        assert is_complained(what, chunks)
 
 
 def test_what_is_missing_needs_a_fault_that_touched_it_and_a_line(

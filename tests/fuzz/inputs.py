@@ -30,7 +30,7 @@ from tests.golden import golden
 from tests.golden.early_exchanges import EXCHANGES
 from tests.golden.pravega_frames import FRAMES, WRITER
 from tests.mewbase_client import frame
-from tests.property.gateway.chunk_model import Stored
+from tests.property.gateway.chunk_model import SEED, Stored
 from tests.property.gateway.conversations import frame_of
 
 FOLDER: Final = Path(__file__).parent / "corpus"
@@ -108,10 +108,11 @@ def _publishes() -> dict[str, bytes]:
 
 
 def _chunks() -> dict[str, bytes]:
-    first = Stored(b"\0\0\0\3one\0\0\0\3two", 2, 2, 0, 1_000, 1).event()
-    second = Stored(b"\0\0\0\5three", 1, 1, 2, 1_001, 1).event()
-    batch = Stored(SubBatch.of([b"a", b"bc"]).encoded(), 1, 2, 3, 1_002, 1)
-    trailer = Stored(b"\0\0\0\0", 1, 1, 5, trailer=b"\0\3ref" + bytes(8), rest=b"filters")
+    first = Stored(b"\0\0\0\3one\0\0\0\3two", 2, 2, 0, 1_000, 1, seed=SEED).event()
+    second = Stored(b"\0\0\0\5three", 1, 1, 2, 1_001, 1, seed=SEED).event()
+    batch = Stored(SubBatch.of([b"a", b"bc"]).encoded(), 1, 2, 3, 1_002, 1, seed=SEED)
+    behind = b"\0\3ref" + bytes(8)
+    trailer = Stored(b"\0\0\0\0", 1, 1, 5, trailer=behind, rest=b"filters", seed=SEED)
     return {
         "empty": b"\3",
         "two": b"\3" + first + second,
@@ -119,7 +120,7 @@ def _chunks() -> dict[str, bytes]:
         "sub-batch": b"\3" + first + second + batch.event(),
         "trailer": b"\3" + trailer.event(),
         "cut": b"\3" + first + second[:-3],
-        "bad-checksum": b"\3" + Stored(b"\0\0\0\1x", 1, 1, 0, crc=1).event(),
+        "bad-checksum": b"\3" + Stored(b"\0\0\0\1x", 1, 1, 0, crc=1, seed=SEED).event(),
     }
 
 

@@ -11,7 +11,6 @@ import pytest
 
 from gateway.stream.wire.offsets import FIRST
 from tests.client import Client
-from tests.golden.stores import SERVED, unpacked
 from tests.integration.administrator import ctl, hutch
 from tests.integration.server import HutchServer
 from tests.unit.store.local.test_checking import file_with, flip
@@ -73,21 +72,6 @@ def test_a_sound_directory_is_checked_and_not_changed(data: Path) -> None:
 
     assert b"all is sound" in done.stdout
     assert b" 2 streams, 31 chunks with 31 records" in done.stdout
-    assert state_of(data) == before
-
-
-@pytest.mark.parametrize("name", SERVED)
-@pytest.mark.parametrize("version", [1, 2])
-def test_a_directory_of_each_version_is_checked_and_stays_as_it_is(
-    version: int, name: str, tmp_path: Path
-) -> None:
-    data, _ = unpacked(version, name, tmp_path)
-    before = state_of(data)
-
-    done = hutch(data, "store", "check")
-
-    assert (b"format version 1: the next start takes it over" in done.stdout) == (version == 1)
-    assert b"all is sound" in done.stdout
     assert state_of(data) == before
 
 

@@ -442,7 +442,6 @@ def join_chunks(
     target: cython.uchar[::1],
     capacity: cython.Py_ssize_t,
     seed: cython.uint,
-    sealed_from: cython.longlong,
 ) -> tuple:
     """Copy the data of a run of whole small chunks behind one another.
 
@@ -455,7 +454,6 @@ def join_chunks(
         target: Gets the data sections, from its front up to `capacity`.
         capacity: Bytes.
         seed: What seals begin with.
-        sealed_from: Chunks from this place on have one.
 
     Returns:
         (reason, position, written, chunk count, records): why and where the join stopped. With
@@ -472,7 +470,7 @@ def join_chunks(
         if size <= 0:
             reason = _NEEDS_BYTES if size == 0 else _MALFORMED
             break
-        if position >= sealed_from and not _has_seal(source, position, size, seed):
+        if not _has_seal(source, position, size, seed):
             reason = _BAD_SEAL
             break
         data_size: cython.Py_ssize_t = _u32_at(source, position + 44)

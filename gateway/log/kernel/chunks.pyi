@@ -23,5 +23,4 @@ def join_chunks(
     target: bytearray,
     capacity: int,
     seed: int,
-    sealed_from: int,
 ) -> tuple[int, int, int, int, int]: ...

@@ -219,7 +219,6 @@ def _has_data(source: cython.const_uchar[::1], position: cython.Py_ssize_t) -> c
 def are_sound(
     source: cython.const_uchar[::1],
     limit: cython.Py_ssize_t,
-    sealed_from: cython.longlong,
     seed: cython.uint,
 ) -> tuple:
     """Check all that is checked of whole chunks, in one pass that lets other threads run.
@@ -230,7 +229,6 @@ def are_sound(
     Args:
         source: Stored bytes, from the start of a chunk's event.
         limit: Their end.
-        sealed_from: Chunks from this place on have seals.
         seed: What seals begin with.
 
     Returns:
@@ -255,7 +253,7 @@ def are_sound(
                 source[position + 9] != 0
                 or _u32_at(source, position + 52) != 0
                 or _u64_at(source, position + 32) != following
-                or (position >= sealed_from and not _has_seal(source, position, size, seed))
+                or not _has_seal(source, position, size, seed)
                 or not _has_data(source, position)
             ):
                 break

@@ -1,5 +1,3 @@
 from typing_extensions import Buffer
 
-def are_sound(
-    source: Buffer, limit: int, sealed_from: int, seed: int
-) -> tuple[bool, int, int, int]: ...
+def are_sound(source: Buffer, limit: int, seed: int) -> tuple[bool, int, int, int]: ...

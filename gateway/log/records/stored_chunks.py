@@ -71,7 +71,7 @@ class StoredChunks(Cursor):
             return False
         # The first offset is believed: its seal covers it, or the cursor has compared it.
         first = unpack_header(window, EVENT_HEAD_BYTES).chunk_id
-        found = verify(memoryview(window), self.log.seals.behind(begin), first)
+        found = verify(memoryview(window), self.log.seal_seed, first)
         if not found.end:
             # The index knows the chunk behind the span; this looks for one before that.
             end = min(self.log.index.span_end(begin, 0), self.log.committed_length)

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from tests.chunks import SubBatch
 
 NEEDS_BYTES, BAD_CRC, MALFORMED, NOT_JOINABLE, BAD_HEADER, NOT_NEXT, BAD_SEAL = range(7)
-UNSEALED = 2**62
-"""Where chunks with seals begin if there are none."""
 SEED = zlib.crc32(b"the name of a segment")
 HEADER = struct.Struct(">IIBBHIqQQIII4x")
 
@@ -159,14 +157,12 @@ def is_simple(data: bytes, entries: int) -> bool:
     return not data
 
 
-def join(
-    source: bytes, capacity: int, seed: int = 0, sealed_from: int = UNSEALED
-) -> tuple[Joined, bytes]:
+def join(source: bytes, capacity: int, seed: int = SEED) -> tuple[Joined, bytes]:
     joined = b""
     count = records = position = 0
     first: tuple[int, ...] = ()
     while not isinstance(fields := fields_at(source, position), int):
-        if position >= sealed_from and not has_seal(source, position, fields, seed):
+        if not has_seal(source, position, fields, seed):
             return (BAD_SEAL, position, len(joined), count, records), joined
         first = first or fields
         data = data_at(source, position, fields)

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 import pytest
 
 from gateway.log import log as log_module
-from gateway.log.chunk import Seals
 from gateway.log.cursor import Cursor
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.index import NO_END
@@ -49,7 +48,8 @@ NAMES = LogNames(
     index_segment="rmq-.2f/_orders-1-index/0.#epoch.0",
     filter_segment="rmq-.2f/_orders-1-filters/0.#epoch.0",
 )
-SEALS = Seals(zlib.crc32(NAMES.data_segment.encode()))
+SEED = zlib.crc32(NAMES.data_segment.encode())
+"""Of the seals of its chunks."""
 TABLE = "rmq-.2f/_tracking_kvtable/0.#epoch.0"
 GENERATION = 1
 
@@ -403,9 +403,9 @@ def event_of(
     trailer: bytes = b"",
     rest: bytes = b"",
     kind: int = 0,
-    seed: int | None = SEALS.seed,
+    seed: int = SEED,
 ) -> bytes:
-    """A stored chunk, written apart from the server's own code; without a seal if no `seed`."""
+    """A stored chunk, written apart from the server's own code."""
     data = b"".join(map(encode, entries))
     records = sum(e.record_count if isinstance(e, SubBatch) else 1 for e in entries)
     header = struct.pack(
@@ -421,9 +421,8 @@ def event_of(
         len(data),
         len(trailer),
     )
-    event = header + data + trailer + rest
-    if seed is not None:
-        event += zlib.crc32(header + trailer + rest, seed).to_bytes(4)
+    seal = zlib.crc32(header + trailer + rest, seed).to_bytes(4)
+    event = header + data + trailer + rest + seal
     return struct.pack(">II", 0, len(event)) + event
 
 

@@ -11,7 +11,7 @@ from gateway.log.filters import SubscriptionFilter
 from gateway.log.verifying import verify
 from store.api import FileRegion
 from tests.unit.gateway.log.conftest import MakeRig
-from tests.unit.gateway.log.log_rig import SEALS, LogRig, change_on_disk, event_of
+from tests.unit.gateway.log.log_rig import SEED, LogRig, change_on_disk, event_of
 from tests.unit.gateway.log.test_cursor import commit_all, offsets_and_records
 
 FIVE = [bytes([number]) * 300 for number in range(5)]
@@ -200,13 +200,13 @@ def test_verifying_finds_the_first_bad_chunk_whether_chunks_are_small_or_large(
 ) -> None:
     events = [bytearray(event_of([bytes(size), b"x"], chunk_id=2 * n)) for n in range(3)]
     good = b"".join(events)
-    assert verify(memoryview(good), SEALS) == (0, len(good), 0, 6, None, 0)
-    assert verify(memoryview(good[:-1]), SEALS) == (0, 2 * len(events[0]), 0, 4, None, 0)
+    assert verify(memoryview(good), SEED) == (0, len(good), 0, 6, None, 0)
+    assert verify(memoryview(good[:-1]), SEED) == (0, 2 * len(events[0]), 0, 4, None, 0)
 
     events[place][-5] ^= 1
 
     bad = b"".join(events)
-    assert verify(memoryview(bad), SEALS)[:2] == (1, place * len(events[0]))
+    assert verify(memoryview(bad), SEED)[:2] == (1, place * len(events[0]))
 
 
 def test_damage_in_large_pieces_that_are_checked_ahead_is_found_before_it_is_delivered(

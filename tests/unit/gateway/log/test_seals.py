@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gateway.log import index as index_module
-from gateway.log.chunk import Seals, event_number, seal_seed
+from gateway.log.chunk import event_number, seal_seed
 from gateway.log.errors import CorruptChunk
 from gateway.log.filters import SubscriptionFilter
 from gateway.log.locating import StartKind, locate
@@ -14,13 +14,12 @@ from gateway.log.names import writer_of
 from gateway.log.opening import LogNames
 from gateway.log.retention import Limits, find_cut
 from gateway.log.verifying import verify
-from store.api import TAKEN_OVER, AttributeUpdate
 from store.errors import CorruptSegment
 from tests.chunks import SubBatch
 from tests.unit.gateway.log.conftest import MakeRig
 from tests.unit.gateway.log.log_rig import (
     NAMES,
-    SEALS,
+    SEED,
     LogRig,
     change_on_disk,
     event_of,
@@ -277,12 +276,12 @@ def run() -> tuple[bytes, list[int]]:
 
 def test_no_byte_of_a_run_changes_without_notice(run: tuple[bytes, list[int]]) -> None:
     content, places = run
-    assert verify(memoryview(content), SEALS, 0, 4)[:4] == (0, len(content), 0, 4)
+    assert verify(memoryview(content), SEED, 0)[:4] == (0, len(content), 0, 4)
     for place in range(len(content)):
         damaged = bytearray(content)
         damaged[place] ^= 1 << place % 8
         number = max(n for n in range(4) if places[n] <= place)
-        verified = verify(memoryview(damaged), SEALS, 0, 4)
+        verified = verify(memoryview(damaged), SEED, 0)
         assert verified.end == places[number], place
         assert verified.reason or place - places[number] in range(4, 8), place
 
@@ -292,17 +291,15 @@ def test_chunks_do_not_check_out_under_the_name_of_another_segment(
 ) -> None:
     content, _ = run
 
-    assert verify(memoryview(content), Seals(seal_seed("rmq-.2f/_others-1/0.#epoch.0"))).end == 0
+    assert verify(memoryview(content), seal_seed("rmq-.2f/_others-1/0.#epoch.0")).end == 0
 
 
 def test_a_seal_covers_name_header_trailer_and_filter_values() -> None:
-    event = event_of([b"data"], trailer=b"\0\1p" + bytes(8), rest=b"rest", seed=None)
-    covered = NAMES.data_segment.encode() + event[8:56] + event[64:]
-    rig_event = event_of([b"data"], trailer=b"\0\1p" + bytes(8), rest=b"rest")
+    event = event_of([b"data"], trailer=b"\0\1p" + bytes(8), rest=b"rest")
+    covered = NAMES.data_segment.encode() + event[8:56] + event[64:-4]
 
-    assert rig_event[8:-4] == event[8:]
-    assert rig_event[-4:] == zlib.crc32(covered).to_bytes(4)
-    assert seal_seed(NAMES.data_segment) == SEALS.seed
+    assert event[-4:] == zlib.crc32(covered).to_bytes(4)
+    assert seal_seed(NAMES.data_segment) == SEED
 
 
 def test_what_the_log_writes_has_the_seal_of_its_segment(rig: LogRig) -> None:
@@ -339,25 +336,16 @@ def test_a_filter_leaves_out_no_chunk_whose_sizes_are_damaged(
     assert f"not delivered stream=orders position={start} bytes={start}" in caplog.text
 
 
-@pytest.mark.parametrize("is_old", [False, True], ids=["sealed", "without seals"])
 def test_a_time_that_was_damaged_lets_nothing_seem_too_old(
-    make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch, *, is_old: bool
+    make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(index_module, "SPAN_BYTES", 70)
     rig = make_rig()
     rig.do(rig.store.create_segment, NAMES.data_segment)
-    events = [
-        event_of(
-            [b"%d" % n], chunk_id=n, timestamp_ms=1_000 + n, seed=None if is_old else SEALS.seed
-        )
-        for n in range(8)
-    ]
+    events = [event_of([b"%d" % n], chunk_id=n, timestamp_ms=1_000 + n) for n in range(8)]
     for number, event in enumerate(events, 1):
         append_raw(rig, event, number)
     content = b"".join(events)
-    if is_old:
-        update = AttributeUpdate(TAKEN_OVER, len(content))
-        rig.do(rig.store.update_attributes, NAMES.data_segment, [update])
     rig.close()
     size = len(events[0])
     # Chunks at which units end, and one before: their times are zero.

@@ -11,7 +11,7 @@ from gateway.log.filters import FILTER_BYTES_MAX, pack_filters
 from gateway.log.unit import DATA_BYTES_MAX, Unit, add_mark, pack_blank, parts_of
 from store.api import Appended
 from tests.chunks import Entry, SubBatch
-from tests.unit.gateway.log.log_rig import SEALS, encode, event_of
+from tests.unit.gateway.log.log_rig import SEED, encode, event_of
 from tests.unit.gateway.log.unit_rig import blank
 
 ENTRIES = st.lists(
@@ -36,12 +36,12 @@ def test_a_unit_becomes_chunks_behind_one_another_with_the_mark_in_the_last(
     chunks: list[list[Entry]], offset: int, values: tuple[bytes, ...]
 ) -> None:
     blanks = bytearray(b"".join(blank(*entries, values=values) for entries in chunks))
-    parts = parts_of(blanks, SEALS.seed)
+    parts = parts_of(blanks, SEED)
     assert parts is not None
     add_mark(blanks, parts, 7)
     unit = Unit(7, blanks, parts)
 
-    stored = unit.finish(chunk_id=offset, epoch=3, timestamp_ms=50, seal_seed=SEALS.seed)
+    stored = unit.finish(chunk_id=offset, epoch=3, timestamp_ms=50, seal_seed=SEED)
 
     expected, first = b"", offset
     for number, entries in enumerate(chunks, 1):
@@ -105,34 +105,32 @@ def test_filter_values_above_the_limit_are_refused() -> None:
 def test_data_may_be_any_buffer() -> None:
     data = encode(b"ab") + encode(b"c")
 
-    assert pack_blank(2, 2, memoryview(bytearray(data)), seal_seed=SEALS.seed) == blank(b"ab", b"c")
+    assert pack_blank(2, 2, memoryview(bytearray(data)), seal_seed=SEED) == blank(b"ab", b"c")
 
 
 def test_a_chunk_is_the_same_in_a_used_buffer_with_more_room() -> None:
     values = pack_filters([b"v"])
 
     def packed(room: Callable[[int], bytearray]) -> memoryview:
-        return pack_blank(
-            1, 1, encode(b"a"), seal_seed=SEALS.seed, packed_filters=values, room=room
-        )
+        return pack_blank(1, 1, encode(b"a"), seal_seed=SEED, packed_filters=values, room=room)
 
     assert packed(lambda size: bytearray(b"\xff" * (size + 9))) == packed(bytearray)
 
 
 def test_a_damaged_byte_anywhere_is_noticed() -> None:
     sound = blank(b"one", b"two", values=[b"v"]) + blank(b"three")
-    assert parts_of(sound, SEALS.seed) is not None
+    assert parts_of(sound, SEED) is not None
 
     for place in range(len(sound)):
         damaged = bytearray(sound)
         damaged[place] ^= 1
-        assert parts_of(damaged, SEALS.seed) is None, place
+        assert parts_of(damaged, SEED) is None, place
 
 
 @pytest.mark.parametrize(
     "blanks",
     [
-        blank(b"one", seed=SEALS.seed + 1),
+        blank(b"one", seed=SEED + 1),
         blank(b"one")[:-1],
         blank(b"one") + b"\x00",
         event_of([b"one"], chunk_id=1, epoch=0),
@@ -142,4 +140,4 @@ def test_a_damaged_byte_anywhere_is_noticed() -> None:
     ],
 )
 def test_what_is_no_run_of_blank_chunks_of_this_segment_is_refused(blanks: bytes) -> None:
-    assert parts_of(blanks, SEALS.seed) is None
+    assert parts_of(blanks, SEED) is None

@@ -8,13 +8,13 @@ from gateway.log.log import StreamLog
 from gateway.log.units import UnitPlace, UnitSegments, append_unit, pack_blank
 from gateway.pending import Pending, start
 from tests.chunks import Entry, SubBatch
-from tests.unit.gateway.log.log_rig import NAMES, SEALS, LogRig, encode, state_of
+from tests.unit.gateway.log.log_rig import NAMES, SEED, LogRig, encode, state_of
 
 ASIDE = "hutch/_unit-1/0.#epoch.0"
 SEGMENTS = UnitSegments(NAMES.data_segment, ASIDE)
 
 
-def blank(*entries: Entry, values: Iterable[bytes] = (), seed: int = SEALS.seed) -> bytes:
+def blank(*entries: Entry, values: Iterable[bytes] = (), seed: int = SEED) -> bytes:
     """A blank chunk of entries, with the filter values that they have."""
     records = sum(each.record_count if isinstance(each, SubBatch) else 1 for each in entries)
     chunk = pack_blank(

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from store.api import TableEntry
-from store.errors import StoreError
+from store.errors import OtherFormat, StoreError
 from store.local.checking import NotChecked, open_to_check
+from store.local.checkpoint_file import BEGINNING_BYTES, FORMAT_NUMBER
 from store.local.files import DirectoryFiles
 from tests.unit.store.local.opened import opened
 from tests.unit.store.local.test_overlay import state_of
@@ -40,6 +41,13 @@ def flip(path: Path, content: bytes, place: int = 0) -> None:
     stored = bytearray(path.read_bytes())
     stored[stored.index(content) + place] ^= 1
     path.write_bytes(stored)
+
+
+def set_format(directory: Path, number: int) -> None:
+    """Give a store another number of the stored form."""
+    with (directory / "checkpoint").open("r+b") as file:
+        file.seek(BEGINNING_BYTES - 1)
+        file.write(bytes((number,)))
 
 
 def test_a_sound_store_has_no_damage_and_stays_as_it_is(directory: Path) -> None:
@@ -121,12 +129,18 @@ def test_a_store_that_a_server_has_is_not_checked(directory: Path) -> None:
     rig.close()
 
 
-def test_a_store_of_a_later_version_is_not_checked(directory: Path) -> None:
-    with (directory / "checkpoint").open("r+b") as file:
-        file.write(b"hutchcp\x09")
+@pytest.mark.parametrize("number", [FORMAT_NUMBER - 1, FORMAT_NUMBER + 1])
+@pytest.mark.parametrize("repairs", [False, True])
+def test_a_store_of_another_format_is_not_opened(
+    directory: Path, number: int, *, repairs: bool
+) -> None:
+    set_format(directory, number)
+    before = state_of(directory)
 
-    with pytest.raises(NotChecked, match="later version"):
-        open_to_check(directory, repairs=True)
+    with pytest.raises(OtherFormat, match=f"has format {number}: made by an unreleased Hutch"):
+        open_to_check(directory, repairs=repairs)
+
+    assert state_of(directory) == before
 
 
 def test_a_damaged_checkpoint_is_an_error_of_the_store_and_gives_the_lock_back(

@@ -24,7 +24,13 @@ def image(number: int, name: str) -> SegmentImage:
 
 def head(sequence: int) -> CheckpointHead:
     return CheckpointHead(
-        place=JournalPlace(sequence, 1, 0), salt=5, next_segment=9, next_file=9, closed=False
+        place=JournalPlace(sequence, 1, 0),
+        salt=5,
+        next_segment=9,
+        next_file=9,
+        closed=False,
+        store_id=6,
+        journal_size=7,
     )
 
 

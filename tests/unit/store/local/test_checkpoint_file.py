@@ -1,15 +1,12 @@
-from pathlib import Path
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from xxhash import xxh3_64_intdigest
 
-from store.errors import StoreError
-from store.local.checkpoint import CHECKPOINT
+from store.errors import OtherFormat, StoreError
 from store.local.checkpoint_file import (
-    MAGIC,
-    MAGIC_1,
+    BEGINNING_BYTES,
+    FORMAT_NUMBER,
     CheckpointHead,
     SegmentImage,
     bytes_of_checkpoint,
@@ -21,7 +18,6 @@ from store.local.checkpoint_file import (
 from store.local.data_file import DataFile
 from store.local.journal import JournalPlace
 from store.local.segment import Extent, Segment
-from tests.golden.stores import unpacked
 
 PLACE = JournalPlace(2**33, 4, 5)
 HEAD = CheckpointHead(
@@ -64,27 +60,24 @@ def test_damage_anywhere_is_noticed() -> None:
     for position in range(len(data)):
         damaged = bytearray(data)
         damaged[position] ^= 1
-        with pytest.raises(StoreError, match="damaged"):
+        is_number = position == BEGINNING_BYTES - 1
+        with pytest.raises(StoreError, match="format 2" if is_number else "damaged"):
             head_of_checkpoint(bytes(damaged))
 
 
-def test_a_checkpoint_of_version_1_is_read(tmp_path: Path) -> None:
-    directory, _ = unpacked(1, "merged-closed", tmp_path)
-    data = (directory / CHECKPOINT).read_bytes()
-    head = head_of_checkpoint(data)
-    assert (head.version, head.closed, head.loose) == (1, True, ())
-    assert len(list(segments_of_checkpoint(data))) > 1
-
-
-def test_the_version_cannot_be_changed_without_notice(tmp_path: Path) -> None:
-    directory, _ = unpacked(1, "merged-closed", tmp_path)
-    old = (directory / CHECKPOINT).read_bytes()
-    for data in (MAGIC + old[len(MAGIC) :], MAGIC_1 + checkpoint()[len(MAGIC) :]):
-        with pytest.raises(StoreError, match="damaged"):
+@pytest.mark.parametrize("number", [0, 1, FORMAT_NUMBER - 1, FORMAT_NUMBER + 1, 255])
+def test_another_number_is_refused_whatever_follows_it(number: int) -> None:
+    beginning = checkpoint()[: BEGINNING_BYTES - 1] + bytes((number,))
+    for data in (beginning, beginning + checkpoint()[BEGINNING_BYTES:], beginning + bytes(100)):
+        with pytest.raises(OtherFormat) as told:
             head_of_checkpoint(data)
+        assert str(told.value) == (
+            f"this Hutch stores format {FORMAT_NUMBER}, the data directory has format {number}:"
+            " made by an unreleased Hutch: start with an empty directory"
+        )
 
 
-@pytest.mark.parametrize("size", [0, 1, len(MAGIC), 40])
+@pytest.mark.parametrize("size", [0, 1, BEGINNING_BYTES - 1, BEGINNING_BYTES, 40, 90])
 def test_a_cut_checkpoint_is_damaged(size: int) -> None:
     with pytest.raises(StoreError, match="damaged"):
         head_of_checkpoint(checkpoint()[:size])
@@ -110,12 +103,19 @@ def test_no_bit_of_a_checkpoint_with_a_right_checksum_leads_astray(data: st.Data
         for number in range(3)
     ]
     head = CheckpointHead(
-        place=JournalPlace(1, 1, 0), salt=5, next_segment=9, next_file=9, closed=True, loose=(4, 5)
+        place=JournalPlace(1, 1, 0),
+        salt=5,
+        next_segment=9,
+        next_file=9,
+        closed=True,
+        store_id=6,
+        journal_size=7,
+        loose=(4, 5),
     )
     stored = bytearray(bytes_of_checkpoint(head, map(bytes_of_segment, images), len(images)))
     bit = data.draw(st.integers(16 * 8, len(stored) * 8 - 1))
     stored[bit // 8] ^= 1 << bit % 8
-    stored[8:16] = xxh3_64_intdigest(stored[16:], 2).to_bytes(8, "little")
+    stored[8:16] = xxh3_64_intdigest(stored[16:]).to_bytes(8, "little")
 
     try:
         head_of_checkpoint(bytes(stored))

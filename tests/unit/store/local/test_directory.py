@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from store.errors import OtherFormat
+from store.local.checkpoint_file import FORMAT_NUMBER
 from store.local.directory import Found, has_data, look_into, remove_store, was_damaged
 
 
@@ -33,6 +35,14 @@ def test_a_store_is_known_also_without_some_of_its_files_and_beside_others(
     tmp_path: Path, names: tuple[str, ...]
 ) -> None:
     assert look_into(filled(tmp_path, *names)) is Found.STORE
+
+
+@pytest.mark.parametrize("number", [FORMAT_NUMBER - 1, FORMAT_NUMBER + 1])
+def test_a_store_of_another_format_is_told(tmp_path: Path, number: int) -> None:
+    (filled(tmp_path, "checkpoint") / "checkpoint").write_bytes(b"hutchcp" + bytes((number,)))
+
+    with pytest.raises(OtherFormat, match=f"has format {number}: made by an unreleased Hutch"):
+        look_into(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from gateway.broker.access.errors import (
 )
 from gateway.broker.access.model import Permission, Right, User
 from gateway.broker.access.passwords import Algorithm, PasswordHash
-from gateway.broker.patterns import PATTERN_BYTES_MAX
 from gateway.pending import start
 from store.errors import StoreError
 from tests.unit.gateway.broker.access.access_rig import AccessRig
@@ -68,22 +67,6 @@ def test_a_kept_permission_whose_pattern_is_refused_now_allows_nothing_and_is_lo
     assert reopened.permissions() == [ALL]
     assert "permission cannot be used, and allows nothing" in caplog.text
     assert "Traceback" not in caplog.text
-
-
-def test_a_kept_pattern_that_is_longer_than_new_ones_may_be_stays_valid(begun: AccessRig) -> None:
-    names = [f"orders-of-customer-{number}" for number in range(180)]
-    long = f"^({'|'.join(names)})$"
-    assert PATTERN_BYTES_MAX < len(long) <= 4_096
-    begun.run(
-        begun.access.put_permission(
-            Permission(user="other", virtual_host="/", configure=long, write="", read="")
-        )
-    )
-
-    reopened = begun.open()
-
-    assert all(reopened.may("other", "/", Right.CONFIGURE, name) for name in names)
-    assert not reopened.may("other", "/", Right.CONFIGURE, "orders-of-customer-180")
 
 
 def test_everything_that_is_changed_is_there_after_a_restart(begun: AccessRig) -> None:

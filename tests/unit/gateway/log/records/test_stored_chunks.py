@@ -24,7 +24,6 @@ from tests.unit.gateway.log.log_rig import (
     event_of,
 )
 from tests.unit.gateway.log.test_cursor import commit_all, offsets_and_records
-from tests.unit.gateway.log.test_older_chunks import of_old_and_new, old_rig
 from tests.unit.gateway.log.test_opening_damage import append_raw
 from tests.unit.gateway.log.test_unreadable import BODIES, EVENT_BYTES, Disk, rig_on
 
@@ -126,14 +125,6 @@ def test_no_damaged_chunk_is_given_and_the_others_are(
     assert "damaged chunk is not delivered" in caplog.text
 
 
-def test_chunks_without_seals_are_given_beside_those_with_one(make_rig: MakeRig) -> None:
-    rig, _ = old_rig(make_rig)
-    log = rig.open()
-    commit_all(rig, log, [b"new"], [b"newer"])
-
-    assert offsets_and_records(stored(rig, log)) == of_old_and_new()
-
-
 @pytest.mark.parametrize("is_reopened", [False, True])
 @pytest.mark.parametrize("times", [1, 1_000])
 def test_an_error_of_the_disk_is_felt_only_where_it_stays(
@@ -171,18 +162,18 @@ def test_a_sub_batch_is_given_as_it_is_stored_and_checked(rig: LogRig) -> None:
     assert [chunk.chunk_id for chunk in stored(rig, log)] == [0, 4]
 
 
-def test_the_seal_of_a_chunk_behind_those_without_is_compared(
+def test_the_seal_of_a_chunk_is_compared(
     make_rig: MakeRig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(stored_module, "_WINDOW_BYTES", 100)
-    rig, _ = old_rig(make_rig)
-    log = rig.open()
-    commit_all(rig, log, [b"new"], [b"newer"])
+    rig = make_rig()
+    log = rig.create()
+    commit_all(rig, log, [b"one"], [b"another"])
     content = rig.content()
-    at = content.index(b"newer") - 4 - 48 + 15  # the last byte of its time
+    at = content.index(b"another") - 4 - 48 + 15  # the last byte of its time
     change_on_disk(rig, content, (at, content[at] ^ 1))
 
-    assert offsets_and_records(stored(rig, log)) == of_old_and_new()[:-1]
+    assert offsets_and_records(stored(rig, log)) == [(0, b"one")]
 
 
 @pytest.mark.parametrize("checks", ["all chunks", "single chunks"])
