@@ -19,6 +19,7 @@ from compat.broker.running import RunningBroker
 from pyspark_hutch.jobs.java import java_trouble
 from tests.client import Client
 from tests.integration.server import HutchServer
+from tests.spark_cluster.standalone import JAVA_VARIABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["rabbitmq"]
 
 HERE = Path(__file__).parent
+os.environ |= JAVA_VARIABLES  # also for what tests start
 JAVA_MIN = 17
 LIMIT_S = 180
 """For a test; the first has the start of Spark in it, which takes a minute on a busy machine."""
@@ -46,8 +48,12 @@ SPARK_SETTINGS = {
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in item.path.parents and item.get_closest_marker("timeout") is None:
+        if HERE not in item.path.parents:
+            continue
+        if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(LIMIT_S))
+        if "rabbitmq" in item.fixturenames:
+            item.add_marker(pytest.mark.rabbitmq)
 
 
 @pytest.fixture(scope="session")
@@ -108,7 +114,7 @@ def place(hutch: HutchServer) -> Place:
     return Place("hutch", hutch.host, hutch.port)
 
 
-@pytest.fixture(params=["hutch", "rabbitmq"])
+@pytest.fixture(params=["hutch", pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)])
 def either(request: pytest.FixtureRequest) -> Place:
     """Give first Hutch, then RabbitMQ: what a test finds must be the same."""
     if request.param == "hutch":

@@ -26,6 +26,8 @@ from tests.spark.queries import WAIT_S, refusal
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from compat.broker.running import RunningBroker
+
 pytestmark = pytest.mark.timeout(300)
 
 COUNT = 300
@@ -201,11 +203,9 @@ def test_a_right_that_is_lost_before_the_commit_is_missed(
 
 
 def test_another_broker_is_told_where_stages_are_asked_for(
-    place: Place, request: pytest.FixtureRequest, stream: str, rows: DataFrame
+    rabbitmq: RunningBroker, stream: str, rows: DataFrame
 ) -> None:
-    del place
-    broker = request.getfixturevalue("rabbitmq")
-    other = Place("rabbitmq", broker.host, broker.ports.stream)
+    other = Place("rabbitmq", rabbitmq.host, rabbitmq.ports.stream)
 
     said = refusal(lambda: save(rows, other.options, stream=stream, delivery="staged"))
 

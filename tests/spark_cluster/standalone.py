@@ -28,11 +28,12 @@ EXECUTOR: Final = "CoarseGrainedExecutorBackend"
 _MASTER_URL: Final = re.compile(r"Starting Spark master at (spark://\S+)")
 _ANY_PORT: Final = ("--port", "0", "--webui-port", "0")
 
-# A Java machine that lives for seconds is not worth its best compiler.
+# A Java machine that lives for seconds is not worth its best compiler, which takes half of its time.
 JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+JAVA_VARIABLES: Final = dict.fromkeys(("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"), JAVA_OPTIONS)
+"""For the driver, and for the short-lived Java that finds out how to start it."""
 _SETTINGS: Final = {
     "spark.cores.max": str(WORKERS),
-    "spark.driver.extraJavaOptions": JAVA_OPTIONS,
     "spark.driver.memory": "768m",
     "spark.executor.cores": "1",
     "spark.executor.extraJavaOptions": JAVA_OPTIONS,
@@ -58,12 +59,13 @@ def settings_of(driver: Host = LOCAL) -> dict[str, str]:
 def environment(python: str = sys.executable, host: Host = LOCAL) -> dict[str, str]:
     """Return what Spark's processes are started with; no settings of the test run's own."""
     kept = {key: value for key, value in os.environ.items() if not key.startswith("HUTCH_")}
-    return kept | {
+    own = {
         "PYSPARK_PYTHON": python,
         "PYSPARK_DRIVER_PYTHON": python,
         "SPARK_HOME": str(HOME),
         "SPARK_LOCAL_IP": host.address,
     }
+    return kept | JAVA_VARIABLES | own
 
 
 class Cluster:

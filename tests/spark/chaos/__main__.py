@@ -1,9 +1,10 @@
 """Copies streams through Spark while processes are killed, and counts lost and doubled rows.
 
-    python -m tests.spark.chaos [WORD ...] [--rows 1000000] [--folder FOLDER] [--list]
+    python -m tests.spark.chaos [WORD ...] [--short] [--rows 1000000] [--folder FOLDER] [--list]
 
-Words choose the cases whose names have any of them. Each case prints one line, and a table of all
-comes at the end. The exit status is 0 if each row of each case was there once.
+Words choose the cases whose names have any of them. Short cases have few rows. Each case prints one
+line, and a table of all comes at the end. The exit status is 0 if each row of each case was there
+once.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from tests.spark.chaos.cases import CASES, Case, long
+from tests.spark.chaos.cases import CASES, SHORT, Case, Size, long
 from tests.spark.chaos.running import Ground, Outcome, run_case
 
 ROWS: Final = 1_000_000
@@ -39,7 +40,7 @@ def _say(what: object) -> None:
     sys.stdout.flush()
 
 
-def _run_all(cases: Sequence[Case], rows: int, folder: Path) -> int:
+def _run_all(cases: Sequence[Case], size: Size, folder: Path) -> int:
     """Run cases; give how many were not good, with those that did not come to an end."""
     begun = time.monotonic()
     lines, bad = [], 0
@@ -48,7 +49,7 @@ def _run_all(cases: Sequence[Case], rows: int, folder: Path) -> int:
         _say(f"  {time.monotonic() - begun:6.0f} s  {what}")
 
     try:
-        with Ground(folder, long(rows), progress) as ground:
+        with Ground(folder, size, progress) as ground:
             for number, case in enumerate(cases, start=1):
                 _say(f"{number} of {len(cases)}: {case.name}")
                 try:
@@ -73,7 +74,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run what is asked for; exit status 0 if no row was lost or doubled."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("words", nargs="*", help="words in the names of the cases; none: all cases")
-    parser.add_argument("--rows", type=int, default=ROWS, help="rows of a case")
+    sizes = parser.add_mutually_exclusive_group()
+    sizes.add_argument("--rows", type=int, default=ROWS, help="rows of a case")
+    sizes.add_argument("--short", action="store_true", help="few rows, as in `make test-spark`")
     parser.add_argument("--folder", type=Path, help="where files and logs stay, an empty folder")
     parser.add_argument("--list", action="store_true", help="print the names of the cases")
     options = parser.parse_args(arguments)
@@ -88,7 +91,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory(prefix="hutch-chaos-") as temporary:
         folder = options.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        return 1 if _run_all(cases, options.rows, folder) else 0
+        size = SHORT if options.short else long(options.rows)
+        return 1 if _run_all(cases, size, folder) else 0
 
 
 if __name__ == "__main__":

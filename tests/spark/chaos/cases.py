@@ -59,7 +59,6 @@ class Case:
         durability: Of the server.
         to_super_stream: Whether the target is a super stream.
         in_one_batch: Whether all rows are one batch; else there are several.
-        is_short: Whether it is also a test of `make test-spark`, with few rows.
     """
 
     victim: str = ""
@@ -68,7 +67,6 @@ class Case:
     durability: str = "os"
     to_super_stream: bool = False
     in_one_batch: bool = False
-    is_short: bool = False
 
     @property
     def name(self) -> str:
@@ -83,11 +81,11 @@ class Case:
 def _cases() -> Iterator[Case]:
     plans, durabilities = ("plain", "shuffled"), ("os", "disk")
     for plan in (*plans, "saved"):
-        yield Case(plan=plan, is_short=True)
+        yield Case(plan=plan)
     for victim, moments in (("driver", OF_DRIVER), ("server", OF_SERVER)):
-        yield Case(victim, moments, is_short=True)
-        yield Case(victim, moments, "shuffled", "disk", to_super_stream=True, is_short=True)
-        yield Case(victim, ("behind-commit",), "saved", is_short=True)
+        yield Case(victim, moments)
+        yield Case(victim, moments, "shuffled", "disk", to_super_stream=True)
+        yield Case(victim, ("behind-commit",), "saved")
     for moment, plan in product(OF_DRIVER, plans):
         yield Case("driver", (moment,), plan)
     for moment, durability, plan in product(OF_SERVER, durabilities, plans):
@@ -99,6 +97,8 @@ def _cases() -> Iterator[Case]:
 
 
 CASES: Final = tuple(_cases())
+TESTED: Final = Case("server", OF_SERVER, "shuffled", "disk", to_super_stream=True)
+"""The one that is also a test of `make test-spark`."""
 
 
 @dataclass(frozen=True, slots=True)
