@@ -42,6 +42,7 @@ endef
 export TELL_COMPILED
 # Spark's tests run in an environment that has the built wheel, beside the packages of $(VENV).
 SPARK_PYTHON := $(VENV)/spark/bin/python
+SPARK_TESTS   = $(ON_DISK) $(SPARK_PYTHON) -m pytest -n 2 --dist loadfile $(SECOND_TRIES)
 PACKAGES      := gateway pyspark_hutch store
 WHEEL_SOURCES  = pyproject.toml setup.py $(shell find $(PACKAGES) -follow -name '*.py' -o -name '*.pxd')
 # What is compiled: gateway/kernels.py knows, and can be asked before anything is installed.
@@ -64,7 +65,7 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 .DELETE_ON_ERROR:
 .SUFFIXES:
 .PHONY: help setup run test quick check lint types imports docs lock newest fmt proto kernel kernel-clean test-both slowest uncompiled \
-        integration coverage flaky wheel test-spark spark-cluster spark-chaos test-oldest-spark compat differential broker bench perf-test bench-spark sim soak mewbase-kills filter-rates damage password-times fuzz network-fuzz \
+        integration coverage flaky wheel test-spark spark-both spark-cluster spark-chaos test-oldest-spark compat differential broker bench perf-test bench-spark sim soak mewbase-kills filter-rates damage password-times fuzz network-fuzz \
         dedup-schedules sanitize clean
 
 help: ## list these commands
@@ -142,12 +143,16 @@ wheel: $(STAMPS)/wheel ## build dist/*.whl, which is what Spark's workers instal
 	@ls dist/*.whl
 
 test-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the data source in a real Spark (needs Java 17 or later)
-	$(ON_DISK) $(SPARK_PYTHON) -m pytest -n 2 --dist loadfile $(SECOND_TRIES) -m "spark and not (bench or soak)" tests/spark $(ARGS)
+	$(SPARK_TESTS) -m "spark and not (bench or soak or rabbitmq)" tests/spark $(ARGS)
+
+spark-both: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the same, and on a real RabbitMQ what must hold there too
+	$(SPARK_TESTS) -m "spark and not (bench or soak)" tests/spark $(ARGS)
 
 spark-cluster: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the same on a master and two workers, and by Spark Connect
 	$(ON_DISK) $(SPARK_PYTHON) -m pytest $(SECOND_TRIES) -m spark tests/spark_cluster $(ARGS)
 
-# ARGS="server in-reads --rows 100000" takes the cases that have one of the words in their names.
+# ARGS="server in-reads --rows 100000" takes the cases that have one of the words in their names,
+# ARGS=--short all of them with few rows.
 spark-chaos: $(STAMPS)/spark-environment $(STAMPS)/kernel ## Spark copies a million rows through kills of each kind, none may be lost or doubled
 	$(ON_DISK) $(SPARK_PYTHON) -m tests.spark.chaos $(ARGS)
 
