@@ -243,7 +243,7 @@ _IS_TEXT: Final = _among(*_TEXT_CODES)
 _MS_MAX: Final = ((1 << 63) - 1) // 1000
 _WHOLE: Final = _among(*_UNSIGNED_CODES, *_SIGNED_CODES)
 
-_ID_TYPES: Final = pa.array(["ulong", "binary", "string", "uuid", None])
+_ID_TYPES: Final = ("ulong", "binary", "string", "uuid", None)
 _TYPE_INDEXES: Final = np.full(256, 4, np.int32)
 """Index of an id's type in `_ID_TYPES`, by constructor."""
 _TYPE_INDEXES[[*_UNSIGNED_CODES, *_SIGNED_CODES, 0x80]] = 0
@@ -271,7 +271,8 @@ def structs_of(walked: Walked, members: Iterable[tuple[str, pa.DataType]]) -> pa
     field = nulls
     for name, kind in members:
         if name.endswith("_id_type"):
-            columns[name] = _ID_TYPES.take(pa.array(_TYPE_INDEXES[field.codes]))
+            id_types = pa.array(_ID_TYPES, pa.string())
+            columns[name] = id_types.take(pa.array(_TYPE_INDEXES[field.codes]))
         else:
             field = next(fields, nulls)
             columns[name] = array_of(field, kind)

@@ -176,10 +176,9 @@ class Gathered:
         first = int(kinds[0])
         if (kinds == first).all():
             return self._constants[_TYPE_KEYS[first]].slice(0, self.row)
-        return _TYPES.take(pa.array(kinds))
+        return pa.array(BODY_TYPES, pa.string()).take(pa.array(kinds))
 
 
-_TYPES: Final = pa.array(BODY_TYPES, pa.string())
 _TYPE_KEYS: Final = tuple(f"body_type {name}" for name in BODY_TYPES)
 
 

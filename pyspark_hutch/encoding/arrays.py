@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 BYTES: Final = pa.large_binary()
-_NOTHING: Final = pa.scalar(b"", BYTES)
 _NULL_IS_EMPTY: Final = pc.JoinOptions(null_handling="replace", null_replacement="")
 
 Bools: TypeAlias = npt.NDArray[np.bool_]
@@ -42,7 +41,8 @@ def join(*arrays: pa.Array) -> pa.Array:
     """Put values of the same row behind each other; null counts as empty."""
     if len(arrays) == 1 and not arrays[0].null_count:
         return arrays[0]
-    return pc.binary_join_element_wise(*arrays, _NOTHING, options=_NULL_IS_EMPTY)
+    nothing = pa.scalar(b"", BYTES)
+    return pc.binary_join_element_wise(*arrays, nothing, options=_NULL_IS_EMPTY)
 
 
 def data_of(values: pa.Array) -> memoryview:

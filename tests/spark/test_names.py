@@ -92,7 +92,7 @@ def test_a_job_may_have_its_own_packages_gateway_store_and_pipeline(
         ("pyspark_hutch", "asyncio gateway pyarrow pydantic pyspark starlette store uvloop"),
         (
             " ".join(f"pyspark_hutch.{name}" for name in SPARKS_SIDE),
-            "gateway pydantic starlette store typing_extensions uvloop",
+            "gateway pandas pydantic starlette store typing_extensions uvloop",
         ),
     ],
     ids=["package", "format"],

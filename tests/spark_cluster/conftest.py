@@ -33,13 +33,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield cluster
 
 
-@pytest.fixture
-def mortal_cluster(cluster: Cluster) -> Iterator[Cluster]:
-    """Give the same to tests that kill its workers; the next test gets new ones."""
-    yield cluster
-    cluster.mend()
-
-
 @pytest.fixture(scope="session")
 def hutch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HutchServer]:
     """Give a server that no test stops; each test takes streams of its own."""

@@ -28,7 +28,7 @@ EXECUTOR: Final = "CoarseGrainedExecutorBackend"
 _MASTER_URL: Final = re.compile(r"Starting Spark master at (spark://\S+)")
 _ANY_PORT: Final = ("--port", "0", "--webui-port", "0")
 
-# A Java machine that lives for seconds is not worth its best compiler, which takes half of its time.
+# A Java machine that lives for seconds is not worth its best compiler, half of its CPU time.
 JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 JAVA_VARIABLES: Final = dict.fromkeys(("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"), JAVA_OPTIONS)
 """For the driver, and for the short-lived Java that finds out how to start it."""
@@ -86,7 +86,6 @@ class Cluster:
         self._folder = folder
         self._stack = ExitStack()
         self._hosts = hosts
-        self._starts = 0
         self.workers: list[Session] = []
         try:
             self._master = self._start("master", MASTER, hosts[0])
@@ -95,7 +94,7 @@ class Cluster:
             assert match is not None, said
             self.url = match[1]
             self.workers = [self._start_worker(number) for number in range(1, len(hosts))]
-            self._wait_for_workers()
+            self._master.wait_for("Registering worker", START_SECONDS, len(self.workers))
         except BaseException:
             self._stack.close()
             raise
@@ -110,13 +109,6 @@ class Cluster:
         trace: TracebackType | None,
     ) -> None:
         self._stack.close()
-
-    def mend(self) -> None:
-        """Start a new worker for each that was killed."""
-        for index, worker in enumerate(self.workers):
-            if not worker.members():
-                self.workers[index] = self._start_worker(1 + index)
-        self._wait_for_workers()
 
     def worker_of(self, pid: int) -> int | None:
         """Return the index of the worker that a process belongs to; None if to none."""
@@ -136,13 +128,9 @@ class Cluster:
         raise AssertionError(f"process {pid} belongs to no executor")
 
     def _start_worker(self, number: int) -> Session:
-        self._starts += 1
-        name = f"worker-{self._starts}"
+        name = f"worker-{number}"
         work = ("-c", "1", "-m", "768m", "-d", str(self._folder / name / "work"), self.url)
         return self._start(name, WORKER, self._hosts[number], *work)
-
-    def _wait_for_workers(self) -> None:
-        self._master.wait_for("Registering worker", START_SECONDS, self._starts)
 
     def _start(self, name: str, kind: str, host: Host, *more: str) -> Session:
         own = self._folder / name
