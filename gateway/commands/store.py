@@ -55,8 +55,8 @@ examples:
   hutch store check --data /var/lib/hutch --repair      copy the directory first, if there is room
 
 exit codes: 0 all is sound, 1 something is damaged (with --repair: and could not be mended),
-2 nothing was checked: there is no store, a server has it, another version wrote it, or there is
-no room to mend it
+2 nothing was checked: there is no store, a server has it, it has another format, or there is no
+room to mend it
 """
 
 _INSPECT: Final = """\
@@ -75,7 +75,7 @@ examples:
   hutch store inspect --data /var/lib/hutch hutch/_access_kvtable/0.#epoch.0
 
 exit codes: 0 shown, 1 what was to be shown is damaged, 2 there is no such store or name, or
-another version wrote it
+it has another format
 """
 
 _LIMIT: Final = 20

@@ -305,7 +305,7 @@ def _record_of(change: bytes, kind: int, flags: int, segment: int) -> Record:
         case Kind.LINK:
             record = Link(*_LINK.unpack(body))
         case _:
-            raise StoreError(f"the journal holds a change of kind {kind}, of a later version")
+            raise StoreError(f"the journal holds a change of kind {kind}, which is none")
     return record
 
 
