@@ -17,6 +17,8 @@ class Scale:
         micro_batches: Batches of a streaming query whose times count.
         commits: Commits in one measurement of confirms.
         commit_bytes: Bytes of each.
+        java_options: For Spark's Java, which may do without the compiler that takes half of a short
+            run where figures tell nothing.
     """
 
     rounds: int
@@ -25,6 +27,7 @@ class Scale:
     micro_batches: int
     commits: int
     commit_bytes: int
+    java_options: str = ""
 
     def count(self, rows: Rows) -> int:
         """Return how many there are of a kind of rows."""
@@ -43,7 +46,8 @@ QUICK: Final = Scale(
     rounds=1,
     warm_ups=0,
     rows=20_000,
-    micro_batches=2,
+    micro_batches=1,
     commits=1,
     commit_bytes=20_000_000,
+    java_options="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 )

@@ -64,7 +64,8 @@ class Stage:
         os.chdir(folder)
         os.environ |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
         builder = SparkSession.builder.master(f"local[{CORES}]").appName("bench-spark")
-        for name, value in SETTINGS.items():
+        own = {"spark.driver.extraJavaOptions": scale.java_options} if scale.java_options else {}
+        for name, value in (SETTINGS | own).items():
             builder = builder.config(name, value)
         self.spark = builder.config("spark.sql.warehouse.dir", f"{folder}/tables").getOrCreate()
         # Tasks that the end of a query cuts off are no errors; those that fail raise.
