@@ -23,14 +23,18 @@ IMPATIENT = {"HUTCH_STREAM__REFUSAL_DELAY_MS": "0"}
 
 
 def hutch(
-    data: Path, *arguments: str, stdin: bytes = b"", check: bool = True
+    data: Path,
+    *arguments: str,
+    stdin: bytes = b"",
+    check: bool = True,
+    within_s: float = HANG_S,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command of `hutch` on the server of a data directory."""
     done = subprocess.run(
         [sys.executable, "-m", "gateway", *arguments, "--data", str(data)],
         input=stdin,
         capture_output=True,
-        timeout=HANG_S,
+        timeout=within_s,
         env=server_environment(),
         check=False,
     )
@@ -75,8 +79,11 @@ def can_log_in(server: HutchServer, user: str, password: str, virtual_host: str 
     return True
 
 
-def report(server: HutchServer, *arguments: str, stdin: bytes = b"") -> Any:  # noqa: ANN401  # what JSON holds
-    return json.loads(hutch(server.data_dir, "import", *arguments, "--json", stdin=stdin).stdout)
+def report(
+    server: HutchServer, *arguments: str, stdin: bytes = b"", within_s: float = HANG_S
+) -> Any:  # noqa: ANN401  # what JSON holds
+    arguments = ("import", *arguments, "--json")
+    return json.loads(hutch(server.data_dir, *arguments, stdin=stdin, within_s=within_s).stdout)
 
 
 def many(count: int, pad: str = "") -> dict[str, Any]:

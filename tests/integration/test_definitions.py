@@ -428,7 +428,7 @@ def test_an_import_that_was_cut_off_and_cannot_be_finished_is_taken_back(
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(600)
 def test_fifty_megabytes_of_a_hundred_thousand_objects_take_less_than_a_minute(
     server: HutchServer, tmp_path: Path
 ) -> None:
@@ -438,7 +438,7 @@ def test_fifty_megabytes_of_a_hundred_thousand_objects_take_less_than_a_minute(
     before = server.rss_bytes()
     started = cpu_seconds([server.pid])
 
-    result = report(server, str(file))
+    result = report(server, str(file), within_s=5 * HANG_S)
 
     took = cpu_seconds([server.pid]) - started
     assert took < 60

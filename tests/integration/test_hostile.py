@@ -336,10 +336,12 @@ def test_many_connections_cost_little_and_leave_nothing_behind(target: HutchServ
 def test_a_wrong_password_again_and_again_costs_only_its_sender_time(
     target: HutchServer,
 ) -> None:
-    with Neighbour(target):
-        clients = [Client(*target.endpoint) for _ in range(30)]
+    with Neighbour(target), contextlib.ExitStack() as stack:
+        clients = []
         started = time.monotonic()
-        for client in clients:
+        for _ in range(30):
+            client = stack.enter_context(Client(*target.endpoint))
+            clients.append(client)
             client_steps(client, 2)
             client.send_request("sasl_authenticate", m.SaslAuthenticate("PLAIN", b"\0guest\0no"))
         for client in clients:
