@@ -54,8 +54,8 @@ remove_compiled = find $(PACKAGES) '(' -name '*.so' -o -name '*.c' -o -name '*.h
 # One of pyproject's lists, as it was locked: what a changed file or an unknown version is refused by.
 LOCKED := --no-deps --require-hashes -r compat/locks
 
-# pip packs what it builds from sources, and unpacks it to install it. Spark is 400 MB of archives, and
-# most of the time would be spent on making them no smaller.
+# What is built from sources is packed into a wheel and unpacked at once. Spark is 400 MB of archives,
+# and most of the time would be spent on making them no smaller.
 BUILT_QUICKLY := --no-build-isolation --config-settings=--build-option=--compression=stored
 
 # What the libraries of the server are for: HTTP, TLS, passwords, patterns, settings.
