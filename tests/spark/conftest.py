@@ -52,7 +52,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         if item.get_closest_marker("timeout") is None:
             item.add_marker(pytest.mark.timeout(LIMIT_S))
-        if "rabbitmq" in item.fixturenames:
+        if isinstance(item, pytest.Function) and "rabbitmq" in item.fixturenames:
             item.add_marker(pytest.mark.rabbitmq)
 
 

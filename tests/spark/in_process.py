@@ -67,7 +67,7 @@ def _source(options: Mapping[str, str]) -> DefaultSource:
 
 def _sent(what: T) -> T:
     """Return what another process gets."""
-    sent: T = pickle.loads(cloudpickle.dumps(what))
+    sent: T = pickle.loads(cloudpickle.dumps(what))  # type: ignore[no-untyped-call]  # Spark's
     return sent
 
 

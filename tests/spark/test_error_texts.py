@@ -80,7 +80,7 @@ class Trials:
         assert self._spark is not None, "the text is one of THROUGH_SPARK"
         return self._spark
 
-    def read(self, schema: StructType | None = None, **options: str) -> None:
+    def read(self, schema: StructType | None = None, /, **options: str) -> None:
         options = self.place.options | options
         if self._spark is None:
             in_process.read(options, schema)
