@@ -1,6 +1,5 @@
 import pytest
 
-from compat.bench.campaign import STEPS
 from compat.bench.ordinary_rows import STREAMS, WINDOWED
 from compat.bench.rows import ROWS
 from compat.bench.scale import FULL, QUICK, Scale
@@ -46,10 +45,6 @@ def test_a_slow_disk_excuses_only_what_depends_on_it() -> None:
 def test_every_target_names_a_row_and_one_of_its_figures() -> None:
     metrics = {(row.name, metric.key) for row in ROWS for metric in row.metrics}
     assert {(target.row, target.metric) for target in TARGETS} <= metrics
-
-
-def test_every_row_is_measured_by_one_step_in_the_order_of_the_table() -> None:
-    assert sorted(name for step in STEPS for name in step.rows) == sorted(r.name for r in ROWS)
 
 
 @pytest.mark.parametrize("scale", [FULL, QUICK])
