@@ -63,7 +63,7 @@ def main(arguments: Sequence[str]) -> int:
         skipped=skipped,
         busy_cores=busy,
     )
-    _show(run)
+    _show(run, judges=not settings.scale.is_quick)
     if settings.json is not None:
         _write_samples(settings.json, outcome, run)
     if settings.page is not None and not outcome.failures:
@@ -93,13 +93,13 @@ def _version_of(server: Server) -> str:
     return text if server.name == RABBITMQ else f"says {text}"
 
 
-def _show(run: report.Run) -> None:
+def _show(run: report.Run, *, judges: bool) -> None:
     _say("")
     for line in report.tables_of(run.medians):
         _say(line)
     _say(report.LEGEND)
     _say("")
-    for line in report.verdicts_of(run.medians, run.fsync_ms):
+    for line in report.verdicts_of(run.medians, run.fsync_ms) if judges else ():
         _say(line)
     for line in report.warnings_of(run):
         _say(f"WARNING {line}")

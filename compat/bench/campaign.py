@@ -79,17 +79,30 @@ def measure(
     time.sleep(scale.settle_s)
     rows = set(wanted)
     for step in STEPS:
-        if not rows & set(step.rows):
-            continue
-        for number in range(1 if step.once else scale.rounds):
-            for server in servers:
-                if server.name not in step.servers:
-                    continue
-                results = _measure_one(server, step, scale, rows & set(step.rows), outcome)
-                for row, figures in results.items():
-                    report(f"round {number + 1}  {server.name:10}  {row:23}  {_line_of(figures)}")
-                await_quiet(servers)
+        for part in step.parts(scale):
+            chosen = rows.intersection(part)
+            if chosen:
+                _take_turns(servers, step, scale, chosen, outcome, report)
     return outcome
+
+
+def _take_turns(
+    servers: Sequence[Server],
+    step: Step,
+    scale: Scale,
+    rows: set[str],
+    outcome: Outcome,
+    report: Report,
+) -> None:
+    for number in range(1 if step.once else scale.rounds):
+        for server in servers:
+            if server.name not in step.servers:
+                continue
+            results = _measure_one(server, step, scale, rows, outcome)
+            for row, figures in results.items():
+                report(f"round {number + 1}  {server.name:10}  {row:23}  {_line_of(figures)}")
+            if not scale.is_quick:
+                await_quiet(servers)
 
 
 def _measure_one(

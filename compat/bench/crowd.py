@@ -40,11 +40,11 @@ def idle_connections(job: Job) -> Figures:
     with ExitStack() as stack:
         # The first connection brings code and buffers into memory that all share.
         stack.enter_context(Connection(job.address))
-        time.sleep(SETTLE_S)
+        settle(job)
         before = memory_of(pids)
         for _ in range(job.connection_count):
             stack.enter_context(Connection(job.address))
-        time.sleep(SETTLE_S)
+        settle(job)
         after = memory_of(pids)
     grown = float(after.pss - before.pss)
     return {
@@ -91,8 +91,13 @@ def _idle_share(job: Job, connections: Sequence[Connection], heartbeat_s: int) -
             time.sleep(length_s)
         while time.perf_counter() < began + length_s:
             next(senders).socket.sendall(frame(HEARTBEAT, b""))
-            time.sleep(heartbeat_s / len(connections))
+            time.sleep(min(length_s, heartbeat_s / len(connections)))
     return (cpu_seconds(pids) - used_s) / (time.perf_counter() - began)
+
+
+def settle(job: Job) -> None:
+    """Leave a server alone for as long as it needs, or as the job watches it."""
+    time.sleep(min(SETTLE_S, job.seconds))
 
 
 def open_connections(job: Job, stack: ExitStack, *, heartbeat_s: int = 0) -> list[Connection]:

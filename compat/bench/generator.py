@@ -1,15 +1,13 @@
-"""The generator's own process: reads one job from standard input, does it, prints figures.
+"""The generator's own process: does one job, and answers with figures.
 
-Started by the benchmark as `python -m compat.bench.generator`, once for every
-measurement, so that no run inherits memory or a clock from another. Prints one line of
-JSON, `{"figures": …}` or `{"error": …}`.
+Each measurement has a process of its own, so that no run inherits memory or a clock from another.
+It is a copy of one that has imported the works and has done nothing else.
 """
 
 import gc
-import json
-import subprocess
-import sys
 from collections.abc import Callable
+from multiprocessing import get_context
+from multiprocessing.connection import Connection as Pipe
 from typing import Final
 
 from compat.bench.connection import Connection
@@ -20,7 +18,6 @@ from compat.bench.fanout import fanout
 from compat.bench.ingest import ingest
 from compat.bench.jobs import Figures, Job, Work
 from compat.bench.latency import confirm_latency, delivery_latency, fill_single
-from compat.bench.machine import REPOSITORY
 from compat.bench.management import management
 from compat.bench.mewbase import mewbase_deliver, mewbase_publish, mewbase_stalled
 from compat.bench.paced import paced
@@ -29,6 +26,8 @@ from compat.bench.selection import drain_filtered, fill_filtered
 from compat.bench.wire import wire_append, wire_beside, wire_latency, wire_read, wire_tail
 
 JOB_TIMEOUT_S: Final = 900
+_PROCESSES: Final = get_context("forkserver")
+_PROCESSES.set_forkserver_preload([__name__])
 
 
 def delete(job: Job) -> Figures:
@@ -72,38 +71,30 @@ def perform(job: Job) -> Figures:
     Raises:
         BenchError: The job failed, or took longer than its limit.
     """
+    ours, theirs = _PROCESSES.Pipe(duplex=False)
+    process = _PROCESSES.Process(target=_answer, args=(job, theirs))
+    process.start()
+    theirs.close()
     try:
-        done = subprocess.run(
-            [sys.executable, "-m", "compat.bench.generator"],
-            input=job.to_json(),
-            capture_output=True,
-            text=True,
-            cwd=REPOSITORY,
-            check=False,
-            timeout=JOB_TIMEOUT_S,
-        )
-    except subprocess.TimeoutExpired as error:
-        raise BenchError(f"{job.work} took more than {JOB_TIMEOUT_S} s") from error
-    if done.returncode != 0 or not done.stdout:
-        raise BenchError(f"the generator died: {done.stderr.strip()[-500:]}")
-    answer = json.loads(done.stdout)
-    if "error" in answer:
-        raise BenchError(answer["error"])
-    figures: Figures = answer["figures"]
-    return figures
+        if not ours.poll(JOB_TIMEOUT_S):
+            raise BenchError(f"{job.work} took more than {JOB_TIMEOUT_S} s")
+        answer: Figures | str = ours.recv()
+    except EOFError as error:
+        raise BenchError(f"the generator died in {job.work}") from error
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+    if isinstance(answer, str):
+        raise BenchError(answer)
+    return answer
 
 
-def main() -> None:
-    """Do the job that standard input describes."""
-    job = Job.from_json(sys.stdin.read())
+def _answer(job: Job, pipe: Pipe) -> None:
+    """Do a job and send its figures, or the reason that there are none."""
     # Nothing here makes cycles, and a collection in the timed part would be noise.
     gc.disable()
     try:
-        answer: dict[str, object] = {"figures": WORKS[job.work](job)}
+        pipe.send(WORKS[job.work](job))
     except (BenchError, OSError) as error:
-        answer = {"error": f"{type(error).__name__}: {error}"}
-    sys.stdout.write(json.dumps(answer) + "\n")
-
-
-if __name__ == "__main__":
-    main()
+        pipe.send(f"{type(error).__name__}: {error}")

@@ -1,7 +1,6 @@
-"""Jobs of the generator's process and its answers, as JSON on its pipes."""
+"""Jobs of the generator's process and its answers."""
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Literal
 
 from compat.bench.connection import Address
@@ -88,15 +87,3 @@ class Job:
     management_port: int = 0
     folder: str = ""
     durability: str = "os"
-
-    def to_json(self) -> str:
-        """Write the job as one line of JSON."""
-        return json.dumps(asdict(self) | {"address": tuple(self.address)})
-
-    @classmethod
-    def from_json(cls, line: str) -> "Job":
-        """Read a job that `to_json` wrote."""
-        fields = json.loads(line)
-        fields["address"] = Address(*fields["address"])
-        fields["pids"] = tuple(fields["pids"])
-        return cls(**fields)

@@ -11,7 +11,7 @@ from multiprocessing.connection import Connection as Pipe
 from typing import Final
 
 from compat.bench.connection import Connection
-from compat.bench.crowd import SETTLE_S, allow_descriptors, open_connections
+from compat.bench.crowd import allow_descriptors, open_connections, settle
 from compat.bench.errors import BenchError, CheckFailed
 from compat.bench.jobs import Figures, Job
 
@@ -19,7 +19,8 @@ CREDENTIALS: Final = base64.b64encode(b"guest:guest").decode("ascii")
 HTTP_TIMEOUT_S: Final = 60.0
 # RabbitMQ gathers what it says of connections and queues every 5 s.
 STATISTICS_S: Final = 15.0
-BESIDE_S: Final = 1.0
+LOOK_S: Final = 0.5
+BESIDE_S_MAX: Final = 1.0
 
 
 def management(job: Job) -> Figures:
@@ -46,7 +47,7 @@ def management(job: Job) -> Figures:
             admin.delete_if_there(name)
             admin.create(name)
         count = len(open_connections(job, stack))
-        time.sleep(SETTLE_S)
+        settle(job)
         _await_list(job, "connections", count)
         _await_list(job, "queues", job.stream_count)
         figures = _listed_beside(job, names[0])
@@ -59,13 +60,13 @@ def _listed_beside(job: Job, stream: str) -> Figures:
     """List while a process of its own asks the server something small, again and again."""
     context = get_context("spawn")
     ours, theirs = context.Pipe()
-    beside = context.Process(target=ask_beside, args=(job.to_json(), stream, theirs), daemon=True)
+    beside = context.Process(target=ask_beside, args=(job, stream, theirs), daemon=True)
     beside.start()
     try:
         if not ours.poll(HTTP_TIMEOUT_S):
             raise BenchError("no other client could be served beside the lists")
         ours.recv()  # it is connected
-        time.sleep(BESIDE_S)
+        time.sleep(min(BESIDE_S_MAX, job.seconds))
         ours.send("alone no more")
         took: dict[str, list[float]] = {"connections": [], "queues": []}
         for _ in range(job.repeats):
@@ -89,9 +90,8 @@ def _listed_beside(job: Job, stream: str) -> Figures:
     }
 
 
-def ask_beside(job_line: str, stream: str, pipe: Pipe) -> None:
+def ask_beside(job: Job, stream: str, pipe: Pipe) -> None:
     """Ask for a stream's statistics until told to stop; the main of a process."""
-    job = Job.from_json(job_line)
     phases: list[list[float]] = [[], []]
     with Connection(job.address) as connection:
         pipe.send("ready")
@@ -126,4 +126,4 @@ def _await_list(job: Job, path: str, count: int) -> None:
     while (found := len(json.loads(listed(job, path)))) < count:
         if time.monotonic() > deadline:
             raise CheckFailed(f"/api/{path} has {found} of {count}")
-        time.sleep(0.5)
+        time.sleep(LOOK_S)

@@ -10,13 +10,12 @@ from typing import Final
 from compat.bench.connection import Connection
 from compat.bench.generator import perform
 from compat.bench.hutch import Hutch
-from compat.bench.jobs import Job, Work
+from compat.bench.jobs import Figures, Job, Work
 from compat.bench.scale import Scale
 from compat.bench.servers import HUTCH_DISK, HUTCH_OS, RABBITMQ, STREAM_SERVERS, Server
 from compat.bench.steps import Results, Step
 from compat.broker.ports import free_ports
 
-CHANNEL: Final = "bench"
 EVENT_BYTES: Final = 200
 STALLED_EVENT_BYTES: Final = 1024
 WINDOW: Final = 2_000
@@ -24,7 +23,7 @@ WINDOW: Final = 2_000
 
 @contextmanager
 def fresh_mewbase(server: Server, module: str = "gateway") -> Iterator[tuple[Hutch, int]]:
-    """Give a new server of the kind of `server`, with a channel, and its port for mewbase.
+    """Give a new server of the kind of `server`, and its port for mewbase.
 
     `module` is what is run as `hutch`.
     """
@@ -35,59 +34,45 @@ def fresh_mewbase(server: Server, module: str = "gateway") -> Iterator[tuple[Hut
         hutch = Hutch(command, Path(name), "disk" if server.name == HUTCH_DISK else "os")
         hutch.start()
         try:
-            with Connection(hutch.address) as connection:
-                connection.create(CHANNEL)
             yield hutch, port
         finally:
             hutch.stop()
 
 
-def _job(hutch: Hutch, port: int, scale: Scale, work: Work, body_bytes: int) -> Job:
-    is_stalled = work == "mewbase_stalled"
-    return Job(
-        work=work,
-        address=hutch.address._replace(port=port),
-        pids=hutch.pids,
-        stream=CHANNEL,
-        body_bytes=body_bytes,
-        message_count=scale.latency_messages if is_stalled else scale.mewbase_events,
-        warmup_count=scale.mewbase_waiting if is_stalled else scale.wire_warmup,
-        connection_count=scale.mewbase_stalled,
-        window=WINDOW,
-    )
-
-
-def _measure(server: Server, scale: Scale, work: Work, body_bytes: int) -> Results:
+def measured(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
+    """Publish and deliver, row after row, on one server."""
     with fresh_mewbase(server) as (hutch, port):
-        return {work: perform(_job(hutch, port, scale, work, body_bytes))}
-
-
-def publish(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
-    """Publish events."""
-    return _measure(server, scale, "mewbase_publish", EVENT_BYTES)
+        return {row: _perform(hutch, port, scale, row) for row in _WORKS if row in wanted}
 
 
 def answered(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
     """Have events answered that are not stored."""
     with fresh_mewbase(server, "compat.bench.mewbase_answers") as (hutch, port):
-        job = _job(hutch, port, scale, "mewbase_publish", EVENT_BYTES)
-        return {"mewbase_answered": perform(job)}
+        return {"mewbase_answered": _perform(hutch, port, scale, "mewbase_publish")}
 
 
-def deliver(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
-    """Deliver events."""
-    return _measure(server, scale, "mewbase_deliver", EVENT_BYTES)
-
-
-def stalled(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
-    """Deliver events one at a time beside subscribers that take nothing."""
-    return _measure(server, scale, "mewbase_stalled", STALLED_EVENT_BYTES)
+def _perform(hutch: Hutch, port: int, scale: Scale, work: Work) -> Figures:
+    with Connection(hutch.address) as connection:
+        connection.create(work)
+    is_stalled = work == "mewbase_stalled"
+    return perform(
+        Job(
+            work=work,
+            address=hutch.address._replace(port=port),
+            pids=hutch.pids,
+            stream=work,
+            body_bytes=STALLED_EVENT_BYTES if is_stalled else EVENT_BYTES,
+            message_count=scale.latency_messages if is_stalled else scale.mewbase_events,
+            warmup_count=scale.mewbase_waiting if is_stalled else scale.wire_warmup,
+            connection_count=scale.mewbase_stalled,
+            window=WINDOW,
+        )
+    )
 
 
 _SERVERS: Final = STREAM_SERVERS - {RABBITMQ}
+_WORKS: Final[tuple[Work, ...]] = ("mewbase_publish", "mewbase_deliver", "mewbase_stalled")
 MEWBASE_STEPS: Final = (
-    Step(("mewbase_publish",), publish, servers=_SERVERS),
+    Step(_WORKS, measured, servers=_SERVERS, begins_anew=True),
     Step(("mewbase_answered",), answered, servers=frozenset({HUTCH_OS})),
-    Step(("mewbase_deliver",), deliver, servers=_SERVERS),
-    Step(("mewbase_stalled",), stalled, servers=_SERVERS),
 )

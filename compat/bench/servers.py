@@ -71,12 +71,11 @@ def properties_of(address: Address) -> dict[str, str]:
 
 def evict_files(folder: Path) -> None:
     """Drop a folder's files from the page cache, so that they must be read from the disk."""
-    # Dirty pages cannot be dropped.
-    os.sync()
     for path in folder.rglob("*"):
         if path.is_file():
             descriptor = os.open(path, os.O_RDONLY)
             try:
+                os.fsync(descriptor)  # dirty pages cannot be dropped
                 os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
             finally:
                 os.close(descriptor)

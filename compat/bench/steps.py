@@ -43,12 +43,21 @@ class Step:
         run: Measures the wanted ones of them on a server.
         once: Whether it is done in the first round only, because it needs fresh servers.
         servers: The servers that it can be done on.
+        begins_anew: Whether it begins a server of its own, so that each of its rows is measured by
+            itself, on each server in turn, unless the run is a quick one.
     """
 
     rows: tuple[str, ...]
     run: Callable[[Server, Scale, Collection[str]], Results]
     once: bool = False
     servers: frozenset[ServerName] = STREAM_SERVERS
+    begins_anew: bool = False
+
+    def parts(self, scale: Scale) -> list[tuple[str, ...]]:
+        """Return the rows, those together that are measured at once."""
+        if self.begins_anew and not scale.is_quick:
+            return [(row,) for row in self.rows]
+        return [self.rows]
 
 
 def idle_memory(server: Server, _scale: Scale, _wanted: Collection[str]) -> Results:
@@ -64,6 +73,7 @@ def idle_connections(server: Server, scale: Scale, _wanted: Collection[str]) -> 
         address=server.address,
         pids=server.pids,
         connection_count=scale.idle_connections,
+        seconds=scale.idle_s,
     )
     return {"idle_connections": perform(job)}
 

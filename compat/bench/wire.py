@@ -39,8 +39,6 @@ from store.wire.messages import (
     StreamSegmentInfo,
 )
 
-SEGMENT: Final = "bench/wire/0.#epoch.0"
-WARMED: Final = "bench/warm/0.#epoch.0"
 WRITER: Final = UUID(int=1)
 WARMUP_BYTES: Final = 100
 # Number and request id are the last of a frame.
@@ -177,11 +175,16 @@ def acknowledged(received: bytearray, place: int) -> int:
     return int(number)
 
 
+def segment_of(job: Job, use: str = "timed") -> str:
+    """Return the name of a segment that this job alone uses; several may come to one server."""
+    return f"bench/{job.stream}-{use}/0.#epoch.0"
+
+
 @contextmanager
 def warmed(job: Job) -> Iterator[Link]:
     """Give a connection to a server that has taken `warmup_count` appends of 100 B."""
     with closing(Link(job.address)) as link:
-        warming = Appender(link, WARMED, WARMUP_BYTES)
+        warming = Appender(link, segment_of(job, "warm"), WARMUP_BYTES)
         warming.pipeline(warming.frames(job.warmup_count), job.window)
         warming.check()
         yield link
@@ -191,7 +194,7 @@ def wire_append(job: Job) -> Figures:
     """Append `message_count` events, `window` of them unacknowledged."""
     stopwatch = Stopwatch(job.pids)
     with warmed(job) as link:
-        appender = Appender(link, SEGMENT, job.body_bytes)
+        appender = Appender(link, segment_of(job), job.body_bytes)
         frames = appender.frames(job.message_count)
         with stopwatch:
             appender.pipeline(frames, job.window)
@@ -203,7 +206,7 @@ def wire_latency(job: Job) -> Figures:
     """Append one event after the other, each when the one before is stored."""
     stopwatch = Stopwatch(job.pids)
     with warmed(job) as link:
-        appender = Appender(link, SEGMENT, job.body_bytes)
+        appender = Appender(link, segment_of(job), job.body_bytes)
         with stopwatch:
             times = _times_of(appender, job.message_count)
         appender.check()
@@ -213,7 +216,7 @@ def wire_latency(job: Job) -> Figures:
 def wire_beside(job: Job) -> Figures:
     """Append one event after the other, alone and then beside clients that break the protocol."""
     with warmed(job) as link:
-        appender = Appender(link, SEGMENT, job.body_bytes)
+        appender = Appender(link, segment_of(job), job.body_bytes)
         alone = percentiles(_times_of(appender, job.message_count))
         with bad_clients(job.address):
             beside = percentiles(_times_of(appender, job.message_count))
@@ -238,16 +241,16 @@ def _times_of(appender: Appender, count: int) -> "array[int]":
 
 def wire_read(job: Job) -> Figures:
     """Read a segment of `message_count` events of 64 KiB from its beginning, and compare it."""
-    stopwatch = Stopwatch(job.pids)
+    stopwatch, segment = Stopwatch(job.pids), segment_of(job)
     with warmed(job) as link:
-        appender = Appender(link, SEGMENT, FILL_BYTES)
+        appender = Appender(link, segment, FILL_BYTES)
         appender.pipeline(appender.frames(job.message_count), FILL_WINDOW)
         total, size = appender.check(), len(appender.stored)
         pattern = memoryview(appender.stored * (2 + READ_BYTES // size))
         offset = 0
         with stopwatch:
             while offset < total:
-                got = link.ask(_read_at(offset), SegmentRead)
+                got = link.ask(_read_at(segment, offset), SegmentRead)
                 begin = offset % size
                 if got.offset != offset or got.data != pattern[begin : begin + len(got.data)]:
                     raise CheckFailed(f"other bytes are read at {offset}")
@@ -257,19 +260,19 @@ def wire_read(job: Job) -> Figures:
 
 def wire_tail(job: Job) -> Figures:
     """Time one event after the other from its send until a reader at the tail has all of it."""
-    times, clock = array("q"), time.perf_counter_ns
+    times, clock, segment = array("q"), time.perf_counter_ns, segment_of(job)
     with warmed(job) as link, closing(Link(job.address)) as reader:
-        appender = Appender(link, SEGMENT, job.body_bytes)
+        appender = Appender(link, segment, job.body_bytes)
         size = len(appender.stored)
         for offset in range(0, job.message_count * size, size):
             # The wait has begun when a later request is answered.
-            reader.socket.sendall(encode(_read_at(offset)))
-            reader.ask(GetStreamSegmentInfo(1, SEGMENT, ""), StreamSegmentInfo)
+            reader.socket.sendall(encode(_read_at(segment, offset)))
+            reader.ask(GetStreamSegmentInfo(1, segment, ""), StreamSegmentInfo)
             began = clock()
             appender.send_one()
             data = reader.answer(SegmentRead).data
             while data and len(data) < size:  # Pravega cuts at the blocks of its cache
-                data += reader.ask(_read_at(offset + len(data)), SegmentRead).data
+                data += reader.ask(_read_at(segment, offset + len(data)), SegmentRead).data
             times.append(clock() - began)
             if data != appender.stored:
                 raise CheckFailed(f"other bytes are read at {offset}")
@@ -277,5 +280,5 @@ def wire_tail(job: Job) -> Figures:
     return percentiles(times)
 
 
-def _read_at(offset: int) -> ReadSegment:
-    return ReadSegment(SEGMENT, offset, READ_BYTES, "", 1)
+def _read_at(segment: str, offset: int) -> ReadSegment:
+    return ReadSegment(segment, offset, READ_BYTES, "", 1)

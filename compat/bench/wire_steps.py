@@ -9,7 +9,7 @@ from typing import Final
 from compat.bench.connection import Address
 from compat.bench.errors import BenchError
 from compat.bench.generator import perform
-from compat.bench.jobs import Figures, Job, Work
+from compat.bench.jobs import Job, Work
 from compat.bench.scale import Scale
 from compat.bench.servers import HUTCH_DISK, PRAVEGA, WIRE_SERVERS, Server
 from compat.bench.steps import Results, Step
@@ -44,56 +44,43 @@ def fresh_store(server: Server) -> Iterator[Served]:
             raise BenchError(str(error)) from error
 
 
-def _measure(server: Server, scale: Scale, work: Work, body_bytes: int, count: int) -> Figures:
+def measured(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
+    """Append, read and wait, row after row, on one server."""
+    results = {}
     with fresh_store(server) as served:
-        job = Job(
-            work=work,
-            address=Address(*served.address),
-            pids=(served.pid,),
-            body_bytes=body_bytes,
-            message_count=count,
-            warmup_count=scale.wire_warmup,
-            window=min(WINDOW, WINDOW_BYTES // body_bytes),
-        )
-        return perform(job)
+        for row, (work, body_bytes) in _WORKS.items():
+            if row not in wanted or (row == BESIDE and server.name == PRAVEGA):
+                continue
+            job = Job(
+                work=work,
+                address=Address(*served.address),
+                pids=(served.pid,),
+                stream=row,
+                body_bytes=body_bytes,
+                message_count=_count(scale, work, body_bytes),
+                warmup_count=scale.wire_warmup,
+                window=min(WINDOW, WINDOW_BYTES // body_bytes),
+            )
+            results[row] = perform(job)
+    return results
 
 
-def appends(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
-    """Append events of each size."""
-    return {
-        row: _measure(server, scale, "wire_append", body_bytes, count)
-        for body_bytes, count in scale.wire_appends.items()
-        if (row := f"wire_append_{body_bytes}") in wanted
-    }
+def _count(scale: Scale, work: Work, body_bytes: int) -> int:
+    if work == "wire_append":
+        return scale.wire_appends[body_bytes]
+    return scale.wire_appends[64 * KIB] if work == "wire_read" else scale.latency_messages
 
 
-def latency(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
-    """Append events one at a time."""
-    return {"wire_latency": _measure(server, scale, "wire_latency", KIB, scale.latency_messages)}
-
-
-def beside(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
-    """Append events one at a time beside clients that break the protocol."""
-    return {"wire_beside": _measure(server, scale, "wire_beside", KIB, scale.latency_messages)}
-
-
-def tail(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
-    """Append events for a reader that waits."""
-    return {"wire_tail": _measure(server, scale, "wire_tail", KIB, scale.latency_messages)}
-
-
-def read(server: Server, scale: Scale, _wanted: Collection[str]) -> Results:
-    """Read a segment."""
-    count = scale.wire_appends[64 * KIB]
-    return {"wire_read": _measure(server, scale, "wire_read", KIB, count)}
-
-
-WIRE_STEPS: Final = (
-    Step(("wire_append_1024",), appends, servers=WIRE_SERVERS),
-    Step(("wire_append_100",), appends, servers=WIRE_SERVERS),
-    Step(("wire_append_65536",), appends, servers=WIRE_SERVERS),
-    Step(("wire_latency",), latency, servers=WIRE_SERVERS),
-    Step(("wire_beside",), beside, servers=WIRE_SERVERS - {PRAVEGA}),
-    Step(("wire_tail",), tail, servers=WIRE_SERVERS),
-    Step(("wire_read",), read, servers=WIRE_SERVERS),
-)
+BESIDE: Final = "wire_beside"
+# By row: what is done, with events of how many bytes.
+_WORKS: Final[dict[str, tuple[Work, int]]] = {
+    "wire_append_1024": ("wire_append", KIB),
+    "wire_append_100": ("wire_append", 100),
+    "wire_append_65536": ("wire_append", 64 * KIB),
+    "wire_latency": ("wire_latency", KIB),
+    "wire_tail": ("wire_tail", KIB),
+    "wire_read": ("wire_read", KIB),
+    # Clients that break the protocol come last, where other rows follow on the same server.
+    BESIDE: ("wire_beside", KIB),
+}
+WIRE_STEPS: Final = (Step(tuple(_WORKS), measured, servers=WIRE_SERVERS, begins_anew=True),)
