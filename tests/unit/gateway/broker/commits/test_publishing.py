@@ -94,7 +94,8 @@ def test_a_part_whose_row_is_damaged_is_lost_alone(
     store = rig.broker.store_rig
     batch = batch_of(rig, a=[b"1"], b=[b"2"])
     parts = [ChunkPart(rig.commits.ports, some).entry(1) for some in batch]
-    damaged = TableEntry(parts[0].key, parts[0].value[:-1] + b"\xff")
+    value = parts[0].value
+    damaged = TableEntry(parts[0].key, value[:-1] + bytes((value[-1] ^ 1,)))
     head = HeadRow(user=USER, sink="", batch=0, records=2, size_bytes=0)
     entries = [TableEntry(head_key(1), head.pack()), damaged, parts[1]]
     store.do(store.store.update_table, names.commits_table("/"), entries)
