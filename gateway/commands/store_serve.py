@@ -36,7 +36,8 @@ examples:
 
 `hutch serve --store-port N` serves the same protocol beside the stream protocol.
 
-exit codes: as of `hutch serve`: 0 stopped, 1 it could not do its work, 2 a wrong setting
+exit codes: as of `hutch serve`: 0 stopped, 1 it could not do its work, 2 a wrong setting, or a
+directory of another format
 """
 
 
