@@ -61,11 +61,11 @@ class ServedStore:
         """
         settings, directory = self._settings, self.directory
         files = DirectoryFiles(directory.path)
-        found = Found.OTHER
         try:
             found = look_into(directory.path)
         except OSError as error:
             directory.blame(error)
+            raise StoreError(f"cannot be looked into: {error.strerror}") from error
         directory.make(
             files.make_directory,
             has_store=found is Found.STORE,

@@ -49,7 +49,7 @@ _AHEAD_MS: Final = 60_000
 _AT_ONCE: Final = 100
 """So many streams are looked at before others have their turn."""
 _INDEX_GARBAGE_MAX: Final = 1024
-"""Entries of the stored index, 24 bytes each, that may lie before the start of the chunks."""
+"""Entries of the stored index, 28 bytes each, that may lie before the start of the chunks."""
 
 
 def limits_of(arguments: StreamArguments) -> Limits:

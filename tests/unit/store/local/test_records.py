@@ -109,7 +109,7 @@ def test_zeros_are_no_frame() -> None:
 
 def test_a_change_of_an_unknown_kind_is_refused_and_not_skipped() -> None:
     change = CHANGE_HEAD.pack(CHANGE_HEAD.size, 200, 0, 0, 1)
-    with pytest.raises(StoreError, match="of kind .*, which is none"):
+    with pytest.raises(StoreError, match="of kind 200, which is none"):
         decoded(change)
 
 
