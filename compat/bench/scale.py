@@ -131,7 +131,7 @@ QUICK: Final = Scale(
     paced_s=0.3,
     perf_test_s=2,
     idle_connections=10,
-    streams={100: 4, 1_000: 8},
+    streams={100: 8, 1_000: 12},
     streams_messages={
         (100, 1): 4_000,
         (100, 20): 20_000,

@@ -45,9 +45,9 @@ FULL: Final = Scale(
 QUICK: Final = Scale(
     rounds=1,
     warm_ups=0,
-    rows=20_000,
+    rows=5_000,
     micro_batches=1,
     commits=1,
-    commit_bytes=20_000_000,
+    commit_bytes=2_000_000,
     java_options="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
 )
