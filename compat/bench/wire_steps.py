@@ -46,10 +46,13 @@ def fresh_store(server: Server) -> Iterator[Served]:
 
 def measured(server: Server, scale: Scale, wanted: Collection[str]) -> Results:
     """Append, read and wait, row after row, on one server."""
+    rows = {row for row in wanted if row != BESIDE or server.name != PRAVEGA}
+    if not rows:
+        return {}  # a Pravega takes a while to start
     results = {}
     with fresh_store(server) as served:
         for row, (work, body_bytes) in _WORKS.items():
-            if row not in wanted or (row == BESIDE and server.name == PRAVEGA):
+            if row not in rows:
                 continue
             job = Job(
                 work=work,
