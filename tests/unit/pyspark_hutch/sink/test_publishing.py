@@ -13,7 +13,7 @@ from pyspark_hutch.shared.client.errors import BadAnswer, ClientError, Refused
 from pyspark_hutch.sink import publishing as publishing_module
 from tests.fake_server import OK, Talk
 from tests.sink_rig import FakeSink, Publisher, bodies_of, published
-from tests.waiting import HANG_S
+from tests.waiting import HANG_S, wait_until
 
 
 @pytest.fixture
@@ -49,8 +49,9 @@ class Background:
             raise self.error
 
 
-def quiet(server: FakeSink, for_s: float = 0.1) -> int:
-    """Wait until nothing more comes; give how many entries wait for their confirm."""
+def quiet(server: FakeSink, for_s: float = 0.1, *, at_least: int = 1) -> int:
+    """Wait until so many entries wait for their confirm, and no more come; give their number."""
+    wait_until(lambda: server.withheld >= at_least)
     seen, since = server.withheld, time.monotonic()
     while time.monotonic() - since < for_s:
         time.sleep(0.01)
@@ -91,7 +92,7 @@ def test_no_more_rows_than_allowed_wait_for_their_confirm(server: FakeSink, most
     work = Background(Publisher(server, in_flight_max=most), "a", bodies_of(300))
 
     assert server.has_withheld.wait(HANG_S)
-    waiting = quiet(server)
+    waiting = quiet(server, at_least=most)
     server.release()
     work.end()
 
@@ -105,7 +106,7 @@ def test_sub_batches_keep_the_bound_of_rows(server: FakeSink) -> None:
     work = Background(publisher, "a", bodies_of(300))
 
     assert server.has_withheld.wait(HANG_S)
-    waiting = quiet(server)
+    waiting = quiet(server, at_least=3)
     server.release()
     work.end()
 
@@ -119,7 +120,7 @@ def test_no_more_than_32_mib_wait_for_their_confirm(server: FakeSink) -> None:
     work = Background(Publisher(server), "a", bodies_of(40, size=size))
 
     assert server.has_withheld.wait(HANG_S)
-    waiting = quiet(server)
+    waiting = quiet(server, at_least=publishing_module.BYTES_MAX // size)
     server.release()
     work.end()
 
