@@ -25,7 +25,7 @@ def test_after_any_crash_the_disk_holds_what_was_acknowledged(
 ) -> None:
     world = World(Durability.DISK, SEED + history, tmp_path)
     record, expectation = world.run(520, mix)
-    while world.states < 700 * FACTOR:
+    while world.states < 350 * FACTOR:
         world.crash_everywhere(record, expectation)
     assert all(world.by_kind[crash] > 20 for crash in Crash)
 
@@ -37,7 +37,7 @@ def test_what_the_system_was_handed_survives_the_process(
 ) -> None:
     world = World(durability, SEED, tmp_path)
     record, expectation = world.run(520)
-    while world.states < 400 * FACTOR:
+    while world.states < 200 * FACTOR:
         world.crash_everywhere(record, expectation)
     assert all(world.by_kind[crash] > 10 for crash in Crash)
 
@@ -55,7 +55,7 @@ def test_no_byte_is_given_back_that_a_recovery_needs(
     world = World(durability, SEED, tmp_path, TRUNCATING_SIZES)
     record, expectation = world.run(700, TRUNCATING)
     assert sum(isinstance(step, Punch) for step in record) > 2
-    while world.states < 400 * FACTOR:
+    while world.states < 200 * FACTOR:
         world.crash_everywhere(record, expectation)
 
 

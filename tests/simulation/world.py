@@ -28,6 +28,9 @@ SEED: Final = int(os.environ.get("HUTCH_TEST_SEED") or 1)
 FACTOR: Final = float(os.environ.get("HUTCH_TEST_FACTOR") or 1)
 """How many times the usual number of crashes to try."""
 
+STRIDE: Final = max(1, round(2 / FACTOR))
+"""Of so many steps of a record one is cut."""
+
 SIZES: Final = {
     "data_file_bytes": 2_048,
     "inline_bytes_max": 256,
@@ -238,15 +241,18 @@ class World:
             self.crash(aftermath, torn, expectation, cut, self.chance.choice([*Crash]))
 
     def crash_everywhere(self, record: list[Step], expectation: Expectation) -> None:
-        """Cut the record at every step; each time try one kind of crash."""
+        """Cut the record at each step, or at one of `STRIDE`; each time try one kind of crash."""
         self._record = record
         aftermath = Aftermath()
         kinds = list(Crash)
+        first = self.chance.randrange(STRIDE)
         for cut in range(len(record) + 1):
             torn = record[cut] if cut < len(record) else None
             if not self.chance.randrange(len(kinds)):
                 self.chance.shuffle(kinds)
-            self.crash(aftermath, torn, expectation, cut, kinds[cut % len(kinds)])
+            if cut % STRIDE == first:
+                kind = kinds[cut // STRIDE % len(kinds)]
+                self.crash(aftermath, torn, expectation, cut, kind)
             if torn is not None:
                 aftermath.advance(torn, self.chance)
 
