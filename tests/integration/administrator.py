@@ -12,7 +12,7 @@ from typing import Any
 
 from gateway import cli
 from tests.client import Client, Refused
-from tests.integration.server import HutchServer, server_environment
+from tests.integration.server import HutchServer, run_to_its_end, server_environment
 from tests.waiting import HANG_S
 
 DEFINITIONS = Path(__file__).parents[1] / "unit" / "gateway" / "management" / "definitions"
@@ -30,14 +30,18 @@ def hutch(
     within_s: float = HANG_S,
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a command of `hutch` on the server of a data directory."""
-    done = subprocess.run(
-        [sys.executable, "-m", "gateway", *arguments, "--data", str(data)],
-        input=stdin,
-        capture_output=True,
-        timeout=within_s,
-        env=server_environment(),
-        check=False,
-    )
+    command = [sys.executable, "-m", "gateway", *arguments, "--data", str(data)]
+    if stdin:
+        done = subprocess.run(
+            command,
+            input=stdin,
+            capture_output=True,
+            timeout=within_s,
+            env=server_environment(),
+            check=False,
+        )
+    else:
+        done = run_to_its_end(command, within_s=within_s)
     assert b"Traceback" not in done.stderr, done.stderr.decode()
     assert not check or done.returncode == 0, (done.returncode, done.stderr.decode())
     return done

@@ -19,12 +19,23 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Final, NoReturn
 
 from tests.integration.turns import Ticks
 from tests.waiting import HANG_S
 
+LOADED: Final = (
+    "gateway.assembly",
+    "gateway.cli",
+    "gateway.process",
+    "gateway.settings.page",
+    "gateway.settings.sources",
+    "gateway.store_server",
+    "uvloop",
+)
+"""What most commands load, here loaded once."""
 CAN_FORK: Final = sys.platform == "linux"
 _SUBREAPER: Final = 36
 """PR_SET_CHILD_SUBREAPER: orphans below this process become its own children."""
@@ -113,11 +124,8 @@ class Preloaded:
 
 def _serve(requests: socket.socket) -> None:
     """Fork a process for each request until there will be none."""
-    import gateway.assembly  # noqa: PLC0415 (the other side does not need them)
-    import gateway.cli  # noqa: PLC0415
-    import gateway.process  # noqa: PLC0415
-    import gateway.store_server  # noqa: F401, PLC0415
-
+    for name in LOADED:
+        import_module(name)
     gc.collect()
     gc.freeze()
     while True:
@@ -155,13 +163,15 @@ def _become(
     os.chdir(folder)
     os.environ.clear()
     os.environ.update(environment)
+    # Where Python has them too: behind the folder of the program, before the libraries.
+    paths = environment.get("PYTHONPATH", "").split(os.pathsep)
+    sys.path[1:1] = [path for path in paths if path and path not in sys.path]
     for file, number in ((out, 1), (err, 2)):
         os.dup2(file, number)
         os.close(file)
     faulthandler.enable()  # with the new standard error
     if turns is not None:
         _ticks.append(Ticks(Path(turns)))
-    gc.unfreeze()
     sys.argv = ["hutch", *arguments]
     sys.exit(main())
 

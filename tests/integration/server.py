@@ -289,8 +289,10 @@ def _started(
 ) -> subprocess.Popen[bytes] | Forked:
     """Start `hutch` as users do, or in a fork of a process that has loaded it."""
     environment = server_environment(variables)
-    # Python itself reads its variables once, when it starts.
-    is_for_python = any(not name.startswith("HUTCH_") for name in variables)
+    # Python itself reads its variables once, when it starts; a path can still be added later.
+    is_for_python = any(
+        name != "PYTHONPATH" and not name.startswith("HUTCH_") for name in variables
+    )
     if CAN_FORK and not (is_for_python or is_typed):
         return _preloaded().start(command[3:], environment, stdout, stderr, turns)
     return subprocess.Popen(
@@ -343,41 +345,51 @@ def run_serve(
     data_dir: Path,
     *arguments: str,
     environment: dict[str, str] | None = None,
-    is_typed: bool = True,
+    is_typed: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run `hutch serve` where it is expected to end by itself; returns code and output.
 
     Raises:
         subprocess.TimeoutExpired: It went on running for `HANG_S`; it is ended then.
     """
-    return run_to_its_end(serve_command(data_dir, *arguments), environment, is_typed=is_typed)
+    command = serve_command(data_dir, *arguments)
+    return _as_text(run_to_its_end(command, environment, is_typed=is_typed))
 
 
 def run_store(
     data_dir: Path,
     *arguments: str,
     environment: dict[str, str] | None = None,
-    is_typed: bool = True,
+    is_typed: bool = False,
 ) -> subprocess.CompletedProcess[str]:
     """Run `hutch store serve` where it is expected to end by itself; see `run_serve`."""
-    return run_to_its_end(store_command(data_dir, *arguments), environment, is_typed=is_typed)
+    command = store_command(data_dir, *arguments)
+    return _as_text(run_to_its_end(command, environment, is_typed=is_typed))
 
 
 def run_to_its_end(
-    command: Sequence[str], environment: dict[str, str] | None = None, *, is_typed: bool = True
-) -> subprocess.CompletedProcess[str]:
-    """Run a server that is expected to end by itself; see `run_serve`."""
+    command: Sequence[str],
+    environment: dict[str, str] | None = None,
+    *,
+    is_typed: bool = False,
+    within_s: float = HANG_S,
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a command of `hutch` that is expected to end by itself; see `run_serve`."""
     with TemporaryFile() as stdout, TemporaryFile() as stderr:
         process = _started(command, environment or {}, stdout, stderr, is_typed=is_typed)
         try:
-            code = process.wait(HANG_S)
+            code = process.wait(within_s)
         finally:
             process.kill()
             process.wait(HANG_S)
         for file in (stdout, stderr):
             file.seek(0)
-        said = (stdout.read().decode(errors="replace"), stderr.read().decode(errors="replace"))
-    return subprocess.CompletedProcess(command, code, *said)
+        return subprocess.CompletedProcess(command, code, stdout.read(), stderr.read())
+
+
+def _as_text(done: subprocess.CompletedProcess[bytes]) -> subprocess.CompletedProcess[str]:
+    said = (done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
+    return subprocess.CompletedProcess(done.args, done.returncode, *said)
 
 
 def _endpoint_of(ready_line: str) -> Endpoint:

@@ -424,7 +424,8 @@ def test_a_taken_port_is_named_as_it_was_written(tmp_path: Path) -> None:
         variables = {"HUTCH_STREAM__PORT": port, "HUTCH_MANAGEMENT__PORT": "0"}
         done = run_to_its_end(command, variables)
     assert done.returncode == 2
-    assert f"hutch: HUTCH_STREAM__PORT: cannot listen on 127.0.0.1:{port}: " in done.stderr
+    named = f"hutch: HUTCH_STREAM__PORT: cannot listen on 127.0.0.1:{port}: "
+    assert named in done.stderr.decode()
 
 
 def test_the_harness_tells_why_a_server_did_not_start(tmp_path: Path) -> None:

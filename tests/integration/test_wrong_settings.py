@@ -205,7 +205,10 @@ def test_a_wrong_setting_is_told_where_the_ports_are_taken(
     ports = taken("--port", "--management-port")
     given = [files.put(argument) for argument in wrong.arguments]
     done = run_serve(
-        tmp_path / "data", *ports, *given, environment=files.environment(wrong), is_typed=False
+        tmp_path / "data",
+        *(*ports, *given),
+        environment=files.environment(wrong),
+        is_typed=bool(wrong.missing),
     )
     assert done.returncode == 2, done.stderr
     said = refused(done.stderr)
@@ -224,7 +227,7 @@ def test_a_wrong_setting_of_a_store_is_told_where_its_ports_are_taken(
         *given,
         *taken(*flags),
         environment=files.environment(wrong),
-        is_typed=False,
+        is_typed=bool(wrong.missing),
     )
     assert done.returncode == 2, done.stderr
     said = refused(done.stderr)
@@ -244,9 +247,7 @@ def test_what_is_in_the_way_in_the_data_directory_is_told_where_the_ports_are_ta
     path = tmp_path / "data" / name
     path.unlink(missing_ok=True)
     path.mkdir()
-    done = run_serve(
-        tmp_path / "data", *taken("--port", "--management-port", "--store-port"), is_typed=False
-    )
+    done = run_serve(tmp_path / "data", *taken("--port", "--management-port", "--store-port"))
     assert done.returncode == 2
     [line] = refused(done.stderr)
     assert line.startswith(told.replace("PATH", str(path)))
@@ -260,7 +261,7 @@ def test_all_ports_that_are_taken_are_told_at_once_and_the_store_is_closed_in_go
         with Client.opened(*server.endpoint) as client:
             client.create("orders")
         server.terminate()
-        done = run_serve(tmp_path / "data", *taken(*flags), is_typed=False)
+        done = run_serve(tmp_path / "data", *taken(*flags))
         assert done.returncode == 2
         assert sorted(line.partition(":")[0] for line in refused(done.stderr)) == sorted(flags)
         server.start()

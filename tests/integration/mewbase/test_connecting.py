@@ -298,6 +298,7 @@ def test_a_port_without_its_library_is_refused_in_one_line(
         tmp_path / "data",
         *("--port", "0", "--management-port", "0", option, "0"),
         environment={"PYTHONPATH": str(tmp_path)},
+        is_typed=True,
     )
     assert done.returncode == 2, done.stderr
     assert "Traceback" not in done.stderr
