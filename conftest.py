@@ -51,13 +51,12 @@ gc.disable()  # until all tests are loaded: they stay, and there is nothing to c
 # of the night draws others, and keeps what it finds, to try it first the next time.
 FOUND = DirectoryBasedExampleDatabase(Path(sys.prefix, "hypothesis"))
 hypothesis.settings.register_profile("dev", max_examples=50, deadline=None, derandomize=True)
-hypothesis.settings.register_profile("ci", max_examples=300, deadline=None, derandomize=True)
-hypothesis.settings.register_profile("again", max_examples=50, deadline=None, derandomize=True)
-hypothesis.settings.register_profile("night", max_examples=5_000, deadline=None, database=FOUND)
+for name, examples in (("night", 1_000), ("long", 5_000)):
+    hypothesis.settings.register_profile(name, max_examples=examples, deadline=None, database=FOUND)
 
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "dev")
 hypothesis.settings.load_profile(PROFILE)
-if PROFILE != "night":  # what is found is told soon, if not in its shortest form
+if PROFILE == "dev":  # what is found is told soon, if not in its shortest form
     engine.MAX_SHRINKING_SECONDS = 20
 
 REQUIRE_ALL = os.environ.get("HUTCH_REQUIRE_ALL") == "1"
