@@ -68,9 +68,8 @@ NOT_QUICK := $(BY_HAND) or integration or simulation or slow
 
 .DELETE_ON_ERROR:
 .SUFFIXES:
-.PHONY: help setup run test quick check lint types imports docs lock newest fmt proto kernel kernel-clean test-both slowest uncompiled \
-        integration coverage flaky wheel test-spark spark-both spark-cluster spark-chaos test-oldest-spark compat differential broker bench perf-test bench-spark sim soak mewbase-kills filter-rates damage password-times fuzz network-fuzz \
-        dedup-schedules sanitize clean
+# Each target that `make help` lists is a command, and no file.
+.PHONY: $(shell sed -n 's/^\([a-z-]*\):.*[#][#] .*/\1/p' $(firstword $(MAKEFILE_LIST)))
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -109,6 +108,13 @@ coverage: $(STAMPS)/test ## how much of wire, session, log and store their own u
 
 flaky: $(STAMPS)/test $(STAMPS)/kernel ## what failed in the last run, or ARGS="tests/…", fifty times on a busy machine
 	$(BIN)/python -m tests.flaky $(ARGS)
+
+# Both go on where they were stopped. ARGS="search bench" runs these parts, ARGS=--list shows all.
+night: $(STAMPS)/dev $(STAMPS)/kernel ## everything else, in at most 100 minutes (table: build/night.md)
+	$(BIN)/python -m tests.night $(ARGS)
+
+long: $(STAMPS)/dev $(STAMPS)/kernel ## what takes hours: the searches of the night, much longer
+	$(BIN)/python -m tests.night --long $(ARGS)
 
 sim: $(STAMPS)/test $(STAMPS)/kernel ## the simulation; SEED=n replays one history
 	$(if $(SEED),HUTCH_TEST_SEED=$(SEED)) $(PYTEST) -m "simulation and not soak" $(ARGS)
@@ -275,7 +281,7 @@ $(STAMPS)/test-spark: $(STAMPS)/bench
 # it came from, it is not compiled again.
 $(STAMPS)/wheel: $(WHEEL_SOURCES) $(STAMPS)/kernel
 	@echo "make: building the wheel"
-	@rm -rf build dist
+	@rm -rf build/lib* build/bdist* dist
 	@library=build/$$($(BIN)/python -c 'import sys, sysconfig; print(f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}")') \
 	    && mkdir -p $$library && find $(PACKAGES) -name '*.so' | tar -cf - -T - | tar -xmf - -C $$library
 	@$(BIN)/python -m pip --disable-pip-version-check --quiet wheel --no-build-isolation --no-deps --wheel-dir dist .

@@ -1,0 +1,80 @@
+"""Runs the long proofs, one after the other: `make night`, and `make long` for those of hours.
+
+    python -m tests.night [PART …] [--long] [--list] [--anew]
+
+Each part has an amount and a time limit. After a part that fails the next one runs. For the same
+commit without changes, parts that have passed are not run again: a night that was interrupted goes
+on. The table is written to the folder after each part, and printed at the end. The exit status is 0
+if all parts have passed; one that could not run counts as failed, and says what it needs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from tests.night.part import ROOT, Part
+from tests.night.parts import LONG, NIGHT
+from tests.night.results import Results
+from tests.night.running import run
+
+FOLDER: Final = ROOT / "build"
+INTERRUPTED: Final = 130
+
+
+def main(
+    arguments: Sequence[str] | None = None,
+    night: Sequence[Part] = NIGHT,
+    long: Sequence[Part] = LONG,
+) -> int:
+    """Run parts; return the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.night",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("parts", nargs="*", metavar="PART", help="only these (default: all)")
+    parser.add_argument("--long", action="store_true", help="the parts that take hours instead")
+    parser.add_argument("--list", action="store_true", help="list the parts, run nothing")
+    parser.add_argument("--anew", action="store_true", help="run what has passed again as well")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="default: build")
+    options = parser.parse_args(arguments)
+    parts = long if options.long else night
+    unknown = set(options.parts) - {part.name for part in parts}
+    if unknown:
+        parser.error(f"no part is named {', '.join(sorted(unknown))}: see --list")
+    chosen = [part for part in parts if not options.parts or part.name in options.parts]
+    if options.list:
+        for part in chosen:
+            say(f"{part.name:<20}{part.proves} ({part.amount}, at most {part.limit_s} s)")
+        return 0
+    results = Results.read(options.folder)
+    try:
+        for number, part in enumerate(chosen, 1):
+            place = f"{part.name} ({number} of {len(chosen)})"
+            before = results.of(part)
+            if before is not None and before.is_passed and not options.anew:
+                say(f"== {place}: passed before on {results.commit}")
+                continue
+            say(f"== {place}: {part.amount}, at most {part.limit_s} s")
+            result = run(part, results.commit, results.folder / "night" / f"{part.name}.log", say)
+            results.add(part, result, night, long)
+            say(f"   {part.name}: {result.said}, {result.seconds:.0f} s {result.figure}")
+    except KeyboardInterrupt:
+        say("interrupted; the same command goes on from here")
+        return INTERRUPTED
+    say(results.shown(night, long))
+    ended = (results.found.get(part.name) for part in chosen)
+    return 0 if all(result is not None and result.is_passed for result in ended) else 1
+
+
+def say(line: str) -> None:
+    """Print a line at once."""
+    print(line, flush=True)  # noqa: T201
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,243 @@
+"""The parts of the night, and those that take hours: what each proves, and how much it tries."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tests.night.part import JAVA, PYTEST, ROOT, Part, make, module, program
+
+STATE: Final = ROOT / ".venv"
+"""Where parts that count keep how far they came."""
+FUZZ_RUNS: Final = 100_000
+DAMAGED: Final = 2_000
+FRAMES: Final = 500_000
+SEQUENCES: Final = 3_000
+KILLS: Final = 100
+
+DEBOOTSTRAP: Final = program("debootstrap", "install it (Debian: apt install debootstrap)")
+GCC: Final = program("gcc", "install it (Debian: apt install gcc)")
+PARALLEL: Final = ("-n", "2", "--dist", "loadfile", "--no-loadscope-reorder")
+SEARCHES: Final = ("tests/property", "tests/conformance", "tests/unit", "-m", "not slow")
+
+_FUZZED: Final = r"#(\d+)\b"
+
+
+def _fuzz(target: str) -> Part:
+    return Part(
+        f"fuzz-{target}",
+        f"any bytes as {target} are an answer or an error of the protocol",
+        module("tests.fuzz", target, "--kept", f"{STATE}/fuzz", "--runs", str(FUZZ_RUNS)),
+        f"{FUZZ_RUNS:,} inputs",
+        300,
+        progress=_FUZZED,
+        figure=_FUZZED,
+    )
+
+
+def _suite(name: str, limit_s: int) -> Part:
+    return Part(
+        f"suite-{name}",
+        f"the tests that others wrote for the {name} client hold on Hutch",
+        make("suites", f"ARGS={name}"),
+        "the whole suite",
+        limit_s,
+        progress=r"(\d+) passed",
+        figure=r"(\d+ tests, \d+ passed, \d+ failed, \d+ skipped)",
+    )
+
+
+def _root(release: str) -> Part:
+    return Part(
+        f"root-{release}",
+        f"an ordinary user's `make test` passes in a bare Debian {release}",
+        module("compat.roots", release),
+        "make test",
+        1_500,
+        needs=(DEBOOTSTRAP,),
+    )
+
+
+NIGHT: Final = (
+    Part(
+        "search",
+        "random search finds nothing against the laws of the properties",
+        (*PYTEST, *PARALLEL, *SEARCHES),
+        "1,000 examples of each property",
+        1_200,
+    ),
+    Part(
+        "simulation",
+        "after a crash at every step what was acknowledged is there",
+        (*PYTEST, *PARALLEL, "tests/simulation"),
+        "five times the crashes of make test",
+        900,
+        environment={"HUTCH_TEST_FACTOR": "5"},
+    ),
+    Part(
+        "kills",
+        "kill -9 takes nothing that was acknowledged, at any port",
+        (
+            *PYTEST,
+            "tests/integration/test_kill.py",
+            "tests/integration/mewbase/test_kills.py",
+            "tests/integration/mewbase/test_binders.py",
+            "tests/simulation/test_kill.py",
+        ),
+        f"{KILLS} kills of each kind",
+        600,
+        environment={"HUTCH_MEWBASE_KILLS": str(KILLS), "HUTCH_TEST_FACTOR": "10"},
+    ),
+    Part(
+        "damage",
+        "nothing wrong is answered from a damaged directory",
+        module("tests.damage", "--places", str(DAMAGED)),
+        f"{DAMAGED:,} damaged places",
+        600,
+    ),
+    Part(
+        "frames",
+        "damaged frames harm no neighbour and leave no memory behind",
+        module("tests.integration.network_fuzz", "--frames", str(FRAMES)),
+        f"{FRAMES:,} frames",
+        600,
+    ),
+    Part(
+        "requests",
+        "damaged requests at a store's ports cost a client that behaves nothing",
+        module("tests.integration.pravega.network_fuzz", "--seconds", "60"),
+        "60 s of requests",
+        240,
+    ),
+    *map(_fuzz, sorted(path.name for path in (ROOT / "tests/fuzz/corpus").iterdir())),
+    Part(
+        "sanitize",
+        "no compiled module reads or writes beyond its memory",
+        module(
+            *("tests.sanitize", "--folder", f"{STATE}/sanitize"),
+            *("--kept", f"{STATE}/fuzz", "--seconds", "60"),
+        ),
+        "the modules' tests and 60 s of damaged inputs",
+        900,
+        needs=(GCC,),
+    ),
+    Part(
+        "sequences",
+        "RabbitMQ and Hutch answer drawn sequences of commands alike",
+        module("compat.differential.generated", "--sequences", str(SEQUENCES)),
+        f"{SEQUENCES:,} sequences",
+        600,
+    ),
+    Part(
+        "spark",
+        "the data source holds in Spark, on Hutch and on RabbitMQ",
+        make("spark-both"),
+        "all tests",
+        1_500,
+        needs=(JAVA,),
+    ),
+    Part(
+        "spark-chaos",
+        "kills of each kind lose and double no row of a query",
+        make("spark-chaos", "ARGS=--short"),
+        "all cases, with few rows",
+        1_500,
+        needs=(JAVA,),
+    ),
+    Part(
+        "spark-cluster",
+        "the same on a master and two workers, and by Spark Connect",
+        make("spark-cluster"),
+        "all tests",
+        600,
+        needs=(JAVA,),
+    ),
+    Part(
+        "spark-oldest",
+        "the oldest Spark that will do makes a round trip",
+        make("test-oldest-spark"),
+        "all tests",
+        300,
+        needs=(JAVA,),
+    ),
+    *(_suite(name, 900) for name in ("go", "rust", "node", "rstream")),
+    _suite("java", 2_400),
+    *map(_root, ("bookworm", "trixie", "testing")),
+    Part(
+        "bench",
+        "each row is measured beside RabbitMQ and Pravega",
+        make("bench", "ARGS=--rounds 1 --page build/benchmarks.md"),
+        "one round of all rows",
+        2_400,
+    ),
+    Part(
+        "bench-spark",
+        "each row of Spark is measured beside its own files",
+        make("bench-spark", "ARGS=--rounds 1"),
+        "one round of all rows",
+        900,
+        needs=(JAVA,),
+    ),
+)
+"""At most 100 minutes on two cores."""
+
+LONG: Final = (
+    Part(
+        "search-long",
+        "as search",
+        (*PYTEST, *PARALLEL, *SEARCHES),
+        "5,000 examples of each property",
+        4 * 3_600,
+        environment={"HYPOTHESIS_PROFILE": "long"},
+    ),
+    Part(
+        "damage-long",
+        "as damage",
+        module("tests.damage", "--state", f"{STATE}/damage.json"),
+        "20,000 damaged places",
+        8 * 3_600,
+    ),
+    Part(
+        "frames-long",
+        "as frames",
+        module("tests.integration.network_fuzz", "--state", f"{STATE}/fuzz/network.json"),
+        "ten million frames",
+        8 * 3_600,
+    ),
+    Part(
+        "chaos-long",
+        "as spark-chaos, with a million rows",
+        make("spark-chaos"),
+        "all cases",
+        4 * 3_600,
+        needs=(JAVA,),
+    ),
+    Part(
+        "sequences-long",
+        "as sequences",
+        module("compat.differential.generated", "--state", f"{STATE}/differential.json"),
+        "100,000 sequences",
+        8 * 3_600,
+    ),
+    Part(
+        "filter-rates",
+        "no filter value that is there is missed",
+        module("tests.property.gateway.filter_rates", "--state", f"{STATE}/filter-rates.json"),
+        "ten million look-ups",
+        4 * 3_600,
+    ),
+    Part(
+        "schedules",
+        "no publishing id is stored twice, whatever the restarts",
+        module("tests.property.gateway.dedup_schedules", "--state", f"{STATE}/fuzz/schedules.json"),
+        "10,000 schedules",
+        4 * 3_600,
+    ),
+    Part(
+        "password-times",
+        "a refused login does not tell why by its time",
+        module("tests.property.gateway.password_times", "--state", f"{STATE}/password-times.json"),
+        "10,000 logins of each kind",
+        4 * 3_600,
+    ),
+)
+"""What takes hours; each goes on where it was stopped."""

@@ -1,0 +1,111 @@
+"""The night's parts run to their end or their limit, and what is known of them is kept."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.night import results
+from tests.night.__main__ import main
+from tests.night.part import Part, program
+
+COMMIT = "0123abc"
+
+
+def part(name: str, program: str, **fields: object) -> Part:
+    """Return a part that runs a program of Python."""
+    options: dict[str, object] = {"amount": "9 things", "limit_s": 120, **fields}
+    command = (sys.executable, "-c", program)
+    return Part(name, "a law holds", command, **options)  # type: ignore[arg-type]
+
+
+GOOD = part("good", "print('3 of 9 things'); print('9 things, all well')")
+BAD = part("bad", "print('4 things'); raise SystemExit(3)")
+ENDLESS = part(
+    "endless", "import time\nprint('5 things', flush=True)\nwhile True: time.sleep(1)", limit_s=2
+)
+MISSING = part("missing", "", needs=(program("no-such-program", "install it from nowhere"),))
+
+
+@pytest.fixture(autouse=True)
+def _commit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(results, "tried_commit", lambda: COMMIT)
+
+
+def rows(folder: Path) -> dict[str, list[str]]:
+    """Return the cells of the table, by the names of the parts."""
+    lines = (folder / "night.md").read_text().splitlines()
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[4:]]
+    return {name: rest for name, *rest in cells}
+
+
+def test_after_a_part_that_fails_the_next_one_runs_and_the_table_has_all(tmp_path: Path) -> None:
+    status = main(["--folder", str(tmp_path)], [BAD, ENDLESS, MISSING, GOOD], [])
+
+    assert status == 1
+    table = rows(tmp_path)
+    assert [table[name][0].partition(", see")[0] for name in table] == [
+        "failed with status 3",
+        "cut off at 5 of 9 things",
+        "not run: no-such-program is missing: install it from nowhere",
+        "passed",
+    ]
+    assert [table[name][2] for name in table] == ["4 things", "", "", "9 things, all well"]
+    assert all(float(table[name][3]) >= 0 for name in table)
+    assert (tmp_path / "night" / "bad.log").read_text() == "4 things\n"
+
+
+def test_a_night_in_which_all_passes_ends_with_status_0(tmp_path: Path) -> None:
+    assert main(["--folder", str(tmp_path)], [GOOD], []) == 0
+
+
+def test_what_has_passed_on_this_commit_is_not_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "night" / "good.log"
+
+    def ran() -> bool:
+        log.write_text("old")
+        main(["--folder", str(tmp_path)], [GOOD], [])
+        return log.read_text() != "old"
+
+    assert main(["--folder", str(tmp_path)], [GOOD], []) == 0
+    assert not ran()
+    monkeypatch.setattr(results, "tried_commit", lambda: "4567def")
+    assert ran()
+    monkeypatch.setattr(results, "tried_commit", lambda: "4567def+")
+    assert ran()
+    assert ran(), "files that differ from the commit may have changed"
+
+
+def test_a_part_that_failed_is_run_again_and_parts_run_by_name(tmp_path: Path) -> None:
+    once = part("once", f"import pathlib; pathlib.Path({str(tmp_path / 'once')!r}).mkdir()")
+    other = part("other", "print('1 thing')")
+
+    assert main(["--folder", str(tmp_path), "once"], [once, other], []) == 0
+    assert rows(tmp_path)["other"][0] == "not yet"
+    assert main(["--folder", str(tmp_path), "--anew", "once"], [once, other], []) == 1
+    (tmp_path / "once").rmdir()
+    assert main(["--folder", str(tmp_path)], [once, other], []) == 0
+
+
+def test_the_last_run_of_a_long_part_is_in_the_table_with_its_day_and_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["--folder", str(tmp_path), "--long"], [GOOD], [part("long", "")]) == 0
+    monkeypatch.setattr(results, "tried_commit", lambda: "4567def")
+    assert main(["--folder", str(tmp_path)], [GOOD], [part("long", "")]) == 0
+    assert rows(tmp_path)["long (long)"][0].startswith("passed, 20")
+    assert rows(tmp_path)["long (long)"][0].endswith(f"at {COMMIT}")
+
+
+def test_an_unknown_part_is_refused_and_nothing_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as refused:
+        main(["--folder", str(tmp_path), "godo"], [GOOD], [])
+    assert refused.value.code == 2
+    assert "no part is named godo" in capsys.readouterr().err
+    assert not (tmp_path / "night.md").exists()
