@@ -178,6 +178,11 @@ compat: $(STAMPS)/test $(STAMPS)/kernel ## real clients, and the real broker sid
 differential: $(STAMPS)/test $(STAMPS)/kernel ## a hundred thousand drawn sequences, on RabbitMQ and Hutch
 	$(BIN)/python -m compat.differential.generated --state $(VENV)/differential.json $(ARGS)
 
+# The first word of ARGS names the suite, and the others are its run's.
+suites: $(STAMPS)/test $(STAMPS)/kernel ## a client's own tests on Hutch: ARGS=go|java|node|rstream|rust|tutorials
+	$(BIN)/python -m compat.suites get $(firstword $(ARGS))
+	$(BIN)/python -m compat.suites $(ARGS)
+
 broker: $(STAMPS)/test ## start a reference RabbitMQ and keep it until interrupted
 	$(BIN)/python -m compat.broker $(ARGS)
 

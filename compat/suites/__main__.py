@@ -1,4 +1,4 @@
-"""`python -m compat.suites SUITE --checkout FOLDER`: an official client's own tests on Hutch."""
+"""`python -m compat.suites SUITE`: an official client's own tests on Hutch; `get` fetches them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from compat.suites import namespace
+from compat.suites import namespace, sources
 from compat.suites.catalogue import SUITES, Place
 from compat.suites.results import FAILED, PASSED, SKIPPED, Results
 from compat.suites.servers import SERVERS
@@ -24,10 +24,10 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="python -m compat.suites",
         description="Run an official client's own test suite against Hutch, in a network of its"
-        " own. compat/suites/README.md says what has to be downloaded before.",
+        " own. `get SUITE` fetches its sources; compat/suites/README.md says what else is needed.",
     )
     top.add_argument("suite", choices=sorted(SUITES))
-    top.add_argument("--checkout", type=Path, required=True, help="the client's repository")
+    top.add_argument("--checkout", type=Path, help="the client's repository (default: as got)")
     top.add_argument("--server", choices=sorted(SERVERS), default="hutch", help="default: hutch")
     top.add_argument("--only", action="append", default=[], help="tests in the suite's own words")
     top.add_argument("--json", type=Path, help="write how each test ended to this file")
@@ -35,10 +35,14 @@ def parser() -> argparse.ArgumentParser:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run a suite; return the exit code."""
+    """Run a suite, or get one; return the exit code."""
+    if arguments[:1] == ["get"]:
+        return get(arguments[1:])
     options = parser().parse_args(arguments)
+    if options.checkout is None:
+        options.checkout = sources.folder(options.suite)
     if not options.checkout.is_dir():
-        print(f"there is no folder {options.checkout}", file=sys.stderr)
+        print(f"{options.suite}: not run: {sources.how(options.suite)}", file=sys.stderr)
         return EXIT_USAGE
     if not namespace.is_inside():
         reason = namespace.missing()
@@ -54,14 +58,35 @@ def main(arguments: Sequence[str]) -> int:
     with SERVERS[options.server](folder, checkout) as certificates:
         place = Place(checkout, reports, certificates, options.only)
         results = SUITES[options.suite].run(place)
-    show(options.suite, commit_of(options.checkout), results)
+    version = commit_of(options.checkout) or sources.SOURCES[options.suite].version
+    show(options.suite, version, results)
     if options.json is not None:
         options.json.write_text(json.dumps(results.outcomes, indent=1, sort_keys=True) + "\n")
-    return EXIT_FAILURES if results.named(FAILED) else 0
+    is_whole = options.server == "hutch" and not options.only
+    too_few = SUITES[options.suite].lacking(results) if is_whole else 0
+    if too_few:
+        print(f"{options.suite}: {too_few} passes fewer than there were", file=sys.stderr)
+    return EXIT_FAILURES if results.named(FAILED) or too_few else 0
+
+
+def get(arguments: Sequence[str]) -> int:
+    """Put the sources of suites where a run finds them; return the exit code."""
+    top = argparse.ArgumentParser(prog="python -m compat.suites get")
+    top.add_argument("suite", nargs="+", choices=sorted(SUITES))
+    status = 0
+    for name in top.parse_args(arguments).suite:
+        try:
+            print(f"{name}: {sources.get(name)}", flush=True)
+        except sources.SourceError as error:
+            print(f"{name}: {error}", file=sys.stderr)
+            status = EXIT_FAILURES
+    return status
 
 
 def commit_of(checkout: Path) -> str:
-    """Return what was tested."""
+    """Return what was tested; empty if the folder is no repository of its own."""
+    if not (checkout / ".git").exists():
+        return ""
     return subprocess.run(
         ["git", "-C", checkout, "describe", "--tags", "--always"],
         capture_output=True,

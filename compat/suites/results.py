@@ -6,7 +6,7 @@ import json
 import re
 import xml.etree.ElementTree as ET
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -47,6 +47,10 @@ class Results:
         """Return how many ended in which way."""
         counter = Counter(self.outcomes.values())
         return {outcome: counter[outcome] for outcome in (PASSED, FAILED, SKIPPED)}
+
+    def without(self, names: Container[str]) -> Results:
+        """Return these, but for the tests with the names given."""
+        return Results({name: how for name, how in self.outcomes.items() if name not in names})
 
     def merged(self, again: Results) -> Results:
         """Return these, with tests that failed here and not in another run taken from there."""
