@@ -6,6 +6,7 @@ part of the server is handed the section it needs.
 
 import enum
 import logging
+from inspect import get_annotations
 from pathlib import Path
 from typing import Final, Self, cast
 
@@ -407,8 +408,7 @@ def sections() -> dict[str, type[BaseModel]]:
 
 def fields_of(section: type[BaseModel]) -> dict[str, FieldInfo]:
     """Return the settings of a section by name: its own first, then those of its bases."""
-    of_class = (vars(each).get("__annotations__", {}) for each in section.__mro__)
-    names = dict.fromkeys(name for annotations in of_class for name in annotations)
+    names = dict.fromkeys(name for each in section.__mro__ for name in get_annotations(each))
     fields = section.model_fields
     return {name: fields[name] for name in names if name in fields}
 

@@ -113,9 +113,9 @@ def export_definitions(ask: Ask, asked: Asked) -> None:
     text = json.dumps(answer["definitions"], indent=2, ensure_ascii=False) + "\n"
     try:
         _write(file, text.encode())
-    except BrokenPipeError:  # of standard output: it has no reader, which is said elsewhere
-        raise
     except OSError as error:
+        if file == "-":  # the entry point says what is wrong with it, as for every command
+            raise
         raise WrongUse(f"cannot write {file}: {error.strerror}") from None
     for warning in answer["warnings"]:
         sys.stderr.write(f"hutch: warning: {visible(warning)}\n")
