@@ -18,7 +18,7 @@ from hypothesis.internal.conjecture import engine
 
 from gateway.kernels import HOT_OBJECTS, KERNELS, uncompiled
 from tests.flaky import TRIED_AGAIN
-from tests.folders import use_memory
+from tests.folders import own_folders
 
 
 class Uncompiled:
@@ -44,7 +44,6 @@ UNCOMPILED = {
 if names := UNCOMPILED.get(os.environ.get("HUTCH_UNCOMPILED", "")):
     sys.meta_path.insert(0, Uncompiled(names))
 
-use_memory()
 gc.disable()  # until all tests are loaded: they stay, and there is nothing to collect
 
 # A search draws the same examples each time, so that no change fails for what it has not done; that
@@ -70,6 +69,11 @@ TESTS = Path(__file__).parent / "tests"
 FOLDERS_WITH_MARKER = ("compat", "integration", "simulation", "spark")
 LONGEST = ("compat/test_clients.py", "compat/test_differential.py")
 """Files of four minutes each."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    own_folders(config)
 
 
 def pytest_report_header() -> list[str]:
@@ -104,6 +108,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop() -> None:
+    # Hypothesis asks the collector what holds its random numbers, and of what is frozen it is told
+    # nothing: it makes them now, with its first example.
+    quiet = hypothesis.settings(database=None)
+    hypothesis.find(hypothesis.strategies.just(True), bool, settings=quiet)  # noqa: FBT003
     # The collector need not look at thousands of tests again and again.
     gc.collect()
     gc.freeze()
