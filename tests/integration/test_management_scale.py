@@ -4,7 +4,9 @@
 """
 
 import contextlib
+import resource
 import threading
+from collections.abc import Iterator
 from typing import Final
 
 import pytest
@@ -44,6 +46,16 @@ class Pinger(threading.Thread):
         self._client.disconnect()
 
 
+@pytest.fixture
+def descriptors() -> Iterator[None]:
+    """As many descriptors for this process as the system allows; it begins with 1,024 mostly."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("descriptors")
 def test_other_clients_are_answered_while_a_long_list_is_made(start_server: StartServer) -> None:
     server = start_server("--durability", "os")
     api = Api(*server.management)
