@@ -183,6 +183,10 @@ suites: $(STAMPS)/test $(STAMPS)/kernel ## a client's own tests on Hutch: ARGS=g
 	$(BIN)/python -m compat.suites get $(firstword $(ARGS))
 	$(BIN)/python -m compat.suites $(ARGS)
 
+# Each is built once, which takes a minute, and kept in $(VENV)/roots: a gigabyte each.
+roots: $(STAMPS)/test ## make test as an ordinary user on bare Debian 12, 13 and testing (needs root)
+	$(BIN)/python -m compat.roots --folder $(VENV)/roots $(ARGS)
+
 broker: $(STAMPS)/test ## start a reference RabbitMQ and keep it until interrupted
 	$(BIN)/python -m compat.broker $(ARGS)
 

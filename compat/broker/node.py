@@ -20,7 +20,7 @@ from compat.broker.ports import Ports
 from compat.broker.processes import descendants, erlang_machine, start_ticks
 from compat.broker.records import Process, Record
 from compat.broker.running import NotReady, await_serving
-from compat.broker.tree import SHUT_IN
+from compat.debian import SHUT_IN
 
 ADDRESS = "127.0.0.1"
 START_TIMEOUT_S = 60

@@ -11,8 +11,9 @@ from compat.broker.container import NoEngine
 from compat.broker.ports import Ports
 from compat.broker.records import Record
 from compat.broker.running import NotReady, RunningBroker, await_serving
-from compat.broker.tree import CannotBuild, tree
+from compat.broker.tree import tree
 from compat.certificates import Certificates
+from compat.debian import CannotBuild
 
 ADDRESS_VARIABLE = "HUTCH_RABBITMQ"
 HTTP_VARIABLE = "HUTCH_RABBITMQ_HTTP"
