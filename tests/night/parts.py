@@ -50,7 +50,7 @@ def _root(release: str) -> Part:
     return Part(
         f"root-{release}",
         f"an ordinary user's `make test` passes in a bare Debian {release}",
-        module("compat.roots", release),
+        make("roots", f"ARGS={release}"),
         "make test",
         1_500,
         needs=(DEBOOTSTRAP,),

@@ -23,6 +23,8 @@ TELL_S: Final = 60.0
 """Time between two lines that say how far a part is."""
 END_S: Final = 20.0
 """What a part that is cut off has to end by itself, before it is killed."""
+NOT_RUN: Final = r"\bnot run: (.+)$"
+"""What a part says that finds something missing by itself."""
 TAIL_BYTES: Final = 200_000
 """How much of the output's end is looked at."""
 
@@ -70,6 +72,8 @@ def run(part: Part, commit: str, log: Path, tell: Callable[[str], object]) -> Re
         far = _last(part.progress, said) or f"{part.limit_s} s"
         return ended(f"cut off at {far} of {part.amount}")
     figure = _last(part.figure, said)
+    if status and (missing_too := _last(NOT_RUN, said)):
+        return ended(f"not run: {missing_too}")
     if status:
         return ended(f"failed with status {status}, see {log}", figure)
     return ended(PASSED, figure)

@@ -26,6 +26,7 @@ BAD = part("bad", "print('4 things'); raise SystemExit(3)")
 ENDLESS = part(
     "endless", "import time\nprint('5 things', flush=True)\nwhile True: time.sleep(1)", limit_s=2
 )
+SOURCELESS = part("sourceless", "print('x: not run: get its sources'); raise SystemExit(2)")
 MISSING = part("missing", "", needs=(program("no-such-program", "install it from nowhere"),))
 
 
@@ -42,7 +43,7 @@ def rows(folder: Path) -> dict[str, list[str]]:
 
 
 def test_after_a_part_that_fails_the_next_one_runs_and_the_table_has_all(tmp_path: Path) -> None:
-    status = main(["--folder", str(tmp_path)], [BAD, ENDLESS, MISSING, GOOD], [])
+    status = main(["--folder", str(tmp_path)], [BAD, ENDLESS, MISSING, SOURCELESS, GOOD], [])
 
     assert status == 1
     table = rows(tmp_path)
@@ -50,9 +51,10 @@ def test_after_a_part_that_fails_the_next_one_runs_and_the_table_has_all(tmp_pat
         "failed with status 3",
         "cut off at 5 of 9 things",
         "not run: no-such-program is missing: install it from nowhere",
+        "not run: get its sources",
         "passed",
     ]
-    assert [table[name][2] for name in table] == ["4 things", "", "", "9 things, all well"]
+    assert [table[name][2] for name in table] == ["4 things", "", "", "", "9 things, all well"]
     assert all(float(table[name][3]) >= 0 for name in table)
     assert (tmp_path / "night" / "bad.log").read_text() == "4 things\n"
 
