@@ -27,10 +27,10 @@ class Entry(Fields):
     """An object of JSON, with notes on what of it could not be taken as it is."""
 
     def __init__(self, content: object) -> None:
+        if fault := fault_within(content):  # first: newer Pythons read what is nested very deeply
+            raise Fault(fault)
         if not isinstance(content, dict):
             raise Fault("is not an object with its fields")
-        if fault := fault_within(content):
-            raise Fault(fault)
         self._content: Mapping[str, object] = content
         self.notes: list[str] = []
 
