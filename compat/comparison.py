@@ -6,6 +6,7 @@ One server is the reference: its answers are the expectation.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Protocol, TypeAlias, TypeVar
@@ -131,8 +132,11 @@ def compare(
         expected: Differences that are meant.
         reference: What the reference is called in reports.
     """
-    their_outcomes = theirs(scripts)
-    verdict = judge(differences(their_outcomes, ours(scripts), reference), expected)
+    with ThreadPoolExecutor(1) as pool:  # both mostly wait
+        played = pool.submit(theirs, scripts)
+        our_outcomes = ours(scripts)
+    their_outcomes = played.result()
+    verdict = judge(differences(their_outcomes, our_outcomes, reference), expected)
     suspects = {difference.script for difference in verdict.unexpected}
     if len(suspects) > UNSTEADY_MAX:
         return Comparison(their_outcomes, verdict, ())
