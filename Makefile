@@ -64,7 +64,7 @@ NEWEST_TESTS := $(addprefix tests/unit/gateway/,broker/access management/http ne
 
 # What takes longer than a cup of coffee is asked for by name.
 BY_HAND := bench or compat or soak or spark
-NOT_QUICK := $(BY_HAND) or integration or simulation or slow
+NOT_QUICK := $(BY_HAND) or integration or search or simulation or slow
 
 .DELETE_ON_ERROR:
 .SUFFIXES:

@@ -67,6 +67,7 @@ if not HAS_SPARK:  # `make test` does not install it
 
 TESTS = Path(__file__).parent / "tests"
 FOLDERS_WITH_MARKER = ("compat", "integration", "simulation", "spark")
+SEARCHES = ("damage", "fuzz", "property")
 LONGEST = ("compat/test_clients.py", "compat/test_differential.py")
 """Files of four minutes each."""
 
@@ -97,6 +98,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in tests:
             if folder in FOLDERS_WITH_MARKER:
                 item.add_marker(folder)
+            if folder in SEARCHES:
+                item.add_marker("search")
             if has_second_tries and item.get_closest_marker("timing"):
                 item.add_marker(pytest.mark.flaky(reruns=1))
     # Long files come first, the many short ones last: after a long one at the end all other workers

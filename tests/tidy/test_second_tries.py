@@ -10,6 +10,7 @@ import pytest
 
 from tests.tidy.sources import ROOT
 
+pytestmark = pytest.mark.slow
 MARKED_MAX = 10
 TESTS = """
 import pathlib
