@@ -1,4 +1,4 @@
-"""What is compiled, and how; everything else of the build is in pyproject.toml.
+"""The compiled modules and their flags; everything else of the build is in pyproject.toml.
 
 `gateway/kernels.py` finds the modules: those in `kernel` packages, and those with a .pxd beside
 them.

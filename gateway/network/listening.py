@@ -95,7 +95,7 @@ class Port:
         return host, port
 
     def close(self) -> None:
-        """Give the address back, if it was taken."""
+        """Release the address, if it was taken."""
         if self._socket is not None:
             self._socket.close()
 

@@ -35,7 +35,7 @@ LOADED: Final = (
     "gateway.store_server",
     "uvloop",
 )
-"""What most commands load, here loaded once."""
+"""Modules that most commands need, here loaded once."""
 CAN_FORK: Final = sys.platform == "linux"
 _SUBREAPER: Final = 36
 """PR_SET_CHILD_SUBREAPER: orphans below this process become its own children."""

@@ -24,7 +24,7 @@ COMMANDS = {
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a server has left that had a stream."""
+    """Directory of a server that had a stream."""
     data = tmp_path_factory.mktemp("written") / "data"
     with HutchServer(data) as server:
         ctl(server, "add_stream", "orders")

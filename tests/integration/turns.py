@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 TICK_S: Final = 0.005
 _BEGIN: Final = signal.SIGUSR2
 _SEEN: Final = struct.Struct("<QQQ")
-"""What the server tells: beginnings, 0 before it can be asked for one; ticks; longest turn, ns."""
+"""Numbers that the server shows: beginnings, 0 before it can be asked; ticks; longest turn, ns."""
 _IS_WANTED: Final = _SEEN.size
 """Place of the byte that is 1 while it is to go on."""
 _BYTES: Final = _SEEN.size + 1

@@ -240,4 +240,4 @@ LONG: Final = (
         4 * 3_600,
     ),
 )
-"""What takes hours; each goes on where it was stopped."""
+"""Parts that take hours; each goes on where it was stopped."""

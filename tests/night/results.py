@@ -37,7 +37,7 @@ class Result:
 
     @property
     def is_passed(self) -> bool:
-        """Whether nothing is wrong."""
+        """True if nothing is wrong."""
         return self.said == PASSED
 
 

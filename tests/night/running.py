@@ -22,9 +22,9 @@ LOOK_S: Final = 0.5
 TELL_S: Final = 60.0
 """Time between two lines that say how far a part is."""
 END_S: Final = 20.0
-"""What a part that is cut off has to end by itself, before it is killed."""
+"""Time for a part that is cut off to end by itself, before it is killed."""
 NOT_RUN: Final = r"\bnot run: (.+)$"
-"""What a part says that finds something missing by itself."""
+"""Words of a part that finds something missing by itself."""
 TAIL_BYTES: Final = 200_000
 """How much of the output's end is looked at."""
 

@@ -29,7 +29,7 @@ FACTOR: Final = float(os.environ.get("HUTCH_TEST_FACTOR") or 1)
 """How many times the usual number of crashes to try."""
 
 STRIDE: Final = max(1, round(2 / FACTOR))
-"""Of so many steps of a record one is cut."""
+"""Distance of the steps of a record at which it is cut; 1 is each step."""
 
 SIZES: Final = {
     "data_file_bytes": 2_048,
