@@ -17,6 +17,8 @@ from compat.clients.servers import environment
 from compat.pravega.connection import Connection, Ended
 from compat.pravega.requests import create
 from store.wire.codec import encode
+from store.wire.error_messages import SegmentAlreadyExists
+from store.wire.messages import SegmentCreated
 
 PRAVEGA: Final = Program(
     "Pravega 0.13.0", "pravega-0.13.0", ("java", "mvn"), parent=Path(__file__).parent
@@ -147,10 +149,12 @@ def creates(address: Address) -> bool:
     except OSError:
         return False
     with contextlib.closing(connection), contextlib.suppress(Ended):
-        # The part is chosen by the name; one that is not there yet ends the connection.
+        # The part is chosen by the name; one that is not there yet says that it is on another host,
+        # or ends the connection.
         connection.send(b"".join(encode(create(f"ready/{number}")) for number in range(TRIED)))
         deadline = time.monotonic() + START_S
-        return all(connection.message(deadline) is not None for _ in range(TRIED))
+        answers = [connection.message(deadline) for _ in range(TRIED)]
+        return all(isinstance(answer, SegmentCreated | SegmentAlreadyExists) for answer in answers)
     return False
 
 
