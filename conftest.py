@@ -68,8 +68,8 @@ if not HAS_SPARK:  # `make test` does not install it
 TESTS = Path(__file__).parent / "tests"
 FOLDERS_WITH_MARKER = ("compat", "integration", "simulation", "spark")
 SEARCHES = ("damage", "fuzz", "property")
-LONGEST = ("compat/test_clients.py", "compat/test_differential.py")
-"""Files of four minutes each."""
+LONGEST = ("compat/test_clients.py", "compat/test_differential.py", "compat/test_go_suite.py")
+"""Files of two minutes each."""
 
 
 @pytest.hookimpl(tryfirst=True)

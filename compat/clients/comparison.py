@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -21,8 +22,9 @@ from compat.clients.servers import SERVERS, Server, ServerName
 
 logger = logging.getLogger(__name__)
 
-# Programs mostly wait: four at once use a quarter of two cores.
-AT_ONCE: Final = 8
+# All programs at once, on both servers, and each in two processes: they mostly wait.
+AT_ONCE: Final = 12
+PROCESSES: Final = 2
 RESTARTING: Final = "reconnect"
 WRITTEN: Final = 50
 PLAIN: Final = "plain"
@@ -159,6 +161,14 @@ def tried(attempt: Callable[[], Outcome]) -> Outcome:
     return attempt()
 
 
+def next_of(waiting: deque[str]) -> str:
+    """Return what comes next, and take it away; empty if nothing is left."""
+    try:
+        return waiting.popleft()
+    except IndexError:
+        return ""
+
+
 class Campaign:
     """One comparison under way."""
 
@@ -186,8 +196,7 @@ class Campaign:
                 jobs.append(pool.submit(self._program, program, pool, jobs))
             for job in jobs:  # grows meanwhile
                 job.result()
-        self._restarts()
-        self._cross()
+        self._restart_and_cross()
         return self.found
 
     def _program(
@@ -205,6 +214,15 @@ class Campaign:
         return RunningProgram([*self._commands[client], *server.options], log)
 
     def _scenarios(self, client: str, server: Server) -> None:
+        """Run a program on a server; its processes take the next scenario in turn."""
+        waiting = deque(scenario for scenario in EXPECTED if scenario != RESTARTING)
+        with ThreadPoolExecutor(PROCESSES) as pool:
+            jobs = [pool.submit(self._take, client, server, waiting) for _ in range(PROCESSES)]
+            for job in jobs:
+                job.result()
+
+    def _take(self, client: str, server: Server, waiting: deque[str]) -> None:
+        """Run the scenarios that are waiting, in one process."""
         try:
             running = self._start(client, server)
         except NoAnswer as error:
@@ -214,8 +232,8 @@ class Campaign:
             logger.info("program runs client=%s server=%s", client, server.name)
             self.found.versions[client] = running.about.version
             self.found.offered[client] = running.about.scenarios
-            for scenario in EXPECTED:
-                if scenario in running.about.scenarios and scenario != RESTARTING:
+            while scenario := next_of(waiting):
+                if scenario in running.about.scenarios:
                     outcome = tried(partial(self._scenario, running, client, scenario))
                     self._note(Run(client, scenario, server.name), outcome)
 
@@ -226,29 +244,38 @@ class Campaign:
     def _able(self) -> list[str]:
         return [one for one in self.found.offered if one not in self.found.broken]
 
-    def _restarts(self) -> None:
+    def _restart_and_cross(self) -> None:
+        """Restart the servers; while some clients look for theirs, the others exchange messages."""
         clients = [one for one in self._able if RESTARTING in self.found.offered[one]]
-        waiting = [(server, clients) for server in self._servers]
-        for _ in range(TRIES):
-            self._restart_all(waiting)
-            waiting = [(server, self._lost(server, clients)) for server, clients in waiting]
+        restarts = [Restart(server, clients) for server in self._servers]
+        count = len(clients) * len(restarts)
+        with ThreadPoolExecutor(max(1, count)) as pool:  # each waits for all others
+            jobs = self._restart_all(restarts, pool)
+            for restart in restarts:
+                restart.wait()
+            self._cross()
+            for job in jobs:
+                job.result()
+            again = [Restart(server, self._lost(server, clients)) for server in self._servers]
+            for job in self._restart_all(again, pool):
+                job.result()
 
     def _lost(self, server: Server, clients: Iterable[str]) -> list[str]:
         """Return those of the clients that came to no result when the server was restarted."""
         runs = self.found.runs
         return [one for one in clients if not runs[Run(one, RESTARTING, server.name)].is_ok]
 
-    def _restart_all(self, waiting: Sequence[tuple[Server, Sequence[str]]]) -> None:
-        count = sum(len(clients) for _, clients in waiting)
-        with ThreadPoolExecutor(max(1, count)) as pool:
-            jobs = []
-            for server, clients in waiting:
-                restart = Restart(server, clients)
-                jobs += [pool.submit(self._restart, one, server, restart) for one in clients]
-            for job in jobs:
-                job.result()
+    def _restart_all(
+        self, restarts: Sequence[Restart], pool: ThreadPoolExecutor
+    ) -> list[Future[None]]:
+        return [
+            pool.submit(self._restart, client, restart)
+            for restart in restarts
+            for client in restart.clients
+        ]
 
-    def _restart(self, client: str, server: Server, restart: Restart) -> None:
+    def _restart(self, client: str, restart: Restart) -> None:
+        server = restart.server
         try:
             with self._start(client, server) as running:
                 stream = fresh(f"{client}-{RESTARTING}")
@@ -312,16 +339,27 @@ class Campaign:
 
 
 class Restart:
-    """One restart of a server for all programs that want one: it comes when all wait for it."""
+    """One restart of a server for all programs that want one: it comes when all wait for it.
 
-    def __init__(self, server: Server, clients: Iterable[str]) -> None:
+    Attributes:
+        server: The server.
+        clients: The clients of the programs.
+    """
+
+    def __init__(self, server: Server, clients: Sequence[str]) -> None:
         """Prepare it for those clients."""
-        self._server = server
+        self.server: Final = server
+        self.clients: Final = clients
         self._missing = set(clients)
         self._lock = threading.Lock()
         self._is_begun = False
         self._error: Exception | None = None
         self._is_over = threading.Event()
+
+    def wait(self) -> None:
+        """Wait until it is over; with no client there is none."""
+        if self.clients:
+            self._is_over.wait(RESTART_S)
 
     def arrive(self, client: str) -> None:
         """Wait for the restart; the last to come does it."""
@@ -339,7 +377,7 @@ class Restart:
             self._is_begun |= is_last
         if is_last:
             try:
-                self._server.restart()
+                self.server.restart()
             except Exception as error:  # noqa: BLE001 - all programs are told
                 self._error = error
             self._is_over.set()

@@ -67,9 +67,13 @@ class Suite:
     passes: int = 0
     left_out: dict[str, str] = field(default_factory=dict)
 
-    def lacking(self, results: Results) -> int:
-        """Return how many passes a whole run has too few."""
-        return max(0, self.passes - results.counts()[PASSED])
+    def faults(self, results: Results) -> list[str]:
+        """Return what is wrong with a whole run: too few passes, or else what failed."""
+        failed = results.named(FAILED)
+        if not self.passes:
+            return failed
+        passed = results.counts()[PASSED]
+        return [] if passed >= self.passes else [f"{passed} of {self.passes} passes", *failed]
 
 
 def _call(
@@ -106,10 +110,11 @@ def _call(
 def _go(place: Place) -> Results:
     ginkgo = ("go", "run", "-mod=mod", "github.com/onsi/ginkgo/v2/ginkgo")
     options = ("-r", "--keep-going", "--tags", "debug", "--timeout=30m", "--procs=1")
-    focus = [f"--focus={words}" for words in place.only]
+    packages = [words for words in place.only if words.startswith("./")]
+    focus = [f"--focus={words}" for words in place.only if words not in packages]
     skip = [f"--skip={re.escape(name)}$" for name in GO_LEFT_OUT]
     report = (f"--output-dir={place.reports}", "--json-report=ginkgo.json")
-    _call((*ginkgo, *options, *focus, *skip, *report), place, GOFLAGS="-mod=mod")
+    _call((*ginkgo, *options, *focus, *skip, *report, *packages), place, GOFLAGS="-mod=mod")
     return of_ginkgo((place.reports / "ginkgo.json").read_text()).without(GO_LEFT_OUT)
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from compat.suites import catalogue
-from compat.suites.catalogue import SUITES, Place, java_classes
-from compat.suites.results import FAILED, PASSED
+from compat.suites.catalogue import SUITES, Place, Suite, java_classes
+from compat.suites.results import FAILED, PASSED, Results
 
 MAVEN = """#!/bin/sh
 for word; do case "$word" in -Dtest=*) name="${word#-Dtest=}" ;; esac; done
@@ -53,3 +53,18 @@ def test_a_class_that_hangs_is_ended_with_what_it_started_and_the_others_run(
 
 def test_classes_are_those_of_surefire_without_what_needs_several_nodes(checkout: Path) -> None:
     assert java_classes(checkout) == ["AlsoWorksTest", "HangsTest", "WorksTest"]
+
+
+def test_a_suite_whose_passes_are_written_down_fails_with_fewer() -> None:
+    suite = Suite(lambda _: Results(), passes=2)
+    enough = Results({"one": PASSED, "two": PASSED, "three": FAILED})
+
+    assert suite.faults(enough) == []
+    assert suite.faults(enough.without(["two"])) == ["1 of 2 passes", "three"]
+
+
+def test_any_other_suite_fails_with_a_test() -> None:
+    suite = Suite(lambda _: Results())
+
+    assert suite.faults(Results({"one": PASSED})) == []
+    assert suite.faults(Results({"one": PASSED, "two": FAILED})) == ["two"]
