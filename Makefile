@@ -152,6 +152,8 @@ dedup-schedules: $(STAMPS)/test $(STAMPS)/kernel ## ten thousand schedules of na
 wheel: $(STAMPS)/wheel ## build dist/*.whl, which is what Spark's workers install
 	@ls dist/*.whl
 
+spark-setup: $(STAMPS)/spark-environment $(STAMPS)/oldest-spark-environment ## install what Spark's tests run in
+
 test-spark: $(STAMPS)/spark-environment $(STAMPS)/kernel ## the data source in a real Spark (needs Java 17 or later)
 	$(SPARK_TESTS) -m "spark and not (bench or soak or rabbitmq)" tests/spark $(ARGS)
 

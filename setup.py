@@ -25,7 +25,7 @@ def extensions(names: Iterable[str], *flags: str) -> list[Extension]:
 
 setup(
     ext_modules=[
-        *extensions(FOUND["KERNELS"], "-O3"),
+        *extensions(FOUND["KERNELS"], "-O3", "-g0"),
         # Little of their time is spent in loops: what they gain comes from the types.
         *extensions(FOUND["HOT_OBJECTS"], "-O1", "-g0"),
     ]

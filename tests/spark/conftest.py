@@ -19,7 +19,7 @@ from compat.broker.running import RunningBroker
 from pyspark_hutch.jobs.java import java_trouble
 from tests.client import Client
 from tests.integration.server import HutchServer
-from tests.spark_cluster.standalone import JAVA_VARIABLES
+from tests.spark_cluster.standalone import java_variables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 __all__ = ["rabbitmq"]
 
 HERE = Path(__file__).parent
-os.environ |= JAVA_VARIABLES  # also for what tests start
 JAVA_MIN = 17
 LIMIT_S = 180
 """For a test; the first has the start of Spark in it, which takes a minute on a busy machine."""
@@ -44,6 +43,10 @@ SPARK_SETTINGS = {
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
 }
+
+
+def pytest_configure() -> None:
+    os.environ.update(java_variables())  # also for what tests start
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Sequence
 from contextlib import ExitStack
 from importlib.util import find_spec
@@ -28,15 +29,10 @@ EXECUTOR: Final = "CoarseGrainedExecutorBackend"
 _MASTER_URL: Final = re.compile(r"Starting Spark master at (spark://\S+)")
 _ANY_PORT: Final = ("--port", "0", "--webui-port", "0")
 
-# A Java machine that lives for seconds is not worth its best compiler, half of its CPU time.
-JAVA_OPTIONS: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-JAVA_VARIABLES: Final = dict.fromkeys(("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"), JAVA_OPTIONS)
-"""For the driver, and for the short-lived Java that finds out how to start it."""
 _SETTINGS: Final = {
     "spark.cores.max": str(WORKERS),
     "spark.driver.memory": "768m",
     "spark.executor.cores": "1",
-    "spark.executor.extraJavaOptions": JAVA_OPTIONS,
     "spark.executor.memory": "512m",
     # No task before all executors are there, or a short job may be done by one of them.
     "spark.scheduler.minRegisteredResourcesRatio": "1.0",
@@ -48,9 +44,21 @@ _SETTINGS: Final = {
 }
 
 
+def java_options() -> str:
+    """Return what each Java machine is started with; it does not ask TMPDIR for its place."""
+    # One that lives for seconds is not worth its best compiler, half of its CPU time.
+    return f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={tempfile.gettempdir()}"
+
+
+def java_variables() -> dict[str, str]:
+    """Return them for a driver, and for the short-lived Java that finds out how to start it."""
+    return dict.fromkeys(("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"), java_options())
+
+
 def settings_of(driver: Host = LOCAL) -> dict[str, str]:
     """Return the settings of a job whose driver runs on this host."""
     return _SETTINGS | {
+        "spark.executor.extraJavaOptions": java_options(),
         "spark.driver.bindAddress": driver.address,
         "spark.driver.host": driver.address,
     }
@@ -65,7 +73,7 @@ def environment(python: str = sys.executable, host: Host = LOCAL) -> dict[str, s
         "SPARK_HOME": str(HOME),
         "SPARK_LOCAL_IP": host.address,
     }
-    return kept | JAVA_VARIABLES | own
+    return kept | java_variables() | own
 
 
 class Cluster:
@@ -136,7 +144,7 @@ class Cluster:
         own = self._folder / name
         own.mkdir(parents=True)
         variables = environment(host=host)
-        variables |= {"SPARK_DAEMON_JAVA_OPTS": JAVA_OPTIONS, "SPARK_DAEMON_MEMORY": "256m"}
+        variables |= {"SPARK_DAEMON_JAVA_OPTS": java_options(), "SPARK_DAEMON_MEMORY": "256m"}
         java = (str(HOME / "bin" / "spark-class"), kind, "--host", host.address)
         command = [*host.enter, *java, *_ANY_PORT, *more]
         session = Session(command, own / "output.log", own, variables)

@@ -28,7 +28,7 @@ def test_kernels_are_compiled_for_speed_and_hot_objects_for_their_types() -> Non
         [sys.executable, "-c", DESCRIBE], cwd=ROOT, check=True, capture_output=True, text=True
     )
 
-    kernels = [[name, [f"{name.replace('.', '/')}.py"], ["-O3"]] for name in KERNELS]
+    kernels = [[name, [f"{name.replace('.', '/')}.py"], ["-O3", "-g0"]] for name in KERNELS]
     others = [[name, [f"{name.replace('.', '/')}.py"], ["-O1", "-g0"]] for name in HOT_OBJECTS]
     assert json.loads(asked.stdout) == kernels + others
 
