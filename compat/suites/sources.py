@@ -156,9 +156,10 @@ def _from_npm(source: Source, target: Path) -> None:
         check(source, told.get("integrity", ""))
         with tarfile.open(Path(empty, told["filename"])) as archive:
             for member in archive.getmembers():
-                member.name = member.name.partition("/")[2]  # without "package/"
-                if member.isfile():
-                    archive.extract(member, target)
+                if content := archive.extractfile(member):  # None for a folder
+                    path = target / member.name.partition("/")[2]  # without "package/"
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    path.write_bytes(content.read())
     _run(("npm", "install", "--no-audit", "--no-fund", "--ignore-scripts"), target)
     _run(("npm", "install", "--no-audit", "--no-fund", "--no-save", "amqplib@0.10.9"), target)
 

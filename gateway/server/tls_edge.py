@@ -67,6 +67,7 @@ class TlsEdge(PlainEdge):
         self._is_taking = False
         self._is_ended = False
         self._is_end_sealed = False
+        self.received_bytes = sealing.incoming.pending  # what came with the end of the handshake
 
     def peer_certificate(self) -> bytes | None:
         """Return the certificate that the client showed, DER."""

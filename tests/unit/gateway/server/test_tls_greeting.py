@@ -54,18 +54,28 @@ async def test_the_arithmetic_is_not_done_on_the_event_loop(
     assert outcome.free_count == 1
 
 
-async def test_what_comes_with_the_last_of_the_handshake_is_not_lost(
+async def test_what_comes_with_the_last_of_the_handshake_is_counted_and_not_lost(
     sockets: tuple[socket.socket, socket.socket],
 ) -> None:
     _, outcome = begun(sockets[0], server_context(), threads())
-    peer = Peer(sockets[1])
-    await peer.greet()
-    await peer.send(b"at once")
+    await Peer(sockets[1]).greet(b"at once")
     await asyncio.wait_for(outcome.over.wait(), HANG_S)
     assert outcome.edge is not None
+    assert outcome.edge.received_bytes >= len(b"at once")
     owner = Owner(edge=outcome.edge)
     outcome.edge.start(owner)
     assert await owner.until(7) == b"at once"
+    outcome.edge.abort()
+
+
+async def test_the_handshake_itself_is_not_counted(
+    sockets: tuple[socket.socket, socket.socket],
+) -> None:
+    _, outcome = begun(sockets[0], server_context(), threads())
+    await Peer(sockets[1]).greet()
+    await asyncio.wait_for(outcome.over.wait(), HANG_S)
+    assert outcome.edge is not None
+    assert outcome.edge.received_bytes == 0
     outcome.edge.abort()
 
 

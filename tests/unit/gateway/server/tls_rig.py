@@ -57,8 +57,8 @@ class Peer:
         self.tls = context.wrap_bio(self._incoming, self.outgoing, server_hostname="localhost")
         self._loop = asyncio.get_running_loop()
 
-    async def greet(self) -> None:
-        """Shake hands."""
+    async def greet(self, first: bytes = b"") -> None:
+        """Shake hands; what is sent first goes with the end of it."""
         while True:
             try:
                 self.tls.do_handshake()
@@ -66,6 +66,7 @@ class Peer:
                 await self.send_sealed(self.outgoing.read())
                 assert await self._receive()
             else:
+                self.tls.write(first)
                 await self.send_sealed(self.outgoing.read())
                 return
 
