@@ -39,7 +39,7 @@ def test_waits(tmp_path):
     time.sleep(60)
 """
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 
 from tests import slowest
 
-BUSY_S: Final = 0.3
+BUSY_S: Final = 0.4
 BELOW: Final = f"""
 import subprocess, sys, time
 
