@@ -66,6 +66,6 @@ def test_a_file_is_shown_with_the_time_of_all_the_processes_that_it_started(
         ("test_idle.py", "1"),
     ]
     (busy_s, *_), (idle_s, waited_s, *_) = rows
-    assert float(busy_s) >= 3 * BUSY_S
+    assert float(busy_s) > 2.9 * BUSY_S  # it is rounded
     assert float(waited_s) >= 1.2
     assert float(idle_s) < BUSY_S
