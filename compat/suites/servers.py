@@ -48,7 +48,7 @@ def hutch(folder: Path, checkout: Path) -> Iterator[Path]:
         _await(server, log, lambda: b"hutch ready" in log.read_bytes())
         os.environ["HUTCH_ADMIN_SOCKET"] = str(data / "admin.sock")
         for line in _SET_UP:
-            subprocess.run([TOOLS / "rabbitmqctl", *line], check=True, capture_output=True)
+            subprocess.run([TOOLS / "rabbitmqctl", *line], check=True, stdout=subprocess.DEVNULL)
         with closing_port(AMQP_PORT):
             yield certificates.folder
 
