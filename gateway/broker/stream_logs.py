@@ -230,20 +230,19 @@ class StreamLogs:
         return stream_log.first_offset
 
     async def stored_offset(self, stream: Stream, reference: bytes) -> int | None:
-        """Return a consumer's stored offset; None if there is none, or its record is removed.
+        """Return a consumer's stored offset; None if there is none.
 
         Raises:
             StoreError: The table cannot be read.
             StreamNotAvailable: The stream cannot be opened.
             StreamDoesNotExist: It was deleted meanwhile.
         """
-        first_offset = (await self.of(stream)).first_offset
-        return await self.tracking.query_offset(stream.entry.generation, reference, first_offset)
+        await self.of(stream)
+        return await self.tracking.query_offset(stream.entry.generation, reference)
 
     def store_offset(self, stream: Stream, reference: bytes, offset: int) -> None:
         """Remember a consumer's offset, any u64."""
-        first_offset = 0 if stream.log is None else stream.log.first_offset
-        self.tracking.store_offset(stream.entry.generation, reference, offset, first_offset)
+        self.tracking.store_offset(stream.entry.generation, reference, offset)
 
     async def close(self) -> None:
         """Wait until all that was accepted is stored, and save what makes opening fast."""

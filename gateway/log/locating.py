@@ -63,6 +63,13 @@ async def locate(log: StreamLog, kind: StartKind, value: int = 0) -> Start:
     """
     if kind is StartKind.TIMESTAMP:
         _remark(log, value)
+    if kind is StartKind.OFFSET and value < log.first_offset:
+        logger.info(
+            "reading begins behind what was removed stream=%s offset=%d first_offset=%d",
+            log.stream,
+            value,
+            log.first_offset,
+        )
     while True:
         try:
             return await _locate(log, kind, value)

@@ -62,21 +62,17 @@ class Tracking:
 
     # Offsets
 
-    def store_offset(
-        self, generation: int, reference: bytes, offset: int, first_offset: int = 0
-    ) -> None:
-        """Store a consumer's offset (u64); the last call wins.
+    def store_offset(self, generation: int, reference: bytes, offset: int) -> None:
+        """Store a consumer's offset; the last call wins.
+
+        It is a place and not a record: it stays when the record at it is removed.
 
         Args:
             generation: The stream's.
             reference: The consumer's.
-            offset: Any; one before the stream's first is kept until more is removed.
-            first_offset: The stream's first one now.
+            offset: Any u64.
         """
-        value = offset.to_bytes(_OFFSET_BYTES, "big")
-        if offset < first_offset:
-            value += first_offset.to_bytes(_OFFSET_BYTES, "big")
-        self._put(tracking_key(generation, reference), value)
+        self._put(tracking_key(generation, reference), offset.to_bytes(_OFFSET_BYTES, "big"))
         self._note(generation, reference)
 
     def begin_reader(self, generation: int, reference: bytes, offset: int) -> None:
@@ -106,7 +102,7 @@ class Tracking:
             return None
         place = int.from_bytes(begun, "big")
         if stored is not None:
-            place = max(place, int.from_bytes(stored[:_OFFSET_BYTES], "big") + 1)
+            place = max(place, _offset_in(stored) + 1)
         return place
 
     def forget_reader(self, generation: int, reference: bytes) -> None:
@@ -124,28 +120,22 @@ class Tracking:
             self._is_scheduled = True
             self._schedule(self._send)
 
-    async def query_offset(
-        self, generation: int, reference: bytes, first_offset: int = 0
-    ) -> int | None:
-        """Return the offset that was stored last and acknowledged.
+    async def query_offset(self, generation: int, reference: bytes) -> int | None:
+        """Return the offset that was stored last and acknowledged; None if there is none.
 
         Args:
             generation: The stream's.
             reference: The consumer's.
-            first_offset: The stream's first one now.
-
-        Returns:
-            None if nothing was stored, or the record at that offset has been removed since.
 
         Raises:
             StoreError: The table cannot be read.
         """
         await self.settled()
         (value,) = await self._read([tracking_key(generation, reference)])
-        return None if value is None else _kept(value, first_offset)
+        return None if value is None else _offset_in(value)
 
-    async def offsets_of(self, generation: int, first_offset: int = 0) -> dict[bytes, int]:
-        """Return all references of a stream that have an offset by `query_offset`, with it."""
+    async def offsets_of(self, generation: int) -> dict[bytes, int]:
+        """Return all references of a stream that have an offset, with it."""
         await self.settled()
         found: dict[bytes, int] = {}
         references = self._references.of(generation)
@@ -153,9 +143,8 @@ class Tracking:
             some = references[begin : begin + _READ_AT_ONCE]
             values = await self._read([tracking_key(generation, each) for each in some])
             for reference, value in zip(some, values, strict=True):
-                offset = None if value is None else _kept(value, first_offset)
-                if offset is not None:
-                    found[reference] = offset
+                if value is not None:
+                    found[reference] = _offset_in(value)
         return found
 
     def _note(self, generation: int, reference: bytes) -> None:
@@ -277,11 +266,8 @@ class Tracking:
                 return
 
 
-def _kept(value: bytes, first_offset: int) -> int | None:
-    """Return a stored offset, None if its record was removed from the stream since."""
-    offset = int.from_bytes(value[:_OFFSET_BYTES], "big")
-    then = int.from_bytes(value[_OFFSET_BYTES:], "big")  # 0: it was not before the first
-    return offset if offset >= first_offset or then == first_offset else None
+def _offset_in(value: bytes) -> int:
+    return int.from_bytes(value[:_OFFSET_BYTES], "big")
 
 
 async def create_table_if_missing(store: SegmentStore, table: str) -> None:

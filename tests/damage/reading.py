@@ -187,8 +187,6 @@ def _read_filtered(broker: Broker, log: StreamLog, at: Stream, reading: Reading)
 
 def _read_offsets(broker: Broker, host: VirtualHost, at: Stream, reading: Reading) -> None:
     stream = host.streams.find(at[1])
-    generation, log = stream.entry.generation, stream.log
-    first = 0 if log is None else log.first_offset
-    found = broker.store_rig.run(host.streams.logs.tracking.offsets_of(generation, first))
+    found = broker.store_rig.run(host.streams.logs.tracking.offsets_of(stream.entry.generation))
     for reference, offset in found.items():
         reading.values["offset", *at, reference.decode(errors="backslashreplace")] = offset

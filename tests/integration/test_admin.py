@@ -12,6 +12,7 @@ import pytest
 
 from gateway.management.ctl.asking import Unreachable, ask
 from gateway.stream.wire import messages as m
+from gateway.stream.wire.codes import ResponseCode
 from tests.client import Client
 from tests.http_client import Api
 from tests.integration.administrator import (
@@ -73,6 +74,27 @@ def test_a_stream_is_made_truncated_and_deleted(server: HutchServer) -> None:
     assert ctl(server, "truncate_stream", "log", "--before-time", "1h") == {"first_offset": 3}
     ctl(server, "delete_stream", "log")
     assert ctl(server, "list_streams") == []
+
+
+def test_consumers_that_have_read_all_keep_their_place_when_it_is_truncated(
+    server: HutchServer,
+) -> None:
+    ctl(server, "add_stream", "log")
+    with Client.opened(*server.endpoint) as client:
+        client.declare(1, "log")
+        for number in range(5):
+            client.publish(1, {number: b"x"})
+            client.confirmed_ids(1)
+        for reference, offset in (("done", 4), ("behind", 1)):
+            client.send_request("store_offset", m.StoreOffset(reference, "log", offset))
+
+    assert ctl(server, "truncate_stream", "log", "--before-offset", "5") == {"first_offset": 5}
+    server.restart()
+
+    with Client.opened(*server.endpoint) as client:
+        for reference, offset in (("done", 4), ("behind", 1)):
+            answer = client.request("query_offset", m.QueryOffset(reference, "log"))
+            assert answer == m.StoredOffset(ResponseCode.OK, offset)
 
 
 def test_a_super_stream_grows_while_it_is_used(server: HutchServer) -> None:

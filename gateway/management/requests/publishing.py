@@ -112,9 +112,7 @@ async def list_tracking(_: Administration, host: Host, name: str, type: str = "a
     if type != "offset":
         result["writers"] = _named(log.sequences.all())
     if type != "writer":
-        offsets = await host.streams.logs.tracking.offsets_of(
-            stream.entry.generation, log.first_offset
-        )
+        offsets = await host.streams.logs.tracking.offsets_of(stream.entry.generation)
         result["offsets"] = _named(offsets)
     return result
 

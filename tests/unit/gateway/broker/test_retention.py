@@ -1,5 +1,6 @@
 """When streams lose their oldest records, and what their users see of it."""
 
+import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -319,41 +320,39 @@ def test_a_clock_that_was_ahead_is_named_and_what_it_wrote_is_kept(
 # What is left
 
 
-def test_stored_offsets_of_removed_records_are_forgotten(client: LinkRig) -> None:
+def test_stored_offsets_stay_when_their_records_go(client: LinkRig, tmp_path: Path) -> None:
     create(client, max_length_bytes=str(7 * CHUNK))
     write(client, 3)
-    client.tell("store_offset", m.StoreOffset("old", "s", 2))
-    client.tell("store_offset", m.StoreOffset("new", "s", 3))
-    client.tell("store_offset", m.StoreOffset("far", "s", 2**64 - 1))
-    assert query(client, "old") == (ResponseCode.OK, 2)
-
-    write(client, 7)
-
-    assert first_chunk(client) == 3
-    assert query(client, "old") == (ResponseCode.NO_OFFSET, 0)
-    assert query(client, "new") == (ResponseCode.OK, 3)
-    assert query(client, "far") == (ResponseCode.OK, 2**64 - 1)
-
-
-def test_an_offset_before_the_first_is_kept_until_more_goes(
-    client: LinkRig, tmp_path: Path
-) -> None:
-    create(client, max_length_bytes=str(7 * CHUNK))
-    write(client, 10)
-    assert first_chunk(client) == 3
-    for reference, offset in (("low", 2), ("zero", 0), ("edge", 3)):
+    offsets = {"zero": 0, "all that was there": 2, "next": 3, "far": 2**64 - 1}
+    for reference, offset in offsets.items():
         client.tell("store_offset", m.StoreOffset(reference, "s", offset))
-        assert query(client, reference) == (ResponseCode.OK, offset)
-    again = Broker(client.broker.store_rig.crash_copy(tmp_path.with_name(f"{tmp_path.name}-copy")))
-    assert query(again.link(), "zero") == (ResponseCode.OK, 0)
-    again.close()
 
-    write(client, 7)
+    write(client, 14)
 
     assert first_chunk(client) > 3
-    assert query(client, "low") == query(client, "zero") == (ResponseCode.NO_OFFSET, 0)
-    client.tell("store_offset", m.StoreOffset("zero", "s", 0))
-    assert query(client, "zero") == (ResponseCode.OK, 0)
+    again = Broker(client.broker.store_rig.crash_copy(tmp_path.with_name(f"{tmp_path.name}-copy")))
+    for link in (client, again.link()):
+        assert {each: query(link, each)[1] for each in offsets} == offsets
+    again.close()
+
+
+def test_a_consumer_that_had_read_all_gets_what_came_and_was_kept(
+    client: LinkRig, caplog: pytest.LogCaptureFixture
+) -> None:
+    create(client, max_length_bytes=str(7 * CHUNK))
+    write(client, 3)
+    client.tell("store_offset", m.StoreOffset("away", "s", 2))
+    write(client, 14)
+    caplog.set_level(logging.INFO)
+    code, offset = query(client, "away")
+    first = first_chunk(client)
+
+    assert (code, offset) == (ResponseCode.OK, 2)
+    place = OffsetSpec(OffsetType.OFFSET, offset + 1)
+    assert client.code("subscribe", m.Subscribe(1, "s", place, 9, {})) == ResponseCode.OK
+    assert client.deliver(1)[0].chunk.chunk_id == first
+    line = f"behind what was removed stream=s virtual_host=/ offset=3 first_offset={first}"
+    assert caplog.text.count(line) == 1
 
 
 def test_publishers_whose_records_went_are_known_also_after_a_crash(
