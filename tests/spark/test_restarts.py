@@ -95,6 +95,20 @@ def test_a_query_whose_driver_is_killed_gives_every_row_once(
     assert query.run() == list(range(2_000))
 
 
+@pytest.mark.parametrize("start", ["latest", "-10"])
+def test_a_query_whose_first_batch_was_not_committed_begins_where_it_began(
+    spark: SparkSession, place: Place, client: Client, stream: str, tmp_path: Path, start: str
+) -> None:
+    publish(client, stream, bodies_of(100))
+    query = Query(spark, place, tmp_path, stream=stream, startingOffsets=start)
+    began = query.run() or [100]
+    for batch in sorted(query.committed(), reverse=True):
+        query.uncommit(batch)
+    append(client, stream, bodies_of(5, 100))
+
+    assert query.run() == list(range(began[0], 105))
+
+
 def test_a_query_that_is_stopped_within_batches_gives_every_row_once(
     spark: SparkSession, place: Place, client: Client, stream: str, tmp_path: Path
 ) -> None:

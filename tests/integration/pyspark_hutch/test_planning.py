@@ -87,6 +87,10 @@ class Query:
         self.end = self._planner.begin()
         self._planner.advance(self.end, has_one_batch=False)
 
+    def begin_again(self) -> list[Split]:
+        """Plan the first batch anew, as Spark does where it was not committed; give its splits."""
+        return self._planner.splits(self._planner.begin(), self.end)
+
     def batch(self, after_s: float = LOOK_S) -> list[Split]:
         """Plan the next batch; give its splits."""
         self._clock.now += after_s
@@ -173,6 +177,27 @@ def test_an_idle_query_plans_nothing(hutch: HutchServer, client: Client, stream:
 
     assert query.end is before
     assert proxy.requests == {"describe_streams": 1}
+
+
+@pytest.mark.parametrize("start", ["latest", "-10", "-1 seconds"])
+def test_a_first_batch_that_was_not_committed_stays_empty_and_nothing_is_read_twice(
+    hutch: HutchServer, client: Client, stream: str, start: str
+) -> None:
+    names = f"{stream}-a", f"{stream}-b"
+    for name in names:
+        publish(client, name, [b"row"] * 100)
+    query = Query(hutch, stream=",".join(names), startingOffsets=start)
+    query.begin()
+    begun = query.offsets()
+    append(client, names[0], [b"row"] * 30)
+    query.restart()
+
+    assert query.begin_again() == []
+    assert ranges(query.batch() or query.batch()) == [
+        (name, begun[name], end)
+        for name, end in zip(names, (130, 100), strict=True)
+        if begun[name] < end
+    ]
 
 
 # ---- patterns --------------------------------------------------------------------------------

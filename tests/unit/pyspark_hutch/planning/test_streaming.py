@@ -97,6 +97,20 @@ def test_the_first_batch_of_a_new_query_is_empty_and_pins_its_beginning(
     assert go_on(planner, clock, beginning) == at(a=100, b=20)
 
 
+def test_a_first_batch_that_was_not_committed_stays_empty_though_a_new_run_begins_later(
+    server: FakeServer, clock: Clock
+) -> None:
+    planned = planner_of(server, clock, start=LATEST).begin()
+    server.streams["a"] += chunks(5, first=100)
+    again = planner_of(server, clock, start=LATEST)
+
+    assert again.splits(again.begin(), planned) == []
+    end = go_on(again, clock, planned)
+    assert [(s.place.stream, s.low, s.high) for s in again.splits(planned, end)] == [
+        ("a", 100, 105)
+    ]
+
+
 def test_a_query_that_goes_on_pins_nothing(server: FakeServer, clock: Clock) -> None:
     assert go_on(planner_of(server, clock), clock, at(a=3, b=4)) == at(a=100, b=20)
 
