@@ -13,17 +13,17 @@ from gateway.stream.wire import messages as m
 from pyspark_hutch.client.cluster import Cluster
 from pyspark_hutch.client.pool import POOL, Name
 from pyspark_hutch.client.range_reader import DataLoss, Range
-from pyspark_hutch.offsets.position import Place, Position
+from pyspark_hutch.offsets.position import Place
 from pyspark_hutch.options.errors import WrongOption
 from pyspark_hutch.options.reading import read_settings
-from pyspark_hutch.planning.batch import describe_batch, plan_batch
+from pyspark_hutch.planning.batch import describe_batch
 from pyspark_hutch.planning.splits import Split
-from pyspark_hutch.planning.streaming import StreamPlanner
-from pyspark_hutch.planning.tails import LIST_S, LOOK_S
+from pyspark_hutch.planning.tails import LIST_S
 from pyspark_hutch.shared.client.errors import Refused
 from tests.client import Client
 from tests.integration.administrator import ctl
 from tests.integration.conftest import StartServer, assert_no_traceback, external_endpoint
+from tests.integration.pyspark_hutch.planned import Query, batch, ranges
 from tests.integration.server import HutchServer
 from tests.reading_rig import reader_of, records_of
 from tests.spark.proxy import Proxy
@@ -51,64 +51,6 @@ def hutch(tmp_path_factory: pytest.TempPathFactory) -> Iterator[HutchServer]:
 def client(hutch: HutchServer) -> Iterator[Client]:
     with Client.opened(*hutch.endpoint) as opened:
         yield opened
-
-
-class Clock:
-    """A clock that a test moves on."""
-
-    now = 0.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
-class Query:
-    """A streaming query as Spark runs it, without Spark.
-
-    Attributes:
-        end: Where it is.
-    """
-
-    def __init__(self, server: HutchServer | Proxy, **options: str) -> None:
-        self.end: Position = {}
-        self._options = options | {"endpoints": f"{server.host}:{server.port}"}
-        self.restart()
-
-    def restart(self, **options: str) -> None:
-        self._options |= options
-        settings = read_settings(self._options, is_streaming=True)
-        self._clock = Clock()
-        self._planner = StreamPlanner(
-            Cluster(settings.connection, Name("test")), settings, self._clock
-        )
-
-    def begin(self) -> None:
-        """Begin as a new query does."""
-        self.end = self._planner.begin()
-        self._planner.advance(self.end, has_one_batch=False)
-
-    def begin_again(self) -> list[Split]:
-        """Plan the first batch anew, as Spark does where it was not committed; give its splits."""
-        return self._planner.splits(self._planner.begin(), self.end)
-
-    def batch(self, after_s: float = LOOK_S) -> list[Split]:
-        """Plan the next batch; give its splits."""
-        self._clock.now += after_s
-        start, self.end = self.end, self._planner.advance(self.end, has_one_batch=False)
-        return self._planner.splits(start, self.end)
-
-    def offsets(self) -> dict[str, int]:
-        return {stream: place.offset for stream, place in self.end.items()}
-
-
-def batch(server: HutchServer | Proxy, **options: str) -> list[Split]:
-    options |= {"endpoints": f"{server.host}:{server.port}"}
-    settings = read_settings(options, is_streaming=False)
-    return plan_batch(Cluster(settings.connection, Name("test")), settings)
-
-
-def ranges(splits: list[Split]) -> list[tuple[str, int, int]]:
-    return [(split.place.stream, split.low, split.high) for split in splits]
 
 
 def read(server: HutchServer, split: Split, *, fails_on_loss: bool = True) -> list[int]:
