@@ -97,6 +97,14 @@ EXPECTED: tuple[Expected, ...] = (
         reason="RabbitMQ accepts it, and then rolls segments without end; Hutch refuses it",
     ),
     Expected(
+        script="retention: a stored offset below what is left, and a publisher",
+        label="after",
+        theirs="code 19",
+        ours="code 1 value 1",
+        reason="RabbitMQ forgets it with a later segment, and the consumer then begins at the end; "
+        "Hutch keeps it, so that the consumer goes on with all that is left",
+    ),
+    Expected(
         script="bindings without order",
         label="any order",
         theirs="code 1",

@@ -120,7 +120,7 @@ BY_AGE = (
 
 KEPT = (
     script(
-        "retention: a stored offset below what is left is forgotten, a publisher is not",
+        "retention: a stored offset below what is left, and a publisher",
         *stocked(
             {"max-length-bytes": "1"},
             2,
