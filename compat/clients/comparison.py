@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 import secrets
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -161,14 +160,6 @@ def tried(attempt: Callable[[], Outcome]) -> Outcome:
     return attempt()
 
 
-def next_of(waiting: deque[str]) -> str:
-    """Return what comes next, and take it away; empty if nothing is left."""
-    try:
-        return waiting.popleft()
-    except IndexError:
-        return ""
-
-
 class Campaign:
     """One comparison under way."""
 
@@ -215,13 +206,13 @@ class Campaign:
 
     def _scenarios(self, client: str, server: Server) -> None:
         """Run a program on a server; its processes take the next scenario in turn."""
-        waiting = deque(scenario for scenario in EXPECTED if scenario != RESTARTING)
+        waiting = iter([scenario for scenario in EXPECTED if scenario != RESTARTING])
         with ThreadPoolExecutor(PROCESSES) as pool:
             jobs = [pool.submit(self._take, client, server, waiting) for _ in range(PROCESSES)]
             for job in jobs:
                 job.result()
 
-    def _take(self, client: str, server: Server, waiting: deque[str]) -> None:
+    def _take(self, client: str, server: Server, waiting: Iterator[str]) -> None:
         """Run the scenarios that are waiting, in one process."""
         try:
             running = self._start(client, server)
@@ -232,7 +223,7 @@ class Campaign:
             logger.info("program runs client=%s server=%s", client, server.name)
             self.found.versions[client] = running.about.version
             self.found.offered[client] = running.about.scenarios
-            while scenario := next_of(waiting):
+            for scenario in waiting:  # a list's iterator gives each to one thread only
                 if scenario in running.about.scenarios:
                     outcome = tried(partial(self._scenario, running, client, scenario))
                     self._note(Run(client, scenario, server.name), outcome)

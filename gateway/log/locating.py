@@ -63,13 +63,6 @@ async def locate(log: StreamLog, kind: StartKind, value: int = 0) -> Start:
     """
     if kind is StartKind.TIMESTAMP:
         _remark(log, value)
-    if kind is StartKind.OFFSET and value < log.first_offset:
-        logger.info(
-            "reading begins behind what was removed stream=%s offset=%d first_offset=%d",
-            log.stream,
-            value,
-            log.first_offset,
-        )
     while True:
         try:
             return await _locate(log, kind, value)
@@ -103,6 +96,17 @@ async def locate_border(log: StreamLog, offset: int) -> Start:
             )
         except SegmentTruncated:
             continue  # the oldest chunks were removed meanwhile
+
+
+def tell_removed(log: StreamLog, offset: int) -> None:
+    """Log it if a reader asks for an offset before the stream's first one."""
+    if offset < log.first_offset:
+        logger.info(
+            "reading begins behind what was removed stream=%s offset=%d first_offset=%d",
+            log.stream,
+            offset,
+            log.first_offset,
+        )
 
 
 def _remark(log: StreamLog, timestamp_ms: int) -> None:

@@ -267,6 +267,7 @@ class Tracking:
 
 
 def _offset_in(value: bytes) -> int:
+    # Values that were stored earlier may be longer; the offset comes first.
     return int.from_bytes(value[:_OFFSET_BYTES], "big")
 
 

@@ -40,6 +40,10 @@ class Place:
         known = incarnation_of(generation)
         return None in (self.incarnation, known) or self.incarnation == known
 
+    def is_in(self, generation: int | None) -> bool:
+        """Return whether it is known to be a place in a stream of this generation."""
+        return generation is not None and self.incarnation == incarnation_of(generation)
+
 
 def incarnation_of(generation: int | None) -> str | None:
     """Return the incarnation of a stream; None where the server does not say the generation."""

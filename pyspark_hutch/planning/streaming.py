@@ -139,10 +139,9 @@ class StreamPlanner:
                 self._lose(stream, low, place.offset, MADE_AGAIN)
                 continue
             if low > place.offset:
-                is_same = self._is_same(start[stream], held) or self._is_beginning(stream, start)
                 # A first batch is empty. That of an earlier run, which began before this one, may
                 # not be committed. Else the stream was made again, and that is accepted.
-                low = place.offset if is_same else held.first
+                low = place.offset if self._is_known(stream, start, held) else held.first
             if low < held.first and low < place.offset:
                 self._lose(stream, low, min(held.first, place.offset), "retention removed them")
                 low = held.first
@@ -167,7 +166,8 @@ class StreamPlanner:
             ends[stream] = (low, end)
         return ends
 
-    def _low(self, stream: str, start: Position, held: Bounds) -> int:
+    @staticmethod
+    def _low(stream: str, start: Position, held: Bounds) -> int:
         """Return where a batch begins in a stream: at its first row if that is new to the query."""
         place = start.get(stream)
         if place is None or not place.may_be_in(held.generation):
@@ -175,16 +175,17 @@ class StreamPlanner:
         if place.offset <= held.next:
             return place.offset
         # The rows before it are lost, and that is accepted: all of them if it was made again.
-        return held.next if self._is_same(place, held) else held.first
+        return held.next if place.is_in(held.generation) else held.first
 
-    @staticmethod
-    def _is_same(place: Place, held: Bounds) -> bool:
-        """Tell whether a place is known to be in the stream as it is now."""
-        return held.generation is not None and place.incarnation == incarnation_of(held.generation)
+    def _is_known(self, stream: str, start: Position, held: Bounds) -> bool:
+        """Return whether a batch certainly begins in the present life of a stream.
 
-    def _is_beginning(self, stream: str, start: Position) -> bool:
-        """Tell whether this run has found out itself where the query begins in a stream."""
-        return self._beginning is not None and self._beginning.get(stream) == start[stream]
+        The generation says so or, where the server tells none, that this run asked for the place.
+        """
+        place = start.get(stream)
+        if place is None:
+            return False
+        return place.is_in(held.generation) or place == (self._beginning or {}).get(stream)
 
     def _is_due(self, rows: int, *, has_one_batch: bool) -> bool:
         # A query that ends with what is there now must not wait for more.
@@ -248,7 +249,7 @@ class StreamPlanner:
                 self._lose(stream, place.offset, place.offset, reason)
             elif bounds[stream].next < place.offset:
                 end = bounds[stream].next
-                is_same = self._is_same(place, bounds[stream])
+                is_same = place.is_in(bounds[stream].generation)
                 why = "its last rows are gone" if is_same else "it was deleted and made again"
                 reason = f"the stream ends at offset {end}: {why}"
                 self._lose(stream, end, place.offset, reason)

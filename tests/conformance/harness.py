@@ -22,7 +22,6 @@ from tests.waiting import HANG_S
 
 E = TypeVar("E", bound=StoreError)
 
-"""How long a result may take before the test fails: generous, the machine may be busy."""
 ASK_AGAIN_S: Final = 0.05
 LOOK_S: Final = 0.005
 """Time between two looks at whether other threads work."""
@@ -114,7 +113,7 @@ class Loop:
 
 
 def _others_work() -> bool:
-    """Tell whether another thread of this process runs, could run, or waits for a disk."""
+    """Return whether another thread has work: it runs, waits for a processor, or for a disk."""
     own = threading.get_native_id()
     for thread in Path("/proc/self/task").iterdir():
         with suppress(OSError):  # it has ended

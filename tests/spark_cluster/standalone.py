@@ -45,7 +45,7 @@ _SETTINGS: Final = {
 
 
 def java_options() -> str:
-    """Return what each Java machine is started with; it does not ask TMPDIR for its place."""
+    """Return the options of every Java machine, with its place for files: it ignores TMPDIR."""
     # One that lives for seconds is not worth its best compiler, half of its CPU time.
     return f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Djava.io.tmpdir={tempfile.gettempdir()}"
 

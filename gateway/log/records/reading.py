@@ -18,7 +18,7 @@ from gateway.log.entries import (
     SubBatch,
     sub_batch_at,
 )
-from gateway.log.locating import StartKind, locate
+from gateway.log.locating import StartKind, locate, tell_removed
 from gateway.log.log import StreamLog
 from gateway.log.open_chunk import Delivery
 from gateway.log.records.decompressing import BadSubBatch, decompress
@@ -166,6 +166,7 @@ async def reader_from(
         CorruptChunk: It does not hold chunks where it should.
     """
     start = await locate(stream_log, StartKind.OFFSET, offset)
+    tell_removed(stream_log, offset)
     return RecordReader(
         stream_log, start.position, offset, wake, sub_batch_bytes_max=sub_batch_bytes_max
     )

@@ -9,7 +9,8 @@ from typing import Final
 
 from gateway.broker.errors import BrokerError, PreconditionFailed, StreamNotAvailable
 from gateway.broker.groups import NO_PARTITION
-from gateway.log.locating import Start
+from gateway.log.locating import Start, tell_removed
+from gateway.log.log import StreamLog
 from gateway.logs import InHost
 from gateway.stream.consuming import Subscription
 from gateway.stream.handlers.publishers import REFERENCE_BYTES_MAX, size_of
@@ -49,7 +50,7 @@ async def subscribe(link: Link, request: m.Subscribe) -> m.Status:
     properties = _kept(link, request.properties)
     stream_log = await link.streams.logs.of(stream)
     # A member of a group gets its place when it is asked to start.
-    start = None if is_single else await locate_spec(stream_log, request.offset)
+    start = None if is_single else await _located(stream_log, request.offset)
     if stream_log.failure is not None:  # its users were told; this link is not one yet
         raise Refusal(ResponseCode.STREAM_NOT_AVAILABLE, str(stream_log.failure))
     link.require(Permission.READ, request.stream)  # the right may have been taken away meanwhile
@@ -79,6 +80,14 @@ def _kept(link: Link, given: Mapping[str, str]) -> Properties:
         return Properties(given, others_bytes)
     except TooLarge as error:
         raise Refusal(ResponseCode.PRECONDITION_FAILED, str(error)) from None
+
+
+async def _located(stream_log: StreamLog, spec: OffsetSpec) -> Start:
+    """Find the place where a subscription begins. Raises StreamNotAvailable."""
+    start = await locate_spec(stream_log, spec)
+    if spec.type is OffsetType.OFFSET:
+        tell_removed(stream_log, spec.value)
+    return start
 
 
 def _begin(link: Link, subscription: Subscription, start: Start) -> None:
@@ -230,7 +239,7 @@ async def _start(link: Link, question: Question, given: OffsetSpec) -> None:
         "answer" if is_given else "subscribe",
     )
     try:
-        start = await locate_spec(subscription.log, spec)
+        start = await _located(subscription.log, spec)
     except StreamNotAvailable:
         if membership.question is question:
             link.lose(subscription.stream)

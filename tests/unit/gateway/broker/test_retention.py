@@ -349,6 +349,10 @@ def test_a_consumer_that_had_read_all_gets_what_came_and_was_kept(
 
     assert (code, offset) == (ResponseCode.OK, 2)
     place = OffsetSpec(OffsetType.OFFSET, offset + 1)
+    assert client.code("resolve_offset_spec", m.ResolveOffsetSpec("s", place, {})) == (
+        ResponseCode.OK
+    )
+    assert "behind what was removed" not in caplog.text, "nobody reads yet"
     assert client.code("subscribe", m.Subscribe(1, "s", place, 9, {})) == ResponseCode.OK
     assert client.deliver(1)[0].chunk.chunk_id == first
     line = f"behind what was removed stream=s virtual_host=/ offset=3 first_offset={first}"

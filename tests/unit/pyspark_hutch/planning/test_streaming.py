@@ -234,6 +234,15 @@ def test_an_empty_partition_that_is_added_is_in_the_position_at_once(
     assert go_on(planner, clock, end) is end
 
 
+def test_a_partition_that_retention_emptied_since_its_first_batch_was_planned_gives_no_split(
+    server: FakeServer, clock: Clock
+) -> None:
+    server.streams["c"] = chunks(10, first=30)
+    planner = planner_of(server, clock, source=Source(streams=("a", "b", "c")))
+
+    assert planner.splits(at(a=100, b=20), at(a=100, b=20, c=25)) == []
+
+
 # ---- trouble -----------------------------------------------------------------------------------
 
 
