@@ -54,6 +54,8 @@ def _root(release: str) -> Part:
         "make test",
         1_500,
         needs=(DEBOOTSTRAP,),
+        progress=r" min: (\d+ %|make: .*)$",
+        figure=r"=* ?(\d+ (?:passed|failed), .*) in ",
     )
 
 

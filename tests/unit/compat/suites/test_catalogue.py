@@ -55,16 +55,9 @@ def test_classes_are_those_of_surefire_without_what_needs_several_nodes(checkout
     assert java_classes(checkout) == ["AlsoWorksTest", "HangsTest", "WorksTest"]
 
 
-def test_a_suite_whose_passes_are_written_down_fails_with_fewer() -> None:
+def test_a_suite_fails_with_fewer_passes_than_are_written_down() -> None:
     suite = Suite(lambda _: Results(), passes=2)
     enough = Results({"one": PASSED, "two": PASSED, "three": FAILED})
 
     assert suite.faults(enough) == []
     assert suite.faults(enough.without(["two"])) == ["1 of 2 passes", "three"]
-
-
-def test_any_other_suite_fails_with_a_test() -> None:
-    suite = Suite(lambda _: Results())
-
-    assert suite.faults(Results({"one": PASSED})) == []
-    assert suite.faults(Results({"one": PASSED, "two": FAILED})) == ["two"]
