@@ -9,8 +9,9 @@ Source: RabbitMQ, "Streams and Superstreams"; rabbit_stream_manager.erl, rabbit_
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from typing import Final
 
 SEGMENT_BYTES_MIN: Final = 9  # a segment file's own header has 8
@@ -46,6 +47,9 @@ _INTEGER: Final = re.compile(r"[+-]?[0-9]+")
 
 _DIGITS_MAX: Final = 1_000
 """More than any number here can need: reading a number takes time that grows as its square."""
+_BRIEF_LETTERS: Final = 200
+_NAME_LETTERS_MAX: Final = 64
+"""A longer name is not compared with those that there are."""
 _BEYOND_ALL: Final = (1 << 63) - 1
 """Value of a number of more digits: no disk is as large."""
 
@@ -137,6 +141,38 @@ class StreamArguments:
         }
         texts = {name: str(value) for name, value in given.items() if value is not None}
         return texts | dict(self.enormous)
+
+
+def brief(arguments: Mapping[str, str]) -> str:
+    """Return the arguments of a creation for a line of the log, cut at 200 letters."""
+    return str(dict(arguments))[:_BRIEF_LETTERS]
+
+
+def doubts(arguments: Mapping[str, str]) -> Iterator[str]:
+    """Name the arguments of a creation that are taken and do not do what was meant, one by one.
+
+    RabbitMQ takes them over the stream protocol, so they are not refused here either.
+
+    Args:
+        arguments: As a Create carries them, and as `StreamArguments.parse` has taken them.
+    """
+    for name in arguments.keys() - set(NAMES):
+        near = _nearest(name)
+        meant = f": did you mean {near}?" if near else ""
+        yield f"{name[:_NAME_LETTERS_MAX]!r} is no argument of a stream{meant}"
+    age = arguments.get("max-age")
+    if age is not None and MaxAge(age).seconds is None:
+        yield f"max-age {age[:40]!r} is no age such as 7D: records of any age are kept"
+    if number_of(arguments.get("max-length-bytes", "0")) < 0:
+        yield "max-length-bytes is below 0: only the newest unit is kept"
+
+
+def _nearest(name: str) -> str:
+    """Return the argument that was meant; an empty text if none is like it."""
+    if len(name) > _NAME_LETTERS_MAX:
+        return ""
+    plain = name.strip().lower().replace("_", "-").removeprefix("x-")
+    return next(iter(get_close_matches(plain, NAMES, n=1)), "")
 
 
 def _integer(

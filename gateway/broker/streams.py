@@ -7,9 +7,10 @@ watcher is told when the stream is deleted or has failed. Nothing of the stream 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from itertools import islice
 from typing import Final
 
-from gateway.broker.arguments import InvalidArgument, StreamArguments
+from gateway.broker.arguments import InvalidArgument, StreamArguments, brief, doubts
 from gateway.broker.catalogue import CREATING, LIVE, Catalogue, StreamEntry
 from gateway.broker.errors import (
     InternalError,
@@ -35,6 +36,7 @@ log = logging.getLogger(__name__)
 
 _STREAMS_MAX: Final = "max-queues"
 """The virtual host's limit on the number of streams; below 0 is no limit."""
+_DOUBTS_MAX: Final = 5
 
 
 class Streams:
@@ -105,7 +107,15 @@ class Streams:
             raise PreconditionFailed(str(error)) from error
         async with self.locks.hold(name):
             check()
-            return await self._create(name, parsed)
+            stream = await self._create(name, parsed)
+        log.info(
+            "stream created stream=%s generation=%d arguments=%s",
+            self._at(name),
+            stream.entry.generation,
+            brief(arguments),
+        )
+        tell_doubts(self._at(name), arguments)
+        return stream
 
     async def _create(self, name: str, arguments: StreamArguments) -> Stream:
         existing = self._streams.get(name)
@@ -118,7 +128,6 @@ class Streams:
             stream = self._new_stream(name, arguments, LIVE)
             await self.storage.make(stream)
             self._streams[name] = stream
-        log.info("stream created stream=%s generation=%d", self._at(name), stream.entry.generation)
         return stream
 
     @contextmanager
@@ -289,3 +298,9 @@ async def open_streams(virtual_host: str, ports: StreamsPorts) -> Streams:
     streams = Streams(virtual_host, ports, catalogue, tracking, policies)
     await streams.load()
     return streams
+
+
+def tell_doubts(place: str, arguments: Mapping[str, str]) -> None:
+    """Warn of arguments of a new stream, or super stream, that do not do what was meant."""
+    if reasons := list(islice(doubts(arguments), _DOUBTS_MAX)):
+        log.warning("arguments without effect stream=%s reason=%s", place, "; ".join(reasons))

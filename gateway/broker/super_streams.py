@@ -12,7 +12,7 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 from gateway.broker.access.authorisation import Demand, to_configure, to_manage_super_stream
-from gateway.broker.arguments import InvalidArgument, StreamArguments
+from gateway.broker.arguments import InvalidArgument, StreamArguments, brief
 from gateway.broker.catalogue import DELETING
 from gateway.broker.errors import (
     ExchangeDoesNotExist,
@@ -31,7 +31,7 @@ from gateway.broker.exchanges import (
     is_predeclared,
 )
 from gateway.broker.naming import check_name, clean_name, without_line_ends
-from gateway.broker.streams import Stream
+from gateway.broker.streams import Stream, tell_doubts
 from gateway.broker.virtual_host import VirtualHost
 from gateway.logs import InHost
 from gateway.pending import Pending
@@ -101,7 +101,13 @@ async def create_super_stream(
             declared = exchanges.draft(Exchange(name, DIRECT, arguments={SUPER_STREAM: True}))
             await _create_partitions(virtual_host, declared, partitions, binding_keys, arguments)
     shown = InHost(name, virtual_host.name)
-    log.info("super stream created super_stream=%s partitions=%d", shown, len(partitions))
+    log.info(
+        "super stream created super_stream=%s partitions=%d arguments=%s",
+        shown,
+        len(partitions),
+        brief(arguments),
+    )
+    tell_doubts(shown, arguments)
 
 
 async def add_partitions(

@@ -1,6 +1,13 @@
 import pytest
 
-from gateway.broker.arguments import LEADER_LOCATORS, InvalidArgument, MaxAge, StreamArguments
+from gateway.broker.arguments import (
+    LEADER_LOCATORS,
+    NAMES,
+    InvalidArgument,
+    MaxAge,
+    StreamArguments,
+    doubts,
+)
 
 DAY = 24 * 60 * 60
 
@@ -294,3 +301,43 @@ def test_some_values_are_taken_from_stream_clients_alone(name: str, text: str, r
 def test_what_is_taken_strictly_is_read_alike() -> None:
     given = {"max-length-bytes": "0", "max-age": "7D", "stream-filter-size-bytes": "32"}
     assert StreamArguments.parse(given, is_strict=True) == StreamArguments.parse(given)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "reason"),
+    [
+        ("x-max-age", "7D", "'x-max-age' is no argument of a stream: did you mean max-age?"),
+        ("max_age", "7D", "'max_age' is no argument of a stream: did you mean max-age?"),
+        ("MAX-AGE", "7D", "'MAX-AGE' is no argument of a stream: did you mean max-age?"),
+        (
+            "x-max-length-byte",
+            "1",
+            "'x-max-length-byte' is no argument of a stream: did you mean max-length-bytes?",
+        ),
+        ("colour", "red", "'colour' is no argument of a stream"),
+        ("max-age" * 20_000, "", f"{('max-age' * 20)[:64]!r} is no argument of a stream"),
+        ("max-age", "1d", "max-age '1d' is no age such as 7D: records of any age are kept"),
+        ("max-age", "P1D", "max-age 'P1D' is no age such as 7D: records of any age are kept"),
+        ("max-age", "12 h", "max-age '12 h' is no age such as 7D: records of any age are kept"),
+        ("max-age", "0s", "max-age '0s' is no age such as 7D: records of any age are kept"),
+        ("max-length-bytes", "-1", "max-length-bytes is below 0: only the newest unit is kept"),
+    ],
+)
+def test_an_argument_that_does_not_do_what_was_meant_is_named(
+    name: str, value: str, reason: str
+) -> None:
+    assert list(doubts({"max-age": "7D", name: value})) == [reason]
+
+
+def test_arguments_that_do_what_they_say_are_not_doubted() -> None:
+    taken = {
+        "max-length-bytes": "0",
+        "max-age": "12h",
+        "stream-max-segment-size-bytes": "500000",
+        "initial-cluster-size": "3",
+        "queue-leader-locator": "random",
+        "stream-filter-size-bytes": "32",
+        "stream-initial-offset": "5",
+    }
+    assert taken.keys() == set(NAMES)
+    assert list(doubts(taken)) == []

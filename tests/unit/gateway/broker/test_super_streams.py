@@ -50,6 +50,28 @@ def creation(broker: Broker, arguments: dict[str, str] | None = None) -> Corouti
     )
 
 
+@pytest.mark.parametrize("kind", ["stream", "super_stream"])
+def test_what_a_creation_said_is_logged_once_with_a_warning_of_what_means_nothing(
+    broker: Broker, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    caplog.set_level("INFO")
+    given = {"x-max-age": "1h", "max-length-bytes": "-1", "colour": "red"}
+
+    if kind == "super_stream":
+        made = start(creation(broker, given))
+        broker.loop.run_until(lambda: made.is_settled)
+    else:
+        assert broker.link().code("create_stream", m.CreateStream("x", given)) == ResponseCode.OK
+
+    (created,) = (line for line in caplog.messages if " created " in line)
+    (warned,) = (each.getMessage() for each in caplog.records if each.levelname == "WARNING")
+    assert f"{kind}=x virtual_host=/" in created
+    assert str(given) in created
+    assert "did you mean max-age?" in warned
+    assert "'colour' is no argument" in warned
+    assert "below 0" in warned
+
+
 def addition(broker: Broker) -> Coroutine[Any, Any, None]:
     return super_streams.add_partitions(broker.virtual_host, "x", FIVE[3:], ("3", "4"))
 
