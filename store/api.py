@@ -331,6 +331,10 @@ class Operations(Protocol):
         """Describe a segment. NoSuchSegment."""
         ...
 
+    def list_segments(self, prefix: str, *, done: Done[Sequence[str]]) -> None:
+        """Give the names of the segments and tables that begin with `prefix`, sorted."""
+        ...
+
     def open_writer(self, name: str, writer: UUID, *, done: Done[Writer]) -> None:
         """Start a session. Works on a sealed segment (the append then fails). NoSuchSegment."""
         ...

@@ -4,7 +4,7 @@
 TableOperations (a table is a segment), LocalStore.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final
 from uuid import UUID
@@ -222,6 +222,10 @@ class SegmentOperations:
         if segment is not None:
             self._rounds.after(segment, lambda: done(self.alive(segment) or info_of(segment)))
 
+    def list_segments(self, prefix: str, *, done: Done[Sequence[str]]) -> None:
+        names = self._catalogue.committed_names
+        self._rounds.after_all(lambda: done(self._rounds.closed or _beginning_with(prefix, names)))
+
     def open_writer(self, name: str, writer: UUID, *, done: Done[Writer]) -> None:
         segment = self.find(name, done)
         if segment is None:
@@ -261,14 +265,11 @@ class SegmentOperations:
 
     def get_attribute(self, name: str, attribute: UUID, *, done: Done[int]) -> None:
         segment = self.find(name, done)
-        if segment is None:
-            return
-
-        def answer() -> None:
-            error = self.alive(segment)
-            done(error or segment.committed.attributes.get(attribute.bytes, ABSENT))
-
-        self._rounds.after(segment, answer)
+        if segment is not None:
+            state, key = segment.committed, attribute.bytes
+            self._rounds.after(
+                segment, lambda: done(self.alive(segment) or state.attributes.get(key, ABSENT))
+            )
 
     def update_attributes(
         self, name: str, updates: Sequence[AttributeUpdate], *, done: Done[None]
@@ -301,6 +302,10 @@ class SegmentOperations:
         if self._is_durable(durability):
             self._staging.make_durable(segment)
         self._rounds.gathering.ask(durability or self._staging.durability)
+
+
+def _beginning_with(prefix: str, names: Iterable[str]) -> list[str]:
+    return sorted(name for name in names if name.startswith(prefix))
 
 
 def info_of(segment: Segment) -> SegmentInfo:

@@ -194,6 +194,9 @@ class Model:
         self.delete_segment(source)
         return into.length
 
+    def list_segments(self, prefix: str) -> list[str]:
+        return sorted(name for name in self.segments if name.startswith(prefix))
+
     def info(self, name: str) -> SegmentInfo:
         segment = self.segment(name)
         return SegmentInfo(

@@ -95,6 +95,9 @@ class ModelStore:
     def info(self, name: str, *, done: Done[SegmentInfo]) -> None:
         self.call(done, self._model.info, name)
 
+    def list_segments(self, prefix: str, *, done: Done[Sequence[str]]) -> None:
+        self.call(done, self._model.list_segments, prefix)
+
     def open_writer(self, name: str, writer: UUID, *, done: Done[Writer]) -> None:
         def open_it() -> Writer:
             session = self._model.open_writer(name, writer)

@@ -118,6 +118,21 @@ def test_modified_at_never_goes_back_and_moves_with_an_append(rig: Rig) -> None:
     assert rig.do(rig.store.info, "a").modified_at_ms > before
 
 
+@promise("SegmentStore.list_segments")
+def test_names_are_listed_by_what_they_begin_with_after_what_was_issued_before(rig: Rig) -> None:
+    for name in ("a/b/2", "a/b/1", "a/bc", "b/b/1"):
+        rig.create(name)
+    rig.do(rig.store.create_table, "a/b/t")
+    deleted = rig.start(rig.store.delete_segment, "a/b/1")
+    created = rig.start(rig.store.create_segment, "a/b/3")
+    listed = rig.start(rig.store.list_segments, "a/b/")
+    rig.wait(deleted, created, listed)
+    assert listed.value == ["a/b/2", "a/b/3", "a/b/t"]
+    assert rig.do(rig.store.list_segments, "c") == []
+    rig.reopen()
+    assert rig.do(rig.store.list_segments, "") == ["a/b/2", "a/b/3", "a/b/t", "a/bc", "b/b/1"]
+
+
 @promise("SegmentStore.delete_segment")
 def test_a_deleted_name_is_free_at_once(rig: Rig) -> None:
     session = rig.writer(rig.create("a", b"old" * 100), WRITER)

@@ -110,6 +110,7 @@ class Controller:
         for name in list(self.registry.streams(scope)):
             await self.seal(scope, name)
             await self.streams.delete(scope, name)
+        await self._segments.delete(await self._segments.beneath(scope))
         await self.streams.delete_scope(scope)
 
     async def abort_expired(self) -> None:

@@ -4,6 +4,7 @@ Pure functions of a `Stream`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 from gateway.pravega.controller.model import Epoch, Segment, Stream
 
@@ -27,16 +28,26 @@ def at_time(stream: Stream, time_ms: int) -> dict[int, int]:
     return {identity: stream.cut.get(identity, 0) for identity in found}
 
 
-def successors(stream: Stream, identity: int) -> dict[Segment, list[int]]:
-    """Return the segments that follow one, each with all that it follows. Empty: it is open."""
-    for now, after in zip(stream.epochs, stream.epochs[1:], strict=False):
-        ended = [each for each in now.segments if each not in after.segments]
+def successors(
+    stream: Stream, identity: int, before: Sequence[Segment] = ()
+) -> dict[Segment, list[int]]:
+    """Return the segments that follow one, each with all that it follows. Empty: it is open.
+
+    Args:
+        stream: The stream.
+        identity: The segment.
+        before: What a deleted stream of the same name had at its end; its segments are followed
+            by the first ones of this stream.
+    """
+    shapes = [before, *(epoch.segments for epoch in stream.epochs)]
+    for now, after in pairwise(shapes):
+        ended = [each for each in now if each not in after]
         for segment in ended:
             if segment.identity == identity:
                 return {
                     new: [old.identity for old in ended if old.overlaps(new)]
-                    for new in after.segments
-                    if new not in now.segments and new.overlaps(segment)
+                    for new in after
+                    if new not in now and new.overlaps(segment)
                 }
     return {}
 
@@ -108,7 +119,7 @@ def scaled(
     parts = sorted(wanted + [(each.low, each.high) for each in kept])
     if not covers_all(parts):
         return None
-    number = max(each.number for each in stream.segments.values()) + 1
+    number = next_number(stream)
     epoch = now.number + 1
     made = tuple(
         Segment(low, high, number + place, epoch) for place, (low, high) in enumerate(wanted)
@@ -116,12 +127,18 @@ def scaled(
     return Epoch(epoch, at_ms, tuple(sorted(kept + made)))
 
 
-def evenly(count: int, epoch: int, at_ms: int) -> Epoch:
-    """Return an epoch of `count` segments with keys of the same width."""
+def evenly(count: int, first: int, at_ms: int) -> Epoch:
+    """Return a stream's first epoch: segments with keys of the same width, numbered on."""
     segments = tuple(
-        Segment(place / count, (place + 1) / count, place, epoch) for place in range(count)
+        Segment(place / count, (place + 1) / count, first + place, 0) for place in range(count)
     )
-    return Epoch(epoch, at_ms, segments)
+    return Epoch(0, at_ms, segments)
+
+
+def next_number(stream: Stream) -> int:
+    """Return the number behind those of all segments that a stream has had, or is to have."""
+    coming = () if stream.coming is None else stream.coming.segments
+    return max(each.number for each in (*stream.segments.values(), *coming)) + 1
 
 
 def _joins(ranges: Sequence[tuple[float, float]], start: float, end: float) -> bool:

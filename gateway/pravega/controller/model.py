@@ -138,6 +138,32 @@ class Stream:
         return cls(**fields)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ended:
+    """A deleted stream, as far as it is remembered.
+
+    Attributes:
+        next_number: The number behind those of all its segments.
+        last: The segments that it had when it ended.
+    """
+
+    scope: str
+    name: str
+    next_number: int
+    last: tuple[Segment, ...] = ()
+
+    def to_bytes(self) -> bytes:
+        """Return the record's form in the table."""
+        return _packed(self)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read what `to_bytes` gave."""
+        fields = json.loads(data)
+        fields["last"] = tuple(Segment(**each) for each in fields["last"])
+        return cls(**fields)
+
+
 class TransactionState(enum.IntEnum):
     """State of a transaction, in Pravega's numbers."""
 
@@ -190,7 +216,7 @@ class Transaction:
         return cls(**fields)
 
 
-def _packed(record: Stream | Transaction) -> bytes:
+def _packed(record: Stream | Transaction | Ended) -> bytes:
     return json.dumps(dataclasses.asdict(record), default=_value_of).encode()
 
 

@@ -1,8 +1,10 @@
 """Everything that the controller knows, in memory and in its table."""
 
+from gateway.pravega.controller.ended import EndedStreams
 from gateway.pravega.controller.errors import NoSuchScope, NoSuchStream
-from gateway.pravega.controller.model import Stream, Transaction
-from gateway.pravega.controller.table import SCOPE, STREAM, TRANSACTION, Table
+from gateway.pravega.controller.history import next_number
+from gateway.pravega.controller.model import Ended, Stream, Transaction
+from gateway.pravega.controller.table import ENDED, SCOPE, STREAM, TRANSACTION, Table
 
 
 class Registry:
@@ -14,24 +16,30 @@ class Registry:
     Attributes:
         scopes: The streams of each scope, by name.
         transactions: Those of each stream, by identity, oldest first.
+        ended: What is known of deleted streams.
     """
 
     def __init__(self, table: Table) -> None:
         self._table = table
         self.scopes: dict[str, dict[str, Stream]] = {}
         self.transactions: dict[tuple[str, str], dict[int, Transaction]] = {}
+        self.ended = EndedStreams()
 
     async def load(self) -> None:
         """Read the table."""
         rows = await self._table.load()
+        ended: list[Ended] = []
         for key in sorted(rows):
             kind, _, name = key.partition(b"\0")
             if kind + b"\0" == SCOPE:
                 self.scopes[name.decode()] = {}
             elif kind + b"\0" == STREAM:
                 self._keep(Stream.from_bytes(rows[key]))
+            elif kind + b"\0" == ENDED:
+                ended.append(Ended.from_bytes(rows[key]))
             else:
                 self._keep_transaction(Transaction.from_bytes(rows[key]))
+        self.ended.load(ended)
         for stream, some in self.transactions.items():
             ordered = sorted(some.values(), key=lambda each: each.began_ms)
             self.transactions[stream] = {each.identity: each for each in ordered}
@@ -74,9 +82,17 @@ class Registry:
         return stream
 
     async def forget(self, stream: Stream) -> None:
-        """Remove a stream and its transactions."""
+        """Remove a stream and its transactions; its numbers of segments are not given again."""
+        ended = Ended(
+            scope=stream.scope,
+            name=stream.name,
+            next_number=next_number(stream),
+            last=stream.epoch.segments,
+        )
+        kept, gone = self.ended.add(ended)
+        await self._table.write({_ended_key(each): each.to_bytes() for each in kept})
         keys = [_transaction_key(each) for each in self.transactions_of(stream)]
-        await self._table.remove([_key(stream), *keys])
+        await self._table.remove([_key(stream), *keys, *map(_ended_key, gone)])
         del self.scopes[stream.scope][stream.name]
         self.transactions.pop((stream.scope, stream.name), None)
 
@@ -101,6 +117,10 @@ class Registry:
 
 def _key(stream: Stream) -> bytes:
     return STREAM + f"{stream.scope}/{stream.name}".encode()
+
+
+def _ended_key(ended: Ended) -> bytes:
+    return ENDED + f"{ended.scope}/{ended.name}".encode()
 
 
 def _transaction_key(transaction: Transaction) -> bytes:

@@ -3,7 +3,7 @@
 Coroutines on `gateway.pending`; they raise StoreError.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 from uuid import UUID
 
@@ -76,6 +76,17 @@ class Segments:
             return asked(lambda done: self._removal.delete_segment(name, done=done))
 
         await _all(map(delete, names), NoSuchSegment)
+
+    def beneath(self, place: str) -> Pending[Sequence[str]]:
+        """Return the names of all segments and tables of a scope, or of `scope/stream`."""
+        return asked(lambda done: self._store.list_segments(f"{place}/", done=done))
+
+    async def holds_data(self, names: Iterable[str]) -> bool:
+        """Return whether one of some segments is there and no table."""
+        for name in names:
+            if await self.bounds(name) is not None:
+                return True
+        return False
 
     async def truncate(self, offsets: Mapping[str, int]) -> None:
         """Truncate segments, each at an offset; one that is truncated further stays so."""

@@ -47,9 +47,14 @@ class Streams:
         await self._registry.add_scope(scope)
 
     async def delete_scope(self, scope: str) -> None:
-        """Delete an empty scope. Raises NoSuchScope, ScopeNotEmpty."""
-        if self._registry.streams(scope):
+        """Delete a scope without streams, and the tables that clients have made in it.
+
+        Raises NoSuchScope, ScopeNotEmpty.
+        """
+        left = await self._segments.beneath(scope)
+        if self._registry.streams(scope) or await self._segments.holds_data(left):
             raise ScopeNotEmpty(f"the scope has streams: {scope}")
+        await self._segments.delete(left)
         await self._registry.remove_scope(scope)
 
     # Streams
@@ -63,7 +68,8 @@ class Streams:
             raise StreamExists(f"the stream exists: {scope}/{name}")
         if not 1 <= policy.segments <= SEGMENTS_MAX:
             raise InvalidRequest(f"{policy.segments} segments: 1 … {SEGMENTS_MAX} are possible")
-        epoch = history.evenly(policy.segments, 0, self._clock_ms())
+        first = self._registry.ended.first_number(scope, name)
+        epoch = history.evenly(policy.segments, first, self._clock_ms())
         stream = Stream(
             scope=scope, name=name, policy=policy, state=State.CREATING, epochs=(epoch,)
         )
@@ -160,7 +166,8 @@ class Streams:
                 await self._segments.seal(now)
                 settled = replace(settled, state=State.SEALED)
             case State.DELETING:
-                await self._segments.delete(map(stream.segment_name, stream.segments))
+                place = f"{stream.scope}/{stream.name}"
+                await self._segments.delete(await self._segments.beneath(place))
                 await self._registry.forget(stream)
                 return
         await self._registry.save(settled)

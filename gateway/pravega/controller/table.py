@@ -14,6 +14,7 @@ T = TypeVar("T")
 SCOPE: Final = b"scope\0"
 STREAM: Final = b"stream\0"
 TRANSACTION: Final = b"transaction\0"
+ENDED: Final = b"ended\0"
 """First parts of keys."""
 
 

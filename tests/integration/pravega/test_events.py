@@ -102,6 +102,37 @@ def test_a_reader_that_comes_back_goes_on_and_two_readers_share(manager: Manager
     asyncio.run(asyncio.wait_for(scenario(), HANG_S))
 
 
+def test_a_group_of_readers_goes_on_with_a_stream_that_was_deleted_and_made_again(
+    manager: Manager,
+) -> None:
+    manager.create_stream("scope", "stream", 1)
+    group = manager.create_reader_group("group", "scope", "stream")
+
+    def write(count: int, size: int) -> list[bytes]:
+        writer = manager.create_writer("scope", "stream")
+        events = [b"%0*d" % (size, number) for number in range(count)]
+        for event in events:
+            writer.write_event_bytes(event)
+        writer.flush()
+        return events
+
+    def read_on(name: str, count: int) -> list[bytes]:
+        found: list[bytes] = []
+        reader = group.create_reader(name)
+        asyncio.run(asyncio.wait_for(take(reader, lambda: len(found) >= count, found), HANG_S))
+        reader.reader_offline()
+        return found
+
+    events = write(20, 10)
+    assert read_on("first", 20) == events
+    manager.seal_stream("scope", "stream")
+    manager.delete_stream("scope", "stream")
+    manager.create_stream("scope", "stream", 1)
+
+    events = write(60, 33)
+    assert read_on("second", 60) == events
+
+
 def test_a_transaction_is_there_when_it_is_committed_and_never_when_it_is_not(
     manager: Manager,
 ) -> None:

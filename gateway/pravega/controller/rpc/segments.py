@@ -51,11 +51,13 @@ async def get_successors(desk: Desk, request: pb.SegmentId) -> pb.SuccessorRespo
     """Return the segments that follow one, each with those that it follows."""
     of = request.streamInfo
     stream = await desk.controller.stream(of.scope, of.stream)
-    if request.segmentId not in stream.segments:
+    before = desk.controller.registry.ended.last_segments(of.scope, of.stream)
+    former = {each.identity for each in before}
+    if request.segmentId not in stream.segments.keys() | former:
         raise InvalidRequest(f"{of.scope}/{of.stream} has no segment {request.segmentId}")
     entries = [
         pb.SuccessorResponse.SegmentEntry(segment=ranges(of, [segment])[0], value=predecessors)
-        for segment, predecessors in history.successors(stream, request.segmentId).items()
+        for segment, predecessors in history.successors(stream, request.segmentId, before).items()
     ]
     return pb.SuccessorResponse(segments=entries, delegationToken=_token(desk, of))
 
