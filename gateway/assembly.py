@@ -49,6 +49,7 @@ from store.local.files import descriptor_limit, store_descriptors
 if TYPE_CHECKING:
     from gateway.early_port import EarlyPort
     from gateway.mewbase_ports import MewbasePorts
+    from gateway.pravega.controller.rights import LogIn
     from gateway.store_ports import StorePorts
 
 log = logging.getLogger(__name__)
@@ -119,9 +120,14 @@ def _mewbase_ports_of(settings: Settings, loop: asyncio.AbstractEventLoop) -> "M
     return MewbasePorts(settings, loop)
 
 
-def _tls_of(*owners: "Server | StorePorts | MewbasePorts | None") -> list[TlsServing]:
-    """Return what serves their ports over TLS."""
-    return [each.tls for each in owners if each is not None and each.tls is not None]
+def _log_in_of(opened: Opened) -> "LogIn":
+    """Return what lets users of the streams in at the controller."""
+    from gateway.controller_callers import StreamUser, log_in_by  # noqa: PLC0415  # as above
+
+    def caller_of(user: str) -> StreamUser:
+        return StreamUser(user, opened.access, opened.virtual_hosts)
+
+    return log_in_by(opened.authentication, caller_of)
 
 
 def _visits_of(backend: Backend, opened: Opened) -> VisitHost:
@@ -243,7 +249,6 @@ class Server:
         await self._prepare(opened)
         self._bind()
         await self._listen(opened)
-        await self._start_controller(opened)
         await self._admit_administrators(opened)
         interval_s = self._settings.streams.retention_interval_s
         keeping = keep_retention(opened.virtual_hosts, interval_s, awaited)
@@ -282,7 +287,7 @@ class Server:
         with self._plain.place.blamed():
             self.serve(plain)
         if self._ports_of_segments:
-            self._listen_for_segments(opened, shared, self.sockets)
+            await self._listen_for_segments(opened, shared, self.sockets)
         if self._mewbase_ports is not None:
             mewbase = self._mewbase_ports
             await mewbase.start(opened, self.backend, shared, self.sockets, self._add)
@@ -296,12 +301,15 @@ class Server:
         )
         self._letting_go = self._loop.create_task(letting_go)
 
-    def _listen_for_segments(self, opened: Opened, shared: Shared, sockets: Sockets) -> None:
+    async def _listen_for_segments(self, opened: Opened, shared: Shared, sockets: Sockets) -> None:
         from gateway.wire_visits import entering  # noqa: PLC0415  # as above
 
         entered = entering(_visits_of(self.backend, opened))
+        parts = (self.backend.served.store, shared, sockets, self._add, entered)
         for port in self._ports_of_segments:
-            port.start(self.backend.served.store, shared, sockets, self._add, entered)
+            port.start(*parts)
+        if self._store_ports is not None:
+            await self._store_ports.start_controller(*parts, log_in=_log_in_of(opened))
 
     def serve(self, listener: Listener) -> None:
         """Let clients come in at a port. Raises OSError: another process listens there by now."""
@@ -312,17 +320,6 @@ class Server:
         """Stop a listener with the others, and show it to administrators."""
         self._listeners.add(listener)
         self.backend.service.add_door(listener)
-
-    async def _start_controller(self, opened: Opened) -> None:
-        if self._store_ports is None or self._settings.wire.controller_port is None:
-            return
-        from gateway.controller_callers import StreamUser, log_in_by  # noqa: PLC0415  # as above
-
-        def caller_of(user: str) -> StreamUser:
-            return StreamUser(user, opened.access, opened.virtual_hosts)
-
-        log_in = log_in_by(opened.authentication, caller_of)
-        await self._store_ports.start_controller(self.backend.served.store, log_in)
 
     async def _admit_administrators(self, opened: Opened) -> None:
         node = f"rabbit@{self._settings.stream.advertised_host}"
@@ -400,7 +397,9 @@ class Server:
 
     @property
     def _over_tls(self) -> list[TlsServing]:
-        return _tls_of(self, self._store_ports, self._mewbase_ports)
+        of_segments = [] if self._store_ports is None else self._store_ports.over_tls
+        mewbase = None if self._mewbase_ports is None else self._mewbase_ports.tls
+        return [each for each in (self.tls, *of_segments, mewbase) if each is not None]
 
     async def run(self) -> int:
         """Serve until asked to stop, or until the store fails; return the exit code."""

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from gateway.awaiting import awaited
 from gateway.broker.access.access import Access
 from gateway.broker.access.authentication import Authentication, LoginRefused, Peer
 from gateway.broker.access.model import Right
@@ -37,7 +36,7 @@ def log_in_by(authentication: Authentication, caller_of: Callable[[str], Caller]
         data = b"\x00".join((b"", *credentials))
         peer = Peer(bool(host) and is_loopback(host), host, PROTOCOL)
         try:
-            return caller_of(await awaited(authentication.log_in("PLAIN", data, peer)))
+            return caller_of(await authentication.log_in("PLAIN", data, peer))
         except LoginRefused as refused:
             line = "login refused by the controller peer=%s user=%r reason=%s"
             say = authentication.refusals.say

@@ -10,12 +10,12 @@ from gateway.network.listening import Place, Port
 from gateway.pravega.early.front import EARLY_PROTOCOL, EarlyKind
 from gateway.pravega.early.host import EarlyHost
 from gateway.pravega.entering import Entered, unnoted
+from gateway.pravega.host import limits_of
 from gateway.pravega.under_way import UnderWay
 from gateway.server.listener import Listener
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
 from gateway.settings.model import Settings
-from gateway.store_ports import limits_of
 from store.api import Operations
 
 log: Final = logging.getLogger(__name__)

@@ -4,35 +4,31 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
 from gateway.awaiting import called
+from gateway.controller_port import ControllerPort
 from gateway.log.names import is_of_a_stream, is_own, is_server_scope
 from gateway.network.addresses import is_loopback, shown
-from gateway.network.listening import Place, Port
+from gateway.network.listening import Place, Port, take_all
 from gateway.pravega.entering import Entered, unnoted
 from gateway.pravega.front import PROTOCOL, PravegaKind
 from gateway.pravega.guard import Guard, Ownership
-from gateway.pravega.host import Host
+from gateway.pravega.host import Host, limits_of
 from gateway.pravega.tokens import Tokens
 from gateway.pravega.under_way import UnderWay
 from gateway.server.certificate_user import naming_of
-from gateway.server.front import Limits
 from gateway.server.listener import Listener
 from gateway.server.shared import Shared
 from gateway.server.sockets import Sockets
 from gateway.server.tls_serving import TlsServing
-from gateway.settings.errors import ConfigError, Problem
 from gateway.settings.fields import host_and_port
 from gateway.settings.model import Settings
-from gateway.settings.wire import WireSettings
 from gateway.token_key import made_key, read_key
 from store.api import Operations, SegmentStore
 
 if TYPE_CHECKING:
-    from gateway.pravega.controller.rights import LogIn
-    from gateway.pravega.controller.server import ControllerServer  # imported where its port is on
+    from gateway.pravega.controller.rights import LogIn  # imported where its port is on
 
 log = logging.getLogger(__name__)
 
@@ -51,6 +47,7 @@ class StorePorts:
     """The port of Pravega's wire protocol.
 
     Attributes:
+        controller: The controller's port; None if there is none.
         tls: What gives it TLS; None for a plain port.
     """
 
@@ -76,10 +73,13 @@ class StorePorts:
         Raises:
             ConfigError: A certificate or the key of tokens is wrong, or a library is missing.
         """
-        if settings.wire.controller_port is not None:
-            _check_extra()
         self._settings = settings
-        self._controller: ControllerServer | None = None
+        controller = settings.wire.controller_port
+        self.controller = (
+            None
+            if controller is None
+            else ControllerPort(settings, loop, port=controller, over_tls=over_tls)
+        )
         self._ownership = _OF_A_GATEWAY if beside_streams else _OF_A_STORE
         self._asks_for_tokens = beside_streams or settings.wire.users_file is not None
         self._tokens: Tokens | None = None
@@ -96,16 +96,23 @@ class StorePorts:
             self._key = made_key(self._settings.store.data_directory)
 
     def bind(self) -> None:
-        """Take the address. Raises ConfigError."""
-        self._port.bind()
+        """Take the addresses. Raises ConfigError."""
+        controller = [] if self.controller is None else [self.controller.bind]
+        take_all([self._port.bind, *controller])
 
     @property
     def ready(self) -> str:
         """The addresses as the ready line has them."""
-        host, port = self._port.address
-        controller = self._controller
-        words = "" if controller is None else f" controller={shown(host, controller.port)}"
-        return f"store={shown(host, port)}{words}"
+        words = [f"store={shown(*self._port.address)}"]
+        if self.controller is not None:
+            words.append(self.controller.ready)
+        return " ".join(words)
+
+    @property
+    def over_tls(self) -> list[TlsServing]:
+        """The listeners of the ports that have TLS."""
+        both = (self.tls, None if self.controller is None else self.controller.tls)
+        return [each for each in both if each is not None]
 
     @property
     def advertised(self) -> tuple[str, int]:
@@ -157,28 +164,26 @@ class StorePorts:
         with self._port.place.blamed():
             listener.start()
 
-    async def start_controller(self, store: SegmentStore, log_in: "LogIn | None" = None) -> None:
+    async def start_controller(
+        self,
+        store: SegmentStore,
+        shared: Shared,
+        sockets: Sockets,
+        add: Callable[[Listener], object],
+        entering: Callable[[str], Entered] = lambda _protocol: unnoted,
+        *,
+        log_in: "LogIn | None" = None,
+    ) -> None:
         """Answer the controller's calls from now on, if there is a port for them; after `start`.
 
-        Args:
-            store: The open store.
-            log_in: Lets callers in; without it all are let in, and may do everything.
-
-        Raises:
-            ConfigError: The port is taken.
-            StoreError: The store cannot be read.
+        The arguments are those of `ControllerPort.start`; without `log_in` all callers are let
+        in, and may do everything. Raises ConfigError, StoreError.
         """
-        wire = self._settings.wire
-        if wire.controller_port is None:
+        if self.controller is None:
             return
         # They take no room while the port is off.
         from gateway.pravega.controller.rights import minting  # noqa: PLC0415
-        from gateway.pravega.controller.server import (  # noqa: PLC0415
-            ControllerServer,
-            Door,
-            anyone,
-            no_token,
-        )
+        from gateway.pravega.controller.server import Door, anyone, no_token  # noqa: PLC0415
 
         tokens = self._tokens
         door = Door(
@@ -186,29 +191,14 @@ class StorePorts:
             token=no_token if tokens is None else minting(tokens, _clock_ms),
             hides=self._ownership.hides,
         )
-        self._controller = ControllerServer(
-            store,
-            _clock_ms,
-            lambda: self.advertised,
-            door=door,
-            certificate=self._certificate(),
+        await self.controller.start(
+            store, shared, sockets, add, entering, advertised=lambda: self.advertised, door=door
         )
-        try:
-            await self._controller.start(wire.host, wire.controller_port)
-        except OSError as error:
-            raise ConfigError(Problem("wire.controller_port", str(error))) from error
-
-    def _certificate(self) -> tuple[bytes, bytes] | None:
-        """Return key and certificates in PEM, where clients come over TLS."""
-        tls = self._settings.tls
-        if self.tls is None or tls.key is None or tls.certificate is None:
-            return None
-        return tls.key.read_bytes(), tls.certificate.read_bytes()
 
     async def stop_controller(self) -> None:
-        """Take no more calls of the controller, and end those that are under way."""
-        if self._controller is not None:
-            await self._controller.stop()
+        """Take no more calls of the controller, and wait for those that are under way."""
+        if self.controller is not None:
+            await self.controller.stop()
 
     def _made_tokens(self) -> Tokens | None:
         """Return what checks tokens; None if none are asked for."""
@@ -225,24 +215,6 @@ class StorePorts:
     async def settled(self) -> None:
         """Wait until every append that was taken is stored."""
         await called(self._under_way.when_none)
-
-
-def _check_extra() -> None:
-    """Raise ConfigError where what the controller needs is not installed."""
-    if find_spec("grpc") is None or find_spec("google") is None:
-        reason = "needs gRPC, which is not installed: pip install 'hutch-streams[pravega]'"
-        raise ConfigError(Problem("wire.controller_port", reason))
-
-
-def limits_of(wire: WireSettings) -> Limits:
-    """Return the limits of each connection."""
-    return Limits(
-        close_timeout_ms=wire.close_timeout_ms,
-        unconfirmed_max=wire.unacknowledged_appends_max,
-        unconfirmed_resume=wire.unacknowledged_appends_resume,
-        backlog_pause_bytes=wire.send_backlog_pause_bytes,
-        backlog_bytes_max=wire.send_backlog_bytes_max,
-    )
 
 
 def _clock_ms() -> int:

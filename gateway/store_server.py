@@ -83,7 +83,9 @@ class StoreServer:
         sockets = Sockets(max(left, descriptors // 4), say)
         for port in self._all_ports:
             port.start(self._served.store, shared, sockets, self._listeners.add)
-        await self._ports.start_controller(self._served.store, self._log_in(refusals))
+        await self._ports.start_controller(
+            self._served.store, shared, sockets, self._listeners.add, log_in=self._log_in(refusals)
+        )
         self._served.directory.keep()  # from here on clients may store something
 
     def _log_in(self, refusals: Refusals) -> LogIn | None:
@@ -114,10 +116,10 @@ class StoreServer:
 
     def reload(self) -> None:
         """Take changed files: certificates, the only ones that can change while it serves."""
-        if self._ports.tls is None:
+        if not self._ports.over_tls:
             log.info("there are no tls files to reload")
-        else:
-            self._ports.tls.reload()
+        for tls in self._ports.over_tls:
+            tls.reload()
 
     async def run(self) -> int:
         """Serve until asked to stop, or until the store fails; return the exit code."""
@@ -130,8 +132,8 @@ class StoreServer:
         log.info("stopping")
         begun_s = self._loop.time()
         await done_before(begun_s + STORED_BY_S, self._ports.stop_controller())
-        if self._ports.tls is not None:
-            self._ports.tls.stop()
+        for tls in self._ports.over_tls:
+            tls.stop()
         self._listeners.stop_accepting()
         connections = self._listeners.connections()
         for connection in connections:

@@ -8,6 +8,7 @@ from gateway.pravega.entering import Entered, unnoted
 from gateway.pravega.guard import Guard
 from gateway.pravega.transients import Transients
 from gateway.pravega.under_way import UnderWay
+from gateway.server.front import Limits
 from gateway.server.shared import Say
 from gateway.settings.wire import WireSettings
 from store.api import Operations
@@ -41,3 +42,14 @@ class Host:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "transients", Transients(self.store))
+
+
+def limits_of(wire: WireSettings) -> Limits:
+    """Return the limits of each connection."""
+    return Limits(
+        close_timeout_ms=wire.close_timeout_ms,
+        unconfirmed_max=wire.unacknowledged_appends_max,
+        unconfirmed_resume=wire.unacknowledged_appends_resume,
+        backlog_pause_bytes=wire.send_backlog_pause_bytes,
+        backlog_bytes_max=wire.send_backlog_bytes_max,
+    )

@@ -44,12 +44,16 @@ class TlsFiles:
     key: Path
     ca: Path | None = None
     requires_client: bool = False
+    speaks: str = ""
+    """Protocol that clients may ask for in the greeting; empty where they ask for none."""
 
     def context(self) -> ssl.SSLContext:
         """Read the files; blocks. Raises Unusable."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         context.options |= ssl.OP_NO_RENEGOTIATION
+        if self.speaks:
+            context.set_alpn_protocols([self.speaks])
         self._load_own(context)
         if self.ca is not None:
             self._load_authorities(context, self.ca)

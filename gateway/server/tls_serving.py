@@ -20,13 +20,20 @@ _MS_A_SECOND: Final = 1000
 class TlsServing:
     """The TLS listener of a server, with its certificates."""
 
-    def __init__(self, tls: TlsSettings, place: Place, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(
+        self,
+        tls: TlsSettings,
+        place: Place,
+        loop: asyncio.AbstractEventLoop,
+        speaks: str = "",
+    ) -> None:
         """Read the files; blocks.
 
         Args:
             tls: The settings, with a certificate.
             place: Address to listen on.
             loop: The event loop.
+            speaks: As of `TlsFiles`.
 
         Raises:
             ConfigError: A file cannot be used.
@@ -35,7 +42,7 @@ class TlsServing:
         assert tls.key is not None
         self._tls = tls
         self._port = Port(place)
-        files = TlsFiles(tls.certificate, tls.key, tls.ca, tls.require_client_certificate)
+        files = TlsFiles(tls.certificate, tls.key, tls.ca, tls.require_client_certificate, speaks)
         self._contexts = TlsContexts(files, loop)
         self._listener: TlsListener | None = None
 

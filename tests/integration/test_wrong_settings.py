@@ -69,7 +69,7 @@ STREAMS = (
     Wrong(
         "--store-controller-port: needs gRPC",
         ("--store-port", "0", "--store-controller-port", "0"),
-        missing="grpc",
+        missing="h2",
     ),
     Wrong(
         "HUTCH_WIRE__TLS: needs tls.certificate",
@@ -122,7 +122,7 @@ STORE = (
         "--controller-port: needs wire.users_file",
         ("--controller-port", "0", "--token-key-file", "TOKENS"),
     ),
-    Wrong("--controller-port: needs gRPC", ("--controller-port", "0"), missing="grpc"),
+    Wrong("--controller-port: needs gRPC", ("--controller-port", "0"), missing="h2"),
     Wrong("--token-key-file: cannot read MISSING", ("--token-key-file", "MISSING")),
     Wrong("--advertise: 'host:0' is not", ("--advertise", "host:0")),
     Wrong(

@@ -9,7 +9,7 @@ from tests.tidy.sources import ROOT
 FOLDER = Path("gateway/pravega/controller/proto")
 LOADED = """
 import gateway.store_server, gateway.assembly, sys
-print([name for name in sys.modules if name.partition(".")[0] in {"grpc", "google"}])
+print([name for name in sys.modules if name.partition(".")[0] in {"h2", "google"}])
 """
 
 

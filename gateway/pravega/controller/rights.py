@@ -1,9 +1,10 @@
 """Rights of the controller's callers."""
 
-from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, Protocol
 
 from gateway.broker.access.model import Right
+from gateway.pending import Pending
 from gateway.pravega.controller.errors import NoRight
 from gateway.pravega.tokens import Right as WireRight
 from gateway.pravega.tokens import Tokens, resource_of
@@ -20,7 +21,7 @@ class Caller(Protocol):
         ...
 
 
-LogIn = Callable[[str, str], Awaitable[Caller | None]]
+LogIn = Callable[[str, str], Coroutine[Pending[Any], None, Caller | None]]
 """From an `authorization`, '' if none was sent, and the peer's host to the caller.
 
 None: it is not let in.

@@ -1,18 +1,18 @@
-"""The controller's port: gRPC in, answers out."""
+"""The controller as a service of gRPC: requests in, answers out, with the rights of the caller."""
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
-from typing import Any, Final
-from urllib.parse import unquote
+from typing import Any, Final, NamedTuple
 
-import grpc
 from google.protobuf.message import DecodeError, Message
 from google.protobuf.message_factory import GetMessageClass
 
 from gateway.awaiting import awaited
 from gateway.broker.access.model import Right
+from gateway.grpc.status import CallRefused, Status
+from gateway.pending import Pending
 from gateway.pravega.controller.controller import Controller
 from gateway.pravega.controller.errors import (
     InvalidRequest,
@@ -33,20 +33,26 @@ from store.errors import StoreError
 log = logging.getLogger(__name__)
 
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["ControllerService"]
-REQUEST_BYTES_MAX: Final = 4 << 20
+_REQUEST_BYTES_MAX: Final = 64 * 1024
+_LONG_BYTES_MAX: Final = 1024 * 1024
+_LONG: Final = frozenset(
+    (
+        *("createStream", "updateStream", "truncateStream", "scale"),
+        *("getSegmentsBetween", "isStreamCutValid"),
+    )
+)
+"""Calls whose requests have tags, cuts or ranges of keys."""
 _ANY_RIGHT: Final = (Right.READ, Right.WRITE, Right.CONFIGURE)
 _LEASES_EVERY_S: Final = 0.5
-_GRACE_S: Final = 2.0
+_LOOK_S: Final = 0.01
 
-_CODES: Final = {
-    NoSuchScope: grpc.StatusCode.NOT_FOUND,
-    NoSuchStream: grpc.StatusCode.NOT_FOUND,
-    NoSuchTransaction: grpc.StatusCode.NOT_FOUND,
-    InvalidRequest: grpc.StatusCode.INVALID_ARGUMENT,
-    NoRight: grpc.StatusCode.PERMISSION_DENIED,
+_STATUSES: Final = {
+    NoSuchScope: Status.NOT_FOUND,
+    NoSuchStream: Status.NOT_FOUND,
+    NoSuchTransaction: Status.NOT_FOUND,
+    InvalidRequest: Status.INVALID_ARGUMENT,
+    NoRight: Status.PERMISSION_DENIED,
 }
-
-Context = grpc.aio.ServicerContext[Any, Any]
 
 
 def no_token(_caller: Caller, _scope: str, _stream: str) -> str:
@@ -78,12 +84,27 @@ OPEN: Final = Door(caller=anyone)
 """The way in for all."""
 
 
-class ControllerServer:
-    """The controller at a port.
+class _Method(NamedTuple):
+    """A call of the service: what answers it, and the form of its request."""
+
+    name: str
+    call: Call
+    read: Callable[[bytes], Message]
+
+
+_METHODS: Final = {
+    f"/{SERVICE.full_name}/{name}": _Method(
+        name, call, GetMessageClass(SERVICE.methods_by_name[name].input_type).FromString
+    )
+    for name, call in CALLS.items()
+}
+
+
+class ControllerService:
+    """The controller's calls.
 
     Attributes:
         controller: What answers.
-        port: Where it listens, after `start`.
     """
 
     def __init__(
@@ -93,7 +114,6 @@ class ControllerServer:
         address: Callable[[], tuple[str, int]],
         *,
         door: Door = OPEN,
-        certificate: tuple[bytes, bytes] | None = None,
     ) -> None:
         """Prepare it.
 
@@ -102,108 +122,89 @@ class ControllerServer:
             clock_ms: Milliseconds since the epoch.
             address: Gives host and port of the wire protocol, as clients reach it.
             door: Says which callers are let in.
-            certificate: Key and certificates in PEM, for TLS.
         """
         self.controller = Controller(store, clock_ms, door.hides)
-        self.port = 0
         self._address = address
         self._door = door
-        self._certificate = certificate
-        self._server: grpc.aio.Server | None = None
         self._leases: asyncio.Task[None] | None = None
+        self._is_stopping = False
+        self._under_way = 0
 
-    async def start(self, host: str, port: int) -> None:
-        """Finish what was begun before, then listen. Raises StoreError, OSError."""
+    async def open(self) -> None:
+        """Finish what was begun before, and watch over leases. Raises StoreError."""
         await awaited(self.controller.open())
-        self._server = grpc.aio.server(
-            options=[
-                ("grpc.so_reuseport", 0),
-                ("grpc.max_receive_message_length", REQUEST_BYTES_MAX),
-            ]
-        )
-        handlers = {name: self._handler(name, call) for name, call in CALLS.items()}
-        self._server.add_generic_rpc_handlers(
-            (grpc.method_handlers_generic_handler(SERVICE.full_name, handlers),)
-        )
-        at = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        try:
-            self.port = self._bind(self._server, at)
-        except RuntimeError as error:
-            raise OSError(f"the controller cannot listen at {at}: {error}") from error
-        await self._server.start()
         self._leases = asyncio.create_task(self._watch_leases())
 
-    def _bind(self, server: grpc.aio.Server, at: str) -> int:
-        if self._certificate is None:
-            return server.add_insecure_port(at)
-        return server.add_secure_port(at, grpc.ssl_server_credentials([self._certificate]))
-
     async def stop(self) -> None:
-        """Take no more calls; end those that are under way."""
+        """Take no more calls; wait for those that are under way."""
+        self._is_stopping = True
         if self._leases is not None:
             self._leases.cancel()
-        if self._server is not None:
-            await self._server.stop(_GRACE_S)
+        while self._under_way:  # noqa: ASYNC110  # once, at the end of the process
+            await asyncio.sleep(_LOOK_S)
 
     async def _watch_leases(self) -> None:
         while True:
             await asyncio.sleep(_LEASES_EVERY_S)
             await awaited(self.controller.abort_expired())
 
-    # Calls
+    # Calls, as `gateway.grpc` asks for them
 
-    def _handler(self, name: str, call: Call) -> Any:  # noqa: ANN401  # gRPC's type is generic
-        method = SERVICE.methods_by_name[name]
-        read = GetMessageClass(method.input_type).FromString
+    def request_bytes_max(self, path: str) -> int:
+        """Return the size of the largest request of a call. Raises CallRefused."""
+        method = _METHODS.get(path)
+        if method is None:
+            raise CallRefused(Status.UNIMPLEMENTED, f"there is no call {path[:200]}")
+        return _LONG_BYTES_MAX if method.name in _LONG else _REQUEST_BYTES_MAX
 
-        async def answer(data: bytes, context: Context) -> Message:
-            caller = await self._let_in(context)
-            try:
-                request = read(data)
-            except DecodeError as error:  # gRPC itself would log a traceback for each
-                await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
-            return await self._answer(call, caller, request, context)
+    def let_in(self, authorization: str, host: str) -> Coroutine[Pending[Any], None, Caller]:
+        """Return the caller. Raises CallRefused."""
+        return self._let_in(authorization, host)
 
-        return grpc.unary_unary_rpc_method_handler(
-            answer,
-            response_serializer=GetMessageClass(method.output_type).SerializeToString,
-        )
-
-    async def _let_in(self, context: Context) -> Caller:
-        """Return the caller; one that cannot log in is refused."""
-        metadata = dict(context.invocation_metadata() or ())
-        authorization = str(metadata.get("authorization", ""))
-        caller = await self._door.caller(authorization, _host_of(context.peer()))
+    async def _let_in(self, authorization: str, host: str) -> Caller:
+        if self._is_stopping:
+            raise CallRefused(Status.UNAVAILABLE, "the server stops")
+        caller = await self._door.caller(authorization, host)
         if caller is None:
             text = "unknown user or wrong password; this server asks for Basic credentials"
-            await context.abort(grpc.StatusCode.UNAUTHENTICATED, text)
+            raise CallRefused(Status.UNAUTHENTICATED, text)
         return caller
 
-    async def _answer(
-        self, call: Call, caller: Caller, request: Message, context: Context
-    ) -> Message:
-        scope, stream = subject(request)
-        rights = _ANY_RIGHT if call.right is None else (call.right,)
-        if (stream or call.right) and not any(caller.may(each, scope, stream) for each in rights):
-            text = f"no right to {' or '.join(each.value for each in rights)} {scope}/{stream}"
-            await context.abort(grpc.StatusCode.PERMISSION_DENIED, text)
+    def answer(
+        self, path: str, caller: Caller, request: bytes
+    ) -> Coroutine[Pending[Any], None, bytes]:
+        """Return the answer to a request. Raises CallRefused."""
+        return self._answer(_METHODS[path], caller, request)
+
+    async def _answer(self, method: _Method, caller: Caller, data: bytes) -> bytes:
+        try:
+            request = method.read(data)
+        except DecodeError as error:
+            raise CallRefused(Status.INVALID_ARGUMENT, str(error)) from None
+        _check_rights(method.call, caller, *subject(request))
         desk = Desk(
             controller=self.controller,
             address=self._address(),
             caller=caller,
             token=self._door.token,
         )
+        self._under_way += 1
         try:
-            return await awaited(call.answer(desk, request))
+            answer = await method.call.answer(desk, request)
         except Refused as error:
-            code = _CODES.get(type(error), grpc.StatusCode.FAILED_PRECONDITION)
-            await context.abort(code, str(error))
+            status = _STATUSES.get(type(error), Status.FAILED_PRECONDITION)
+            raise CallRefused(status, str(error)) from None
         except StoreError as error:
             log.warning("a call of the controller failed error=%s", error)
-            await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+            raise CallRefused(Status.UNAVAILABLE, str(error)) from None
+        finally:
+            self._under_way -= 1
+        return answer.SerializeToString()
 
 
-def _host_of(peer: str) -> str:
-    """Return the host of a peer as gRPC names it: ipv4:127.0.0.1:40000, ipv6:%5B::1%5D:40000."""
-    address = unquote(peer.partition(":")[2])
-    return address.rpartition(":")[0].strip("[]")
+def _check_rights(call: Call, caller: Caller, scope: str, stream: str) -> None:
+    """Raise CallRefused if a caller may not do what it asks for."""
+    rights = _ANY_RIGHT if call.right is None else (call.right,)
+    if (stream or call.right) and not any(caller.may(each, scope, stream) for each in rights):
+        text = f"no right to {' or '.join(each.value for each in rights)} {scope}/{stream}"
+        raise CallRefused(Status.PERMISSION_DENIED, text)

@@ -357,9 +357,9 @@ def test_what_cannot_be_served_is_refused_in_one_line(
     assert [line.startswith(f"hutch: {told}") for line in said] == [True], said
 
 
-WITHOUT_GRPC = """
+WITHOUT_HTTP2 = """
 import sys
-sys.modules["grpc"] = None
+sys.modules["h2"] = None
 from gateway.__main__ import main
 sys.exit(main())
 """
@@ -376,7 +376,7 @@ def test_a_controller_without_its_extra_is_refused_in_one_line_that_names_it(
     tmp_path: Path, command: tuple[str, ...], flag: str
 ) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_GRPC, *command, "--data", str(tmp_path / "data")],
+        [sys.executable, "-c", WITHOUT_HTTP2, *command, "--data", str(tmp_path / "data")],
         env=server_environment(),
         capture_output=True,
         text=True,

@@ -1,4 +1,4 @@
-"""A stream that is made again goes on behind the deleted one, and a deleted scope leaves nothing."""
+"""A stream that is made again goes on behind the deleted one; a deleted scope leaves nothing."""
 
 from __future__ import annotations
 

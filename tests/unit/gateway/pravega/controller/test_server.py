@@ -13,8 +13,9 @@ from google.protobuf.message_factory import GetMessageClass
 
 from gateway.pravega.controller.proto import controller_pb2 as pb
 from gateway.pravega.controller.rpc.table import CALLS
-from gateway.pravega.controller.server import SERVICE, ControllerServer
+from gateway.pravega.controller.server import SERVICE, ControllerService
 from tests.controller_rig import World
+from tests.grpc_rig import listening
 
 Ask = Callable[..., Awaitable[Any]]
 Answer = Any
@@ -30,14 +31,11 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 
 @pytest.fixture
 async def ask(world: World) -> AsyncIterator[Ask]:
-    server = ControllerServer(
-        world.store,
-        world.clock,
-        lambda: ("localhost", 12345),
-    )
-    await server.start("127.0.0.1", 0)
-    world.controller = server.controller
-    async with grpc.aio.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+    service = ControllerService(world.store, world.clock, lambda: ("localhost", 12345))
+    await service.open()
+    world.controller = service.controller
+    listener = listening(service)
+    async with grpc.aio.insecure_channel("{}:{}".format(*listener.address)) as channel:
 
         async def asked(name: str, request: Message) -> Answer:
             method = SERVICE.methods_by_name[name]
@@ -49,7 +47,9 @@ async def ask(world: World) -> AsyncIterator[Ask]:
             return await call(request)
 
         yield asked
-    await server.stop()
+    await service.stop()
+    listener.stop_accepting()
+    listener.cut()
 
 
 OF = pb.StreamInfo(scope="scope", stream="stream")

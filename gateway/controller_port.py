@@ -1,0 +1,136 @@
+"""The port at which Pravega's clients find scopes and streams, on a store that is open."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+
+from gateway.network.addresses import shown
+from gateway.network.listening import Place, Port
+from gateway.pravega.entering import Entered, unnoted
+from gateway.pravega.host import limits_of
+from gateway.server.certificate_user import naming_of
+from gateway.server.listener import Listener
+from gateway.server.shared import Shared
+from gateway.server.sockets import Sockets
+from gateway.server.tls_serving import TlsServing
+from gateway.settings.errors import ConfigError, Problem
+from gateway.settings.model import Settings
+from store.api import SegmentStore
+
+if TYPE_CHECKING:
+    from gateway.pravega.controller.server import ControllerService, Door  # where its port is on
+
+PROTOCOL: Final = "controller"
+_HTTP2: Final = "h2"
+"""Name of HTTP/2 in the greeting of TLS, which clients of gRPC demand."""
+_NS_A_MS: Final = 1_000_000
+
+
+class ControllerPort:
+    """The port.
+
+    Attributes:
+        tls: What gives it TLS; None for a plain port.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        loop: asyncio.AbstractEventLoop,
+        *,
+        port: int,
+        over_tls: bool,
+    ) -> None:
+        """Describe the port; `bind` and `start` follow.
+
+        Args:
+            settings: All of them.
+            loop: The event loop.
+            port: The port; 0 lets the system pick one.
+            over_tls: Whether clients come over TLS, with the certificate of the settings.
+
+        Raises:
+            ConfigError: The certificate is wrong, or a library is missing.
+        """
+        _check_extra()
+        self._settings = settings
+        place = Place(settings.wire.host, port, "wire.host", "wire.controller_port")
+        self.tls = TlsServing(settings.tls, place, loop, speaks=_HTTP2) if over_tls else None
+        self._port: Port | TlsServing = Port(place) if self.tls is None else self.tls
+        self._service: ControllerService | None = None
+
+    def bind(self) -> None:
+        """Take the address. Raises ConfigError."""
+        self._port.bind()
+
+    @property
+    def ready(self) -> str:
+        """The address as the ready line has it."""
+        return f"controller={shown(*self._port.address)}"
+
+    async def start(
+        self,
+        store: SegmentStore,
+        shared: Shared,
+        sockets: Sockets,
+        add: Callable[[Listener], object],
+        entering: Callable[[str], Entered] = lambda _protocol: unnoted,
+        *,
+        advertised: Callable[[], tuple[str, int]],
+        door: "Door",
+    ) -> None:
+        """Answer calls from now on.
+
+        Args:
+            store: The open store.
+            shared: Parts that all connections of the process share.
+            sockets: The sockets of the process.
+            add: Notes a listener, to be stopped with the others.
+            entering: Gives what notes the connections of a protocol for administrators.
+            advertised: Gives host and port at which clients reach the wire protocol.
+            door: Says which callers are let in.
+
+        Raises:
+            ConfigError: The port is taken.
+            StoreError: The store cannot be read.
+        """
+        # They take no room while the port is off.
+        from gateway.grpc.front import GrpcKind  # noqa: PLC0415
+        from gateway.pravega.controller.server import ControllerService  # noqa: PLC0415
+
+        self._service = ControllerService(store, _clock_ms, advertised, door=door)
+        await self._service.open()
+        wire = self._settings.wire
+        kind = GrpcKind(
+            PROTOCOL,
+            self._service,
+            limits_of(wire),
+            say=shared.say,
+            login_timeout_ms=wire.first_frame_timeout_ms,
+            entered=entering(PROTOCOL),
+        )
+        if isinstance(self._port, TlsServing):
+            add(self._port.start(shared, kind, sockets, naming_of(self._settings.tls)))
+            return
+        listener = Listener(self._port.socket, shared, kind, sockets)
+        add(listener)
+        with self._port.place.blamed():
+            listener.start()
+
+    async def stop(self) -> None:
+        """Take no more calls, and wait for those that are under way."""
+        if self._service is not None:
+            await self._service.stop()
+
+
+def _check_extra() -> None:
+    """Raise ConfigError where what the controller needs is not installed."""
+    if find_spec("h2") is None or find_spec("google") is None:
+        reason = "needs gRPC, which is not installed: pip install 'hutch-streams[pravega]'"
+        raise ConfigError(Problem("wire.controller_port", reason))
+
+
+def _clock_ms() -> int:
+    return time.time_ns() // _NS_A_MS
